@@ -1,0 +1,1 @@
+"""MemArena: the harness that measures memory backends of personal assistants."""

@@ -1,0 +1,1 @@
+"""Files of a dataset: model, typed values, reading, validating, ego projection, importers."""

@@ -1,0 +1,1 @@
+"""The run log: record types, the one writer, readers."""

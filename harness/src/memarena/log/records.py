@@ -1,0 +1,419 @@
+"""Everything that a run log can hold: one frozen record type per kind of fact, joined in a discriminated union.
+
+A run directory holds one log (``run.sqlite``) with all its cells. Records are appended and never changed. Spans are
+nanoseconds; names ending in ``_mono_ns`` are readings of ``time.monotonic_ns`` of the machine that ran the harness and
+mean something only as differences within one run segment (between a ``run_started`` or ``run_resumed`` and the next).
+Texts of sessions, turns and items carry the data set's ids here, never the opaque ones of the wire.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from memarena.dataset.model import Instance
+
+SCHEMA_VERSION = 1
+"""Version of the record types below. A log of a newer version is refused, never half read."""
+
+
+class Record(BaseModel):
+    """Base of all records and their parts: frozen, unknown fields forbidden."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# ------------------------------------------------------------------ manifest and cells
+
+
+class DatasetRef(Record):
+    """Which data set a run used. ``sha256`` is over the uncompressed files, names and order fixed."""
+
+    name: str
+    path: str
+    sha256: str
+    calendar_epoch: str
+    day_count: int
+    ego_count: int
+    instance_count: int
+
+
+class ReaderRef(Record):
+    """A reader as configured and as it described itself."""
+
+    name: str
+    """``embedded``, ``extractive`` or the model's name behind a URL."""
+    kind: Literal["embedded", "url", "extractive"]
+    model: str
+    base_url: str | None = None
+    context_window_tokens: int
+    no_system_role: bool = False
+    counts_tokens: bool = False
+    is_real_reader: bool = True
+    """False for ``extractive``: reports mark such cells as no reader."""
+    details: dict[str, str] = Field(default_factory=dict)
+    """Version, weights' SHA-256, threads, flags: whatever the server says of itself."""
+
+
+class Reading(Record):
+    """How questions of a cell are read."""
+
+    max_answer_tokens: int
+    max_context_tokens: int
+    max_items: int | None = None
+    temperature: float = 0.0
+    seed: int = 0
+    thinking: Literal["default", "on", "off"] = "default"
+    prompt_style: Literal["backend", "text_sessions", "json_context"] = "backend"
+
+
+class Cell(Record):
+    """One backend × reader × seed. ``cell_id`` is unique within a run, e.g. ``bm25@embedded/s1``."""
+
+    cell_id: str
+    backend: str
+    backend_options: dict[str, str] = Field(default_factory=dict)
+    backend_address: str | None = None
+    """Set where the harness connected instead of launching."""
+    reader: str
+    seed_label: str
+    reading: Reading
+    diagnostic: bool
+    send_evidence: bool = False
+    timing: bool = True
+    """False where latency means nothing (concurrency above 1, a cache)."""
+
+
+class Versions(Record):
+    """Versions of what made the run."""
+
+    memarena: str
+    python: str
+    platform: str
+    packages: dict[str, str] = Field(default_factory=dict)
+
+
+class Manifest(Record):
+    """All that determines a run. Written once, in ``run_started``."""
+
+    dataset: DatasetRef
+    protocol: Literal["interleaved", "end_of_horizon"]
+    readers: tuple[ReaderRef, ...]
+    cells: tuple[Cell, ...]
+    versions: Versions
+    data_files_sha256: dict[str, str]
+    """Every versioned file that can decide a score: prompts, lexicons, tables."""
+    id_key_hex: str
+    """Key from which opaque ids are made, kept so that a resumed run makes the same ones."""
+    order_seed: int
+    deadlines_s: dict[str, float]
+    question_filter: str | None = None
+
+
+class RunStarted(Record):
+    """First record of a log."""
+
+    kind: Literal["run_started"] = "run_started"
+    run_id: str
+    started_at: str
+    manifest: Manifest
+
+
+class RunResumed(Record):
+    """A later process went on with the run."""
+
+    kind: Literal["run_resumed"] = "run_resumed"
+    resumed_at: str
+    versions: Versions
+
+
+class RunEnded(Record):
+    """A process stopped working on the run in an orderly way."""
+
+    kind: Literal["run_ended"] = "run_ended"
+    ended_at: str
+    reason: Literal["completed", "incomplete", "interrupted", "aborted"]
+    message: str = ""
+
+
+# ------------------------------------------------------------------ questions
+
+
+class EvidenceTurn(Record):
+    """A turn of an evidence session, as it was said."""
+
+    turn_id: str
+    speaker: str
+    text: str
+    said_at: str
+
+
+class EvidenceSession(Record):
+    """A session that holds evidence, verbatim."""
+
+    session_id: str
+    started_at: str
+    place: str | None = None
+    group: str | None = None
+    modality: str | None = None
+    turns: tuple[EvidenceTurn, ...]
+
+
+class EvidenceText(Record):
+    """One evidence session's text, once per run; questions name it by id."""
+
+    kind: Literal["evidence"] = "evidence"
+    session: EvidenceSession
+
+
+class Question(Record):
+    """A question of the run with its gold, once per run. ``day`` is the day after which it is asked."""
+
+    kind: Literal["question"] = "question"
+    instance: Instance
+    question_text: str
+    """The words that go on the wire."""
+    day: int
+    asked_at: str
+    requester_kind: Literal["owner", "known_person", "anonymous"]
+    relationship: str = ""
+    lag_days: int | None = None
+    """Whole days between the latest evidence and the question; None without evidence."""
+    ego_name: str
+    asker_name: str = ""
+
+
+# ------------------------------------------------------------------ what a cell does
+
+
+class BackendDescribed(Record):
+    """What a backend said of itself when a cell began or went on."""
+
+    kind: Literal["backend_described"] = "backend_described"
+    cell_id: str
+    name: str
+    version: str
+    contract_version: str
+    backend_kind: Literal["competitor", "diagnostic"]
+    capabilities: tuple[str, ...]
+    token_counting: str
+    preferred_prompt_style: str
+    retention: str
+
+
+class FloorMeasured(Record):
+    """Round trips of the null backend and the null reader on this machine, in this segment. Nanoseconds, sorted."""
+
+    kind: Literal["floor"] = "floor"
+    search_ns: tuple[int, ...]
+    gateway_hop_ns: tuple[int, ...]
+    """TTFT at the gateway for a reader that answers at once."""
+
+
+class ReaderProbed(Record):
+    """The sanity probe of a reader: one short completion before anything is timed."""
+
+    kind: Literal["reader_probed"] = "reader_probed"
+    reader: str
+    ok: bool
+    message: str = ""
+
+
+class IngestDone(Record):
+    """One Ingest call, successful or not."""
+
+    kind: Literal["ingest"] = "ingest"
+    cell_id: str
+    ego: str
+    namespace: str
+    day: int
+    sessions: int
+    turns: int
+    events: int
+    payload_bytes: int
+    """Serialised bytes of all frames."""
+    duration_ns: int
+    code: str
+    """gRPC status name, ``OK`` included."""
+    message: str = ""
+    replayed: bool = False
+    notices: tuple[str, ...] = ()
+    retries: int = 0
+
+
+class NamespaceOpened(Record):
+    """A fresh namespace for an ego (attempt 0 first; later attempts after a repair)."""
+
+    kind: Literal["namespace"] = "namespace"
+    cell_id: str
+    ego: str
+    namespace: str
+    attempt: int
+
+
+class RetrievedItem(Record):
+    """An item as a backend returned it, ids translated back to those of the data set."""
+
+    text: str
+    score: float
+    session_ids: tuple[str, ...] = ()
+    turn_ids: tuple[str, ...] = ()
+    unknown_ids: int = 0
+    """How many source ids were none of those that the backend had been given."""
+    time: str = ""
+
+
+class SearchSpan(Record):
+    """The timed Search of a question."""
+
+    t_search_ns: int | None
+    """None when the call failed."""
+    code: str
+    message: str = ""
+    items: tuple[RetrievedItem, ...] = ()
+    visible_through_day: int | None = None
+    backend_reported_us: int | None = None
+    notices: tuple[str, ...] = ()
+
+
+class AnswerSpan(Record):
+    """The Answer of a question. Offsets are nanoseconds since the request was sent; None: did not happen."""
+
+    route: Literal["backend", "central"]
+    code: str
+    message: str = ""
+    retrieved_ns: int | None = None
+    first_delta_ns: int | None = None
+    completed_ns: int | None = None
+    ttft_ns: int | None = None
+    """T_ttft of design 5: at the gateway, for the model call behind the first TextDelta."""
+    model_calls: int = 0
+    raw: str = ""
+    """The reader's whole output."""
+    answer: str = ""
+    """The parsed answer."""
+    reason: str = ""
+    parse: Literal["json", "lenient_json", "text", "empty"] = "empty"
+    finish_reason: Literal["stop", "length", "unknown"] = "unknown"
+    items: tuple[RetrievedItem, ...] = ()
+    """What the answer was read from (``Retrieved``, or Search's items in central reading)."""
+    prompt_style: Literal["text_sessions", "json_context"] | None = None
+
+
+class QuestionAsked(Record):
+    """One attempt at a question, whole. ``status`` is settled here; right or wrong is scoring's business."""
+
+    kind: Literal["asked"] = "asked"
+    cell_id: str
+    instance_id: str
+    ego: str
+    namespace: str
+    day: int
+    attempt: int
+    status: Literal["answered", "backend_failed", "infra_failed"]
+    cause: str = ""
+    """Empty for ``answered``; else one line that names what failed."""
+    asked_mono_ns: int
+    search: SearchSpan | None = None
+    answer: AnswerSpan | None = None
+    gateway_call_ids: tuple[str, ...] = ()
+
+
+class GatewayCall(Record):
+    """One call of a model through the gateway. Offsets are nanoseconds since the request was forwarded."""
+
+    kind: Literal["gateway_call"] = "gateway_call"
+    call_id: str
+    cell_id: str | None
+    phase: Literal["ingest", "search", "answer", "central", "probe", "floor", "after_return", "refused"]
+    inferred: bool = False
+    instance_id: str | None = None
+    ego: str | None = None
+    day: int | None = None
+    route: str
+    """Path, for example ``/v1/chat/completions``."""
+    model: str = ""
+    stream: bool = False
+    status: int
+    """HTTP status given to the caller; 499 where the caller went away first."""
+    error: str = ""
+    upstream_failed: bool = False
+    """The model server failed (no connection, 5xx, broken stream): ours, never the backend's."""
+    started_mono_ns: int
+    received_to_forwarded_ns: int | None = None
+    first_byte_ns: int | None = None
+    first_content_ns: int | None = None
+    last_content_ns: int | None = None
+    done_ns: int | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    server_prompt_ms: float | None = None
+    """The server's own prompt time, where it reports one (llama.cpp ``timings``)."""
+    server_predicted_ms: float | None = None
+    prompt_sha256: str = ""
+    output_sha256: str = ""
+    prompt: str = ""
+    """The request's messages as JSON, unless the run says not to keep texts."""
+    output: str = ""
+
+
+class Verdict(Record):
+    """A judge's word on one attempt. Appended by judging, never by the run."""
+
+    kind: Literal["verdict"] = "verdict"
+    cell_id: str
+    instance_id: str
+    attempt: int
+    judge: str
+    """Name under which verdicts stand side by side, for example ``value``."""
+    judge_version: str
+    """SHA-256 over what decides: code version, prompts, tables."""
+    route: Literal["value", "token_f1", "llm"]
+    correct: bool
+    score: float
+    reason: str = ""
+
+
+class Problem(Record):
+    """Something that went wrong outside a question, for the record and the report."""
+
+    kind: Literal["problem"] = "problem"
+    at: str
+    where: str
+    cause: Literal["backend", "infra"]
+    message: str
+    cell_id: str | None = None
+
+
+AnyRecord = Annotated[
+    RunStarted
+    | RunResumed
+    | RunEnded
+    | EvidenceText
+    | Question
+    | BackendDescribed
+    | FloorMeasured
+    | ReaderProbed
+    | NamespaceOpened
+    | IngestDone
+    | QuestionAsked
+    | GatewayCall
+    | Verdict
+    | Problem,
+    Field(discriminator="kind"),
+]
+
+RECORD_ADAPTER: TypeAdapter[AnyRecord] = TypeAdapter(AnyRecord)
+"""Parses and dumps any record."""
+
+
+class Outcome(str, Enum):
+    """How a question ends (design 4)."""
+
+    CORRECT = "correct"
+    WRONG = "wrong"
+    BACKEND_FAILED = "backend_failed"
+    INFRA_FAILED = "infra_failed"

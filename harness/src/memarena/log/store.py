@@ -1,0 +1,173 @@
+"""The log's file: an SQLite database in WAL mode that only ever grows.
+
+One process writes (an advisory lock beside the file says so), any number read. Triggers refuse UPDATE and DELETE, so
+that not even a stray tool can change what a run wrote.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Self
+
+from pydantic import ValidationError
+
+from memarena.log.records import RECORD_ADAPTER, SCHEMA_VERSION, AnyRecord
+
+LOG_NAME = "run.sqlite"
+
+_SCHEMA = f"""
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE records (
+    seq INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    cell_id TEXT,
+    instance_id TEXT,
+    body TEXT NOT NULL
+);
+CREATE INDEX records_by_kind ON records (kind, cell_id);
+CREATE INDEX records_by_instance ON records (instance_id) WHERE instance_id IS NOT NULL;
+CREATE TRIGGER records_no_update BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'the run log is append-only'); END;
+CREATE TRIGGER records_no_delete BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'the run log is append-only'); END;
+INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}');
+"""
+
+
+class LogError(Exception):
+    """The log cannot be used; the message is one line for the user."""
+
+
+class LogFullError(LogError):
+    """The disk is full or the log cannot be written; what was written before stays intact."""
+
+
+def log_path(run_dir: Path) -> Path:
+    """Path of the log within a run directory."""
+    return run_dir / LOG_NAME
+
+
+class LogWriter:
+    """The one writer of a run's log. Safe to share between threads.
+
+    ``append`` makes a record durable against the death of this process (WAL, one commit per call); records given
+    together are committed together.
+
+    Raises :class:`LogError` if another process writes, the file is no log or its schema is newer, and
+    :class:`LogFullError` when a write fails.
+    """
+
+    def __init__(self, run_dir: Path) -> None:
+        run_dir.mkdir(parents=True, exist_ok=True)
+        self._path = log_path(run_dir)
+        self._lock_file: IO[str] = (run_dir / "writer.lock").open("a")
+        try:
+            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._lock_file.close()
+            raise LogError(f"{self._path}: another process is writing this log") from error
+        self._mutex = threading.Lock()
+        try:
+            self._db = self._open()
+        except BaseException:
+            self._lock_file.close()
+            raise
+
+    def _open(self) -> sqlite3.Connection:
+        fresh = not self._path.exists() or self._path.stat().st_size == 0
+        if not fresh:
+            check_schema(self._path)
+        db = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+            if fresh:
+                db.executescript(f"BEGIN;{_SCHEMA}COMMIT;")
+        except sqlite3.Error as error:
+            db.close()
+            raise LogFullError(f"{self._path}: cannot create the log: {error}") from error
+        return db
+
+    def append(self, *records: AnyRecord) -> None:
+        """Append records in one transaction."""
+        rows = [(r.kind, getattr(r, "cell_id", None), _instance_id(r), r.model_dump_json()) for r in records]
+        with self._mutex:
+            try:
+                self._db.execute("BEGIN")
+                self._db.executemany("INSERT INTO records (kind, cell_id, instance_id, body) VALUES (?,?,?,?)", rows)
+                self._db.execute("COMMIT")
+            except sqlite3.Error as error:
+                if self._db.in_transaction:
+                    self._db.rollback()
+                raise LogFullError(f"{self._path}: cannot write to the log: {error}") from error
+
+    def close(self) -> None:
+        """Fold the write-ahead log into the file and release the lock. Calling it twice is fine."""
+        with self._mutex:
+            self._db.close()
+            self._lock_file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def check_schema(path: Path) -> int:
+    """Schema version of a log. Raises :class:`LogError` if it is no log, or newer than this program."""
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+            row = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    except sqlite3.Error as error:
+        raise LogError(f"{path}: not a run log: {error}") from error
+    if row is None or not str(row[0]).isdigit():
+        raise LogError(f"{path}: not a run log: it states no schema version")
+    version = int(row[0])
+    if version > SCHEMA_VERSION:
+        raise LogError(
+            f"{path}: schema_version is {version}, this memarena reads up to {SCHEMA_VERSION}; update memarena"
+        )
+    return version
+
+
+def read_records(run_dir: Path, *kinds: str, cell_id: str | None = None) -> Iterator[AnyRecord]:
+    """Records of the given kinds (all if none is given) in the order in which they were written.
+
+    Raises :class:`LogError` if there is no log, it is newer than this program, or a record does not parse.
+    """
+    path = log_path(run_dir)
+    if not path.exists():
+        raise LogError(f"{run_dir}: no run log ({LOG_NAME}) in this folder")
+    check_schema(path)
+    clauses: list[str] = []
+    arguments: list[str] = []
+    if kinds:
+        clauses.append(f"kind IN ({','.join('?' * len(kinds))})")
+        arguments += kinds
+    if cell_id is not None:
+        clauses.append("cell_id = ?")
+        arguments.append(cell_id)
+    where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
+    query = f"SELECT seq, body FROM records{where} ORDER BY seq"  # noqa: S608 (placeholders only)
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    try:
+        yield from _parse(path, db.execute(query, arguments))
+    finally:
+        db.close()
+
+
+def _parse(path: Path, rows: Iterable[tuple[int, str]]) -> Iterator[AnyRecord]:
+    for seq, body in rows:
+        try:
+            yield RECORD_ADAPTER.validate_json(body)
+        except ValidationError as error:
+            raise LogError(f"{path}: record {seq} does not parse: {error.errors()[0]['msg']}") from error
+
+
+def _instance_id(record: AnyRecord) -> str | None:
+    if record.kind == "question":
+        return record.instance.instance_id
+    return getattr(record, "instance_id", None)

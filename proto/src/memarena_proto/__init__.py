@@ -1,0 +1,1 @@
+"""Python stubs of the MemoryBackend contract (package memarena.v1), generated from proto/."""
