@@ -1,0 +1,160 @@
+"""Child processes that never outlive this one, however it ends.
+
+A child runs under a small guard process of its own (``python -m memarena.processes``). The guard holds the reading end
+of a pipe whose writing end only this process has: when this process dies, SIGKILL included, the kernel closes the pipe
+and the guard kills the child with everything that the child started. The guard is a "child subreaper" (prctl(2)), so
+that descendants which leave their process group still come back to it and are found. If the guard itself is killed,
+the kernel kills the child (PR_SET_PDEATHSIG).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+import psutil
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_POLL_S = 0.2
+
+
+class ProcessError(Exception):
+    """A child could not be started; the message is one line for the user."""
+
+
+class GuardedProcess:
+    """A running child. ``start`` is the way to make one.
+
+    ``pid`` is the guard's process id; the child's own id is of no use to callers, who talk to it over a socket.
+    """
+
+    def __init__(self, guard: subprocess.Popen[bytes], pipe: int, log_path: Path) -> None:
+        self._guard = guard
+        self._pipe: int | None = pipe
+        self.log_path = log_path
+        self.pid = guard.pid
+
+    @classmethod
+    def start(
+        cls, argv: Sequence[str], *, log_path: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
+    ) -> Self:
+        """Start ``argv`` with standard output and error appended to ``log_path``.
+
+        ``env`` is added to this process's environment. Raises :class:`ProcessError` if the guard cannot be started; a
+        command that does not exist shows as an early exit with code 127 and a line in the log.
+        """
+        log_path.parent.mkdir(parents=True, exist_ok=True)
+        reading, writing = os.pipe()
+        try:
+            with log_path.open("ab") as log:
+                guard = subprocess.Popen(
+                    [sys.executable, "-m", "memarena.processes", str(reading), *argv],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=(reading,),
+                    env={**os.environ, **(env or {})},
+                    cwd=cwd,
+                    # A session of its own, so that Ctrl-C in the terminal reaches only the harness.
+                    start_new_session=True,
+                )
+        except OSError as error:
+            os.close(writing)
+            raise ProcessError(f"cannot start {argv[0]}: {error}") from error
+        finally:
+            os.close(reading)
+        return cls(guard, writing, log_path)
+
+    def poll(self) -> int | None:
+        """Exit code of the child, or None while it runs."""
+        return self._guard.poll()
+
+    def stop(self, grace_s: float = 5.0) -> None:
+        """End the child and all its descendants: SIGTERM, then SIGKILL after ``grace_s``. Calling it twice is fine."""
+        if self._guard.poll() is None:
+            self._guard.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._guard.wait(grace_s)
+        if self._pipe is not None:
+            os.close(self._pipe)
+            self._pipe = None
+        self._guard.wait()
+
+    def log_tail(self, lines: int = 5) -> str:
+        """The last lines that the child printed, joined by " | "; empty if it printed nothing."""
+        text = self.log_path.read_text(encoding="utf-8", errors="replace") if self.log_path.exists() else ""
+        return " | ".join(line.strip() for line in text.splitlines()[-lines:] if line.strip())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+# ------------------------------------------------------------------ the guard's side
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl({option}) failed")
+
+
+def _die_with_guard() -> None:
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _kill_descendants() -> None:
+    """SIGKILL everything below the guard until nothing is left (new ones may appear while we look)."""
+    me = psutil.Process()
+    while children := [c for c in me.children(recursive=True) if c.status() != psutil.STATUS_ZOMBIE]:
+        for child in children:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+        psutil.wait_procs(children, timeout=1)
+
+
+def _guard(pipe: int, argv: Sequence[str]) -> int:
+    """Run ``argv`` until it exits, SIGTERM comes, or the pipe closes; return its exit code."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+    try:
+        # The guard has one thread, so running code between fork and exec is safe here.
+        child = subprocess.Popen(argv, start_new_session=True, preexec_fn=_die_with_guard)  # noqa: PLW1509
+    except OSError as error:
+        print(f"cannot start {argv[0]}: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        return 127
+    terminated = False
+    while child.poll() is None:
+        ready, _, _ = select.select([pipe], [], [], _POLL_S)
+        if ready:  # nothing is ever written: readable means that the owner is gone or let go
+            break
+        if not terminated and signal.sigtimedwait({signal.SIGTERM}, 0) is not None:
+            child.terminate()
+            terminated = True
+    _kill_descendants()
+    code = child.wait()
+    return code if code >= 0 else 128 - code
+
+
+def main() -> None:
+    """Entry of the guard: ``python -m memarena.processes PIPE_FD COMMAND…``."""
+    pipe, argv = int(sys.argv[1]), sys.argv[2:]
+    os.set_inheritable(pipe, False)
+    code = _guard(pipe, argv)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()
