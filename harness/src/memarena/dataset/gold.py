@@ -1,7 +1,7 @@
 """Gold of the nine families as typed records, discriminated by ``kind``.
 
-``parse_gold`` (reading.py) builds them from the ``ground_truth`` objects of the files. ``values`` carries typed values
-(values.py) where the data set has them; the value judge needs them, every other route works without.
+``parse_gold`` (gold_reading.py) builds them from the ``ground_truth`` objects of the files. ``values`` carries typed
+values (values.py) where the data set has them; the value judge needs them, every other route works without.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ class ClozeGold(GoldRecord):
     answer_letter: str
     answer_text: str
     options: tuple[str, ...]
+    option_values: tuple[Value, ...] = ()
+    """Each option as a typed value, in the same order; empty where the data set has text only."""
 
 
 class TextGold(GoldRecord):
@@ -74,6 +76,18 @@ class AbstainGold(GoldRecord):
     kind: Literal["abstain"] = "abstain"
     adversarial_answer: str | None = None
     """The answer that somebody would give who falls for the premise, where the data set names it."""
+    claim: tuple[Value, ...] = ()
+    """What the question takes for granted, as values that would stand together if it had ever been said."""
+
+
+class FriendshipShown(BaseModel):
+    """Where the ego's own sessions show whether the asker and the subject of a fact are friends."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    friends: bool
+    session_id: str
+    turn_id: str
 
 
 class PermissionGold(GoldRecord):
@@ -85,6 +99,10 @@ class PermissionGold(GoldRecord):
     query_agent: str | None = None
     target_agent: str | None = None
     permission_level: str | None = None
+    sensitive_category: str | None = None
+    """What kind of sensitive fact it is (permission_rules.py lists them); None if it is not sensitive."""
+    friendship: FriendshipShown | None = None
+    """For level ``friends_only``: the turn that decides; None if the sessions say nothing about it."""
     autonomous_privacy: bool = False
     anonymous_querier: bool = False
     known_requester: bool = False

@@ -131,9 +131,16 @@ class Agent(Row):
     @property
     def name(self) -> str:
         """Display name: the persona's ``name`` if it has one, else the slug in title case."""
-        if isinstance(self.persona, Mapping) and isinstance(self.persona.get("name"), str):
-            return str(self.persona["name"])
+        if isinstance(self.persona, Mapping):
+            for key in ("name", "full_name", "display_name"):
+                if isinstance(self.persona.get(key), str) and self.persona[key].strip():
+                    return str(self.persona[key])
         return display_name_of(self.agent_id)
+
+    @property
+    def is_assistant(self) -> bool:
+        """Whether this is the assistant on somebody's device."""
+        return is_assistant(self.agent_id)
 
 
 class Group(Row):
@@ -176,6 +183,11 @@ class Instance(Row):
     def dimension(self) -> Dimension:
         """Dimension of the paper that the family counts for."""
         return DIMENSION_OF[self.family]
+
+
+def is_assistant(agent_id: str) -> bool:
+    """Whether an agent id names an assistant (``assistant_<agent>``)."""
+    return agent_id.startswith("assistant_")
 
 
 def display_name_of(agent_id: str) -> str:

@@ -1,0 +1,160 @@
+"""Files of a data set folder: names, plain or gzip form, lines with their place, SHA-256 of what was read.
+
+Nothing here knows what a row means. Every byte that is read passes a hash, so that a data set is identified by its
+uncompressed content, whichever form its files have.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from memarena.dataset.errors import DatasetError
+
+CORPUS = "corpus_sessions.jsonl"
+PERSONAS = "agents_personas.jsonl"
+SCHEDULES = "agent_schedules.jsonl"
+EVENTS = "events.jsonl"
+GROUPS = "groups.json"
+LOCATIONS = "locations.json"
+EDGES = "graph_edges.jsonl"
+EGO_MAP = "ego_session_map.json"
+REPORT = "pipeline_report.json"
+FACTS = "facts.jsonl"
+INSTANCE_FOLDER = "eval_instances"
+
+_CHUNK_BYTES = 1 << 20
+_BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that is not blank. ``number`` from 1; ``offset`` and ``length`` in bytes of the uncompressed file."""
+
+    number: int
+    offset: int
+    length: int
+    data: bytes
+
+
+class Folder:
+    """A data set folder. Keeps the SHA-256 of each file that was read to its end, by logical name."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            raise DatasetError(f"{path}: no such folder; a data set folder is expected")
+        if not path.is_dir():
+            raise DatasetError(f"{path}: not a folder; a data set folder is expected")
+        self.path = path
+        self.sha256_by_file: dict[str, str] = {}
+
+    def find(self, name: str) -> Path | None:
+        """The file behind a logical name, plain or ``.gz``; None if neither is there.
+
+        Raises:
+            DatasetError: both forms are there, so that it is open which one counts.
+        """
+        plain, packed = self.path / name, self.path / f"{name}.gz"
+        if plain.is_file() and packed.is_file():
+            raise DatasetError(f"{name}: both {plain.name} and {packed.name} are there; one form is expected")
+        if plain.is_file():
+            return plain
+        return packed if packed.is_file() else None
+
+    def instance_files(self) -> tuple[str, ...]:
+        """Logical names of the question files, sorted."""
+        folder = self.path / INSTANCE_FOLDER
+        if not folder.is_dir():
+            return ()
+        names = {entry.name.removesuffix(".gz") for entry in folder.iterdir() if entry.is_file()}
+        return tuple(f"{INSTANCE_FOLDER}/{name}" for name in sorted(names) if name.endswith(".jsonl"))
+
+    def read_bytes(self, name: str) -> bytes | None:
+        """A whole file, for the small ones that hold one JSON value; None if it is not there."""
+        path = self.find(name)
+        if path is None:
+            return None
+        with _reading(name), _open(path) as stream:
+            data = stream.read()
+        self.sha256_by_file[name] = hashlib.sha256(data).hexdigest()
+        return data
+
+    def lines(self, name: str) -> Iterator[Line]:
+        """Lines of a file in order, blank ones left out; nothing if the file is not there."""
+        path = self.find(name)
+        if path is None:
+            return
+        with _reading(name), _open(path) as stream:
+            yield from self._hashed_lines(name, stream)
+
+    def lines_of(self, name: str, stream: IO[bytes]) -> Iterator[Line]:
+        """Lines of a stream that was opened by ``spool``, from its start."""
+        stream.seek(0)
+        yield from self._hashed_lines(name, stream)
+
+    def _hashed_lines(self, name: str, stream: IO[bytes]) -> Iterator[Line]:
+        digest = hashlib.sha256()
+        offset = 0
+        for number, raw in enumerate(stream, start=1):
+            digest.update(raw)
+            if raw.strip():
+                yield Line(number=number, offset=offset, length=len(raw), data=raw)
+            offset += len(raw)
+        self.sha256_by_file[name] = digest.hexdigest()
+
+    def spool(self, name: str) -> IO[bytes]:
+        """A seekable binary stream over the uncompressed file.
+
+        A gzip file is unpacked once to a temporary file without a name, which vanishes when it is closed.
+
+        Raises:
+            DatasetError: the file is missing, unreadable or a broken gzip file.
+        """
+        path = self.find(name)
+        if path is None:
+            raise DatasetError(f"{name}: missing in {self.path}; {name} or {name}.gz is expected")
+        with _reading(name):
+            if path.suffix != ".gz":
+                return path.open("rb")
+            spooled = tempfile.TemporaryFile(prefix="memarena-corpus-")  # noqa: SIM115 - handed to the caller
+            try:
+                with gzip.open(path, "rb") as packed:
+                    while chunk := packed.read(_CHUNK_BYTES):
+                        spooled.write(chunk)
+                spooled.flush()
+            except BaseException:
+                spooled.close()
+                raise
+            return spooled
+
+    def sha256(self) -> str:
+        """SHA-256 over one line ``<sha256 of the uncompressed file>  <name>`` per file read, names sorted."""
+        listing = "".join(f"{digest}  {name}\n" for name, digest in sorted(self.sha256_by_file.items()))
+        return hashlib.sha256(listing.encode()).hexdigest()
+
+
+def _open(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+class _reading(AbstractContextManager[None]):  # noqa: N801 - reads as a verb where it is used
+    """Turns what the operating system or gzip says into an error that names the file."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, _BROKEN_GZIP):
+            raise DatasetError(f"{self._name}.gz: not a whole gzip file: {error}") from error
+        if isinstance(error, OSError):
+            raise DatasetError(f"{self._name}: cannot be read: {error.strerror or error}") from error
