@@ -1,0 +1,51 @@
+"""Asking a reader over retrieved context: prompts fitted to its window, the call, the answer read out of the reply.
+
+A leaf: used by the harness (central reading) and by backends (their own Answer) alike, so that both ask the same way.
+Nothing in a prompt depends on gold, task family or dimension.
+"""
+
+from memarena_answering.assets import data_files
+from memarena_answering.client import ReaderClient, preload
+from memarena_answering.fitting import build_prompt, count_by_bytes
+from memarena_answering.layout import PromptParts, split_prompt
+from memarena_answering.model import (
+    AnsweringError,
+    Asker,
+    Completion,
+    ContextItem,
+    Message,
+    ParsedAnswer,
+    Prompt,
+    PromptStyle,
+    PromptTooLongError,
+    ReaderCallError,
+    ReadingPlan,
+    TextDelta,
+    TokenCounter,
+)
+from memarena_answering.parsing import parse_answer, strip_thinking
+
+__all__ = [
+    "AnsweringError",
+    "Asker",
+    "Completion",
+    "ContextItem",
+    "Message",
+    "ParsedAnswer",
+    "Prompt",
+    "PromptParts",
+    "PromptStyle",
+    "PromptTooLongError",
+    "ReaderCallError",
+    "ReaderClient",
+    "ReadingPlan",
+    "TextDelta",
+    "TokenCounter",
+    "build_prompt",
+    "count_by_bytes",
+    "data_files",
+    "parse_answer",
+    "preload",
+    "split_prompt",
+    "strip_thinking",
+]

@@ -1,0 +1,101 @@
+"""The versioned files that decide how readers are asked and read: loading and their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+
+PROMPT_FILE = "prompts/answer.v1.toml"
+PARSING_FILE = "tables/parsing.v1.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptText:
+    """Words and marker lines of a prompt."""
+
+    system: str
+    context_start: str
+    context_end: str
+    item_start: str
+    nothing_found: str
+    asked_at: str
+    asked_by: str
+    question: str
+    asker_owner: str
+    asker_known_person: str
+    asker_known_person_related: str
+    asker_anonymous: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParsingTable:
+    """Keys, headings and markers by which an answer is found."""
+
+    answer_keys: tuple[str, ...]
+    reason_keys: tuple[str, ...]
+    true_word: str
+    false_word: str
+    thinking: tuple[tuple[str, str], ...]
+    channel: str
+    final_channel: str
+    channel_message: str
+    thinking_headings: tuple[str, ...]
+    answer_headings: tuple[str, ...]
+    reason_headings: tuple[str, ...]
+    stray_tokens: tuple[str, ...]
+
+
+def _read(name: str) -> bytes:
+    return files(__package__).joinpath(name).read_bytes()
+
+
+def _table(name: str, wanted: Mapping[str, object]) -> dict[str, object]:
+    table = tomllib.loads(_read(name).decode())
+    if table.keys() != wanted.keys():
+        raise ValueError(f"{name}: keys differ from what the code uses: {sorted(table.keys() ^ wanted.keys())}")
+    return table
+
+
+@cache
+def prompt_text() -> PromptText:
+    """The words of prompts."""
+    table = _table(PROMPT_FILE, {f.name: None for f in fields(PromptText)})
+    return PromptText(**{key: str(value).strip("\n") for key, value in table.items()})
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    assert isinstance(value, list)
+    return tuple(str(each) for each in value)
+
+
+@cache
+def parsing_table() -> ParsingTable:
+    """The table of parsing."""
+    table = _table(PARSING_FILE, {f.name: None for f in fields(ParsingTable)})
+    pairs = table["thinking"]
+    assert isinstance(pairs, list)
+    return ParsingTable(
+        answer_keys=_strings(table["answer_keys"]),
+        reason_keys=_strings(table["reason_keys"]),
+        true_word=str(table["true_word"]),
+        false_word=str(table["false_word"]),
+        thinking=tuple((str(opening), str(closing)) for opening, closing in pairs),
+        channel=str(table["channel"]),
+        final_channel=str(table["final_channel"]),
+        channel_message=str(table["channel_message"]),
+        thinking_headings=_strings(table["thinking_headings"]),
+        answer_headings=_strings(table["answer_headings"]),
+        reason_headings=_strings(table["reason_headings"]),
+        stray_tokens=_strings(table["stray_tokens"]),
+    )
+
+
+def data_files() -> dict[str, str]:
+    """SHA-256 (hex) of every file that can decide a score, by its name within this package."""
+    return {
+        f"memarena_answering/{name}": hashlib.sha256(_read(name)).hexdigest() for name in (PROMPT_FILE, PARSING_FILE)
+    }

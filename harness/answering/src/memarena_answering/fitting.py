@@ -1,0 +1,196 @@
+"""Fitting context into a reader's window: which items stay, what is cut, and the finished prompt."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from memarena_answering.layout import join_items, render_item, render_messages
+from memarena_answering.model import (
+    AnsweringError,
+    Asker,
+    ContextItem,
+    Message,
+    Prompt,
+    PromptTooLongError,
+    ReadingPlan,
+    TokenCounter,
+)
+
+TEMPLATE_MARGIN_TOKENS = 48
+"""Kept free for what a chat template adds around two messages (role marks, a date line)."""
+
+ESTIMATE_SHARE = 0.75
+"""Share of the window that is used when tokens are only estimated: digits and rare words cost more than bytes/4."""
+
+_PIECE = re.compile(r"\s*\S{1,24}")
+"""A word with the space before it, which is how tokenizers see words; scripts without spaces in runs of 24."""
+
+
+def count_by_bytes(texts: Sequence[str]) -> list[int]:
+    """UTF-8 bytes divided by 4, rounded up, of each text."""
+    return [math.ceil(len(text.encode("utf-8", "surrogatepass")) / 4) for text in texts]
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What a prompt is built from, and its limits in tokens (``inf``: none)."""
+
+    items: tuple[ContextItem, ...]
+    question: str
+    asked_at: str
+    asker: Asker
+    plan: ReadingPlan
+    prompt_limit: float
+    context_limit: float
+
+    def messages(self, body: str) -> tuple[Message, ...]:
+        return render_messages(body, self.question, self.asked_at, self.asker, no_system_role=self.plan.no_system_role)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A finished prompt and its counts."""
+
+    messages: tuple[Message, ...]
+    context_tokens: int
+    prompt_tokens: int
+
+    def excess(self, request: _Request) -> float:
+        """Tokens above the limits; 0 or less fits."""
+        return max(self.prompt_tokens - request.prompt_limit, self.context_tokens - request.context_limit)
+
+
+def _counted(count: TokenCounter, texts: Sequence[str]) -> list[int]:
+    counts = list(count(texts))
+    if len(counts) != len(texts) or any(each < 0 for each in counts):
+        raise AnsweringError(f"token counter: expected {len(texts)} counts of at least 0, got {counts[:5]}")
+    return counts
+
+
+def _texts(request: _Request, rendered: Sequence[str]) -> tuple[tuple[Message, ...], list[str]]:
+    body = join_items(rendered, request.plan.style)
+    messages = request.messages(body)
+    return messages, [body, *(message.content for message in messages)]
+
+
+def _attempt(request: _Request, rendered: Sequence[str], count: TokenCounter) -> _Attempt:
+    messages, texts = _texts(request, rendered)
+    context, *parts = _counted(count, texts)
+    return _Attempt(messages, context if rendered else 0, sum(parts))
+
+
+def prompt_limit(plan: ReadingPlan) -> float:
+    """Tokens that the messages may have together, or infinity where the window is unknown."""
+    if plan.context_window_tokens <= 0:
+        return math.inf
+    share = 1.0 if plan.counts_tokens else ESTIMATE_SHARE
+    return math.floor(plan.context_window_tokens * share) - plan.max_tokens - TEMPLATE_MARGIN_TOKENS
+
+
+def _survivors(items: Sequence[ContextItem], costs: Sequence[int], budget: float) -> list[int]:
+    """Indices, in order, that stay when the lowest score goes first (ties: the later). At least one stays."""
+    by_rank = sorted(range(len(items)), key=lambda i: (-_score(items[i]), i))
+    total, kept = 0, 0
+    for index in by_rank:
+        total += costs[index]
+        if total > budget:
+            break
+        kept += 1
+    return sorted(by_rank[: max(kept, 1)])
+
+
+def _score(item: ContextItem) -> float:
+    return -math.inf if math.isnan(item.score) else item.score
+
+
+def _whole(text: str, end: int) -> int:
+    """The cut position moved left so that it splits no combined character."""
+    while 0 < end < len(text) and (
+        unicodedata.combining(text[end]) or text[end] in "\u200d\ufe0e\ufe0f" or text[end - 1] == "\u200d"
+    ):
+        end -= 1
+    return end
+
+
+def _cut(item: ContextItem, request: _Request, count: TokenCounter, budget: float) -> ContextItem | None:
+    """The longest start of the item, ending at a line or word, that should fit the budget; None if nothing does.
+
+    Lines are counted in one call; the words of the first line that is too long in another.
+    """
+    lines = item.text.splitlines(keepends=True)
+    head, *costs = _counted(count, [render_item(replace(item, text=""), request.plan.style), *lines])
+    left = budget - head
+    fitting = sum(1 for total in accumulate(costs) if total <= left)
+    end = sum(len(line) for line in lines[:fitting])
+    left -= sum(costs[:fitting])
+    if fitting < len(lines) and left > 0.1 * budget:
+        pieces = _PIECE.findall(lines[fitting])
+        words = sum(1 for total in accumulate(_counted(count, pieces)) if total <= left)
+        end = _whole(item.text, end + sum(len(piece) for piece in pieces[:words]))
+    text = item.text[:end].rstrip()
+    return replace(item, text=text) if text else None
+
+
+def build_prompt(
+    items: Sequence[ContextItem],
+    question: str,
+    asked_at: str,
+    asker: Asker,
+    plan: ReadingPlan,
+    count: TokenCounter,
+) -> Prompt:
+    """The prompt for a question over as many of the items as fit, in the order given.
+
+    The budget of the context is ``plan.max_context_tokens`` (where set), and what the window leaves beside the reply,
+    the scaffold, the question and a margin for the chat template. When the items exceed it, whole items with the
+    lowest score go first (ties: the later one); one that is too long alone is cut at its end. The finished prompt is
+    counted as a whole, so that it never exceeds the window whatever the counter.
+
+    Raises :class:`PromptTooLongError` if the prompt exceeds the window even without any item.
+    """
+    limit = float(plan.max_context_tokens) if plan.max_context_tokens > 0 else math.inf
+    request = _Request(tuple(items), question, asked_at, asker, plan, prompt_limit(plan), limit)
+    rendered = [render_item(item, plan.style) for item in request.items]
+    _, empty_texts = _texts(request, [])
+    likely = sum(count_by_bytes(rendered)) <= 1.25 * min(request.prompt_limit, request.context_limit)
+    whole_messages, whole_texts = _texts(request, rendered) if likely else ((), [])
+    counts = _counted(count, [*empty_texts, *whole_texts])
+    scaffold = sum(counts[1 : len(empty_texts)])
+    if scaffold > request.prompt_limit:
+        raise PromptTooLongError(
+            f"the question and the scaffold take {scaffold} tokens, and {plan.max_tokens} are kept for the reply: "
+            f"more than the window of {plan.context_window_tokens} tokens of {plan.model!r} holds"
+        )
+    if likely:
+        context, *parts = counts[len(empty_texts) :]
+        attempt = _Attempt(whole_messages, context if rendered else 0, sum(parts))
+        if attempt.excess(request) <= 0:
+            return Prompt(attempt.messages, len(rendered), 0, 0, attempt.context_tokens, attempt.prompt_tokens)
+    return _shrunk(request, rendered, scaffold, count)
+
+
+def _shrunk(request: _Request, rendered: Sequence[str], scaffold: int, count: TokenCounter) -> Prompt:
+    costs = _counted(count, [f"{each}\n" for each in rendered])
+    budget = min(request.prompt_limit - scaffold, request.context_limit)
+    while budget > 0 and rendered:
+        kept = _survivors(request.items, costs, budget)
+        shown, cut = [rendered[i] for i in kept], 0
+        if len(kept) == 1 and costs[kept[0]] > budget:
+            shorter = _cut(request.items[kept[0]], request, count, budget)
+            if shorter is None:
+                break
+            shown, cut = [render_item(shorter, request.plan.style)], 1
+        attempt = _attempt(request, shown, count)
+        excess = attempt.excess(request)
+        if excess <= 0:
+            dropped = len(rendered) - len(kept)
+            return Prompt(attempt.messages, len(kept), dropped, cut, attempt.context_tokens, attempt.prompt_tokens)
+        # The parts' sum misjudged the whole: ask for less, in steps that grow so that few are needed.
+        budget = min(budget - excess, budget * 0.98)
+    attempt = _attempt(request, [], count)
+    return Prompt(attempt.messages, 0, len(rendered), 0, 0, attempt.prompt_tokens)

@@ -1,0 +1,153 @@
+"""Reading an answer out of whatever a reader wrote: thinking stripped, JSON found and repaired, else plain text."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+
+from memarena_answering.assets import parsing_table
+from memarena_answering.lenient_json import JsonNumber, JsonValue, lenient_objects
+from memarena_answering.model import ParsedAnswer
+
+_FENCE = re.compile(r"\A```[a-zA-Z]*\s*\n?(?P<inside>.*?)\n?```\s*\Z", re.DOTALL)
+
+
+@cache
+def _thinking_patterns() -> tuple[tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]], ...]:
+    """For each pair of marks: a closed block, a block whose opening the template swallowed, an unclosed block."""
+    patterns = []
+    for opening, closing in parsing_table().thinking:
+        start, end = re.escape(opening), re.escape(closing)
+        flags = re.DOTALL | re.IGNORECASE
+        patterns.append(
+            (re.compile(rf"{start}.*?{end}", flags), re.compile(rf"\A.*{end}", flags), re.compile(rf"{start}.*", flags))
+        )
+    return tuple(patterns)
+
+
+def _trimmed(text: str) -> str:
+    """The text without white space and stray template tokens at its ends."""
+    while True:
+        before = len(text)
+        text = text.strip()
+        for token in parsing_table().stray_tokens:
+            text = text.removeprefix(token).removesuffix(token)
+        if len(text) == before:
+            return text
+
+
+def _final_channel(text: str) -> str:
+    table = parsing_table()
+    if table.channel not in text:
+        return text
+    final = f"{table.channel}{table.final_channel}"
+    _, found, tail = text.rpartition(final)
+    if found:
+        return tail.partition(table.channel_message)[2]
+    # Only thinking so far: what stands before the first channel mark is the answer, if anything.
+    return text.partition(table.channel)[0]
+
+
+def strip_thinking(raw: str) -> str:
+    """The reply without thinking, other channels and stray template tokens. An unclosed block takes all after it."""
+    text = _trimmed(_final_channel(raw))
+    for closed, swallowed, unclosed in _thinking_patterns():
+        text = closed.sub("", text)
+        text = swallowed.sub("", text)
+        text = unclosed.sub("", text)
+    return _trimmed(text)
+
+
+def _key(text: str) -> str:
+    return re.sub(r"[\s-]+", "_", text.strip().strip("*_").lower())
+
+
+def _words(value: JsonValue) -> str:
+    """A JSON value as the words of an answer."""
+    table = parsing_table()
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return table.true_word if value else table.false_word
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_words, value)))
+    if isinstance(value, dict):
+        inner = _pick(value, table.answer_keys)
+        if not isinstance(inner, _Absent):
+            return _words(inner)
+        return "; ".join(f"{key}: {_words(each)}" for key, each in value.items())
+    return str(value).strip()
+
+
+class _Absent:
+    """Tells a missing key from null."""
+
+
+_ABSENT = _Absent()
+
+
+def _pick(found: dict[str, JsonValue], keys: tuple[str, ...]) -> JsonValue | _Absent:
+    by_key = {_key(key): value for key, value in reversed(found.items())}
+    return next((by_key[key] for key in keys if key in by_key), _ABSENT)
+
+
+def _from_object(found: JsonValue, parse: str) -> ParsedAnswer | None:
+    """The answer of an object, looking into nested ones; None if there is none."""
+    if not isinstance(found, dict):
+        return None
+    table = parsing_table()
+    answer = _pick(found, table.answer_keys)
+    if isinstance(answer, _Absent):
+        return next(filter(None, (_from_object(value, "lenient_json") for value in found.values())), None)
+    reason = _pick(found, table.reason_keys)
+    return ParsedAnswer(
+        _words(answer),
+        "" if isinstance(reason, _Absent) else _words(reason),
+        "json" if parse == "json" else "lenient_json",
+    )
+
+
+def _strict(text: str) -> JsonValue | _Absent:
+    try:
+        loaded: JsonValue = json.loads(text, parse_int=JsonNumber, parse_float=JsonNumber)
+    except (ValueError, RecursionError):
+        return _ABSENT
+    return loaded
+
+
+@cache
+def _headings(names: tuple[str, ...]) -> re.Pattern[str]:
+    alternatives = "|".join(re.escape(name).replace(r"\ ", r"\s+") for name in names)
+    return re.compile(rf"^[\s*_#>-]*(?:{alternatives})[*_]*\s*:[*_]*[^\S\n]*", re.MULTILINE | re.IGNORECASE)
+
+
+def _plain(text: str) -> ParsedAnswer:
+    table = parsing_table()
+    fence = _FENCE.match(text)
+    text = fence["inside"].strip() if fence else text
+    reason = ""
+    answers = list(_headings(table.answer_headings).finditer(text))
+    thinks = _headings(table.thinking_headings).match(text)
+    if answers and (thinks or answers[0].start() == 0):
+        chosen = answers[-1] if thinks else answers[0]
+        text = text[chosen.end() :]
+    if explained := _headings(table.reason_headings).search(text):
+        text, reason = text[: explained.start()], text[explained.end() :]
+    answer = text.strip().strip("`").strip()
+    return ParsedAnswer(answer, reason.strip(), "text") if answer else ParsedAnswer("", reason.strip(), "empty")
+
+
+def parse_answer(raw: str) -> ParsedAnswer:
+    """What a reply says, never raising: strict JSON, repaired JSON anywhere in the text, else the text itself."""
+    whole = _strict(raw.strip())
+    if not isinstance(whole, _Absent) and (answer := _from_object(whole, "json")):
+        return answer
+    text = strip_thinking(raw)
+    whole = _strict(text)
+    if not isinstance(whole, _Absent) and (answer := _from_object(whole, "json")):
+        return answer
+    for found in lenient_objects(text):
+        if answer := _from_object(found, "lenient_json"):
+            return answer
+    return _plain(text)
