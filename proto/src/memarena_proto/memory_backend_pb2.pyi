@@ -70,6 +70,8 @@ class _CapabilityEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     """Returned items name the sessions and turns they came from."""
     CAPABILITY_DURABLE: _Capability.ValueType  # 5
     """What was ingested survives a restart of the backend's process."""
+    CAPABILITY_CELL_MODEL_ACCESS: _Capability.ValueType  # 6
+    """The backend cannot pass on a token per call, so that one model access is good for a whole cell (SPEC.md, MOD-8)."""
 
 class Capability(_Capability, metaclass=_CapabilityEnumTypeWrapper):
     """An ability beyond the mandatory ones."""
@@ -86,6 +88,8 @@ CAPABILITY_PROVENANCE: Capability.ValueType  # 4
 """Returned items name the sessions and turns they came from."""
 CAPABILITY_DURABLE: Capability.ValueType  # 5
 """What was ingested survives a restart of the backend's process."""
+CAPABILITY_CELL_MODEL_ACCESS: Capability.ValueType  # 6
+"""The backend cannot pass on a token per call, so that one model access is good for a whole cell (SPEC.md, MOD-8)."""
 Global___Capability: typing_extensions.TypeAlias = Capability
 
 class _TokenCounting:
@@ -376,7 +380,7 @@ Global___DescribeResponse: typing_extensions.TypeAlias = DescribeResponse
 
 @typing.final
 class Limits(google.protobuf.message.Message):
-    """Limits that a backend sets below those of SPEC.md. A zero means the limit of SPEC.md."""
+    """Limits that a backend sets below those of SPEC.md (LIM-3)."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -385,13 +389,13 @@ class Limits(google.protobuf.message.Message):
     MAX_QUERY_TEXT_BYTES_FIELD_NUMBER: builtins.int
     MAX_CONCURRENT_NAMESPACES_FIELD_NUMBER: builtins.int
     max_items: builtins.int
-    """OPTIONAL. Largest max_items that Search accepts."""
+    """OPTIONAL. Largest max_items that Search and Answer accept. Zero value: no limit."""
     max_turn_text_bytes: builtins.int
-    """OPTIONAL. Longest text of a turn in bytes."""
+    """OPTIONAL. Longest text of a turn or an event in bytes of UTF-8. Zero value: that of SPEC.md."""
     max_query_text_bytes: builtins.int
-    """OPTIONAL. Longest text of a query in bytes."""
+    """OPTIONAL. Longest text of a query in bytes of UTF-8. Zero value: that of SPEC.md."""
     max_concurrent_namespaces: builtins.int
-    """OPTIONAL. How many namespaces may be worked on at the same time."""
+    """OPTIONAL. How many namespaces may be worked on at the same time. Zero value: no limit."""
     def __init__(
         self,
         *,
@@ -418,7 +422,7 @@ class OptionSpec(google.protobuf.message.Message):
     description: builtins.str
     """REQUIRED. One sentence on what it does and which values it takes."""
     default_value: builtins.str
-    """OPTIONAL. The value used when the key is not sent."""
+    """OPTIONAL. The value used when the key is not sent. Empty: the description says what holds."""
     def __init__(
         self,
         *,
@@ -467,7 +471,7 @@ class ModelAccess(google.protobuf.message.Message):
     base_url: builtins.str
     """REQUIRED. Base URL of an OpenAI-compatible API, for example "http://127.0.0.1:40123/v1"."""
     token: builtins.str
-    """REQUIRED. Bearer token, good for this call alone and revoked when it returns."""
+    """REQUIRED. Bearer token, good for this call alone and revoked when it returns (but see SPEC.md, MOD-8)."""
     @property
     def models(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Model]:
         """REPEATED. The models that may be called with it."""
@@ -501,9 +505,13 @@ class Model(google.protobuf.message.Message):
     context_window_tokens: builtins.int
     """OPTIONAL. Tokens that prompt and completion may have together. Zero value: unknown."""
     no_system_role: builtins.bool
-    """OPTIONAL. True if the chat template has no system role, so that a system text belongs into the first user turn."""
+    """OPTIONAL. True if the chat template has no system role, so that a system text belongs into the first user turn.
+    Zero value: it has one.
+    """
     counts_tokens: builtins.bool
-    """OPTIONAL. True if the gateway counts tokens for this model at POST {base_url}/tokenize (SPEC.md, MOD-5)."""
+    """OPTIONAL. True if the gateway counts tokens for this model at POST {base_url}/tokenize (SPEC.md, MOD-5).
+    Zero value: it does not.
+    """
     def __init__(
         self,
         *,
@@ -562,7 +570,7 @@ class IngestRequest(google.protobuf.message.Message):
 
     @property
     def session(self) -> Global___Session:
-        """A session, or a further part of one."""
+        """A session, or a further part of the session in the frame before."""
 
     @property
     def event(self) -> Global___Event:
@@ -632,7 +640,7 @@ Global___DayHeader: typing_extensions.TypeAlias = DayHeader
 @typing.final
 class Session(google.protobuf.message.Message):
     """A conversation. A session above the frame limit is split: each further frame repeats session_id, sets
-    continuation, and carries nothing but further turns.
+    continuation, and carries nothing but further turns. All frames of a session are consecutive.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -662,11 +670,11 @@ class Session(google.protobuf.message.Message):
     """OPTIONAL. Name of the group whose conversation it was. Empty: none."""
     @property
     def participants(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Participant]:
-        """REQUIRED in the opening frame. Everybody who takes part."""
+        """REQUIRED in the opening frame, at least one. Everybody who takes part; the owner need not be among them."""
 
     @property
     def turns(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Turn]:
-        """REPEATED. Turns in the order in which they were said."""
+        """REPEATED. Turns in the order in which they were said. Empty: nothing was said."""
 
     def __init__(
         self,
@@ -757,7 +765,7 @@ class DayTrailer(google.protobuf.message.Message):
     DIGEST_VERSION_FIELD_NUMBER: builtins.int
     DIGEST_FIELD_NUMBER: builtins.int
     session_count: builtins.int
-    """REQUIRED. Sessions in the day, split sessions counted once. Zero value: none."""
+    """REQUIRED. Sessions in the day, a split session counted once. Zero value: none."""
     turn_count: builtins.int
     """REQUIRED. Turns in the day. Zero value: none."""
     event_count: builtins.int
@@ -794,7 +802,7 @@ class IngestResponse(google.protobuf.message.Message):
     """REQUIRED. The last committed day of the namespace. Zero value: day 0."""
     @property
     def notices(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Notice]:
-        """REPEATED. What went less than well, for example an extraction that yielded nothing."""
+        """REPEATED. What went less than well, for example an extraction that yielded nothing. Empty: nothing."""
 
     def __init__(
         self,
@@ -819,7 +827,7 @@ class Notice(google.protobuf.message.Message):
     code: builtins.str
     """REQUIRED. Short machine-readable code, lower case letters, digits and underscores."""
     message: builtins.str
-    """OPTIONAL. One sentence for people."""
+    """OPTIONAL. One sentence for people. Empty: the code says it all."""
     count: builtins.int
     """OPTIONAL. How often it happened. Zero value: once."""
     def __init__(
@@ -881,7 +889,7 @@ class SearchRequest(google.protobuf.message.Message):
 
     @property
     def privileged_evidence(self) -> Global___PrivilegedEvidence:
-        """OPTIONAL. Only ever sent to a DIAGNOSTIC backend, and only when the run asks for it."""
+        """OPTIONAL. Only ever sent to a DIAGNOSTIC backend, and only when the run asks for it. Absent: none is given."""
 
     def __init__(
         self,
@@ -935,7 +943,9 @@ Global___Requester: typing_extensions.TypeAlias = Requester
 
 @typing.final
 class PrivilegedEvidence(google.protobuf.message.Message):
-    """Evidence that an ordinary memory never sees. The one exception to "gold never crosses the wire"."""
+    """Evidence that an ordinary memory never sees. The one exception to "gold never crosses the wire". A message that is
+    set but empty says that the question has no evidence.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -977,7 +987,7 @@ class SearchResponse(google.protobuf.message.Message):
 
     @property
     def notices(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Notice]:
-        """REPEATED. What went less than well."""
+        """REPEATED. What went less than well. Empty: nothing."""
 
     def __init__(
         self,
@@ -1003,11 +1013,13 @@ class MemoryItem(google.protobuf.message.Message):
     SOURCE_TURN_IDS_FIELD_NUMBER: builtins.int
     TIME_FIELD_NUMBER: builtins.int
     text: builtins.str
-    """REQUIRED. The text that a reader would see."""
+    """REQUIRED. The text that a reader would see. Not empty."""
     score: builtins.float
-    """OPTIONAL. The backend's own score, higher is better. Comparable within one response only."""
+    """OPTIONAL. The backend's own score, finite, higher is better, comparable within one response only.
+    Zero value: a score of 0, or none.
+    """
     time: builtins.str
-    """OPTIONAL. The time that the item speaks of or was said at. Empty: unknown."""
+    """OPTIONAL. The time that the item speaks of or was said at, RFC 3339 or a date. Empty: unknown."""
     @property
     def source_session_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """REPEATED. Sessions that the item came from. Empty: the backend cannot say."""
@@ -1211,7 +1223,7 @@ class TokenUsage(google.protobuf.message.Message):
     PROMPT_TOKENS_FIELD_NUMBER: builtins.int
     COMPLETION_TOKENS_FIELD_NUMBER: builtins.int
     prompt_tokens: builtins.int
-    """REQUIRED. Tokens of the prompt."""
+    """REQUIRED. Tokens of the prompt. Zero value: none."""
     completion_tokens: builtins.int
     """REQUIRED. Tokens of the reply. Zero value: none."""
     def __init__(
