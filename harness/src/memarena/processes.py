@@ -136,9 +136,10 @@ def _guard(pipe: int, argv: Sequence[str]) -> int:
         print(f"cannot start {argv[0]}: {error}", file=sys.stderr, flush=True)  # noqa: T201
         return 127
     terminated = False
+    child_exit = os.pidfd_open(child.pid)
     while child.poll() is None:
-        ready, _, _ = select.select([pipe], [], [], _POLL_S)
-        if ready:  # nothing is ever written: readable means that the owner is gone or let go
+        ready, _, _ = select.select([pipe, child_exit], [], [], _POLL_S)
+        if pipe in ready:  # nothing is ever written: readable means that the owner is gone or let go
             break
         if not terminated and signal.sigtimedwait({signal.SIGTERM}, 0) is not None:
             child.terminate()

@@ -1,0 +1,1 @@
+"""Our side of the contract: deadlines, retries where allowed, typed errors."""

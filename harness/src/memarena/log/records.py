@@ -110,6 +110,8 @@ class Manifest(Record):
     order_seed: int
     deadlines_s: dict[str, float]
     question_filter: str | None = None
+    config_json: str = "{}"
+    """The run's configuration as JSON, from which ``--resume`` can go on without repeating any flag."""
 
 
 class RunStarted(Record):

@@ -6,6 +6,7 @@ that not even a stray tool can change what a run wrote.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import sqlite3
 import threading
@@ -99,7 +100,7 @@ class LogWriter:
                 self._db.executemany("INSERT INTO records (kind, cell_id, instance_id, body) VALUES (?,?,?,?)", rows)
                 self._db.execute("COMMIT")
             except sqlite3.Error as error:
-                if self._db.in_transaction:
+                with contextlib.suppress(sqlite3.Error):
                     self._db.rollback()
                 raise LogFullError(f"{self._path}: cannot write to the log: {error}") from error
 

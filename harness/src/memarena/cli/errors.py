@@ -1,0 +1,42 @@
+"""What a user sees of an error: one line on standard error, and the exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from memarena.dataset.errors import DatasetError
+from memarena.gateway import GatewayError
+from memarena.log.store import LogError
+from memarena.processes import ProcessError
+from memarena.readers import ReaderError
+from memarena.run.errors import InfraError, RunError
+
+EXIT_OK = 0
+EXIT_FAULTS = 1
+"""The command worked and found something wrong (``dataset validate``)."""
+EXIT_BAD_INPUT = 2
+EXIT_INCOMPLETE = 3
+"""The run ended, and questions are left that failed for reasons of our own."""
+EXIT_INTERRUPTED = 130
+
+USER_ERRORS = (DatasetError, GatewayError, LogError, ProcessError, ReaderError, RunError)
+
+
+def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
+    """Print ``error: message`` as one line and exit."""
+    sys.stderr.write("error: " + " ".join(message.split()) + "\n")
+    sys.exit(code)
+
+
+def run_guarded(command: Callable[[], object]) -> None:
+    """Run a command; errors that are the user's to mend become one line and exit code 2."""
+    try:
+        command()
+    except InfraError as error:
+        fail(str(error), EXIT_INCOMPLETE)
+    except USER_ERRORS as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)

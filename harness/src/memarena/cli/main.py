@@ -1,0 +1,47 @@
+"""The command ``memarena``: thin verbs that parse, call one function and print."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memarena.cli import dataset, demo, run, scores
+from memarena.cli.errors import run_guarded
+
+app = typer.Typer(
+    name="memarena",
+    help="Measures the memory of on-device personal assistants.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(dataset.app, name="dataset", help="Everything about dataset files.")
+app.command("run")(run.run)
+app.command("demo")(demo.demo)
+app.command("judge")(scores.judge)
+app.command("score")(scores.score)
+app.command("report")(scores.report)
+app.command("show")(scores.show)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415 (only where asked for)
+
+        typer.echo(f"memarena {version('memarena')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Measures the memory of on-device personal assistants."""
+
+
+def main() -> None:
+    """Entry of the command. Exits with 2 for bad input, 3 for an incomplete run, 130 after Ctrl-C."""
+    run_guarded(app)

@@ -1,0 +1,228 @@
+"""Our side of the contract: one connection to one backend, a deadline on every call, no hidden retries.
+
+All calls run on one dedicated thread with the synchronous stub: a timed call then shares its thread with nothing, and
+the caller's thread stays interruptible. Times are ``time.monotonic_ns``.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self, TypeVar
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from memarena_proto import memory_backend_pb2 as pb
+from memarena_proto import memory_backend_pb2_grpc as pb_grpc
+
+from memarena.client.errors import BackendCallError, BackendContractError, from_rpc_error
+
+T = TypeVar("T")
+
+_CHANNEL_OPTIONS = (
+    # A retry inside gRPC would hide a failure in the latency that we measure.
+    ("grpc.enable_retries", 0),
+    ("grpc.max_receive_message_length", 4 << 20),
+    ("grpc.max_send_message_length", 4 << 20),
+    # Each channel gets a connection of its own, so that no subchannel in back-off is inherited from an earlier backend.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.enable_http_proxy", 0),
+)
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """Seconds that each kind of call may take."""
+
+    describe_s: float = 10.0
+    ingest_s: float = 600.0
+    search_s: float = 30.0
+    answer_s: float = 600.0
+    reset_s: float = 60.0
+    health_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class Security:
+    """TLS roots (PEM file) and bearer token for a backend; both optional."""
+
+    tls_ca: Path | None = None
+    bearer_token: str | None = None
+
+
+@dataclass(frozen=True)
+class TimedSearch:
+    """A Search with its duration: request sent to response received."""
+
+    response: pb.SearchResponse
+    duration_ns: int
+
+
+@dataclass
+class AnswerTrace:
+    """An Answer as it came in. Offsets are nanoseconds since the request was sent; what did not happen is None."""
+
+    retrieved: pb.Retrieved | None = None
+    retrieved_ns: int | None = None
+    first_delta_ns: int | None = None
+    completed: pb.Completed | None = None
+    completed_ns: int | None = None
+    deltas: list[str] = field(default_factory=list)
+
+
+class BackendClient:
+    """A connection to one backend. Close it, or use it as a context manager."""
+
+    def __init__(self, address: str, deadlines: Deadlines, security: Security | None = None) -> None:
+        security = security or Security()
+        self.address = address
+        self.deadlines = deadlines
+        self._metadata = (
+            (("authorization", f"Bearer {security.bearer_token}"),) if security.bearer_token is not None else ()
+        )
+        if security.tls_ca is not None:
+            credentials = grpc.ssl_channel_credentials(security.tls_ca.read_bytes())
+            self._channel = grpc.secure_channel(address, credentials, options=_CHANNEL_OPTIONS)
+        else:
+            self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        self._stub = pb_grpc.MemoryBackendStub(self._channel)
+        self._health = health_pb2_grpc.HealthStub(self._channel)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="backend-call")
+        self._closed = threading.Event()
+
+    def wait_until_serving(self, alive: Callable[[], bool] = lambda: True) -> None:
+        """Wait until grpc.health.v1 says SERVING.
+
+        Raises :class:`BackendCallError` with UNAVAILABLE when the health deadline passes or ``alive`` turns false, and
+        at once when the backend has no health service.
+        """
+        deadline = time.monotonic() + self.deadlines.health_s
+        last = "not reachable"
+        while time.monotonic() < deadline and alive():
+            try:
+                response = self._run(
+                    "Health",
+                    lambda: self._health.Check(health_pb2.HealthCheckRequest(), timeout=2.0, metadata=self._metadata),
+                )
+            except BackendCallError as error:
+                if error.code == "UNIMPLEMENTED":
+                    raise
+                last = f"{error.code} {error.message}"
+            else:
+                if response.status == health_pb2.HealthCheckResponse.SERVING:
+                    return
+                last = health_pb2.HealthCheckResponse.ServingStatus.Name(response.status)
+            time.sleep(0.05)
+        raise BackendCallError("Health", "UNAVAILABLE", f"{self.address} is not serving: {last}")
+
+    def describe(self) -> pb.DescribeResponse:
+        """Who the backend is. Raises :class:`BackendContractError` where REQUIRED fields are missing."""
+        response = self._run(
+            "Describe",
+            lambda: self._stub.Describe(
+                pb.DescribeRequest(), timeout=self.deadlines.describe_s, metadata=self._metadata
+            ),
+        )
+        for name in ("name", "version", "contract_version", "kind"):
+            if not getattr(response, name):
+                raise BackendContractError(f"Describe: required field {name} is missing")
+        return response
+
+    def ingest(self, frames: Iterable[pb.IngestRequest]) -> tuple[pb.IngestResponse, int]:
+        """Send one day; the response and the duration in nanoseconds."""
+
+        def call() -> tuple[pb.IngestResponse, int]:
+            start = time.monotonic_ns()
+            response = self._stub.Ingest(iter(frames), timeout=self.deadlines.ingest_s, metadata=self._metadata)
+            return response, time.monotonic_ns() - start
+
+        return self._run("Ingest", call)
+
+    def search(self, request: pb.SearchRequest) -> TimedSearch:
+        """The timed call: request sent to response received, never retried."""
+
+        def call() -> TimedSearch:
+            start = time.monotonic_ns()
+            response = self._stub.Search(request, timeout=self.deadlines.search_s, metadata=self._metadata)
+            return TimedSearch(response, time.monotonic_ns() - start)
+
+        return self._run("Search", call)
+
+    def answer(self, request: pb.AnswerRequest, trace: AnswerTrace) -> None:
+        """Stream an answer into ``trace``, which keeps what came in also when the call fails on the way.
+
+        Raises :class:`BackendContractError` where events come in an order that the contract forbids.
+        """
+
+        def call() -> None:
+            start = time.monotonic_ns()
+            events = self._stub.Answer(request, timeout=self.deadlines.answer_s, metadata=self._metadata)
+            try:
+                for event in events:
+                    _note(trace, event, time.monotonic_ns() - start)
+            finally:
+                events.cancel()
+            if trace.completed is None:
+                raise BackendContractError("Answer: the stream ended without Completed")
+
+        self._run("Answer", call)
+
+    def reset(self, namespace: str) -> None:
+        """Forget a namespace."""
+        self._run(
+            "Reset",
+            lambda: self._stub.Reset(
+                pb.ResetRequest(namespace=namespace), timeout=self.deadlines.reset_s, metadata=self._metadata
+            ),
+        )
+
+    def close(self) -> None:
+        """Cancel what is under way and close the connection. Calling it twice is fine."""
+        if not self._closed.is_set():
+            self._closed.set()
+            self._channel.close()
+            self._thread.shutdown(wait=True, cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, rpc: str, call: Callable[[], T]) -> T:
+        def guarded() -> T:
+            try:
+                return call()
+            except grpc.RpcError as error:
+                raise from_rpc_error(rpc, error) from error
+            except ValueError as error:
+                # grpc raises a bare ValueError for a call on a channel that was closed meanwhile.
+                if self._closed.is_set():
+                    raise BackendCallError(rpc, "CANCELLED", "the connection was closed") from error
+                raise
+
+        return self._thread.submit(guarded).result()
+
+
+def _note(trace: AnswerTrace, event: pb.AnswerEvent, offset_ns: int) -> None:
+    kind = event.WhichOneof("event")
+    if trace.completed is not None:
+        raise BackendContractError(f"Answer: {kind} after completed")
+    if (trace.retrieved is None) != (kind == "retrieved"):
+        raise BackendContractError(f"Answer: {kind} where exactly one retrieved comes first")
+    if kind == "retrieved":
+        trace.retrieved, trace.retrieved_ns = event.retrieved, offset_ns
+    elif kind == "text_delta":
+        if trace.first_delta_ns is None:
+            trace.first_delta_ns = offset_ns
+        trace.deltas.append(event.text_delta.text)
+    elif kind == "completed":
+        trace.completed, trace.completed_ns = event.completed, offset_ns
+    else:
+        raise BackendContractError("Answer: an event that carries nothing")

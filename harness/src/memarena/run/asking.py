@@ -1,0 +1,138 @@
+"""Asking one question: the timed Search, then the Answer, then the one record that says how it went."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Literal
+
+from memarena_answering import parse_answer
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.client.backend import AnswerTrace, BackendClient
+from memarena.client.errors import BackendCallError, BackendContractError
+from memarena.log.records import AnswerSpan, GatewayCall, Question, QuestionAsked, SearchSpan
+from memarena.run.central import read_centrally
+from memarena.run.context import AskContext, generating, ttft_ns
+from memarena.run.ids import NamespaceIds
+from memarena.run.wire import answer_request, retrieved_items
+
+Status = Literal["answered", "backend_failed", "infra_failed"]
+Calls = tuple[GatewayCall, ...]
+
+_FINISH: dict[int, Literal["stop", "length"]] = {pb.FINISH_REASON_STOP: "stop", pb.FINISH_REASON_LENGTH: "length"}
+
+
+def ask(
+    context: AskContext,
+    client: BackendClient,
+    question: Question,
+    request: pb.SearchRequest,
+    ids: NamespaceIds,
+    attempt: int,
+) -> QuestionAsked:
+    """Ask once and say how it went. Never raises for what a backend or a reader does."""
+    started = time.monotonic_ns()
+    search, calls = _search(context, client, question, request, ids)
+    answer: AnswerSpan | None = None
+    if search.code == "OK":
+        if context.answers_itself:
+            answer, more = _answer(context, client, question, request, ids)
+        else:
+            answer, more = read_centrally(context, question, search.items)
+        calls += more
+    status, cause = settle(search, answer, calls)
+    return QuestionAsked(
+        cell_id=context.cell.cell_id,
+        instance_id=question.instance.instance_id,
+        ego=question.instance.ego_agent_id,
+        namespace=ids.namespace,
+        day=question.day,
+        attempt=attempt,
+        status=status,
+        cause=cause,
+        asked_mono_ns=started,
+        search=search,
+        answer=answer,
+        gateway_call_ids=tuple(c.call_id for c in calls),
+    )
+
+
+def settle(search: SearchSpan, answer: AnswerSpan | None, calls: Sequence[GatewayCall]) -> tuple[Status, str]:
+    """Status and cause. A model server that failed is ours, whatever the backend made of it."""
+    for call in calls:
+        if call.upstream_failed:
+            return "infra_failed", f"reader {call.model}: {call.error}"
+    if search.code != "OK":
+        return "backend_failed", f"Search: {search.code}: {search.message}"
+    if answer is None:
+        return "infra_failed", "no answer was asked for"
+    if answer.code != "OK":
+        status: Status = "backend_failed" if answer.route == "backend" else "infra_failed"
+        return status, f"Answer: {answer.code}: {answer.message}"
+    return "answered", ""
+
+
+def _search(
+    context: AskContext, client: BackendClient, question: Question, request: pb.SearchRequest, ids: NamespaceIds
+) -> tuple[SearchSpan, Calls]:
+    token = context.gateway.grant(context.call_context("search", question))
+    request.model_access.CopyFrom(context.access(token, pb.MODEL_ROLE_READER))
+    try:
+        timed = client.search(request)
+    except BackendCallError as error:
+        span = SearchSpan(t_search_ns=None, code=error.code, message=error.message)
+    else:
+        response = timed.response
+        span = SearchSpan(
+            t_search_ns=timed.duration_ns,
+            code="OK",
+            items=retrieved_items(response.items, ids),
+            visible_through_day=response.visible_through_day,
+            backend_reported_us=response.search_time_us or None,
+            notices=notice_texts(response.notices),
+        )
+    return span, context.gateway.revoke(token)
+
+
+def _answer(
+    context: AskContext, client: BackendClient, question: Question, request: pb.SearchRequest, ids: NamespaceIds
+) -> tuple[AnswerSpan, Calls]:
+    token = context.gateway.grant(context.call_context("answer", question))
+    request.model_access.CopyFrom(context.access(token, pb.MODEL_ROLE_READER))
+    message = answer_request(request, context.cell.reading, context.reader.model, context.prompt_style)
+    trace = AnswerTrace()
+    code, text = "OK", ""
+    started = time.monotonic_ns()
+    try:
+        client.answer(message, trace)
+    except BackendCallError as error:
+        code, text = error.code, error.message
+    except BackendContractError as error:
+        code, text = "CONTRACT", str(error)
+    calls = context.gateway.revoke(token)
+    raw = trace.completed.text if trace.completed is not None else "".join(trace.deltas)
+    parsed = parse_answer(raw)
+    span = AnswerSpan(
+        route="backend",
+        code=code,
+        message=text,
+        retrieved_ns=trace.retrieved_ns,
+        first_delta_ns=trace.first_delta_ns,
+        completed_ns=trace.completed_ns,
+        ttft_ns=ttft_ns(calls, None if trace.first_delta_ns is None else started + trace.first_delta_ns),
+        model_calls=len(generating(calls)),
+        raw=raw,
+        answer=parsed.answer,
+        reason=parsed.reason,
+        parse=parsed.parse,
+        finish_reason=_FINISH.get(trace.completed.finish_reason, "unknown") if trace.completed else "unknown",
+        items=retrieved_items(trace.retrieved.items, ids) if trace.retrieved is not None else (),
+        prompt_style=context.prompt_style,
+    )
+    return span, calls
+
+
+def notice_texts(notices: Sequence[pb.Notice]) -> tuple[str, ...]:
+    """Notices as lines: code, count, message."""
+    return tuple(f"{n.code} ×{max(1, n.count)}: {n.message}".rstrip(": ") for n in notices)

@@ -1,0 +1,229 @@
+"""Executing one cell: a backend from its first day to its last question, ego by ego."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Literal
+
+from memarena_answering import ReaderClient
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.client.errors import BackendCallError
+from memarena.dataset.reading import Dataset
+from memarena.gateway import Gateway
+from memarena.log.records import AnyRecord, Cell, NamespaceOpened, Problem, Question, QuestionAsked, ReaderRef
+from memarena.run.asking import ask
+from memarena.run.context import AskContext
+from memarena.run.ids import NamespaceIds
+from memarena.run.ingest import DaySender
+from memarena.run.link import STYLES, BackendGoneError, BackendLink, described
+from memarena.run.state import CellProgress, EgoProgress
+from memarena.run.wire import add_privileged_evidence, search_request
+
+
+@dataclass(frozen=True)
+class CellTools:
+    """What a cell works with."""
+
+    dataset: Dataset
+    gateway: Gateway
+    reader: ReaderRef
+    reader_client: ReaderClient
+    append: Callable[..., None]
+    """Writes records to the log."""
+    heal_reader: Callable[[], None]
+    """Brings a reader back that failed; raises InfraError where that is not possible."""
+    advance: Callable[[Literal["question", "day"]], None]
+    """Called once per settled question and per ingested day."""
+    answer_timeout_s: float
+    id_key: bytes
+    infra_retries: int
+    central_reading: bool
+
+
+class CellRun:
+    """One cell in progress. ``run`` does the work; use it once."""
+
+    def __init__(self, cell: Cell, link: BackendLink, tools: CellTools) -> None:
+        self._cell = cell
+        self._link = link
+        self._tools = tools
+
+    def run(self, questions: Sequence[Question], progress: CellProgress) -> None:
+        """Ask every question that is not settled yet. ``questions`` are ordered by ego, then day.
+
+        Raises RunError where the backend does not come up or does not fit, InfraError where a failure of ours stays.
+        """
+        description = self._link.open(self._cell)
+        self._tools.append(described(self._cell.cell_id, description))
+        context = self._context(description)
+        for ego, group in groupby(questions, key=lambda q: q.instance.ego_agent_id):
+            _EgoRun(ego, list(group), context, self._link, self._tools, progress).run()
+
+    def _context(self, description: pb.DescribeResponse) -> AskContext:
+        tools = self._tools
+        style = self._cell.reading.prompt_style
+        return AskContext(
+            cell=self._cell,
+            gateway=tools.gateway,
+            reader=tools.reader,
+            reader_client=tools.reader_client,
+            answers_itself=pb.CAPABILITY_ANSWER in description.capabilities and not tools.central_reading,
+            prompt_style=STYLES[description.preferred_prompt_style] if style == "backend" else style,
+            answer_timeout_s=tools.answer_timeout_s,
+        )
+
+
+class _EgoRun:
+    """One ego of a cell: its namespace, its days, its questions."""
+
+    def __init__(
+        self,
+        ego: str,
+        questions: Sequence[Question],
+        context: AskContext,
+        link: BackendLink,
+        tools: CellTools,
+        progress: CellProgress,
+    ) -> None:
+        self._ego = ego
+        self._context = context
+        self._link = link
+        self._tools = tools
+        self._progress = progress
+        self._state: EgoProgress = progress.ego(ego)
+        self._pending = [q for q in questions if q.instance.instance_id not in progress.settled]
+        self._last_day = tools.dataset.day_count - 1
+        # A repair goes up to its questions; a first pass takes in every day of the world.
+        repair = self._state.horizon_reached
+        self._horizon = max((q.day for q in self._pending), default=0) if repair else self._last_day
+        self._sender = DaySender(ego, context, link, tools.dataset, tools.append, self._problem)
+
+    def run(self) -> None:
+        """Settle every pending question, as answered or as failed."""
+        if not self._pending and self._state.horizon_reached:
+            return
+        try:
+            ids, day = self._enter()
+            while True:
+                self._ask_all([q for q in self._pending if q.day == day], ids)
+                if day >= self._horizon:
+                    break
+                day += 1
+                self._ingest(day, ids)
+        except BackendGoneError as error:
+            for question in self._pending:
+                if question.instance.instance_id not in self._progress.settled:
+                    self._settle(self._never_asked(question, str(error)))
+
+    # -------------------------------------------------------------- namespace and days
+
+    def _enter(self) -> tuple[NamespaceIds, int]:
+        """The namespace to work in and the day it stands at: the old one if it still lives, else a fresh one."""
+        state = self._state
+        first = min((q.day for q in self._pending), default=self._horizon)
+        if state.attempt is not None and state.last_day is not None and state.last_day <= first:
+            ids = self._ids(state.attempt)
+            for day in range(state.last_day):
+                self._sender.remember(day, ids)
+            if self._sender.is_replay(state.last_day, ids):
+                return ids, state.last_day
+        state.attempt = 0 if state.attempt is None else state.attempt + 1
+        state.last_day = None
+        ids = self._ids(state.attempt)
+        try:
+            self._link.client.reset(ids.namespace)
+        except BackendCallError as error:
+            raise BackendGoneError(str(error)) from error
+        self._tools.append(
+            NamespaceOpened(
+                cell_id=self._context.cell.cell_id, ego=self._ego, namespace=ids.namespace, attempt=state.attempt
+            )
+        )
+        self._ingest(0, ids)
+        return ids, 0
+
+    def _ids(self, attempt: int) -> NamespaceIds:
+        return NamespaceIds(self._tools.id_key, self._context.cell.cell_id, self._ego, attempt)
+
+    def _ingest(self, day: int, ids: NamespaceIds) -> None:
+        self._sender.ingest(day, ids)
+        self._state.last_day = day
+        self._state.horizon_reached |= day == self._last_day
+        self._tools.advance("day")
+
+    # -------------------------------------------------------------- questions
+
+    def _ask_all(self, questions: Sequence[Question], ids: NamespaceIds) -> None:
+        """Ask a day's questions; those that failed for our own reasons again, before the next day comes in."""
+        waiting = list(questions)
+        for round_ in range(self._tools.infra_retries + 1):
+            if not waiting:
+                return
+            if round_:
+                self._tools.heal_reader()
+            asked = [(question, self._ask(question, ids)) for question in waiting]
+            waiting = [question for question, result in asked if result.status == "infra_failed"]
+        if waiting:
+            # Still failing: go on only if the reader is sane, so that one odd question does not end a run.
+            self._tools.heal_reader()
+
+    def _ask(self, question: Question, ids: NamespaceIds) -> QuestionAsked:
+        if self._link.died():
+            self._come_back(ids)
+        instance_id = question.instance.instance_id
+        cell = self._context.cell
+        request = search_request(question, cell.reading, ids, cell.backend_options.items())
+        if cell.send_evidence:
+            add_privileged_evidence(request, self._tools.dataset, question, ids)
+        attempt = self._progress.attempts.get(instance_id, 0)
+        asked = ask(self._context, self._link.client, question, request, ids, attempt)
+        self._settle(asked)
+        if asked.status == "backend_failed":
+            self._link.settle_death()
+        seen = asked.search.visible_through_day if asked.search else None
+        if seen is not None and seen != question.day:
+            self._problem(f"{instance_id}: Search saw through day {seen}, the last committed is {question.day}")
+        return asked
+
+    def _come_back(self, ids: NamespaceIds) -> None:
+        """After a crash: start the process again and make sure that it still knows the days that it confirmed."""
+        death = self._link.revive()
+        if death is not None:
+            self._problem(f"the backend's process ended and was started again: {death}")
+        day = self._state.last_day
+        if day is not None and not self._sender.is_replay(day, ids):
+            raise BackendGoneError(f"after a crash the backend no longer knew day {day}, which it had confirmed")
+
+    def _settle(self, asked: QuestionAsked) -> None:
+        self._tools.append(asked)
+        self._progress.attempts[asked.instance_id] = asked.attempt + 1
+        if asked.status != "infra_failed":
+            self._progress.settled.add(asked.instance_id)
+            self._tools.advance("question")
+
+    def _never_asked(self, question: Question, cause: str) -> QuestionAsked:
+        """The record of a question that could not even be put, because the backend had failed before."""
+        instance_id = question.instance.instance_id
+        return QuestionAsked(
+            cell_id=self._context.cell.cell_id,
+            instance_id=instance_id,
+            ego=self._ego,
+            namespace=self._ids(self._state.attempt or 0).namespace,
+            day=question.day,
+            attempt=self._progress.attempts.get(instance_id, 0),
+            status="backend_failed",
+            cause=cause,
+            asked_mono_ns=0,
+        )
+
+    def _problem(self, message: str) -> None:
+        cell_id = self._context.cell.cell_id
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        records: tuple[AnyRecord, ...] = (
+            Problem(at=at, where=f"cell {cell_id}", cause="backend", message=message, cell_id=cell_id),
+        )
+        self._tools.append(*records)

@@ -1,0 +1,120 @@
+"""What a user asks for: the options of ``memarena run``, from flags or from a YAML file, as one frozen record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from memarena.run.errors import RunError
+
+SEED_LABELS: dict[str, tuple[float, int]] = {"s1": (0.0, 1), "s2": (0.3, 2), "s3": (0.3, 3), "s4": (0.3, 4)}
+"""Temperature and seed behind each label (design of the paper: s1 greedy, s2 to s4 stochastic)."""
+
+_SeedLabel = Literal["s1", "s2", "s3", "s4"]
+
+
+class ReaderConfig(BaseModel):
+    """A reader: ``embedded``, ``extractive`` or the base URL of an OpenAI-compatible server."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    spec: str
+    model: str | None = None
+    window_tokens: Annotated[int, Field(ge=256)] | None = None
+    no_system_role: bool = False
+
+
+class DeadlineConfig(BaseModel):
+    """Seconds that each kind of call to a backend may take."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    describe: Annotated[float, Field(gt=0)] = 10.0
+    ingest: Annotated[float, Field(gt=0)] = 600.0
+    search: Annotated[float, Field(gt=0)] = 30.0
+    answer: Annotated[float, Field(gt=0)] = 600.0
+    reset: Annotated[float, Field(gt=0)] = 60.0
+    health: Annotated[float, Field(gt=0)] = 60.0
+
+
+class RunConfig(BaseModel):
+    """Everything that decides what a run does, apart from where its log goes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: Path
+    backends: Annotated[tuple[str, ...], Field(min_length=1)]
+    readers: Annotated[tuple[ReaderConfig, ...], Field(min_length=1)]
+    protocol: Literal["interleaved", "end_of_horizon"] = "interleaved"
+    seeds: Annotated[tuple[_SeedLabel, ...], Field(min_length=1)] = ("s1",)
+    max_context_tokens: Annotated[int, Field(ge=16)] = 8192
+    max_answer_tokens: Annotated[int, Field(ge=1)] = 400
+    max_items: Annotated[int, Field(ge=1)] | None = None
+    prompt_style: Literal["backend", "text_sessions", "json_context"] = "backend"
+    thinking: Literal["default", "on", "off"] = "default"
+    central_reading: bool = False
+    """Read over Search's items with the harness's engine even where a backend has an Answer of its own."""
+    options: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Options per backend, as Describe declares them."""
+    egos: tuple[str, ...] = ()
+    """Only these egos; empty: all."""
+    question_ids: tuple[str, ...] = ()
+    """Only these instances; empty: all."""
+    limit: Annotated[int, Field(ge=1)] | None = None
+    """At most this many questions, a seeded sample."""
+    order_seed: int = 0
+    diagnostic: tuple[str, ...] = ()
+    """Backends given by address that are run as diagnostics (those with a manifest say so there)."""
+    evidence: bool = True
+    """Send privileged evidence to diagnostic backends (never to others)."""
+    deadlines_s: DeadlineConfig = DeadlineConfig()
+    keep_texts: bool = True
+    """Keep prompts and outputs of model calls in the log, not just their hashes."""
+    infra_retries: Annotated[int, Field(ge=0)] = 2
+    """How often a question that failed for our own reasons is asked again before the next day."""
+    id_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    """Fixed key for opaque ids and gateway tokens (64 hex digits), for byte-identical requests; default: random."""
+    gateway_port: Annotated[int, Field(ge=0, le=65535)] = 0
+    floor_samples: Annotated[int, Field(ge=0)] = 200
+    """Round trips of the null backend and the null reader to measure; 0 leaves the floor out."""
+
+    @field_validator("backends")
+    @classmethod
+    def _no_backend_twice(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(value)) != len(value):
+            raise ValueError("a backend is named twice")
+        return value
+
+
+def load_config(path: Path) -> RunConfig:
+    """A run's configuration from YAML. Relative data set paths count from the file's folder.
+
+    Raises :class:`RunError` with file and field.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = str(error).replace("\n", " ")
+        raise RunError(f"{path}: not valid YAML: {reason}") from error
+    if not isinstance(content, dict):
+        raise RunError(f"{path}: expected a mapping with dataset, backends and readers")
+    config = parse_config(content, str(path))
+    if not config.dataset.is_absolute():
+        config = config.model_copy(update={"dataset": path.parent / config.dataset})
+    return config
+
+
+def parse_config(content: object, where: str) -> RunConfig:
+    """A configuration from plain values. Raises :class:`RunError` naming ``where`` and the first field at fault."""
+    try:
+        return RunConfig.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        given = "" if first["type"] == "missing" else f", got {str(first['input'])[:80]!r}"
+        raise RunError(f"{where}: {name}: {first['msg']}{given}") from error

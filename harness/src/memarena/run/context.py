@@ -1,0 +1,69 @@
+"""What stays the same for all questions of a cell, and the small things that asking and reading share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from memarena_answering import ReaderClient
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.gateway import CallContext, Gateway
+from memarena.log.records import Cell, GatewayCall, Question, ReaderRef
+
+GENERATING_ROUTES = ("/v1/chat/completions", "/v1/completions")
+
+StyleName = Literal["text_sessions", "json_context"]
+
+
+@dataclass(frozen=True)
+class AskContext:
+    """A cell with the gateway and the reader that it uses. ``answers_itself``: ask the backend for answers."""
+
+    cell: Cell
+    gateway: Gateway
+    reader: ReaderRef
+    reader_client: ReaderClient
+    answers_itself: bool
+    prompt_style: StyleName
+    answer_timeout_s: float
+
+    def access(self, token: str, role: pb.ModelRole) -> pb.ModelAccess:
+        """Access to the reader through the gateway for one call, in the given role."""
+        model = pb.Model(
+            name=self.reader.model,
+            role=role,
+            context_window_tokens=self.reader.context_window_tokens,
+            no_system_role=self.reader.no_system_role,
+            counts_tokens=self.reader.counts_tokens,
+        )
+        return pb.ModelAccess(base_url=self.gateway.base_url, token=token, models=[model])
+
+    def call_context(self, phase: Literal["search", "answer", "central"], question: Question) -> CallContext:
+        """What the gateway writes beside the calls that one question causes."""
+        return CallContext(
+            phase=phase,
+            cell_id=self.cell.cell_id,
+            instance_id=question.instance.instance_id,
+            ego=question.instance.ego_agent_id,
+            day=question.day,
+        )
+
+
+def generating(calls: Sequence[GatewayCall]) -> list[GatewayCall]:
+    """The calls that make text."""
+    return [call for call in calls if call.route in GENERATING_ROUTES]
+
+
+def ttft_ns(calls: Sequence[GatewayCall], until_mono_ns: int | None) -> int | None:
+    """TTFT of the model call behind the first TextDelta: the last generating call that began before it.
+
+    ``until_mono_ns`` is the moment of the first TextDelta; None if there was none (then the last call counts).
+    """
+    candidates = [
+        call
+        for call in generating(calls)
+        if call.first_content_ns is not None and (until_mono_ns is None or call.started_mono_ns <= until_mono_ns)
+    ]
+    return candidates[-1].first_content_ns if candidates else None

@@ -1,0 +1,11 @@
+"""Errors of planning and executing a run."""
+
+from __future__ import annotations
+
+
+class RunError(Exception):
+    """Bad input to a run: one line for the user, who then exits with code 2."""
+
+
+class InfraError(Exception):
+    """Something of ours failed while a run was going on; the log says what and can be resumed."""

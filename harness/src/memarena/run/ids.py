@@ -1,0 +1,54 @@
+"""Opaque ids: what a backend sees instead of the data set's ids.
+
+An id is a keyed hash (HMAC-SHA256) of namespace, kind and real id. Without the key it carries nothing: no name, no
+order, no family; and the same person has another id in another namespace. The key is drawn per run and kept in the
+manifest, so that a resumed run makes the same ids.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from enum import Enum
+
+ID_LENGTH = 26
+"""Characters of an id: 130 bits of the hash in base32."""
+
+
+class IdKind(str, Enum):
+    """What an id stands for. Two kinds never share ids."""
+
+    NAMESPACE = "namespace"
+    PARTICIPANT = "participant"
+    SESSION = "session"
+    TURN = "turn"
+    EVENT = "event"
+    QUERY = "query"
+    BATCH = "batch"
+
+
+def opaque_id(key: bytes, *parts: str) -> str:
+    """Keyed hash of ``parts``, 26 base32 characters. Parts are length-prefixed, so they cannot run together."""
+    message = b"".join(len(raw := part.encode()).to_bytes(4, "big") + raw for part in parts)
+    digest = hmac.new(key, message, hashlib.sha256).digest()
+    return base64.b32encode(digest).decode("ascii").lower()[:ID_LENGTH]
+
+
+class NamespaceIds:
+    """Ids of one namespace, both ways. Real ids are remembered as they are first used."""
+
+    def __init__(self, key: bytes, cell_id: str, ego: str, attempt: int) -> None:
+        self._key = key
+        self.namespace = opaque_id(key, IdKind.NAMESPACE.value, cell_id, ego, str(attempt))
+        self._real: dict[tuple[IdKind, str], str] = {}
+
+    def make(self, kind: IdKind, real: str) -> str:
+        """Opaque id for a real one."""
+        token = opaque_id(self._key, kind.value, self.namespace, real)
+        self._real[kind, token] = real
+        return token
+
+    def real(self, kind: IdKind, token: str) -> str | None:
+        """Real id behind an opaque one; None if it was never given out in this namespace."""
+        return self._real.get((kind, token))

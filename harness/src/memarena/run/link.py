@@ -1,0 +1,141 @@
+"""The link to one cell's backend: bring it up, check what it says of itself, bring it back after a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from memarena_proto import memory_backend_pb2 as pb
+from memarena_proto.digest import DIGEST_VERSION
+
+from memarena.client.backend import BackendClient, Deadlines, Security
+from memarena.client.errors import BackendCallError, BackendContractError
+from memarena.log.records import BackendDescribed, Cell
+from memarena.run.context import StyleName
+from memarena.run.errors import RunError
+from memarena.run.launch import LaunchedBackend, LaunchError, launch
+from memarena.run.manifests import AddressedBackend, BackendChoice
+
+_DEATH_GRACE_S = 1.0
+
+STYLES: Mapping[int, StyleName] = {
+    pb.PROMPT_STYLE_UNSPECIFIED: "text_sessions",
+    pb.PROMPT_STYLE_TEXT_SESSIONS: "text_sessions",
+    pb.PROMPT_STYLE_JSON_CONTEXT: "json_context",
+}
+
+
+class BackendGoneError(Exception):
+    """The backend cannot take part any more, for an ego or for the cell; the message is the cause on the record."""
+
+
+class BackendLink:
+    """A backend that was launched or is reached at an address. ``close`` ends what was launched."""
+
+    def __init__(self, choice: BackendChoice, cell_dir: Path, deadlines: Deadlines, security: Security) -> None:
+        self._choice = choice
+        self._cell_dir = cell_dir
+        self._deadlines = deadlines
+        self._security = security
+        self._process: LaunchedBackend | None = None
+        self._client: BackendClient | None = None
+
+    def open(self, cell: Cell) -> pb.DescribeResponse:
+        """Bring the backend up and check it. Raises :class:`RunError` where it does not come up or does not fit."""
+        try:
+            description = self._start()
+        except (LaunchError, BackendCallError, BackendContractError) as error:
+            raise RunError(f"--backend {self._choice.name}: {error}") from error
+        check_description(cell, description)
+        return description
+
+    @property
+    def client(self) -> BackendClient:
+        """The connection. Raises :class:`BackendGoneError` if there is none."""
+        if self._client is None:
+            raise BackendGoneError("the backend is not running")
+        return self._client
+
+    def died(self) -> bool:
+        """Whether a launched backend's process has ended. One that is reached at an address never says so."""
+        return self._process is not None and not self._process.alive()
+
+    def settle_death(self) -> None:
+        """After a failed call: a crash shows on the socket before it shows on the process, so give it a moment."""
+        if self._process is not None:
+            self._process.wait_for_death(_DEATH_GRACE_S)
+
+    def revive(self) -> str | None:
+        """Start a backend that has died again; one line on its death, None if it lives.
+
+        Raises :class:`BackendGoneError` if it does not come back.
+        """
+        if self._process is None or self._process.alive():
+            return None
+        death = self._process.death()
+        self.close()
+        try:
+            self._start()
+        except (LaunchError, BackendCallError, BackendContractError) as error:
+            self.close()
+            raise BackendGoneError(f"the backend ended ({death}) and did not come back: {error}") from error
+        return death
+
+    def close(self) -> None:
+        """Close the connection and end the process. Calling it twice is fine."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
+
+    def _start(self) -> pb.DescribeResponse:
+        if isinstance(self._choice, AddressedBackend):
+            self._client = BackendClient(self._choice.address, self._deadlines, self._security)
+            self._client.wait_until_serving()
+        else:
+            self._process = launch(self._choice, self._cell_dir)
+            self._client = BackendClient(self._process.address, self._deadlines, self._security)
+            self._client.wait_until_serving(self._process.alive)
+        return self._client.describe()
+
+
+def check_description(cell: Cell, description: pb.DescribeResponse) -> None:
+    """Raise :class:`RunError` where a backend cannot take part in the cell as planned."""
+    name = cell.backend
+    if description.contract_version.partition(".")[0] != "1":
+        raise RunError(
+            f"--backend {name}: speaks contract version {description.contract_version}, this harness speaks 1.x"
+        )
+    if DIGEST_VERSION not in description.digest_versions:
+        raise RunError(f"--backend {name}: Describe lists no digest version {DIGEST_VERSION}, which this harness uses")
+    diagnostic = description.kind == pb.BACKEND_KIND_DIAGNOSTIC
+    if cell.diagnostic and not diagnostic:
+        raise RunError(f"--backend {name}: is run as diagnostic, but its Describe says competitor")
+    if diagnostic and not cell.diagnostic:
+        raise RunError(f"--backend {name}: its Describe says diagnostic; run it as one with --diagnostic {name}")
+    declared = {option.key for option in description.options}
+    for key in cell.backend_options:
+        if key not in declared:
+            known = ", ".join(sorted(declared)) or "none"
+            raise RunError(f"--option {name}.{key}: the backend declares no such option (declared: {known})")
+
+
+def described(cell_id: str, description: pb.DescribeResponse) -> BackendDescribed:
+    """The log's form of a description."""
+
+    def short(enum_name: str, prefix: str) -> str:
+        return enum_name.removeprefix(prefix).lower()
+
+    return BackendDescribed(
+        cell_id=cell_id,
+        name=description.name,
+        version=description.version,
+        contract_version=description.contract_version,
+        backend_kind="diagnostic" if description.kind == pb.BACKEND_KIND_DIAGNOSTIC else "competitor",
+        capabilities=tuple(short(pb.Capability.Name(c), "CAPABILITY_") for c in description.capabilities),
+        token_counting=short(pb.TokenCounting.Name(description.token_counting), "TOKEN_COUNTING_"),
+        preferred_prompt_style=STYLES[description.preferred_prompt_style],
+        retention=short(pb.Retention.Name(description.retention), "RETENTION_"),
+    )

@@ -1,0 +1,141 @@
+"""Finding a backend by name: typed ``backend.toml`` manifests.
+
+A manifest lists one or more backends with the command that starts each. Names are looked up, in this order, in the
+folders of ``MEMARENA_BACKENDS`` (separated as PATH is), in ``backends/`` of the working directory and of every folder
+above it, in the checkout that this program runs from, and where wheels install them (``share/memarena/backends``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import sysconfig
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from memarena.run.errors import RunError
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+_ADDRESS = re.compile(r"(?:(?P<name>[a-z0-9][a-z0-9_.-]*)=)?(?P<address>(?:\[[0-9a-fA-F:]+\]|[^\s:=\[\]/]+):\d{1,5})")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class BackendManifest(_Strict):
+    """One backend of a manifest file.
+
+    ``command`` may use ``{python}`` (this interpreter), ``{address_file}``, ``{data_dir}`` and ``{folder}`` (of the
+    manifest). The program writes ``HOST:PORT`` to the address file once it listens.
+    """
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
+    kind: Literal["competitor", "diagnostic"]
+    description: str = ""
+    command: Annotated[tuple[str, ...], Field(min_length=1)]
+    env: dict[str, str] = Field(default_factory=dict)
+
+
+class ManifestFile(_Strict):
+    """A ``backend.toml``."""
+
+    schema_version: Literal[1] = Field(alias="schema")
+    backend: Annotated[tuple[BackendManifest, ...], Field(min_length=1)]
+
+
+class LaunchableBackend(_Strict):
+    """A backend that the harness starts itself."""
+
+    name: str
+    manifest: BackendManifest
+    folder: Path
+
+    @property
+    def diagnostic(self) -> bool:
+        """Whether the manifest declares a diagnostic."""
+        return self.manifest.kind == "diagnostic"
+
+
+class AddressedBackend(_Strict):
+    """A backend that runs already. ``name`` is the user's, or the address."""
+
+    name: str
+    address: str
+
+
+BackendChoice = LaunchableBackend | AddressedBackend
+
+
+def choose_backend(text: str) -> BackendChoice:
+    """The backend that a user means: a name, ``HOST:PORT``, ``NAME=HOST:PORT``, or a manifest's path or folder.
+
+    Raises :class:`RunError` if there is none, naming those there are.
+    """
+    if match := _ADDRESS.fullmatch(text):
+        port = int(match["address"].rpartition(":")[2])
+        if not 0 < port < 1 << 16:
+            raise RunError(f"--backend {text}: port {port} is not between 1 and 65535")
+        return AddressedBackend(name=match["name"] or match["address"], address=match["address"])
+    path = Path(text)
+    if path.exists() and ("/" in text or path.suffix == ".toml"):
+        return _only(path / "backend.toml" if path.is_dir() else path)
+    if not _NAME.fullmatch(text):
+        raise RunError(f"--backend {text}: expected a name, HOST:PORT, NAME=HOST:PORT or the path of a backend.toml")
+    known: dict[str, LaunchableBackend] = {}
+    for backend in installed_backends():
+        known.setdefault(backend.name, backend)
+    if text not in known:
+        names = ", ".join(sorted(known)) or "none was found"
+        raise RunError(f"--backend {text}: no backend of this name (known: {names})")
+    return known[text]
+
+
+def installed_backends() -> Iterator[LaunchableBackend]:
+    """Every backend that can be found, in the order of precedence."""
+    seen: set[Path] = set()
+    for root in _roots():
+        for path in sorted(root.glob("*/backend.toml")):
+            if path.resolve() not in seen:
+                seen.add(path.resolve())
+                yield from load_manifest(path)
+
+
+def load_manifest(path: Path) -> list[LaunchableBackend]:
+    """Backends of one ``backend.toml``. Raises :class:`RunError` naming file and field."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        parsed = ManifestFile.model_validate(content)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RunError(f"{path}: not valid TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise RunError(f"{path}: {where}: {first['msg']}") from error
+    return [LaunchableBackend(name=b.name, manifest=b, folder=path.parent.resolve()) for b in parsed.backend]
+
+
+def _only(path: Path) -> LaunchableBackend:
+    backends = load_manifest(path)
+    if len(backends) > 1:
+        names = ", ".join(b.name for b in backends)
+        raise RunError(f"--backend {path}: the manifest holds several backends ({names}); choose one by name")
+    return backends[0]
+
+
+def _roots() -> Iterator[Path]:
+    for entry in os.environ.get("MEMARENA_BACKENDS", "").split(os.pathsep):
+        if entry:
+            yield Path(entry)
+    here = Path.cwd()
+    for folder in (here, *here.parents, *Path(__file__).resolve().parents):
+        yield folder / "backends"
+    for prefix in dict.fromkeys((sys.prefix, sysconfig.get_path("data"))):
+        yield Path(prefix) / "share" / "memarena" / "backends"

