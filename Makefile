@@ -1,0 +1,54 @@
+# Every target sets up what it needs in .venv; all it takes is Python 3.11 or newer and make.
+# Another interpreter: make PYTHON=python3.12 test
+
+PYTHON ?= python3
+BIN := .venv/bin
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint proto proto-check proto-baseline bench clean
+
+help:
+	@echo "make demo            run the benchmark on a tiny world and print the table"
+	@echo "make test            run the tests (ARGS='tests/proto -k digest' for some of them)"
+	@echo "make lint            style, types, import rules, the contract"
+	@echo "make bench           measure this machine's floor and the parts that must be fast"
+	@echo "make proto           generate the stubs of the contract"
+	@echo "make proto-check     compare the stubs with what the contract generates"
+	@echo "make proto-baseline  make the contract as it is the one to stay compatible with"
+	@echo "make clean           remove what was set up"
+
+setup:
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is not there; Python 3.11 or newer is needed" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $(PYTHON) is Python $$($(PYTHON) -c 'import platform; print(platform.python_version())'), but 3.11 or newer is needed: make PYTHON=/path/to/python3.11 TARGET" >&2; exit 1; }
+	@$(PYTHON) scripts/setup_environment.py
+
+demo: setup
+	$(BIN)/memarena demo $(ARGS)
+
+test: setup
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	cd proto && ../$(BIN)/buf lint
+	cd proto && ../$(BIN)/buf breaking --against baseline.binpb
+	$(BIN)/python scripts/digest_vectors.py
+	$(BIN)/python scripts/generate_stubs.py --check
+
+proto: setup
+	$(BIN)/python scripts/generate_stubs.py
+
+proto-check: setup
+	$(BIN)/python scripts/generate_stubs.py --check
+
+proto-baseline: setup
+	cd proto && ../$(BIN)/buf build -o baseline.binpb --exclude-source-info
+
+bench: setup
+	$(BIN)/python bench/run.py $(ARGS)
+
+clean:
+	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

