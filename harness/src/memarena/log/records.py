@@ -348,6 +348,8 @@ class GatewayCall(Record):
     first_byte_ns: int | None = None
     first_content_ns: int | None = None
     last_content_ns: int | None = None
+    first_reasoning_ns: int | None = None
+    """First text that the server itself set apart as thinking. It never counts as content."""
     done_ns: int | None = None
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
@@ -360,6 +362,8 @@ class GatewayCall(Record):
     prompt: str = ""
     """The request's messages as JSON, unless the run says not to keep texts."""
     output: str = ""
+    reasoning: str = ""
+    """What the server set apart as thinking."""
 
 
 class Verdict(Record):

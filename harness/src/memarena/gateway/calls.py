@@ -1,0 +1,181 @@
+"""One call in the making: its clock readings and facts, from the request's arrival to its record."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from typing import Literal
+
+from pydantic import JsonValue
+
+from memarena.gateway.types import CallContext
+from memarena.log.records import GatewayCall
+
+CALLER_GONE = 499
+"""Status on the record when the caller went away before it got one."""
+
+
+class RefusedError(Exception):
+    """The gateway itself turns a call down. ``code`` is the machine-readable word of the OpenAI error object."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+
+
+class UpstreamError(Exception):
+    """The model's server failed: no connection, an error of its own, a broken stream. Ours, never the backend's."""
+
+    def __init__(self, message: str, *, status: int = 502) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+class CallerGoneError(Exception):
+    """The caller closed its connection before it had the whole reply."""
+
+
+def error_body(message: str, code: str) -> dict[str, JsonValue]:
+    """An OpenAI-style error object."""
+    kind = "invalid_request_error" if code != "upstream_failed" else "server_error"
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class OpenCall:
+    """A call under way. Offsets are nanoseconds since the request was forwarded upstream."""
+
+    def __init__(self, call_id: str, route: str) -> None:
+        self.call_id = call_id
+        self.route = route
+        self.task = asyncio.current_task()
+        self.received_ns = time.monotonic_ns()
+        self.forwarded_ns: int | None = None
+        self.phase: Literal["after_return", "refused"] | None = None
+        """Set where the token's own phase does not apply."""
+        self.context: CallContext | None = None
+        self.model = ""
+        self.stream = False
+        self.status = 0
+        """Status given to the caller; 0 until there is one."""
+        self.error = ""
+        self.upstream_failed = False
+        self.abort_reason: str | None = None
+        """Set by whoever cancels the call from inside."""
+        self.first_byte_ns: int | None = None
+        self.first_content_ns: int | None = None
+        self.last_content_ns: int | None = None
+        self.first_reasoning_ns: int | None = None
+        self.done_ns: int | None = None
+        self.prompt_tokens: int | None = None
+        self.cached_tokens: int | None = None
+        self.completion_tokens: int | None = None
+        self.server_prompt_ms: float | None = None
+        self.server_predicted_ms: float | None = None
+        self.prompt: JsonValue = None
+        self.output: str = ""
+        self.output_sha256: str = ""
+        self.reasoning: str = ""
+
+    def forwarded(self) -> None:
+        """The request goes upstream now."""
+        self.forwarded_ns = time.monotonic_ns()
+
+    def since_forwarded(self, at_ns: int | None = None) -> int | None:
+        """Offset of a moment (now, if none is given); None if nothing was forwarded."""
+        if self.forwarded_ns is None:
+            return None
+        return (time.monotonic_ns() if at_ns is None else at_ns) - self.forwarded_ns
+
+    def refuse(self, error: RefusedError) -> None:
+        """Note that the gateway itself turned the call down."""
+        self.phase = self.phase or "refused"
+        self.status = error.status
+        self.error = error.message
+
+    def fail(self, error: UpstreamError) -> None:
+        """Note that the server failed. A status that the caller already has stays."""
+        self.upstream_failed = True
+        self.status = self.status or error.status
+        self.error = error.message
+
+    def abandon(self) -> None:
+        """Note that the call was ended from outside: by the caller's going away, or by the gateway."""
+        self.status = self.status or CALLER_GONE
+        self.error = self.abort_reason or "the caller went away"
+
+    def take_usage(self, usage: JsonValue) -> None:
+        """Token counts from an OpenAI ``usage`` object; a missing count stays unknown."""
+        if not isinstance(usage, dict):
+            return
+        self.prompt_tokens = _count(usage.get("prompt_tokens"), self.prompt_tokens)
+        self.completion_tokens = _count(usage.get("completion_tokens"), self.completion_tokens)
+        details = usage.get("prompt_tokens_details")
+        if isinstance(details, dict):
+            self.cached_tokens = _count(details.get("cached_tokens"), self.cached_tokens)
+
+    def take_timings(self, timings: JsonValue) -> None:
+        """The ``timings`` object of llama.cpp, milliseconds."""
+        if isinstance(timings, dict):
+            self.server_prompt_ms = _milliseconds(timings.get("prompt_ms"))
+            self.server_predicted_ms = _milliseconds(timings.get("predicted_ms"))
+            if self.cached_tokens is None:
+                self.cached_tokens = _count(timings.get("cache_n"), None)
+
+    def record(self, *, keep_texts: bool) -> GatewayCall:
+        """The finished record."""
+        prompt = "" if self.prompt is None else json.dumps(self.prompt, ensure_ascii=False, separators=(",", ":"))
+        context = self.context
+        received = None if self.forwarded_ns is None else self.forwarded_ns - self.received_ns
+        return GatewayCall(
+            call_id=self.call_id,
+            cell_id=context.cell_id if context else None,
+            phase=self.phase or (context.phase if context else "refused"),
+            instance_id=context.instance_id if context else None,
+            ego=context.ego if context else None,
+            day=context.day if context else None,
+            route=self.route,
+            model=self.model,
+            stream=self.stream,
+            status=self.status,
+            error=self.error,
+            upstream_failed=self.upstream_failed,
+            started_mono_ns=self.received_ns,
+            received_to_forwarded_ns=received,
+            first_byte_ns=self.first_byte_ns,
+            first_content_ns=self.first_content_ns,
+            last_content_ns=self.last_content_ns,
+            first_reasoning_ns=self.first_reasoning_ns,
+            done_ns=self.done_ns,
+            prompt_tokens=self.prompt_tokens,
+            cached_tokens=self.cached_tokens,
+            completion_tokens=self.completion_tokens,
+            server_prompt_ms=self.server_prompt_ms,
+            server_predicted_ms=self.server_predicted_ms,
+            prompt_sha256=_sha256(prompt) if prompt else "",
+            output_sha256=self.output_sha256 or (_sha256(self.output) if self.output else ""),
+            prompt=_storable(prompt) if keep_texts else "",
+            output=_storable(self.output) if keep_texts else "",
+            reasoning=_storable(self.reasoning) if keep_texts else "",
+        )
+
+
+def _storable(text: str) -> str:
+    """The text with lone surrogates, which JSON can express and UTF-8 cannot, replaced."""
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+def _count(value: JsonValue, otherwise: int | None) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
+
+
+def _milliseconds(value: JsonValue) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

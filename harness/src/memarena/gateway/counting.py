@@ -1,0 +1,61 @@
+"""Counting tokens with a model server's own tokenizer, all texts of a request in one call upstream."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import aiohttp
+from memarena_answering import count_by_bytes
+from pydantic import JsonValue
+
+from memarena.gateway.calls import RefusedError, UpstreamError
+from memarena.gateway.types import Upstream
+
+SEPARATOR = -1
+"""A token id that no tokenizer gives: llama.cpp's /tokenize takes texts and ids mixed, and hands ids back as sent."""
+
+
+def tokenize_request(upstream: Upstream, texts: list[str]) -> tuple[str, dict[str, JsonValue]]:
+    """URL and body of the request that counts the texts."""
+    if upstream.tokenizer == "llama.cpp":
+        mixed: list[JsonValue] = []
+        for text in texts:
+            mixed += [text, SEPARATOR]
+        return f"{upstream.server_url}/tokenize", {"content": mixed, "add_special": False, "parse_special": False}
+    prompt: list[JsonValue] = list(texts)
+    body: dict[str, JsonValue] = {"model": upstream.upstream_model, "prompt": prompt, "add_special_tokens": False}
+    return f"{upstream.server_url}/tokenize", body
+
+
+def read_counts(upstream: Upstream, reply: JsonValue, expected: int) -> list[int]:
+    """Counts from the server's reply. Raises :class:`UpstreamError` if it does not fit the request."""
+    counts: list[int] = []
+    if isinstance(reply, dict) and upstream.tokenizer == "llama.cpp" and isinstance(reply.get("tokens"), list):
+        tokens = reply["tokens"]
+        assert isinstance(tokens, list)
+        ends = [-1, *(place for place, token in enumerate(tokens) if token == SEPARATOR)]
+        counts = [end - begin - 1 for begin, end in pairwise(ends)]
+    elif isinstance(reply, dict) and upstream.tokenizer == "sglang":
+        found = reply.get("count")
+        counts = [each for each in found if isinstance(each, int)] if isinstance(found, list) else []
+    if len(counts) != expected:
+        raise UpstreamError(f"the server's /tokenize gave {len(counts)} counts for {expected} texts")
+    return counts
+
+
+async def count_tokens(session: aiohttp.ClientSession, upstream: Upstream, texts: list[str]) -> list[int]:
+    """Tokens of each text. Raises :class:`RefusedError` (404) if the model's server cannot count."""
+    if upstream.tokenizer == "none":
+        raise RefusedError(404, "no_tokenizer", f"tokens of model {upstream.model!r} cannot be counted")
+    if upstream.tokenizer == "bytes" or not texts:
+        return count_by_bytes(texts)
+    url, body = tokenize_request(upstream, texts)
+    headers = {"Authorization": f"Bearer {upstream.api_key}"} if upstream.api_key else {}
+    async with session.post(url, json=body, headers=headers) as response:
+        if response.status != 200:
+            raise UpstreamError(f"the server's /tokenize answered {response.status}")
+        try:
+            reply: JsonValue = await response.json(content_type=None)
+        except ValueError as error:
+            raise UpstreamError("the server's /tokenize answered something that is no JSON") from error
+    return read_counts(upstream, reply, len(texts))

@@ -1,0 +1,298 @@
+"""The gateway: an OpenAI-compatible server between backends and models, in a thread of its own, metering every call."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from typing import Self
+
+import aiohttp
+from aiohttp import web
+from pydantic import JsonValue
+
+from memarena.gateway.calls import CallerGoneError, OpenCall, RefusedError, UpstreamError, error_body
+from memarena.gateway.counting import count_tokens
+from memarena.gateway.forwarding import Forwarder, describe, prepare, send_json, upstream_error
+from memarena.gateway.tokens import TokenBook, random_token
+from memarena.gateway.types import CallContext, GatewayError, Upstream
+from memarena.log.records import GatewayCall
+
+MAX_BODY_BYTES = 16 << 20
+"""Largest request body that is taken."""
+
+KEEPALIVE_S = 2.0
+"""How long an idle connection to a server is kept: less than the 5 s after which llama.cpp and uvicorn close theirs."""
+
+_GENERATION_ROLES = frozenset({"reader", "extractor"})
+_ROLES = {
+    "/v1/chat/completions": _GENERATION_ROLES,
+    "/v1/completions": _GENERATION_ROLES,
+    "/v1/embeddings": frozenset({"embedder"}),
+}
+_METHODS = {**dict.fromkeys(_ROLES, "POST"), "/v1/tokenize": "POST", "/v1/models": "GET"}
+
+
+class Gateway:
+    """A metered way to models. ``start`` it, ``grant`` a token per RPC, ``revoke`` it when the RPC has returned.
+
+    ``record`` is called once per call, from the gateway's thread, after the caller has its reply; if it raises, that
+    error comes back from the next ``grant``, ``revoke`` or ``stop``, so that no run goes on without its log.
+    """
+
+    def __init__(
+        self,
+        upstreams: Sequence[Upstream],
+        record: Callable[[GatewayCall], None],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        keep_texts: bool = True,
+        token_factory: Callable[[], str] = random_token,
+        upstream_timeout_s: float = 600.0,
+    ) -> None:
+        self._upstreams = {upstream.model: upstream for upstream in upstreams}
+        if len(self._upstreams) != len(upstreams):
+            raise GatewayError("two models of the gateway have the same name")
+        self._record = record
+        self._host, self._port = host, port
+        self._keep_texts = keep_texts
+        self._tokens = TokenBook(token_factory)
+        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=upstream_timeout_s)
+        self._call_prefix = secrets.token_hex(4)
+        self._call_count = 0
+        self._open: set[OpenCall] = set()
+        self._failure: BaseException | None = None
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+
+    # ------------------------------------------------------------------ for the harness
+
+    @property
+    def base_url(self) -> str:
+        """``http://HOST:PORT/v1``, known once the gateway is started."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self._port}/v1"
+
+    @property
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """The models behind the gateway."""
+        return tuple(self._upstreams.values())
+
+    def start(self) -> None:
+        """Listen. Raises :class:`GatewayError` if the address cannot be used."""
+        if self._thread is not None:
+            raise GatewayError("the gateway runs already")
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        try:
+            listener = socket.create_server((self._host, self._port), family=family, backlog=128)
+        except OSError as error:
+            raise GatewayError(f"gateway: cannot listen on {self._host}:{self._port}: {error.strerror}") from error
+        self._port = listener.getsockname()[1]
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(listener, ready), name="memarena-gateway", daemon=True)
+        self._thread.start()
+        ready.wait()
+        self._raise_failure()
+
+    def stop(self) -> None:
+        """End calls under way, record them and stop listening. Calling it twice is fine."""
+        if self._thread is not None and self._loop is not None and self._stopping is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended already
+                self._loop.call_soon_threadsafe(self._stopping.set)
+            self._thread.join()
+            self._thread = None
+        self._raise_failure()
+
+    def grant(self, context: CallContext) -> str:
+        """A token for one RPC."""
+        self._raise_failure()
+        return self._tokens.grant(context)
+
+    def revoke(self, token: str, wait_s: float = 2.0) -> tuple[GatewayCall, ...]:
+        """End a token after its RPC has returned; all calls made with it, in order of arrival.
+
+        Calls still under way get ``wait_s`` seconds to end and are then cut off, so that they cannot disturb what is
+        timed next. Calls that come later are refused with 403 and recorded as ``after_return``.
+        """
+        calls = self._tokens.revoke(token, wait_s, self._abort)
+        self._raise_failure()
+        return calls
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _abort(self, call: OpenCall, reason: str = "cut off: still under way after its RPC had returned") -> None:
+        call.abort_reason = reason
+        if call.task is not None and self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and every call with it
+                self._loop.call_soon_threadsafe(call.task.cancel)
+
+    # ------------------------------------------------------------------ in the gateway's thread
+
+    def _run(self, listener: socket.socket, ready: threading.Event) -> None:
+        try:
+            asyncio.run(self._serve(listener, ready))
+        except BaseException as error:  # noqa: BLE001  (it must reach the harness's own thread)
+            self._failure = self._failure or error
+        finally:
+            ready.set()
+
+    async def _serve(self, listener: socket.socket, ready: threading.Event) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_S)
+        async with aiohttp.ClientSession(
+            connector=connector,
+            timeout=self._timeout,
+            trust_env=False,
+            headers={"Accept-Encoding": "identity", "User-Agent": "memarena-gateway"},
+        ) as self._session:
+            self._forwarder = Forwarder(self._session)
+            handlers = web.Server(self._handle, handler_cancellation=True, access_log=None, lingering_time=2.0)
+            server = await self._loop.create_server(handlers, sock=listener)
+            ready.set()
+            await self._stopping.wait()
+            server.close()
+            tasks = [call.task for call in self._open if call.task is not None]
+            for call in list(self._open):
+                self._abort(call, "cut off: the gateway stopped")
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await handlers.shutdown(timeout=1.0)
+            await server.wait_closed()
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        self._call_count += 1
+        call = OpenCall(f"{self._call_prefix}-{self._call_count:07}", request.path)
+        self._open.add(call)
+        kind, _, credentials = request.headers.get("Authorization", "").partition(" ")
+        token = credentials.strip() if kind.lower() == "bearer" else None
+        try:
+            return await self._answer(request, call, token)
+        except asyncio.CancelledError:
+            call.abandon()
+            raise
+        except CallerGoneError as error:
+            call.abandon()
+            raise ConnectionResetError from error  # what aiohttp knows as a caller that went away
+        finally:
+            self._open.discard(call)
+            self._settle(token, call)
+
+    def _settle(self, token: str | None, call: OpenCall) -> None:
+        record = call.record(keep_texts=self._keep_texts)
+        try:
+            self._record(record)
+        except BaseException as error:  # noqa: BLE001  (whatever it is, it must reach the harness's own thread)
+            self._failure = self._failure or error
+        self._tokens.settle(token, call, record)
+
+    async def _answer(self, request: web.BaseRequest, call: OpenCall, token: str | None) -> web.StreamResponse:
+        """Serve a call; every failure becomes an OpenAI-style error and a line on the record."""
+        try:
+            try:
+                return await self._route(request, call, token)
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise upstream_error(error) from error
+        except RefusedError as error:
+            call.refuse(error)
+            return await _sent_error(request, call, error.status, error.message, error.code)
+        except UpstreamError as error:
+            call.fail(error)
+            return await _sent_error(request, call, error.status, error.message, "upstream_failed")
+        except (CallerGoneError, asyncio.CancelledError):
+            raise
+        except Exception as error:  # noqa: BLE001  (a fault of the gateway must end as ours, never as the backend's)
+            call.fail(UpstreamError(f"gateway fault: {type(error).__name__}: {error}", status=500))
+            return await _sent_error(request, call, 500, call.error, "upstream_failed")
+
+    async def _route(self, request: web.BaseRequest, call: OpenCall, token: str | None) -> web.StreamResponse:
+        self._tokens.admit(token, call)
+        method = _METHODS.get(call.route)
+        if method is None:
+            raise RefusedError(404, "unknown_route", f"no such route: {call.route}")
+        if request.method != method:
+            raise RefusedError(405, "method_not_allowed", f"{call.route} takes {method}")
+        if call.route == "/v1/models":
+            return await self._models(request, call)
+        body = _parsed(await _body(request))
+        model = body.get("model")
+        upstream = self._upstreams.get(model) if isinstance(model, str) else None
+        call.model = model if isinstance(model, str) else ""
+        roles = _ROLES.get(call.route)
+        if upstream is None or (roles is not None and upstream.role not in roles):
+            raise RefusedError(404, "model_not_found", f"no model {json.dumps(model)[:100]} for {call.route}")
+        if call.route == "/v1/tokenize":
+            return await self._tokenize(request, call, upstream, body)
+        describe(call, call.route, body)
+        return await self._forwarder.forward(request, call, upstream, prepare(call.route, body, upstream))
+
+    async def _models(self, request: web.BaseRequest, call: OpenCall) -> web.StreamResponse:
+        offered: list[JsonValue] = [
+            {"id": name, "object": "model", "created": 0, "owned_by": "memarena"} for name in self._upstreams
+        ]
+        return await send_json(request, call, 200, {"object": "list", "data": offered})
+
+    async def _tokenize(
+        self, request: web.BaseRequest, call: OpenCall, upstream: Upstream, body: dict[str, JsonValue]
+    ) -> web.StreamResponse:
+        texts = body.get("texts")
+        if not isinstance(texts, list):
+            raise RefusedError(400, "invalid_texts", "texts: expected a list of strings")
+        strings = [text for text in texts if isinstance(text, str)]
+        if len(strings) != len(texts):
+            raise RefusedError(400, "invalid_texts", "texts: expected a list of strings")
+        call.forwarded()
+        counts: list[JsonValue] = list(await count_tokens(self._session, upstream, strings))
+        call.done_ns = call.since_forwarded()
+        return await send_json(request, call, 200, {"counts": counts})
+
+
+async def _sent_error(
+    request: web.BaseRequest, call: OpenCall, status: int, message: str, code: str
+) -> web.StreamResponse:
+    return await send_json(request, call, status, error_body(message, code))
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    """The request's body. Raises :class:`RefusedError` (413) as soon as it is too long."""
+    too_long = RefusedError(413, "body_too_large", f"the body is larger than {MAX_BODY_BYTES} bytes")
+    if (request.content_length or 0) > MAX_BODY_BYTES:
+        raise too_long
+    if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
+        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    parts, size = [], 0
+    try:
+        while part := await request.content.readany():
+            parts.append(part)
+            size += len(part)
+            if size > MAX_BODY_BYTES:
+                raise too_long
+    except ConnectionError as error:
+        raise CallerGoneError from error
+    except web.RequestPayloadError as error:
+        raise RefusedError(400, "invalid_body", f"the body cannot be read: {error}") from error
+    return b"".join(parts)
+
+
+def _parsed(raw: bytes) -> dict[str, JsonValue]:
+    try:
+        body: JsonValue = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(400, "invalid_json", "the body is no valid JSON") from error
+    if not isinstance(body, dict):
+        raise RefusedError(400, "invalid_json", "the body is no JSON object")
+    return body

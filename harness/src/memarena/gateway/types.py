@@ -1,0 +1,58 @@
+"""What the gateway is configured with: models behind it, and what a token stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import JsonValue
+
+Role = Literal["reader", "extractor", "embedder"]
+Phase = Literal["ingest", "search", "answer", "central", "probe", "floor"]
+
+
+class GatewayError(Exception):
+    """The gateway cannot be started or used; the message is one line for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A model that the gateway offers, and where it is served."""
+
+    model: str
+    """Name by which callers ask for it."""
+    base_url: str
+    """The server's OpenAI-compatible API, ``http://HOST:PORT/v1``."""
+    upstream_model: str
+    """Name that the server knows it by."""
+    role: Role = "reader"
+    api_key: str | None = field(default=None, repr=False)
+    context_window_tokens: int = 0
+    """Prompt and reply together; 0 if unknown."""
+    no_system_role: bool = False
+    tokenizer: Literal["llama.cpp", "sglang", "none", "bytes"] = "none"
+    """How the server counts tokens. ``bytes``: UTF-8 bytes / 4, counted here."""
+    extra_body: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Put into every generation request over what the caller sent, e.g. ``{"cache_prompt": False}`` for cold TTFT."""
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether ``/v1/tokenize`` works for this model."""
+        return self.tokenizer != "none"
+
+    @property
+    def server_url(self) -> str:
+        """The server's root, without the API's ``/v1``."""
+        return self.base_url.rstrip("/").removesuffix("/v1")
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """On whose behalf a token is used: it goes into every record of its calls."""
+
+    phase: Phase
+    cell_id: str | None = None
+    instance_id: str | None = None
+    ego: str | None = None
+    day: int | None = None
