@@ -84,6 +84,12 @@ class Gateway:
         """The models behind the gateway."""
         return tuple(self._upstreams.values())
 
+    def replace_upstream(self, upstream: Upstream) -> None:
+        """Serve a model from elsewhere from now on, for a server that was started again. Calls under way go on."""
+        if upstream.model not in self._upstreams:
+            raise GatewayError(f"the gateway has no model {upstream.model}")
+        self._upstreams = {**self._upstreams, upstream.model: upstream}
+
     def start(self) -> None:
         """Listen. Raises :class:`GatewayError` if the address cannot be used."""
         if self._thread is not None:

@@ -29,7 +29,7 @@ class AskContext:
     prompt_style: StyleName
     answer_timeout_s: float
 
-    def access(self, token: str, role: pb.ModelRole) -> pb.ModelAccess:
+    def access(self, token: str, role: pb.ModelRole.ValueType) -> pb.ModelAccess:
         """Access to the reader through the gateway for one call, in the given role."""
         model = pb.Model(
             name=self.reader.model,

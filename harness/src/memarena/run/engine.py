@@ -12,10 +12,11 @@ import itertools
 import json
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -24,9 +25,10 @@ from memarena_answering import ReaderClient
 from memarena.client.backend import Deadlines, Security
 from memarena.dataset.reading import Dataset, open_dataset
 from memarena.gateway import Gateway, GatewayError
-from memarena.log.records import AnyRecord, GatewayCall, Problem, RunEnded, RunResumed, RunStarted
-from memarena.log.store import LogFullError, LogWriter, log_path
-from memarena.readers import ReaderError, RunningReader, probe, start_reader
+from memarena.gateway.tokens import random_token
+from memarena.log.records import GatewayCall, Problem, RunEnded, RunResumed, RunStarted
+from memarena.log.store import LogWriter, log_path
+from memarena.readers import ReaderError, RunningReader, probe
 from memarena.run.cell import CellRun, CellTools
 from memarena.run.config import RunConfig, parse_config
 from memarena.run.errors import InfraError, RunError
@@ -34,6 +36,7 @@ from memarena.run.floor import measure_floor
 from memarena.run.link import BackendLink
 from memarena.run.manifests import choose_backend
 from memarena.run.plan import DataFiles, RunPlan, plan_run, versions
+from memarena.run.pool import ReaderPool
 from memarena.run.questions import evidence_texts
 from memarena.run.state import CellProgress, RunProgress, read_progress
 
@@ -93,29 +96,17 @@ class RunRequest:
     scoring_files: tuple[DataFiles, ...] = ()
 
 
-class _Log:
-    """The writer, shared between threads; a write that fails is remembered and raised where the run can stop."""
+class _Sink:
+    """Where the gateway's records go. The gateway starts before the log is made, so the way is joined up later."""
 
-    def __init__(self, writer: LogWriter) -> None:
-        self._writer = writer
-        self._failure: LogFullError | None = None
+    def __init__(self) -> None:
+        self.log: LogWriter | None = None
 
-    def append(self, *records: AnyRecord) -> None:
-        """Append, and raise the first failure of any thread."""
-        if self._failure is not None:
-            raise self._failure
-        try:
-            self._writer.append(*records)
-        except LogFullError as error:
-            self._failure = error
-            raise
-
-    def gateway_call(self, call: GatewayCall) -> None:
-        """Sink for the gateway's thread: a failure is kept for the next ``append`` of the run."""
-        try:
-            self.append(call)
-        except LogFullError as error:
-            self._failure = error
+    def __call__(self, call: GatewayCall) -> None:
+        """Record a call; before the log exists only the readers' own start could cause one, and nobody does."""
+        if self.log is None:
+            raise RuntimeError("a model was called before the run's log was opened")
+        self.log.append(call)
 
 
 def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
@@ -131,13 +122,16 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         _check_space(request.out)
         dataset = stack.enter_context(open_dataset(config.dataset))
         backends = [choose_backend(text) for text in config.backends]
-        readers = {r.ref.name: r for r in _start_readers(stack, request, config)}
-        gateway = _start_gateway(stack, config, list(readers.values()), previous)
-        plan = plan_run(config, dataset, backends, [r.ref for r in readers.values()], request.scoring_files)
+        readers = stack.enter_context(ReaderPool(config.readers, request.out / "readers", request.reader_api_key))
+        sink = _Sink()
+        gateway = _start_gateway(stack, config, readers.readers(), sink)
+        plan = plan_run(config, dataset, backends, [r.ref for r in readers.readers()], request.scoring_files)
         if previous is not None:
             plan = _same_plan(previous, plan)
-        run = _Run(request, config, dataset, plan, readers, gateway, display)
-        return run.execute(stack, previous)
+        sink.log = log = stack.enter_context(LogWriter(request.out))
+        # The gateway stops before the log closes: its last records still have a place to go.
+        stack.callback(gateway.stop)
+        return _Run(request, config, dataset, plan, readers, gateway, log, display).execute(previous)
 
 
 class _Run:
@@ -149,8 +143,9 @@ class _Run:
         config: RunConfig,
         dataset: Dataset,
         plan: RunPlan,
-        readers: dict[str, RunningReader],
+        readers: ReaderPool,
         gateway: Gateway,
+        log: LogWriter,
         display: Display,
     ) -> None:
         self._request = request
@@ -159,20 +154,20 @@ class _Run:
         self._plan = plan
         self._readers = readers
         self._gateway = gateway
+        self._log = log
         self._display = display
 
-    def execute(self, stack: ExitStack, previous: RunProgress | None) -> RunOutcome:
-        """Open the log, start the gateway, go through the cells, say how it ended."""
-        log = _Log(stack.enter_context(LogWriter(self._request.out)))
-        self._gateway.set_record(log.gateway_call)
-        progress = previous or self._begin(log)
+    def execute(self, previous: RunProgress | None) -> RunOutcome:
+        """Begin or go on, go through the cells, say how it ended."""
+        log = self._log
+        progress = previous or self._begin()
         if previous is not None:
             log.append(RunResumed(resumed_at=_now(), versions=versions()))
         reason: EndReason = "aborted"
         message = ""
         try:
-            self._prepare(log)
-            self._go_through_cells(log, progress)
+            self._prepare()
+            self._go_through_cells(progress)
             reason = "completed" if progress.left() == 0 else "incomplete"
         except KeyboardInterrupt:
             reason, message = "interrupted", "stopped by the user"
@@ -185,26 +180,26 @@ class _Run:
         log.append(RunEnded(ended_at=_now(), reason=reason, message=message))
         return RunOutcome(reason, progress.left(), message)
 
-    def _begin(self, log: _Log) -> RunProgress:
+    def _begin(self) -> RunProgress:
         manifest, questions = self._plan.manifest, self._plan.questions
-        log.append(
+        self._log.append(
             RunStarted(run_id=secrets.token_hex(8), started_at=_now(), manifest=manifest),
             *evidence_texts(self._dataset, questions),
             *questions,
         )
         return RunProgress(manifest, questions, {c.cell_id: CellProgress() for c in manifest.cells})
 
-    def _prepare(self, log: _Log) -> None:
+    def _prepare(self) -> None:
         """Probe the readers and measure the floor, before anything is timed."""
-        for reader in self._readers.values():
+        for reader in self._readers.readers():
             result = probe(reader, self._gateway)
-            log.append(result)
+            self._log.append(result)
             if not result.ok:
                 raise InfraError(f"reader {reader.ref.name}: the sanity probe failed: {result.message}")
         if self._config.floor_samples:
-            log.append(measure_floor(self._request.out / "floor", self._config.floor_samples))
+            self._log.append(measure_floor(self._request.out / "floor", self._config.floor_samples))
 
-    def _go_through_cells(self, log: _Log, progress: RunProgress) -> None:
+    def _go_through_cells(self, progress: RunProgress) -> None:
         total = len(self._plan.manifest.cells) * len(self._plan.questions)
         self._display.begin(total, total - progress.left())
         by_ego = sorted(self._plan.questions, key=lambda q: q.instance.ego_agent_id)
@@ -221,8 +216,8 @@ class _Run:
                 gateway=self._gateway,
                 reader=reader.ref,
                 reader_client=ReaderClient(self._gateway.base_url),
-                append=log.append,
-                heal_reader=lambda reader=reader: self._heal(reader, log),
+                append=self._log.append,
+                heal_reader=partial(self._heal, cell.reader),
                 advance=self._advance,
                 answer_timeout_s=self._config.deadlines_s.answer,
                 id_key=bytes.fromhex(self._plan.manifest.id_key_hex),
@@ -243,24 +238,22 @@ class _Run:
             _check_space(self._request.out)
         self._display.advance(what)
 
-    def _heal(self, reader: RunningReader, log: _Log) -> None:
+    def _heal(self, name: str) -> None:
         """After a failure of ours: the reader must be alive and sane again, else the run stops here."""
         _check_space(self._request.out)
+        reader = self._readers[name]
         if not reader.alive():
-            log.append(
-                Problem(
-                    at=_now(), where=f"reader {reader.ref.name}", cause="infra", message="the reader's process ended"
-                )
-            )
+            ended = f"the reader's process ended and is started again: {reader.last_words()}"
+            self._log.append(Problem(at=_now(), where=f"reader {name}", cause="infra", message=ended))
             try:
-                reader.restart()
-                self._gateway.set_upstream(reader.upstream)
+                reader = self._readers.restart(name)
             except ReaderError as error:
                 raise InfraError(f"the reader did not come back: {error}") from error
+            self._gateway.replace_upstream(reader.upstream)
         result = probe(reader, self._gateway)
         if not result.ok:
-            log.append(result)
-            raise InfraError(f"reader {reader.ref.name}: {result.message}")
+            self._log.append(result)
+            raise InfraError(f"reader {name}: {result.message}")
 
 
 def deadlines(config: RunConfig) -> Deadlines:
@@ -329,30 +322,13 @@ def _same_plan(previous: RunProgress, plan: RunPlan) -> RunPlan:
     return RunPlan(logged, previous.questions, plan.backends)
 
 
-def _start_readers(stack: ExitStack, request: RunRequest, config: RunConfig) -> Iterator[RunningReader]:
-    for spec in config.readers:
-        reader = start_reader(
-            spec.spec,
-            work_dir=request.out / "readers",
-            model=spec.model,
-            api_key=request.reader_api_key,
-            window_tokens=spec.window_tokens,
-            no_system_role=spec.no_system_role,
-        )
-        stack.callback(reader.stop)
-        yield reader
-
-
-def _start_gateway(
-    stack: ExitStack, config: RunConfig, readers: Sequence[RunningReader], previous: RunProgress | None
-) -> Gateway:
-    key = config.id_key
+def _start_gateway(stack: ExitStack, config: RunConfig, readers: Sequence[RunningReader], sink: _Sink) -> Gateway:
     gateway = Gateway(
         [reader.upstream for reader in readers],
-        lambda call: None,
+        sink,
         port=config.gateway_port,
         keep_texts=config.keep_texts,
-        token_factory=_token_factory(key) if key else None,
+        token_factory=_token_factory(config.id_key) if config.id_key else random_token,
     )
     try:
         gateway.start()

@@ -8,13 +8,27 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from memarena_answering import (
+    Asker,
+    Completion,
+    ContextItem,
+    ReaderClient,
+    ReadingPlan,
+    build_prompt,
+    count_by_bytes,
+)
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.client.backend import BackendClient, Deadlines
+from memarena.gateway import CallContext, Gateway
+from memarena.log.records import FloorMeasured, GatewayCall
+from memarena.readers.scripted import NullReader
 from memarena.run.launch import launch
 from memarena.run.manifests import BackendManifest, LaunchableBackend
 
 _WARM_UP = 20
+_NOW = "2025-01-01T00:00:00Z"
+
 NULL_BACKEND = LaunchableBackend(
     name="null",
     manifest=BackendManifest(
@@ -26,16 +40,38 @@ NULL_BACKEND = LaunchableBackend(
 )
 
 
+def measure_floor(work_dir: Path, samples: int) -> FloorMeasured:
+    """Both floors, with ``samples`` round trips each after a warm-up."""
+    return FloorMeasured(
+        search_ns=measure_search_floor(work_dir, samples), gateway_hop_ns=measure_gateway_floor(samples)
+    )
+
+
 def measure_search_floor(work_dir: Path, samples: int) -> tuple[int, ...]:
     """Round trips of Search with the null backend in a process of its own, in nanoseconds, sorted."""
+    request = pb.SearchRequest(namespace="n", query_id="q", text="What is the floor?", asked_at=_NOW)
     process = launch(NULL_BACKEND, work_dir)
     try:
         with BackendClient(process.address, Deadlines()) as client:
             client.wait_until_serving(process.alive)
-            request = pb.SearchRequest(
-                namespace="n", query_id="q", text="What is the floor?", asked_at="2025-01-01T00:00:00Z"
-            )
             spans = [client.search(request).duration_ns for _ in range(samples + _WARM_UP)]
     finally:
         process.stop()
     return tuple(sorted(spans[_WARM_UP:]))
+
+
+def measure_gateway_floor(samples: int) -> tuple[int, ...]:
+    """TTFT at the gateway for a reader that answers at once, in nanoseconds, sorted."""
+    calls: list[GatewayCall] = []
+    with NullReader() as reader, Gateway([reader.upstream()], calls.append) as gateway:
+        plan = ReadingPlan(model=reader.upstream().model, max_tokens=16)
+        prompt = build_prompt([ContextItem("nothing")], "What?", _NOW, Asker("owner"), plan, count_by_bytes)
+        client = ReaderClient(gateway.base_url)
+        for _ in range(samples + _WARM_UP):
+            token = gateway.grant(CallContext(phase="floor"))
+            done = [e for e in client.stream(prompt, plan, token, 30.0) if isinstance(e, Completion)]
+            if len(done) != 1:
+                raise RuntimeError("the null reader did not complete")
+            gateway.revoke(token)
+    spans = [call.first_content_ns for call in calls[_WARM_UP:]]
+    return tuple(sorted(span for span in spans if span is not None))
