@@ -110,7 +110,7 @@ class OpenCall:
     def abandon(self) -> None:
         """Note that the call was ended from outside: by the caller's going away, or by the gateway."""
         self.status = self.status or CALLER_GONE
-        self.error = self.abort_reason or "the caller went away"
+        self.error = self.error or self.abort_reason or "the caller went away"
 
     def take_usage(self, usage: JsonValue) -> None:
         """Token counts from an OpenAI ``usage`` object; a missing count stays unknown."""

@@ -193,7 +193,7 @@ class Gateway:
             raise
         except CallerGoneError as error:
             call.abandon()
-            raise ConnectionResetError from error  # what aiohttp knows as a caller that went away
+            raise asyncio.CancelledError from error  # so that aiohttp closes the connection and says nothing
         finally:
             self._open.discard(call)
             self._settle(token, call)
@@ -219,10 +219,13 @@ class Gateway:
         except UpstreamError as error:
             call.fail(error)
             return await _sent_error(request, call, error.status, error.message, "upstream_failed")
-        except (CallerGoneError, asyncio.CancelledError):
+        except CallerGoneError:
             raise
         except Exception as error:  # noqa: BLE001  (a fault of the gateway must end as ours, never as the backend's)
+            answering = call.status != 0
             call.fail(UpstreamError(f"gateway fault: {type(error).__name__}: {error}", status=500))
+            if answering:
+                raise CallerGoneError from error
             return await _sent_error(request, call, 500, call.error, "upstream_failed")
 
     async def _route(self, request: web.BaseRequest, call: OpenCall, token: str | None) -> web.StreamResponse:

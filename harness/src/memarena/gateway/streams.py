@@ -17,7 +17,9 @@ _DONE = b"[DONE]"
 class StreamWatch:
     """Takes the bytes of one streamed completion, fills in the call, and gives back what the caller may see.
 
-    ``hide_usage`` holds back the closing chunk with token counts, which the caller did not ask for.
+    ``hide_usage`` holds back the closing chunk with token counts, which the caller did not ask for. An opening chunk
+    that says nothing but the role goes out together with the first one that says something: servers send it together
+    with the first token, and a caller in this process that began to work on it would disturb the clock of TTFT.
     """
 
     def __init__(self, call: OpenCall, *, hide_usage: bool) -> None:
@@ -27,6 +29,8 @@ class StreamWatch:
         self._texts: list[str] = []
         self._reasoning: list[str] = []
         self._finished = False
+        self._spoken = False
+        self._held: list[bytes] = []
 
     def feed(self, chunk: bytes, at_ns: int) -> bytes:
         """Whole events that are to be passed on. ``at_ns``: monotonic time at which the chunk arrived.
@@ -44,7 +48,7 @@ class StreamWatch:
             if self._watch(event, at_ns):
                 passed.append(event)
         self._pending = data[start:]
-        return b"".join(passed)
+        return self._past_opening(passed)
 
     def end(self, at_ns: int) -> bytes:
         """The upstream's stream is over. Raises :class:`UpstreamError` if the reply was not complete."""
@@ -52,7 +56,15 @@ class StreamWatch:
         passed = rest if rest.strip() and self._watch(rest, at_ns) else b""
         if not self._finished:
             raise UpstreamError("the server's stream ended before the reply was complete")
-        return passed
+        self._spoken = True
+        return self._past_opening([passed])
+
+    def _past_opening(self, passed: list[bytes]) -> bytes:
+        if not self._spoken:
+            self._held += passed
+            return b""
+        held, self._held = self._held, []
+        return b"".join((*held, *passed))
 
     def settle(self) -> None:
         """Write what was said into the call, however the stream ended."""
@@ -65,7 +77,7 @@ class StreamWatch:
         if not data:
             return True
         if data == _DONE:
-            self._finished = True
+            self._finished = self._spoken = True
             return True
         try:
             chunk: JsonValue = json.loads(data)
@@ -90,6 +102,8 @@ class StreamWatch:
         if choice.get("finish_reason"):
             self._finished = True
         delta = choice.get("delta")
+        if self._finished or not isinstance(delta, dict) or any(delta[key] for key in delta if key != "role"):
+            self._spoken = True
         text = delta.get("content") if isinstance(delta, dict) else choice.get("text")
         if isinstance(text, str) and text:
             offset = self._call.since_forwarded(at_ns)

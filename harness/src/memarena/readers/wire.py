@@ -1,0 +1,94 @@
+"""The OpenAI wire format as our own servers write it: chunks, whole completions, token usage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from memarena_answering import Message, count_by_bytes
+from pydantic import JsonValue
+
+Finish = Literal["stop", "length"]
+DONE = b"data: [DONE]\n\n"
+
+_CHUNK_HEAD: dict[str, JsonValue] = {"id": "chatcmpl-memarena", "object": "chat.completion.chunk", "created": 0}
+
+
+def sse(body: Mapping[str, JsonValue]) -> bytes:
+    """One server-sent event."""
+    return b"data: " + json.dumps(body).encode() + b"\n\n"
+
+
+def chat_chunk(model: str, delta: Mapping[str, JsonValue], finish: str | None = None) -> dict[str, JsonValue]:
+    """One chunk of a streamed chat completion."""
+    choice: dict[str, JsonValue] = {"index": 0, "delta": dict(delta), "finish_reason": finish}
+    return {**_CHUNK_HEAD, "model": model, "choices": [choice]}
+
+
+def usage_chunk(model: str, usage: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The closing chunk with token counts."""
+    return {**_CHUNK_HEAD, "model": model, "choices": [], "usage": dict(usage)}
+
+
+def chat_completion(
+    model: str, message: Mapping[str, JsonValue], finish: str, usage: Mapping[str, JsonValue] | None
+) -> dict[str, JsonValue]:
+    """A whole chat completion."""
+    choice: dict[str, JsonValue] = {
+        "index": 0,
+        "message": {"role": "assistant", **message},
+        "finish_reason": finish,
+    }
+    body: dict[str, JsonValue] = {"id": "chatcmpl-memarena", "object": "chat.completion", "created": 0, "model": model}
+    body["choices"] = [choice]
+    if usage is not None:
+        body["usage"] = dict(usage)
+    return body
+
+
+def token_usage(prompt_tokens: int, completion_tokens: int, cached_tokens: int | None) -> dict[str, JsonValue]:
+    """A usage object. ``cached_tokens`` None gives the null that some servers send for zero."""
+    return {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "total_tokens": prompt_tokens + completion_tokens,
+        "prompt_tokens_details": None if cached_tokens is None else {"cached_tokens": cached_tokens},
+    }
+
+
+def error(message: str, code: str) -> dict[str, JsonValue]:
+    """An OpenAI-style error."""
+    return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
+
+
+def model_list(model: str) -> dict[str, JsonValue]:
+    """What GET /v1/models says."""
+    return {"object": "list", "data": [{"id": model, "object": "model", "created": 0, "owned_by": "memarena"}]}
+
+
+def chat_messages(body: Mapping[str, JsonValue]) -> list[Message]:
+    """The messages of a chat request, text parts joined. Raises ValueError if there are none or one has no text."""
+    given = body.get("messages")
+    if not isinstance(given, list) or not given:
+        raise ValueError("messages: expected a list with at least one message")
+    return [Message("system" if _role(each) == "system" else "user", _content(each)) for each in given]
+
+
+def _role(message: JsonValue) -> JsonValue:
+    return message.get("role") if isinstance(message, dict) else None
+
+
+def _content(message: JsonValue) -> str:
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    if not isinstance(content, str):
+        raise ValueError("messages: expected every message to have a text content")
+    return content
+
+
+def bytes_tokens(texts: Sequence[str]) -> int:
+    """Tokens of several texts together, counted as UTF-8 bytes / 4."""
+    return sum(count_by_bytes(texts))
