@@ -7,13 +7,11 @@ manifest, so that a resumed run makes the same ids.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import hmac
 from enum import Enum
 
-ID_LENGTH = 26
-"""Characters of an id: 130 bits of the hash in base32."""
+ID_LENGTH = 32
+"""Characters of an id: 128 bits of the hash in hexadecimal."""
 
 
 class IdKind(str, Enum):
@@ -29,10 +27,9 @@ class IdKind(str, Enum):
 
 
 def opaque_id(key: bytes, *parts: str) -> str:
-    """Keyed hash of ``parts``, 26 base32 characters. Parts are length-prefixed, so they cannot run together."""
+    """Keyed hash of ``parts``, 32 hexadecimal digits. Parts are length-prefixed, so they cannot run together."""
     message = b"".join(len(raw := part.encode()).to_bytes(4, "big") + raw for part in parts)
-    digest = hmac.new(key, message, hashlib.sha256).digest()
-    return base64.b32encode(digest).decode("ascii").lower()[:ID_LENGTH]
+    return hmac.digest(key, message, "sha256").hex()[:ID_LENGTH]
 
 
 class NamespaceIds:
