@@ -1,0 +1,85 @@
+"""What Python memory backends share: implement :class:`Memory`, call :func:`run_backend`.
+
+The kit serves the contract: it checks every request, keeps committed days durable and atomic, makes replays harmless,
+and reads answers through the harness's gateway. A memory only takes in days and finds items.
+"""
+
+from memarena_answering import PromptStyle
+
+from memarena_backend.calls import Call
+from memarena_backend.cli import run_backend
+from memarena_backend.errors import CallError, failed_precondition, invalid_argument, unavailable
+from memarena_backend.fitting import cut_text, fit_ranked, tokens_by_bytes
+from memarena_backend.memory import Memory
+from memarena_backend.records import (
+    AskerKind,
+    Capability,
+    Day,
+    Description,
+    Event,
+    Evidence,
+    Item,
+    Kind,
+    Limits,
+    Model,
+    ModelAccess,
+    ModelRole,
+    Notice,
+    OptionSpec,
+    Participant,
+    Query,
+    Requester,
+    Retention,
+    Role,
+    SearchResult,
+    Session,
+    TokenCounting,
+    Turn,
+)
+from memarena_backend.server import BackendServer, MemoryFactory, Security, ServeError
+from memarena_backend.store import StoreError
+from memarena_backend.wording import line_of, setting_in_words
+
+__all__ = [
+    "AskerKind",
+    "BackendServer",
+    "Call",
+    "CallError",
+    "Capability",
+    "Day",
+    "Description",
+    "Event",
+    "Evidence",
+    "Item",
+    "Kind",
+    "Limits",
+    "Memory",
+    "MemoryFactory",
+    "Model",
+    "ModelAccess",
+    "ModelRole",
+    "Notice",
+    "OptionSpec",
+    "Participant",
+    "PromptStyle",
+    "Query",
+    "Requester",
+    "Retention",
+    "Role",
+    "SearchResult",
+    "Security",
+    "ServeError",
+    "Session",
+    "StoreError",
+    "TokenCounting",
+    "Turn",
+    "cut_text",
+    "failed_precondition",
+    "fit_ranked",
+    "invalid_argument",
+    "line_of",
+    "run_backend",
+    "setting_in_words",
+    "tokens_by_bytes",
+    "unavailable",
+]

@@ -1,0 +1,49 @@
+"""One RPC as a memory sees it: how long it may take, whether anybody still waits, and which models it may call."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import grpc
+from memarena_backend.errors import CallError
+from memarena_backend.records import ModelAccess
+
+
+class RpcContext(Protocol):
+    """The part of ``grpc.ServicerContext`` that says whether a call is alive."""
+
+    def is_active(self) -> bool: ...
+    def time_remaining(self) -> float | None: ...
+
+
+class Call:
+    """The call that a memory works for. ``models`` is None if no model may be called."""
+
+    def __init__(self, context: RpcContext | None, models: ModelAccess | None = None) -> None:
+        self._context = context
+        self.models = models
+
+    @classmethod
+    def internal(cls) -> Call:
+        """A call that no client waits for, without a deadline and without models."""
+        return cls(None)
+
+    def without_models(self) -> Call:
+        """The same call without access to models, for work that the caller did not ask for."""
+        return Call(self._context)
+
+    def is_active(self) -> bool:
+        """False once the client cancelled or the deadline passed."""
+        return self._context is None or self._context.is_active()
+
+    def remaining_s(self) -> float | None:
+        """Seconds until the deadline, None without one; 0.0 when it has passed."""
+        remaining = None if self._context is None else self._context.time_remaining()
+        return None if remaining is None else max(0.0, remaining)
+
+    def check(self) -> None:
+        """Raise CallError if nobody waits any more: DEADLINE_EXCEEDED if time ran out, else CANCELLED."""
+        if self.remaining_s() == 0.0:
+            raise CallError(grpc.StatusCode.DEADLINE_EXCEEDED, "the deadline passed")
+        if not self.is_active():
+            raise CallError(grpc.StatusCode.CANCELLED, "the client cancelled the call")

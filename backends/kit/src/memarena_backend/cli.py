@@ -1,0 +1,140 @@
+"""The command line of a backend: flags in, a running server, one line and exit 2 when it cannot start."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from memarena_backend.server import BackendServer, MemoryFactory, Security, ServeError
+from memarena_backend.store import StoreError
+
+EXIT_BAD_INPUT = 2
+
+_LOG_LEVELS = ("debug", "info", "warning", "error")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    variant: str
+    listen: str
+    address_file: Path | None
+    data_dir: Path
+    bearer_token_file: Path | None
+    tls_cert: Path | None
+    tls_key: Path | None
+    log_level: str
+
+
+class _UsageError(Exception):
+    """The command line cannot be used; the message is one line."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise _UsageError(message)
+
+
+def run_backend(memories: MemoryFactory | Mapping[str, MemoryFactory], argv: Sequence[str] | None = None) -> int:
+    """Serve a memory until SIGTERM or SIGINT; return the exit code.
+
+    A distribution that brings several memories gives them by name; ``--variant`` then chooses.
+    """
+    variants = {"": memories} if callable(memories) else dict(memories)
+    try:
+        arguments = _parse(variants, argv)
+        logging.basicConfig(
+            stream=sys.stderr,
+            level=arguments.log_level.upper(),
+            format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        )
+        server = BackendServer(
+            variants[arguments.variant],
+            arguments.data_dir,
+            arguments.listen,
+            _security(arguments),
+        )
+    except (_UsageError, StoreError, ServeError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return EXIT_BAD_INPUT
+    return _serve_until_signal(server, arguments.address_file)
+
+
+def _serve_until_signal(server: BackendServer, address_file: Path | None) -> int:
+    stopping = threading.Event()
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, on_signal)
+    try:
+        _log.info("listening on %s", server.address)
+        if address_file is not None:
+            _write_address(address_file, server.address)
+        stopping.wait()
+    except OSError as error:
+        sys.stderr.write(f"error: --address-file {address_file}: {error.strerror}\n")
+        return EXIT_BAD_INPUT
+    finally:
+        server.stop()
+    return 0
+
+
+def _write_address(path: Path, address: str) -> None:
+    temporary = path.with_name(f"{path.name}.tmp")
+    temporary.write_text(f"{address}\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def _parse(variants: Mapping[str, MemoryFactory], argv: Sequence[str] | None) -> _Arguments:
+    parser = _Parser(description="Serves a memory over the MemoryBackend contract.", allow_abbrev=False)
+    if list(variants) != [""]:
+        parser.add_argument("--variant", choices=list(variants), required=True, help="which memory to serve")
+    parser.add_argument("--listen", required=True, metavar="HOST:PORT", help="port 0 picks a free one")
+    parser.add_argument("--address-file", type=Path, metavar="PATH", help="where to write HOST:PORT once healthy")
+    parser.add_argument("--data-dir", type=Path, required=True, metavar="DIR", help="where committed days are kept")
+    parser.add_argument("--bearer-token-file", type=Path, metavar="PATH", help="demand this token of every call")
+    parser.add_argument("--tls-cert", type=Path, metavar="PATH", help="certificate chain in PEM")
+    parser.add_argument("--tls-key", type=Path, metavar="PATH", help="private key in PEM")
+    parser.add_argument("--log-level", choices=_LOG_LEVELS, default="info")
+    parsed = parser.parse_args(argv)
+    return _Arguments(
+        variant=getattr(parsed, "variant", ""),
+        listen=parsed.listen,
+        address_file=parsed.address_file,
+        data_dir=parsed.data_dir,
+        bearer_token_file=parsed.bearer_token_file,
+        tls_cert=parsed.tls_cert,
+        tls_key=parsed.tls_key,
+        log_level=parsed.log_level,
+    )
+
+
+def _security(arguments: _Arguments) -> Security:
+    if (arguments.tls_cert is None) != (arguments.tls_key is None):
+        raise _UsageError("--tls-cert and --tls-key go together")
+    tls = None
+    if arguments.tls_cert is not None and arguments.tls_key is not None:
+        tls = (_read("--tls-cert", arguments.tls_cert), _read("--tls-key", arguments.tls_key))
+    token = None
+    if arguments.bearer_token_file is not None:
+        token = _read("--bearer-token-file", arguments.bearer_token_file).decode(errors="replace").strip()
+        if not token:
+            raise _UsageError(f"--bearer-token-file {arguments.bearer_token_file}: expected a token, the file is empty")
+    return Security(tls, token)
+
+
+def _read(flag: str, path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _UsageError(f"{flag} {path}: {error.strerror}") from error

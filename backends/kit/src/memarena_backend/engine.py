@@ -1,0 +1,176 @@
+"""The meaning of Ingest, Search and Reset over any memory: what counts, who may work, what is durable.
+
+Days are kept by the day store; what the memory holds is a product of them. Whenever the two might differ (after a
+restart, a failed or cancelled commit), the memory's part is dropped and rebuilt from the store on the next call.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import grpc
+from memarena_backend.assembly import DayAssembler, ReceivedDay
+from memarena_backend.calls import Call
+from memarena_backend.errors import CallError, failed_precondition
+from memarena_backend.fitting import tokens_by_bytes
+from memarena_backend.gate import Gate
+from memarena_backend.memory import Memory
+from memarena_backend.records import Capability, Notice, Query, SearchResult, TokenCounting
+from memarena_backend.store import DayStore
+from memarena_proto import memory_backend_pb2 as pb
+
+
+class MemoryFaultError(Exception):
+    """A memory returned what the contract forbids. Becomes INTERNAL: the fault is the backend's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """A day is durable and searchable."""
+
+    replayed: bool
+    visible_through_day: int
+    notices: Sequence[Notice]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found, and through which day it could see. ``search_time_us`` is the memory's own share."""
+
+    result: SearchResult
+    visible_through_day: int
+    search_time_us: int
+
+
+class Engine:
+    """Runs a memory by the rules of the contract. Every method raises CallError."""
+
+    def __init__(self, memory: Memory, store: DayStore) -> None:
+        self.memory = memory
+        self.description = memory.describe()
+        self._store = store
+        self._gate = Gate(self.description.limits.max_concurrent_namespaces)
+        self._visible_through: dict[str, int] = {}
+        """Last committed day of the namespaces that the memory holds right now."""
+        self._loading: dict[str, threading.Lock] = {}
+
+    # -------------------------------------------------------------- Ingest
+
+    def ingest(self, header: pb.DayHeader, rest: Iterator[pb.IngestRequest], call: Call) -> Ingested:
+        """Take in one day, all or nothing: its header, and the frames after it."""
+        assembler = DayAssembler(self.description.limits.max_turn_text_bytes)
+        assembler.add(pb.IngestRequest(header=header))
+        namespace = header.namespace
+        with self._gate.alone(namespace, call):
+            known = self._store.find_batch(namespace, header.batch_id)
+            last = self._store.last_day(namespace)
+            if known is None and last is not None and header.day_index <= last:
+                raise failed_precondition(
+                    f"day {header.day_index} is not above the last committed day {last} of the namespace"
+                )
+            for frame in rest:
+                assembler.add(frame)
+            received = assembler.finish()
+            call.check()
+            if last is not None:
+                self._load(namespace, last, call)
+            if known is None:
+                return Ingested(False, received.day.index, self._commit(received, call))
+            if known.digest != received.digest:
+                raise CallError(
+                    grpc.StatusCode.ALREADY_EXISTS,
+                    f"batch {header.batch_id!r} is committed as day {known.day_index} with another digest",
+                )
+            assert last is not None
+            return Ingested(True, last, ())
+
+    def _commit(self, received: ReceivedDay, call: Call) -> Sequence[Notice]:
+        namespace = received.namespace
+        try:
+            notices = self.memory.commit_day(namespace, received.day, call)
+            call.check()
+            self._store.commit(received)
+        except BaseException:
+            self._visible_through.pop(namespace, None)
+            self.memory.forget(namespace)
+            raise
+        self._visible_through[namespace] = received.day.index
+        return notices
+
+    def _load(self, namespace: str, last: int, call: Call) -> None:
+        """Make sure that the memory holds the namespace as the store has it."""
+        if namespace in self._visible_through:
+            return
+        with self._loading.setdefault(namespace, threading.Lock()):
+            if namespace in self._visible_through:
+                return
+            self.memory.forget(namespace)
+            try:
+                self.memory.restore(namespace, self._store.days(namespace), call.without_models())
+            except BaseException:
+                self.memory.forget(namespace)
+                raise
+            self._visible_through[namespace] = last
+
+    # -------------------------------------------------------------- Search
+
+    def search(self, namespace: str, query: Query, call: Call) -> Found:
+        """Find what the memory holds for a question."""
+        with self._gate.shared(namespace, call):
+            visible = self._visible(namespace, query.as_of_day, call)
+            started_ns = time.perf_counter_ns()
+            result = self.memory.search(namespace, query, call)
+            search_time_us = (time.perf_counter_ns() - started_ns) // 1000
+        self._check_result(result, query)
+        return Found(result, visible, search_time_us)
+
+    def _visible(self, namespace: str, as_of_day: int, call: Call) -> int:
+        """The last day that the search may see (SRC-5, SRC-6), with the memory loaded."""
+        last = self._visible_through.get(namespace)
+        if last is None:
+            last = self._store.last_day(namespace)
+            if last is None:
+                raise CallError(grpc.StatusCode.NOT_FOUND, "the namespace has no committed day", field="namespace")
+            self._load(namespace, last, call)
+        if as_of_day == last:
+            return last
+        if as_of_day > last:
+            raise failed_precondition(f"as_of_day {as_of_day} is not committed yet; the last committed day is {last}")
+        if Capability.TIME_TRAVEL not in self.description.capabilities:
+            raise failed_precondition(
+                f"as_of_day {as_of_day} is before the last committed day {last}, and TIME_TRAVEL is not declared"
+            )
+        earlier = self._store.day_at(namespace, as_of_day)
+        if earlier is None:
+            raise failed_precondition(f"as_of_day {as_of_day} is before the first committed day")
+        return earlier
+
+    def _check_result(self, result: SearchResult, query: Query) -> None:
+        """A memory's own mistakes end here and not in somebody's score."""
+        for position, item in enumerate(result.items):
+            if not item.text:
+                raise MemoryFaultError(f"item {position} has no text")
+            if not math.isfinite(item.score):
+                raise MemoryFaultError(f"item {position} has the score {item.score}")
+        if query.max_items is not None and len(result.items) > query.max_items:
+            raise MemoryFaultError(f"{len(result.items)} items, max_items is {query.max_items}")
+        if (
+            query.max_context_tokens is not None
+            and self.description.token_counting is TokenCounting.UTF8_BYTES_DIV_4
+            and (tokens := sum(tokens_by_bytes(item.text) for item in result.items)) > query.max_context_tokens
+        ):
+            raise MemoryFaultError(f"{tokens} tokens, max_context_tokens is {query.max_context_tokens}")
+
+    # -------------------------------------------------------------- Reset
+
+    def reset(self, namespace: str, call: Call) -> None:
+        """Forget a namespace; one that is not there is fine."""
+        with self._gate.alone(namespace, call):
+            self._visible_through.pop(namespace, None)
+            self.memory.forget(namespace)
+            self._store.remove(namespace)
+            self._loading.pop(namespace, None)

@@ -1,0 +1,91 @@
+"""Errors that a call can end with: a gRPC code, one clear line, and the details that the contract asks for.
+
+A memory raises them through the functions below; the servicer turns them into a status. Any other exception becomes
+INTERNAL with its type and message, never an empty result.
+"""
+
+from __future__ import annotations
+
+import grpc
+from google.protobuf.duration_pb2 import Duration
+from google.rpc import error_details_pb2, status_pb2
+
+MESSAGE_LIMIT_CHARS = 1_000
+"""A status travels in HTTP/2 trailers, which peers cap at 8 KiB by default; longer messages are cut."""
+
+_RETRY_AFTER_S = 1.0
+
+
+class CallError(Exception):
+    """A call ends with this code.
+
+    ``field`` is the path of the field at fault within the request, for example ``session.turns[3].text``; it opens the
+    message, and INVALID_ARGUMENT carries it in a BadRequest. ``retry_after_s`` adds a RetryInfo.
+    """
+
+    def __init__(
+        self,
+        code: grpc.StatusCode,
+        description: str,
+        *,
+        field: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(description if field is None else f"{field}: {description}")
+        self.code = code
+        self.description = description
+        self.field = field
+        self.retry_after_s = retry_after_s
+
+    def within(self, parent: str) -> CallError:
+        """The same error of a request that stands in the field ``parent`` of a larger one."""
+        if self.field is None:
+            return self
+        return CallError(self.code, self.description, field=f"{parent}.{self.field}", retry_after_s=self.retry_after_s)
+
+    def to_status(self) -> status_pb2.Status:
+        """The same error as a google.rpc.Status, small enough for the trailers."""
+        status = status_pb2.Status(code=self.code.value[0], message=_cut(str(self)))
+        if self.field is not None and self.code is grpc.StatusCode.INVALID_ARGUMENT:
+            bad_request = error_details_pb2.BadRequest()
+            bad_request.field_violations.add(field=_cut(self.field), description=_cut(self.description))
+            status.details.add().Pack(bad_request)
+        if self.retry_after_s is not None:
+            delay = Duration()
+            delay.FromMilliseconds(round(self.retry_after_s * 1000))
+            status.details.add().Pack(error_details_pb2.RetryInfo(retry_delay=delay))
+        return status
+
+
+def invalid_argument(field: str, description: str) -> CallError:
+    """INVALID_ARGUMENT: a field of the request is missing, malformed or out of place (ERR-2)."""
+    return CallError(grpc.StatusCode.INVALID_ARGUMENT, description, field=field)
+
+
+def above_limit(field: str, size: int, limit: int, unit: str = "bytes") -> CallError:
+    """RESOURCE_EXHAUSTED: something is larger than the contract or the backend's own limits allow (LIM-2)."""
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{size} {unit} are above the limit of {limit}", field=field)
+
+
+def failed_precondition(message: str) -> CallError:
+    """FAILED_PRECONDITION: the request is well formed, but the state of the memory does not allow it."""
+    return CallError(grpc.StatusCode.FAILED_PRECONDITION, message)
+
+
+def unavailable(message: str, retry_after_s: float = _RETRY_AFTER_S) -> CallError:
+    """UNAVAILABLE with RetryInfo: the same call may succeed later."""
+    return CallError(grpc.StatusCode.UNAVAILABLE, message, retry_after_s=retry_after_s)
+
+
+def aborted(message: str, retry_after_s: float = _RETRY_AFTER_S) -> CallError:
+    """ABORTED: another call on the namespace is pending (ERR-6)."""
+    return CallError(grpc.StatusCode.ABORTED, message, retry_after_s=retry_after_s)
+
+
+def data_loss(description: str, field: str | None = None) -> CallError:
+    """DATA_LOSS: what arrived, or what was kept, is not what it claims to be."""
+    return CallError(grpc.StatusCode.DATA_LOSS, description, field=field)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MESSAGE_LIMIT_CHARS else f"{text[: MESSAGE_LIMIT_CHARS - 1]}…"

@@ -1,0 +1,57 @@
+"""Fitting items into the bounds of a search: how tokens are counted, which items stay, what is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memarena_backend.checks import utf8_bytes
+from memarena_backend.records import Item, Notice, SearchResult
+
+
+def tokens_by_bytes(text: str) -> int:
+    """Tokens of a text as the contract counts them: UTF-8 bytes divided by 4, rounded up."""
+    return -(-utf8_bytes(text) // 4)
+
+
+def fit_ranked(items: Sequence[Item], max_items: int | None, max_context_tokens: int | None) -> SearchResult:
+    """Items in rank order, shortened from their low end until they fit both bounds (None: no bound).
+
+    Only if the first item alone is too long, it is cut at its end, and a notice says so: a best match of which half can
+    be read is worth more than nothing.
+    """
+    kept = items if max_items is None else items[:max_items]
+    if max_context_tokens is None:
+        return SearchResult(kept)
+    total = 0
+    for position, item in enumerate(kept):
+        total += tokens_by_bytes(item.text)
+        if total > max_context_tokens:
+            if position > 0:
+                return SearchResult(kept[:position])
+            return _only_cut(item, max_context_tokens)
+    return SearchResult(kept)
+
+
+def _only_cut(item: Item, max_context_tokens: int) -> SearchResult:
+    text = cut_text(item.text, max_context_tokens)
+    if not text:
+        return SearchResult((), (Notice("item_left_out", "the best item does not fit max_context_tokens"),))
+    return SearchResult(
+        (replace(item, text=text),), (Notice("item_cut", "the best item was cut to fit max_context_tokens"),)
+    )
+
+
+def cut_text(text: str, max_tokens: int) -> str:
+    """The longest start of a text within ``max_tokens``, ending at a white space where there is one, else between
+    characters. Empty if not even one character fits.
+    """
+    data = text.encode()
+    limit = max_tokens * 4
+    if len(data) <= limit:
+        return text
+    head = data[:limit].decode(errors="ignore")
+    at_word = max(head.rfind(space) for space in " \n\t")
+    if not text[len(head)].isspace() and at_word > 0:
+        head = head[:at_word]
+    return head.rstrip()

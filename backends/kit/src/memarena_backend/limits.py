@@ -1,0 +1,21 @@
+"""Sizes that the contract sets (SPEC.md, limits). At a limit works, one above is refused."""
+
+from __future__ import annotations
+
+FRAME_BYTES = 1024 * 1024
+"""A serialised frame of Ingest."""
+
+RESPONSE_BYTES = 4 * 1024 * 1024
+"""A serialised response; every gRPC library accepts this much by default."""
+
+TURN_TEXT_BYTES = 256 * 1024
+"""UTF-8 of the text of a turn or an event."""
+
+QUERY_TEXT_BYTES = 64 * 1024
+"""UTF-8 of the text of a question."""
+
+ID_BYTES = 128
+"""UTF-8 of any id."""
+
+REQUEST_RECEIVE_BYTES = 8 * 1024 * 1024
+"""What the transport lets in, so that a request above its limit meets our error and not the transport's."""

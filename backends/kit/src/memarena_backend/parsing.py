@@ -1,0 +1,174 @@
+"""From a request on the wire to a checked query, and from a memory's records back to the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from memarena_backend.checks import check_id, check_required_text, check_text, parse_moment
+from memarena_backend.errors import above_limit, invalid_argument
+from memarena_backend.limits import QUERY_TEXT_BYTES
+from memarena_backend.records import (
+    AskerKind,
+    Description,
+    Evidence,
+    Item,
+    Kind,
+    Model,
+    ModelAccess,
+    ModelRole,
+    Notice,
+    Query,
+    Requester,
+)
+from memarena_proto import memory_backend_pb2 as pb
+
+_ASKERS = {
+    pb.REQUESTER_KIND_OWNER: AskerKind.OWNER,
+    pb.REQUESTER_KIND_KNOWN_PERSON: AskerKind.KNOWN_PERSON,
+    pb.REQUESTER_KIND_ANONYMOUS: AskerKind.ANONYMOUS,
+}
+_MODEL_ROLES = {
+    pb.MODEL_ROLE_READER: ModelRole.READER,
+    pb.MODEL_ROLE_EXTRACTOR: ModelRole.EXTRACTOR,
+    pb.MODEL_ROLE_EMBEDDER: ModelRole.EMBEDDER,
+}
+
+
+class QueryParser:
+    """Parses queries against what one backend declared. All methods raise CallError."""
+
+    def __init__(self, description: Description) -> None:
+        self._description = description
+        self._defaults = {option.key: option.default for option in description.options}
+
+    def parse(self, request: pb.SearchRequest) -> Query:
+        """The query, with the default of every option that was not sent."""
+        limits = self._description.limits
+        if limits.max_items is not None and request.max_items > limits.max_items:
+            raise above_limit("max_items", request.max_items, limits.max_items, "items")
+        return Query(
+            query_id=check_id("query_id", request.query_id),
+            text=check_required_text("text", request.text, limits.max_query_text_bytes or QUERY_TEXT_BYTES),
+            asked_at=parse_moment("asked_at", request.asked_at),
+            as_of_day=request.as_of_day,
+            requester=_requester(request),
+            max_items=request.max_items or None,
+            max_context_tokens=request.max_context_tokens or None,
+            options=self._options(request.options),
+            evidence=self._evidence(request),
+        )
+
+    def _options(self, sent: Sequence[pb.Option]) -> Mapping[str, str]:
+        if not sent:
+            return self._defaults
+        options = dict(self._defaults)
+        previous = ""
+        for position, option in enumerate(sent):
+            field = f"options[{position}]"
+            if option.key not in self._defaults:
+                known = ", ".join(self._defaults) or "none"
+                raise invalid_argument(field, f"{option.key!r} is not declared; declared: {known}")
+            if option.key <= previous:
+                raise invalid_argument(field, "keys are unique and in ascending order")
+            if not option.value:
+                raise invalid_argument(field, f"{option.key} has no value")
+            previous = option.key
+            options[option.key] = check_text(field, option.value)
+        return options
+
+    def _evidence(self, request: pb.SearchRequest) -> Evidence | None:
+        if not request.HasField("privileged_evidence"):
+            return None
+        field = "privileged_evidence"
+        if self._description.kind is not Kind.DIAGNOSTIC:
+            raise invalid_argument(field, "this backend is no diagnostic and must not see evidence")
+        sent = request.privileged_evidence
+        ids = tuple(check_id(f"{field}.session_ids[{n}]", value) for n, value in enumerate(sent.session_ids))
+        return Evidence(ids, check_text(f"{field}.access_marker", sent.access_marker))
+
+
+def _requester(request: pb.SearchRequest) -> Requester:
+    if not request.HasField("requester"):
+        raise invalid_argument("requester", "is required")
+    field, sent = "requester", request.requester
+    kind = _ASKERS.get(sent.kind)
+    if kind is None:
+        raise invalid_argument(f"{field}.kind", "expected OWNER, KNOWN_PERSON or ANONYMOUS")
+    if kind is AskerKind.KNOWN_PERSON:
+        return Requester(
+            kind,
+            check_id(f"{field}.participant_id", sent.participant_id),
+            check_required_text(f"{field}.display_name", sent.display_name),
+            check_text(f"{field}.relationship", sent.relationship),
+        )
+    for name, value in (
+        ("participant_id", sent.participant_id),
+        ("display_name", sent.display_name),
+        ("relationship", sent.relationship),
+    ):
+        if value:
+            raise invalid_argument(f"{field}.{name}", f"must be empty unless the requester is a known person: {kind}")
+    return Requester(kind)
+
+
+def parse_model_access(sent: pb.ModelAccess, field: str) -> ModelAccess:
+    """Where models may be called. Raises CallError INVALID_ARGUMENT that names the field."""
+    models = []
+    for position, model in enumerate(sent.models):
+        role = _MODEL_ROLES.get(model.role)
+        if role is None:
+            raise invalid_argument(f"{field}.models[{position}].role", "expected READER, EXTRACTOR or EMBEDDER")
+        name = check_required_text(f"{field}.models[{position}].name", model.name)
+        models.append(Model(name, role, model.context_window_tokens, model.no_system_role, model.counts_tokens))
+    return ModelAccess(
+        check_required_text(f"{field}.base_url", sent.base_url),
+        check_required_text(f"{field}.token", sent.token),
+        tuple(models),
+    )
+
+
+def wire_items(items: Iterable[Item]) -> list[pb.MemoryItem]:
+    """Items as they cross the wire."""
+    return [
+        pb.MemoryItem(
+            text=item.text,
+            score=item.score,
+            source_session_ids=item.session_ids,
+            source_turn_ids=item.turn_ids,
+            time=item.time,
+        )
+        for item in items
+    ]
+
+
+def wire_notices(notices: Iterable[Notice]) -> list[pb.Notice]:
+    """Notices as they cross the wire."""
+    return [pb.Notice(code=notice.code, message=notice.message, count=notice.count) for notice in notices]
+
+
+def wire_description(description: Description) -> pb.DescribeResponse:
+    """What Describe answers. The kit keeps every committed day on disk, so DURABLE is always among the abilities."""
+    limits = description.limits
+    return pb.DescribeResponse(
+        name=description.name,
+        version=description.version,
+        contract_version="1.0",
+        kind=pb.BackendKind.Value(f"BACKEND_KIND_{description.kind.name}"),
+        capabilities=sorted(
+            [pb.CAPABILITY_DURABLE, *(pb.Capability.Value(f"CAPABILITY_{c.name}") for c in description.capabilities)]
+        ),
+        limits=pb.Limits(
+            max_items=limits.max_items or 0,
+            max_turn_text_bytes=limits.max_turn_text_bytes or 0,
+            max_query_text_bytes=limits.max_query_text_bytes or 0,
+            max_concurrent_namespaces=limits.max_concurrent_namespaces or 0,
+        ),
+        options=[
+            pb.OptionSpec(key=option.key, description=option.description, default_value=option.default)
+            for option in description.options
+        ],
+        token_counting=pb.TokenCounting.Value(f"TOKEN_COUNTING_{description.token_counting.name}"),
+        preferred_prompt_style=pb.PromptStyle.Value(f"PROMPT_STYLE_{description.prompt_style.name}"),
+        digest_versions=[1],
+        retention=pb.Retention.Value(f"RETENTION_{description.retention.name}"),
+    )

@@ -1,0 +1,128 @@
+"""The five RPCs of the contract over an engine: parse the request, do the work, form the response."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import grpc
+from google.protobuf.message import Message
+from memarena_backend.answering import Answerer, parse_reading
+from memarena_backend.calls import Call
+from memarena_backend.checks import check_id
+from memarena_backend.engine import Engine, Found
+from memarena_backend.errors import CallError, invalid_argument
+from memarena_backend.limits import RESPONSE_BYTES
+from memarena_backend.parsing import QueryParser, parse_model_access, wire_description, wire_items, wire_notices
+from memarena_backend.records import Capability, ModelAccess, Notice, Query
+from memarena_backend.transport import client_stream, server_stream, unary
+from memarena_proto import memory_backend_pb2 as pb
+
+_NOTICE_RESERVE_BYTES = 1024
+"""Kept free in a response for the notice that says that items were left out."""
+
+
+class Servicer:
+    """Serves one memory. Methods raise CallError; the transport makes statuses of them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._description = wire_description(engine.description)
+        self._parser = QueryParser(engine.description)
+        self._answerer = Answerer() if Capability.ANSWER in engine.description.capabilities else None
+
+    def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        """Handlers by RPC name, for registering with a server."""
+        return {
+            "Describe": unary(pb.DescribeRequest, self.describe),
+            "Ingest": client_stream(pb.IngestRequest, self.ingest),
+            "Search": unary(pb.SearchRequest, self.search),
+            "Answer": server_stream(pb.AnswerRequest, self.answer),
+            "Reset": unary(pb.ResetRequest, self.reset),
+        }
+
+    def close(self) -> None:
+        """Close the connections to gateways."""
+        if self._answerer is not None:
+            self._answerer.close()
+
+    def describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
+        """Who the backend is."""
+        return self._description
+
+    def ingest(self, frames: Iterator[pb.IngestRequest], context: grpc.ServicerContext) -> pb.IngestResponse:
+        """One day, all or nothing."""
+        first = next(frames, None)
+        if first is None or first.WhichOneof("frame") != "header":
+            came = "nothing" if first is None else first.WhichOneof("frame") or "an empty frame"
+            raise invalid_argument("header", f"a day begins with its header, but {came} came first")
+        models = _models(first.header, "header.model_access")
+        if models is not None and self._answerer is not None:
+            self._answerer.warm_up(models)
+        done = self._engine.ingest(first.header, frames, Call(context, models))
+        return pb.IngestResponse(
+            replayed=done.replayed,
+            visible_through_day=done.visible_through_day,
+            notices=wire_notices(done.notices),
+        )
+
+    def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
+        """What the memory holds for a question."""
+        _, found = self._find(request, Call(context, _models(request, "model_access")))
+        items, notices = _bounded(wire_items(found.result.items), found.result.notices)
+        return pb.SearchResponse(
+            items=items,
+            visible_through_day=found.visible_through_day,
+            search_time_us=found.search_time_us,
+            notices=wire_notices(notices),
+        )
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
+        """Search, then ask the reader."""
+        if self._answerer is None:
+            raise CallError(grpc.StatusCode.UNIMPLEMENTED, "Answer is not declared; read over the items of Search")
+        if not request.HasField("search"):
+            raise invalid_argument("search", "is required")
+        models = _models(request.search, "search.model_access")
+        plan = parse_reading(request, models)
+        assert models is not None  # parse_reading refuses a request without
+        call = Call(context, models)
+        try:
+            query, found = self._find(request.search, call)
+        except CallError as error:
+            raise error.within("search") from error
+        items, _ = _bounded(wire_items(found.result.items), ())
+        yield pb.AnswerEvent(retrieved=pb.Retrieved(items=items, visible_through_day=found.visible_through_day))
+        shown = found.result.items[: len(items)]
+        yield from self._answerer.answer(query, request.search.asked_at, shown, plan, models, call)
+
+    def reset(self, request: pb.ResetRequest, context: grpc.ServicerContext) -> pb.ResetResponse:
+        """Forget a namespace."""
+        self._engine.reset(check_id("namespace", request.namespace), Call(context))
+        return pb.ResetResponse()
+
+    def _find(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
+        namespace = check_id("namespace", request.namespace)
+        query = self._parser.parse(request)
+        return query, self._engine.search(namespace, query, call)
+
+
+def _models(message: pb.DayHeader | pb.SearchRequest, field: str) -> ModelAccess | None:
+    return parse_model_access(message.model_access, field) if message.HasField("model_access") else None
+
+
+def _bounded(items: list[pb.MemoryItem], notices: Sequence[Notice]) -> tuple[list[pb.MemoryItem], Sequence[Notice]]:
+    """Items that fit a response, the last left out first (LIM-5)."""
+    room = RESPONSE_BYTES - _NOTICE_RESERVE_BYTES
+    for kept, item in enumerate(items):
+        room -= _framed_bytes(item)
+        if room < 0:
+            left_out = len(items) - kept
+            notice = Notice("items_left_out", f"a response holds at most {RESPONSE_BYTES} bytes", left_out)
+            return items[:kept], (*notices, notice)
+    return items, notices
+
+
+def _framed_bytes(message: Message) -> int:
+    """Size of a message within another one: its bytes, a tag and a length."""
+    return message.ByteSize() + 6

@@ -1,0 +1,146 @@
+"""Vanilla: no search at all, just the most recent turns that fit a budget. What every memory has to beat."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib.metadata import version
+
+from memarena_backend import (
+    Call,
+    Capability,
+    Day,
+    Description,
+    Item,
+    Memory,
+    Notice,
+    OptionSpec,
+    PromptStyle,
+    Query,
+    SearchResult,
+    cut_text,
+    line_of,
+    setting_in_words,
+    tokens_by_bytes,
+)
+
+DEFAULT_BUDGET_TOKENS = 8_192
+
+_OPTIONS = (
+    OptionSpec(
+        "budget_tokens",
+        "Tokens (UTF-8 bytes / 4) that the returned turns may take, an integer of at least 1.",
+        str(DEFAULT_BUDGET_TOKENS),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A turn as it would be shown, with what its session adds once."""
+
+    at: datetime
+    session_id: str
+    session_time: str
+    setting: str
+    turn_id: str
+    line: str
+
+
+@dataclass(slots=True)
+class _Block:
+    """The lines of one session that are shown, latest first while it grows."""
+
+    latest: _Said
+    said: list[_Said] = field(default_factory=list)
+    bytes: int = 0
+
+    def text(self) -> str:
+        lines = [said.line for said in reversed(self.said)]
+        return "\n".join([self.latest.setting, *lines] if self.latest.setting else lines)
+
+    def item(self, score: float) -> Item:
+        turn_ids = tuple(said.turn_id for said in reversed(self.said))
+        return Item(self.text(), score, (self.latest.session_id,), turn_ids, self.latest.session_time)
+
+
+class VanillaMemory(Memory):
+    """Returns the turns before the question, latest first until the budget is spent, shown in the order of time.
+
+    One item is what is shown of one session: its setting, then a line for each turn. Scores rise with recency.
+    """
+
+    def __init__(self) -> None:
+        self._said: dict[str, list[_Said]] = {}
+
+    def describe(self) -> Description:
+        return Description(
+            name="vanilla",
+            version=version("memarena-backend-vanilla-oracle"),
+            capabilities=frozenset({Capability.ANSWER, Capability.PROVENANCE}),
+            options=_OPTIONS,
+            prompt_style=PromptStyle.TEXT_SESSIONS,
+        )
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        said = self._said.setdefault(namespace, [])
+        for session in day.sessions:
+            setting = setting_in_words(session)
+            time = session.started_at.isoformat()
+            for turn in session.turns:
+                if turn.text:
+                    said.append(_Said(turn.said_at, session.session_id, time, setting, turn.turn_id, line_of(turn)))
+        said.sort(key=lambda each: each.at)  # stable: turns of the same moment stay in the order they were sent
+        return ()
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        budget = query.int_option("budget_tokens", minimum=1)
+        if query.max_context_tokens is not None:
+            budget = min(budget, query.max_context_tokens)
+        said = self._said[namespace]
+        end = bisect_right(said, query.asked_at, key=lambda each: each.at)
+        blocks = _latest(said[:end], budget, query.max_items)
+        if not blocks and end > 0:
+            return _latest_cut(said[end - 1], budget)
+        return SearchResult([block.item((number + 1) / len(blocks)) for number, block in enumerate(blocks)])
+
+    def forget(self, namespace: str) -> None:
+        self._said.pop(namespace, None)
+
+
+def _latest(said: Sequence[_Said], budget_tokens: int, max_items: int | None) -> list[_Block]:
+    """Blocks of the latest turns that fit, in the order of time. The first turn that does not fit ends it."""
+    blocks: dict[str, _Block] = {}
+    left = budget_tokens
+    for each in reversed(said):
+        block = blocks.get(each.session_id)
+        if block is None:
+            if max_items is not None and len(blocks) == max_items:
+                break
+            block = _Block(each, bytes=len(each.setting.encode()) if each.setting else -1)
+        # A line feed stands before each line but the first of a block without a setting (whence the -1 above).
+        size = block.bytes + 1 + len(each.line.encode())
+        left -= _tokens(size) - (_tokens(block.bytes) if block.said else 0)
+        if left < 0:
+            break
+        block.said.append(each)
+        block.bytes = size
+        blocks[each.session_id] = block
+    return sorted(blocks.values(), key=lambda block: block.said[-1].at)
+
+
+def _latest_cut(said: _Said, budget_tokens: int) -> SearchResult:
+    """The latest turn alone is above the budget: as much of it as fits."""
+    block = _Block(said, [said])
+    text = cut_text(block.text(), budget_tokens)
+    if not text:
+        return SearchResult((), (Notice("item_left_out", "the latest turn does not fit the budget"),))
+    item = Item(text, 1.0, (said.session_id,), (said.turn_id,), said.session_time)
+    assert tokens_by_bytes(text) <= budget_tokens
+    return SearchResult((item,), (Notice("item_cut", "the latest turn was cut to fit the budget"),))
+
+
+def _tokens(size_bytes: int) -> int:
+    return -(-size_bytes // 4)
