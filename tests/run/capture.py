@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 import grpc
-from google.protobuf.message import Message
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto import memory_backend_pb2_grpc as pb_grpc

@@ -1,0 +1,97 @@
+"""Running the command as users do, in a process of its own, and reading back what it left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+from memarena.log.records import QuestionAsked
+from memarena.log.store import LogError, read_records
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "tests" / "data" / "example"
+FAULTY = ROOT / "tests" / "run" / "faulty_backend.py"
+
+Key = tuple[str, str]
+
+
+def command(*arguments: str | Path) -> list[str]:
+    """The command line of ``memarena``."""
+    return [sys.executable, "-m", "memarena", *map(str, arguments)]
+
+
+def memarena(*arguments: str | Path, timeout_s: float = 240.0) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=timeout_s, check=False, cwd=ROOT)
+
+
+def asked(run: Path) -> list[QuestionAsked]:
+    """Every attempt at a question, in order."""
+    return [r for r in read_records(run, "asked") if isinstance(r, QuestionAsked)]
+
+
+def answers(run: Path) -> dict[Key, str]:
+    """The answer of each cell's questions, from the last attempt."""
+    return {
+        (r.cell_id, r.instance_id): r.answer.answer if r.answer is not None else f"({r.status}: {r.cause})"
+        for r in asked(run)
+    }
+
+
+def times_answered(run: Path) -> Counter[Key]:
+    """How often each question of each cell was settled."""
+    return Counter((r.cell_id, r.instance_id) for r in asked(run) if r.status != "infra_failed")
+
+
+def count_asked(run: Path) -> int:
+    """Attempts so far; 0 while there is no log yet."""
+    try:
+        return len(asked(run))
+    except LogError:
+        return 0
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[str]:
+    """Start the command and leave it running."""
+    return subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT)
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str], timeout_s: float = 120.0) -> None:
+    """Wait for a condition while the process lives."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if process.poll() is not None:
+            output = process.stdout.read() if process.stdout is not None else ""
+            raise AssertionError(f"the process ended with {process.returncode} before the condition held:\n{output}")
+        if time.monotonic() > deadline:
+            process.kill()
+            raise AssertionError("the condition did not hold in time")
+        time.sleep(0.01)
+
+
+def kill(process: subprocess.Popen[str], number: int = signal.SIGKILL) -> list[psutil.Process]:
+    """Send a signal, wait for the end, and return what had been running below the process."""
+    family = psutil.Process(process.pid).children(recursive=True)
+    os.kill(process.pid, number)
+    process.wait(60)
+    if process.stdout is not None:
+        process.stdout.close()
+    return family
+
+
+def survivors(family: Sequence[psutil.Process], timeout_s: float = 20.0) -> list[psutil.Process]:
+    """Those of a family that are still running after a while."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        left = [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+        if not left:
+            return []
+        time.sleep(0.05)
+    return left

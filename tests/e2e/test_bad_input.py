@@ -1,0 +1,191 @@
+"""Bad input gets one clear line on standard error and exit code 2, and nothing that was written is lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from memarena.log.store import LogWriter, log_path
+
+from .harnessing import EXAMPLE, memarena
+
+
+def refused(*arguments: str | Path) -> str:
+    """Run the command, which must refuse; its one line."""
+    done = memarena(*arguments)
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("error: ")
+    assert "Traceback" not in done.stderr
+    return lines[0]
+
+
+def run_on(dataset: Path, out: Path, *more: str | Path) -> str:
+    return refused("run", "--dataset", dataset, "--backend", "bm25", "--reader", "extractive", "--out", out, *more)
+
+
+def copy_of_example(folder: Path) -> Path:
+    return Path(shutil.copytree(EXAMPLE, folder / "data"))
+
+
+def without_a_file(data: Path) -> None:
+    (data / "corpus_sessions.jsonl").unlink()
+
+
+def broken_json(data: Path) -> None:
+    path = data / "corpus_sessions.jsonl"
+    lines = path.read_text().splitlines()
+    lines[4] = lines[4][:100]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def missing_evidence(data: Path) -> None:
+    path = data / "eval_instances" / "d7_qa.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[1]["evidence_session_ids"] = ["sess_that_never_was"]
+    path.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
+
+
+def wrong_type(data: Path) -> None:
+    path = data / "corpus_sessions.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[2]["turns"][0]["timestamp"] = "noon"
+    path.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (without_a_file, ["corpus_sessions.jsonl"]),
+        (broken_json, ["corpus_sessions.jsonl:5"]),
+        (missing_evidence, ["d7_qa.jsonl:2", "sess_that_never_was"]),
+        (wrong_type, ["corpus_sessions.jsonl:3", "timestamp"]),
+    ],
+)
+def test_a_damaged_data_set_is_named_by_file_and_line(
+    tmp_path: Path, damage: Callable[[Path], None], expected: list[str]
+) -> None:
+    data = copy_of_example(tmp_path)
+    damage(data)
+    line = run_on(data, tmp_path / "run")
+    assert all(part in line for part in expected), line
+    assert not log_path(tmp_path / "run").exists()
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    assert "nowhere" in run_on(tmp_path / "nowhere", tmp_path / "run")
+
+
+def test_an_unknown_backend_lists_the_known_ones(tmp_path: Path) -> None:
+    line = refused(
+        "run", "--dataset", EXAMPLE, "--backend", "elephant", "--reader", "extractive", "--out", tmp_path / "run"
+    )
+    assert "elephant" in line
+    assert "bm25" in line
+
+
+def closed_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def test_an_unreachable_reader_is_named(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{closed_port()}/v1"
+    line = refused("run", "--dataset", EXAMPLE, "--backend", "bm25", "--reader", url, "--out", tmp_path / "run")
+    assert url in line
+    assert not log_path(tmp_path / "run").exists()
+
+
+def test_an_unreachable_backend_is_named(tmp_path: Path) -> None:
+    address = f"127.0.0.1:{closed_port()}"
+    line = refused(
+        *("run", "--dataset", EXAMPLE, "--backend", f"mine={address}", "--reader", "extractive"),
+        *("--deadline", "health=1", "--out", tmp_path / "run"),
+    )
+    assert "mine" in line
+    assert address in line
+
+
+def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        line = run_on(EXAMPLE, tmp_path / "run", "--gateway-port", str(port))
+    assert f"--gateway-port {port}" in line
+
+
+def test_a_log_of_a_newer_schema_is_refused_by_every_reader(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    LogWriter(out).close()
+    db = sqlite3.connect(log_path(out))
+    db.execute("UPDATE meta SET value = '999'")
+    db.commit()
+    db.close()
+    for arguments in (("run", "--out", out, "--resume"), ("report", out), ("score", out), ("show", out, "--failures")):
+        assert "schema_version is 999" in refused(*arguments)
+
+
+def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    LogWriter(out).close()
+    assert "--resume" in run_on(EXAMPLE, out)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "precious.txt").write_text("mine")
+    assert "empty folder" in run_on(EXAMPLE, other)
+    assert (other / "precious.txt").read_text() == "mine"
+
+
+def test_nothing_to_resume_is_said(tmp_path: Path) -> None:
+    assert "holds no run log" in refused("run", "--out", tmp_path / "none", "--resume")
+
+
+def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = memarena(
+        *("run", "--dataset", EXAMPLE, "--backend", "bm25", "--reader", "extractive", "--out", out),
+        *("--limit", "2", "--floor-samples", "0"),
+    )
+    assert done.returncode == 0, done.stderr
+    arguments = ("run", "--dataset", EXAMPLE, "--backend", "bm25", "--reader", "extractive", "--out", out)
+    assert "limit" in refused(*arguments, "--limit", "3", "--resume")
+    assert "backends" in refused(
+        *("run", "--dataset", EXAMPLE, "--backend", "vanilla", "--reader", "extractive", "--out", out),
+        *("--limit", "2", "--resume"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (["--ego", "nobody"], "--ego nobody"),
+        (["--question-ids", "/dev/null/x"], "--question-ids"),
+        (["--option", "bm25.colour=blue"], "colour"),
+        (["--option", "nonsense"], "BACKEND.KEY=VALUE"),
+        (["--option", "vanilla.k=1"], "vanilla"),
+        (["--deadline", "search=soon"], "deadlines_s.search"),
+        (["--seeds", "s7"], "seeds"),
+        (["--protocol", "backwards"], "protocol"),
+        (["--limit", "0"], "limit"),
+        (["--id-key", "xyz"], "id_key"),
+        (["--max-answer-tokens", "0"], "max_answer_tokens"),
+        (["--tls-ca", "/no/such/file"], "--tls-ca"),
+    ],
+)
+def test_a_bad_flag_is_named(tmp_path: Path, flags: list[str], expected: str) -> None:
+    assert expected in run_on(EXAMPLE, tmp_path / "run", *flags)
+
+
+@pytest.mark.parametrize("arguments", [("run", "--no-such-flag"), ("run", "--limit", "many"), ("no-such-verb",)])
+def test_usage_errors_exit_with_2_without_a_trace(arguments: tuple[str, ...]) -> None:
+    done = memarena(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,244 @@
+"""The main job on real parts: killed, interrupted, crashed into and resumed, it ends with the same answers."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from memarena.log.records import BackendDescribed, Problem, RunEnded
+from memarena.log.store import LogFullError, LogWriter, read_records
+from memarena.readers.scripted import NullReader, Script
+from memarena.run.config import parse_config
+from memarena.run.engine import RunRequest, execute
+
+from .harnessing import (
+    EXAMPLE,
+    FAULTY,
+    answers,
+    asked,
+    count_asked,
+    kill,
+    memarena,
+    start,
+    survivors,
+    times_answered,
+    wait_until,
+)
+
+BACKENDS = "bm25,vanilla,oracle"
+RUN = ("run", "--dataset", EXAMPLE, "--reader", "extractive", "--floor-samples", "5")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing disturbed."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    done = memarena(*RUN, "--backend", BACKENDS, "--out", out)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def faulty(folder: Path, fault: str) -> Path:
+    """A manifest of the faulty backend."""
+    path = folder / "backend.toml"
+    path.write_text(
+        'schema = 1\n[[backend]]\nname = "faulty"\nkind = "competitor"\n'
+        f'command = ["{{python}}", "{FAULTY}", "{fault}", "--listen", "127.0.0.1:0", '
+        '"--address-file", "{address_file}", "--data-dir", "{data_dir}"]\n'
+    )
+    return path
+
+
+def test_every_question_is_asked_once_of_every_backend(whole: Path) -> None:
+    counts = times_answered(whole)
+    assert len(counts) == 3 * 35
+    assert set(counts.values()) == {1}
+    assert {r.status for r in asked(whole)} == {"answered"}
+    assert [r.reason for r in read_records(whole, "run_ended") if isinstance(r, RunEnded)] == ["completed"]
+    kinds = {r.name: r.backend_kind for r in read_records(whole) if isinstance(r, BackendDescribed)}
+    assert kinds == {"bm25": "competitor", "vanilla": "competitor", "oracle": "diagnostic"}
+
+
+def test_oracle_shows_exactly_the_evidence_and_others_name_their_sources(whole: Path) -> None:
+    questions = {r.instance.instance_id: r.instance for r in read_records(whole, "question") if r.kind == "question"}
+    for result in asked(whole):
+        assert result.search is not None
+        found = {s for item in result.search.items for s in item.session_ids}
+        assert not any(item.unknown_ids for item in result.search.items)
+        if result.cell_id.startswith("oracle"):
+            assert found == set(questions[result.instance_id].evidence_session_ids)
+        else:
+            assert found
+
+
+def test_times_are_measured_for_every_answered_question(whole: Path) -> None:
+    for result in asked(whole):
+        assert result.search is not None
+        assert result.search.t_search_ns
+        assert result.answer is not None
+        assert result.answer.ttft_ns
+        assert result.answer.first_delta_ns
+        assert result.answer.ttft_ns < result.answer.first_delta_ns
+
+
+@pytest.mark.parametrize("after", [1, 17, 40, 90])
+def test_a_killed_run_resumes_to_the_same_answers(whole: Path, tmp_path: Path, after: int) -> None:
+    """SIGKILL after some questions; nothing survives it; the rest is asked, nothing twice."""
+    out = tmp_path / "run"
+    process = start(*RUN, "--backend", BACKENDS, "--out", out)
+    wait_until(lambda: count_asked(out) >= after, process)
+    assert survivors(kill(process)) == []
+    done_before = times_answered(out)
+    assert after <= len(done_before) < 105
+    done = memarena("run", "--out", out, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert answers(out) == answers(whole)
+    assert set(times_answered(out).values()) == {1}
+
+
+def test_a_run_killed_before_its_first_question_resumes(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    process = start(*RUN, "--backend", BACKENDS, "--out", out)
+    wait_until(lambda: (out / "run.sqlite").exists() and any(out.glob("cells/*/address")), process)
+    assert survivors(kill(process)) == []
+    done = memarena("run", "--out", out, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert answers(out) == answers(whole)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_leaves_a_log_that_resumes(whole: Path, tmp_path: Path, number: int) -> None:
+    out = tmp_path / "run"
+    process = start(*RUN, "--backend", BACKENDS, "--out", out)
+    wait_until(lambda: count_asked(out) >= 20, process)
+    assert survivors(kill(process, number)) == []
+    assert process.returncode == 130
+    ended = [r for r in read_records(out, "run_ended") if isinstance(r, RunEnded)]
+    assert [r.reason for r in ended] == ["interrupted"]
+    done = memarena(*RUN, "--backend", BACKENDS, "--out", out, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert answers(out) == answers(whole)
+    assert set(times_answered(out).values()) == {1}
+
+
+def test_resuming_a_complete_run_asks_nothing(whole: Path) -> None:
+    before = len(asked(whole))
+    done = memarena("run", "--out", whole, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert len(asked(whole)) == before
+
+
+def test_a_full_disk_stops_the_run_and_loses_nothing(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log's writer fails in the middle; what was written stays, and the run goes on once there is room."""
+    out = tmp_path / "run"
+    values = {"dataset": EXAMPLE, "backends": BACKENDS.split(","), "readers": [{"spec": "extractive"}]}
+    request = RunRequest(out=out, config=parse_config({**values, "floor_samples": 0}, "test"))
+    real, room = LogWriter.append, iter(range(150))
+
+    def append(log: LogWriter, *records: object) -> None:
+        if next(room, None) is None:
+            raise LogFullError("run.sqlite: cannot write to the log: database or disk is full")
+        real(log, *records)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(LogWriter, "append", append)
+    with pytest.raises(LogFullError, match="disk is full"):
+        execute(request)
+    monkeypatch.undo()
+    settled = len(times_answered(out))
+    assert 0 < settled < 105
+    outcome = execute(RunRequest(out=out, resume=True))
+    assert outcome.reason == "completed"
+    assert answers(out) == answers(whole)
+    assert set(times_answered(out).values()) == {1}
+
+
+def test_a_backend_that_crashes_pays_with_those_questions_only(tmp_path: Path) -> None:
+    """Every tenth Search kills the process. It is started again, still knows its days, and goes on."""
+    out = tmp_path / "run"
+    done = memarena(*RUN, "--backend", faulty(tmp_path, "crash:10"), "--out", out)
+    assert done.returncode == 0, done.stderr
+    results = asked(out)
+    failed = [r for r in results if r.status != "answered"]
+    assert len(results) == 35
+    assert len(failed) == 3
+    assert all(r.status == "backend_failed" and "Search: UNAVAILABLE" in r.cause for r in failed)
+    problems = [r.message for r in read_records(out, "problem") if isinstance(r, Problem)]
+    assert sum("started again" in message for message in problems) == 3
+
+
+@pytest.mark.parametrize(("fault", "cause"), [("raise:10", "the index is broken"), ("slow:10", "DEADLINE_EXCEEDED")])
+def test_an_exception_or_a_missed_deadline_is_the_backends_failure(tmp_path: Path, fault: str, cause: str) -> None:
+    out = tmp_path / "run"
+    done = memarena(*RUN, "--backend", faulty(tmp_path, fault), "--out", out, "--deadline", "search=1")
+    assert done.returncode == 0, done.stderr
+    failed = [r for r in asked(out) if r.status == "backend_failed"]
+    assert len(failed) >= 3
+    assert any(cause in r.cause for r in failed)
+    assert all(r.search is not None and r.search.t_search_ns is None for r in failed)
+
+
+def test_a_crash_while_a_day_comes_in_is_settled_by_a_replay(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = memarena(*RUN, "--backend", faulty(tmp_path, "crash-ingest:2"), "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert {r.status for r in asked(out)} == {"answered"}
+    ingests = [r for r in read_records(out, "ingest") if r.kind == "ingest"]
+    assert [r.code for r in ingests].count("UNAVAILABLE") == 1
+    assert sum(r.code == "OK" for r in ingests) == 6
+
+
+def test_a_reader_that_fails_is_never_the_backends_fault(tmp_path: Path) -> None:
+    """Questions whose model call failed are asked again, stay open, and are repaired in a fresh namespace."""
+    broken = True
+
+    def script(body: object) -> Script:
+        if broken and "spaniel" in str(body):
+            return Script(fault="status", status=500, message="out of memory")
+        return Script()
+
+    out = tmp_path / "run"
+    with NullReader(script) as reader:
+        values = {
+            "dataset": EXAMPLE,
+            "backends": ["bm25"],
+            "readers": [{"spec": reader.base_url}],
+            "max_context_tokens": 64,
+            "floor_samples": 0,
+        }
+        config = parse_config(values, "test")
+        outcome = execute(RunRequest(out=out, config=config))
+        open_questions = {r.instance_id for r in asked(out)} - {i for _, i in times_answered(out)}
+        assert outcome.reason == "incomplete"
+        assert outcome.left == len(open_questions) > 0
+        failures = [r for r in asked(out) if r.status == "infra_failed"]
+        assert len(failures) == 3 * len(open_questions)
+        assert all("out of memory" in r.cause or "500" in r.cause for r in failures)
+        broken = False
+        assert execute(RunRequest(out=out, resume=True)).reason == "completed"
+    repaired = [r for r in asked(out) if r.instance_id in open_questions and r.status == "answered"]
+    assert {r.instance_id for r in repaired} == open_questions
+    first = {r.instance_id: r.namespace for r in failures}
+    early = [r for r in repaired if r.day == 0]
+    assert early
+    assert all(first[r.instance_id] != r.namespace for r in early)
+    assert set(times_answered(out).values()) == {1}
+
+
+def test_end_of_horizon_asks_everything_after_the_last_day(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = memarena(*RUN, "--backend", "bm25", "--protocol", "end_of_horizon", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert {r.day for r in asked(out)} == {1}
+
+
+def test_central_reading_gives_the_same_answers_as_the_backends_own(whole: Path, tmp_path: Path) -> None:
+    """The kit and the harness read with one engine."""
+    out = tmp_path / "run"
+    done = memarena(*RUN, "--backend", "bm25", "--central-reading", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert {r.answer.route for r in asked(out) if r.answer is not None} == {"central"}
+    expected = {key: text for key, text in answers(whole).items() if key[0].startswith("bm25")}
+    assert answers(out) == expected

@@ -1,0 +1,59 @@
+"""A backend that keeps words like any other, and fails on demand: ``faulty_backend.py FAULT [kit's arguments]``.
+
+``crash:N`` ends the process in every Nth Search since it was started; ``raise:N`` throws there; ``slow:N`` sleeps five
+seconds there; ``crash-ingest:N`` ends the process in the Nth Ingest since the data directory was new; ``amnesia`` never
+stores a day, so that nothing is left after a restart.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from memarena_backend import Call, Day, Description, Item, Memory, Notice, Query, SearchResult, run_backend
+
+
+class FaultyMemory(Memory):
+    """Returns every turn so far; fails as told."""
+
+    def __init__(self, fault: str, data_dir: Path) -> None:
+        self._fault, _, number = fault.partition(":")
+        self._every = int(number or 0)
+        self._data_dir = data_dir
+        self._searches = 0
+        self._texts: dict[str, list[str]] = {}
+
+    def describe(self) -> Description:
+        return Description(name="faulty", version="1")
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> list[Notice]:
+        if self._fault == "crash-ingest":
+            counter = self._data_dir / "ingests"
+            count = int(counter.read_text()) + 1 if counter.exists() else 1
+            counter.write_text(str(count))
+            if count == self._every:
+                os._exit(9)
+        texts = self._texts.setdefault(namespace, [])
+        texts += [turn.text for session in day.sessions for turn in session.turns]
+        return []
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        self._searches += 1
+        if self._every and self._searches % self._every == 0:
+            if self._fault == "crash":
+                os._exit(9)
+            if self._fault == "raise":
+                raise ValueError("the index is broken")
+            if self._fault == "slow":
+                time.sleep(5)
+        return SearchResult([Item(text=text, score=0.0) for text in self._texts[namespace][-5:]])
+
+    def forget(self, namespace: str) -> None:
+        self._texts.pop(namespace, None)
+
+
+if __name__ == "__main__":
+    FAULT = sys.argv[1]
+    sys.exit(run_backend(lambda data_dir: FaultyMemory(FAULT, data_dir), sys.argv[2:]))
