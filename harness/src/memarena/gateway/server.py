@@ -221,7 +221,7 @@ class Gateway:
             return await _sent_error(request, call, error.status, error.message, "upstream_failed")
         except CallerGoneError:
             raise
-        except Exception as error:  # noqa: BLE001  (a fault of the gateway must end as ours, never as the backend's)
+        except Exception as error:
             answering = call.status != 0
             call.fail(UpstreamError(f"gateway fault: {type(error).__name__}: {error}", status=500))
             if answering:

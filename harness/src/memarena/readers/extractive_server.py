@@ -1,0 +1,97 @@
+"""The extractive reader as a server of its own: ``python -m memarena.readers.extractive_server --address-file F``."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from aiohttp import web
+from pydantic import JsonValue
+
+from memarena.readers import extractive, wire
+from memarena.readers.serving import Handler, serve_as_child
+
+MODEL = "extractive"
+DEFAULT_WINDOW_TOKENS = 16_384
+MAX_BODY_BYTES = 16 << 20
+_PIECE_CHARS = 32
+
+
+def reply(body: Mapping[str, JsonValue], window_tokens: int) -> tuple[str, wire.Finish, dict[str, JsonValue]]:
+    """Text, finish reason and usage for a chat request; tokens are UTF-8 bytes / 4.
+
+    Raises ValueError, with the words for the caller, if the request is malformed or does not fit the window.
+    """
+    messages = wire.chat_messages(body)
+    limit = body.get("max_tokens", body.get("max_completion_tokens"))
+    limit = limit if isinstance(limit, int) and limit > 0 else window_tokens
+    prompt_tokens = wire.bytes_tokens([message.content for message in messages])
+    if prompt_tokens >= window_tokens:
+        raise ValueError(f"the prompt has {prompt_tokens} tokens and the window is {window_tokens}")
+    text = extractive.answer(extractive.read(messages)).as_json()
+    shown = text.encode("utf-8", "replace")[: 4 * limit].decode("utf-8", "ignore")
+    finish: wire.Finish = "stop" if shown == text else "length"
+    return shown, finish, wire.token_usage(prompt_tokens, wire.bytes_tokens([shown]), 0)
+
+
+def handler(window_tokens: int) -> Handler:
+    """The server's routes."""
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/v1/models":
+            return web.json_response(wire.model_list(MODEL))
+        if request.path != "/v1/chat/completions":
+            return web.json_response(wire.error(f"no such route: {request.path}", "not_found"), status=404)
+        raw = bytearray()
+        while part := await request.content.readany():
+            raw += part
+            if len(raw) > MAX_BODY_BYTES:
+                return web.json_response(wire.error("the body is too large", "body_too_large"), status=413)
+        try:
+            body: JsonValue = json.loads(bytes(raw))
+            if not isinstance(body, dict):
+                raise ValueError("the body is no JSON object")
+            text, finish, usage = reply(body, window_tokens)
+        except ValueError as error:
+            return web.json_response(wire.error(str(error), "invalid_request"), status=400)
+        if body.get("stream") is not True:
+            return web.json_response(wire.chat_completion(MODEL, {"content": text}, finish, usage))
+        options = body.get("stream_options")
+        with_usage = isinstance(options, dict) and options.get("include_usage") is True
+        return await _stream(request, text, finish, usage if with_usage else None)
+
+    return handle
+
+
+async def _stream(
+    request: web.BaseRequest, text: str, finish: wire.Finish, usage: dict[str, JsonValue] | None
+) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    opening = wire.sse(wire.chat_chunk(MODEL, {"role": "assistant", "content": ""}))
+    for start in range(0, len(text), _PIECE_CHARS):
+        piece = wire.sse(wire.chat_chunk(MODEL, {"content": text[start : start + _PIECE_CHARS]}))
+        await response.write(opening + piece)
+        opening = b""
+    closing = opening + wire.sse(wire.chat_chunk(MODEL, {}, finish))
+    if usage is not None:
+        closing += wire.sse(wire.usage_chunk(MODEL, usage))
+    await response.write(closing + wire.DONE)
+    await response.write_eof()
+    return response
+
+
+def main() -> None:
+    """Entry of the child process."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--address-file", type=Path, required=True)
+    parser.add_argument("--window-tokens", type=int, default=DEFAULT_WINDOW_TOKENS)
+    arguments = parser.parse_args()
+    asyncio.run(serve_as_child(handler(arguments.window_tokens), arguments.address_file))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""Starting a reader from its name or URL, and the probe that it must pass before anything is timed."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from memarena_answering import Completion, Message, Prompt, ReaderCallError, ReaderClient, ReadingPlan
+from pydantic import JsonValue
+
+from memarena.gateway import CallContext, Gateway, Upstream
+from memarena.log.records import ReaderProbed, ReaderRef
+from memarena.processes import GuardedProcess, ProcessError
+from memarena.readers import embedded, extractive_server, remote
+from memarena.readers.types import ReaderError, RunningReader
+
+API_KEY_VARIABLE = "MEMARENA_READER_API_KEY"
+START_TIMEOUT_S = 180.0
+PROBE_TIMEOUT_S = 120.0
+PROBE_TOKENS = 16
+
+_POLL_S = 0.02
+_COLD: Mapping[str, JsonValue] = {"cache_prompt": False}
+"""llama.cpp reuses the prefix of the prompt before unless told not to; cold TTFT needs it told."""
+
+
+def start_reader(
+    spec: str,
+    *,
+    work_dir: Path,
+    model: str | None = None,
+    api_key: str | None = None,
+    window_tokens: int | None = None,
+    threads: int | None = None,
+) -> RunningReader:
+    """Start or connect to the reader that ``spec`` names: ``embedded``, ``extractive`` or an http(s) URL.
+
+    ``work_dir`` takes the log and the address file of a reader that is started. ``model`` and ``api_key`` (default:
+    the environment's MEMARENA_READER_API_KEY) are for URLs; ``threads`` (default: all CPUs) is for ``embedded``.
+
+    Raises :class:`ReaderError`, in one line, if the reader is not installed, does not come up or cannot be reached.
+    """
+    if window_tokens is not None and window_tokens < 1:
+        raise ReaderError(f"reader {spec}: the window must have at least 1 token, not {window_tokens}")
+    if spec.startswith(("http://", "https://")):
+        return _connect(spec, model, api_key or os.environ.get(API_KEY_VARIABLE) or None, window_tokens)
+    if model is not None:
+        raise ReaderError(f"reader {spec}: a model can only be named for a URL")
+    if spec == "embedded":
+        return _start_embedded(work_dir, window_tokens, threads)
+    if spec == "extractive":
+        return _start_extractive(work_dir, window_tokens)
+    raise ReaderError(f"unknown reader {spec!r}: expected embedded, extractive or an http(s) URL")
+
+
+def _start_embedded(work_dir: Path, window_tokens: int | None, threads: int | None) -> RunningReader:
+    weights = embedded.find_weights()
+    window = window_tokens or embedded.MODEL_WINDOW_TOKENS
+    if window > embedded.MODEL_WINDOW_TOKENS:
+        raise ReaderError(f"reader embedded: a window of {window} tokens is above {embedded.MODEL_WINDOW_TOKENS}")
+    cpus = threads or embedded.usable_cpus()
+    flags = {"--window-tokens": str(window), "--threads": str(cpus), "--model": weights.model}
+    arguments = [part for flag in flags.items() for part in flag]
+    process, base_url = _start_child(
+        "embedded", "memarena.readers.embedded_server", work_dir, [*arguments, "--weights", str(weights.path)]
+    )
+    ref = ReaderRef(
+        name="embedded",
+        kind="embedded",
+        model=weights.model,
+        base_url=base_url,
+        context_window_tokens=window,
+        counts_tokens=True,
+        details={
+            "weights_sha256": weights.sha256(),
+            "weights_distribution": f"{embedded.WEIGHTS_DISTRIBUTION} {weights.distribution_version}",
+            "engine": f"{embedded.ENGINE_DISTRIBUTION} {weights.engine_version}",
+            "n_ctx": str(window),
+            "n_parallel": "1",
+            "n_gpu_layers": "0",
+            "n_threads": str(cpus),
+            "cache_ram_mib": "0",
+            "cache_prompt": "false",
+        },
+    )
+    upstream = Upstream(
+        model="embedded",
+        base_url=base_url,
+        upstream_model=weights.model,
+        context_window_tokens=window,
+        tokenizer="llama.cpp",
+        extra_body=_COLD,
+    )
+    return RunningReader(ref, upstream, process)
+
+
+def _start_extractive(work_dir: Path, window_tokens: int | None) -> RunningReader:
+    window = window_tokens or extractive_server.DEFAULT_WINDOW_TOKENS
+    process, base_url = _start_child(
+        "extractive", "memarena.readers.extractive_server", work_dir, ["--window-tokens", str(window)]
+    )
+    ref = ReaderRef(
+        name="extractive",
+        kind="extractive",
+        model=extractive_server.MODEL,
+        base_url=base_url,
+        context_window_tokens=window,
+        counts_tokens=True,
+        is_real_reader=False,
+        details={"token_counting": "UTF-8 bytes / 4"},
+    )
+    upstream = Upstream(
+        model="extractive",
+        base_url=base_url,
+        upstream_model=extractive_server.MODEL,
+        context_window_tokens=window,
+        tokenizer="bytes",
+    )
+    return RunningReader(ref, upstream, process)
+
+
+def _start_child(name: str, module: str, work_dir: Path, arguments: Sequence[str]) -> tuple[GuardedProcess, str]:
+    """Run one of our servers as a child; the process and the base URL of its API once it listens."""
+    work_dir.mkdir(parents=True, exist_ok=True)
+    address_file = work_dir / f"reader-{name}.address"
+    address_file.unlink(missing_ok=True)
+    command = [sys.executable, "-m", module, "--address-file", str(address_file), *arguments]
+    try:
+        process = GuardedProcess.start(command, log_path=work_dir / f"reader-{name}.log")
+    except ProcessError as error:
+        raise ReaderError(f"reader {name}: {error}") from error
+    try:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not address_file.exists():
+            if process.poll() is not None:
+                raise ReaderError(f"reader {name}: it ended while starting; its log says: {process.log_tail()}")
+            if time.monotonic() > deadline:
+                raise ReaderError(f"reader {name}: it was not ready after {START_TIMEOUT_S:g} s")
+            time.sleep(_POLL_S)
+    except BaseException:
+        process.stop()
+        raise
+    return process, f"http://{address_file.read_text(encoding='utf-8').strip()}/v1"
+
+
+def _connect(spec: str, model: str | None, api_key: str | None, window_tokens: int | None) -> RunningReader:
+    base_url = remote.api_url(spec)
+    chosen = remote.choose_model(base_url, api_key, model)
+    server = remote.identify(base_url, api_key)
+    window = window_tokens or server.window_tokens or remote.DEFAULT_WINDOW_TOKENS
+    upstream = Upstream(
+        model=chosen,
+        base_url=base_url,
+        upstream_model=chosen,
+        api_key=api_key,
+        context_window_tokens=window,
+        no_system_role=server.no_system_role or False,
+        tokenizer="none" if server.kind == "other" else server.kind,
+        extra_body=_COLD if server.kind == "llama.cpp" else {},
+    )
+    upstream = dataclasses.replace(upstream, tokenizer=remote.usable_tokenizer(upstream))
+    source = "given" if window_tokens else "server" if server.window_tokens else "default"
+    ref = ReaderRef(
+        name=chosen,
+        kind="url",
+        model=chosen,
+        base_url=base_url,
+        context_window_tokens=window,
+        no_system_role=upstream.no_system_role,
+        counts_tokens=upstream.counts_tokens,
+        details={"server": server.kind, "window_from": source, "tokenizer": upstream.tokenizer, **server.details},
+    )
+    return RunningReader(ref, upstream)
+
+
+def probe(reader: RunningReader, gateway: Gateway) -> ReaderProbed:
+    """One short chat completion through the gateway. It fails if the reply is broken or says nothing at all."""
+    token = gateway.grant(CallContext("probe"))
+    client = ReaderClient(gateway.base_url)
+    prompt = Prompt((Message("user", "Reply with one short word of greeting."),), 0, 0, 0, 0, 0)
+    plan = ReadingPlan(reader.upstream.model, PROBE_TOKENS)
+    failure = ""
+    completion: Completion | None = None
+    try:
+        for event in client.stream(prompt, plan, token, PROBE_TIMEOUT_S):
+            if isinstance(event, Completion):
+                completion = event
+    except ReaderCallError as error:
+        failure = str(error)
+    finally:
+        client.close()
+        calls = gateway.revoke(token)
+    if not failure and completion is not None and not completion.text.strip() and not any(c.reasoning for c in calls):
+        failure = "the probe's reply is empty"
+    return ReaderProbed(reader=reader.ref.name, ok=not failure, message=failure)
