@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -49,11 +50,18 @@ class ReaderPool:
         return fresh
 
     def _start(self, config: ReaderConfig) -> RunningReader:
-        return start_reader(
+        reader = start_reader(
             config.spec,
             work_dir=self._work_dir,
             model=config.model,
             api_key=self._api_key,
             window_tokens=config.window_tokens,
-            no_system_role=config.no_system_role,
+        )
+        if not config.no_system_role:
+            return reader
+        # No server says so of its template; the user does.
+        return replace(
+            reader,
+            ref=reader.ref.model_copy(update={"no_system_role": True}),
+            upstream=replace(reader.upstream, no_system_role=True),
         )
