@@ -158,6 +158,25 @@ class Location(Row):
     name: str = ""
 
 
+class Fact(Row):
+    """One planned statement of ``facts.jsonl``. A run never reads them; validate does."""
+
+    fact_id: str
+    subject: str
+    attribute: str
+    value: Any
+    """A text, a number or a typed value."""
+    level: str | None = None
+    session_id: str
+    turn_id: str
+    speaker_id: str | None = None
+    asked: bool = False
+    scope: str | None = None
+    """Statements speak of the same thing only if their scopes are equal, e.g. the day of a lunch."""
+    supersedes: str | None = None
+    """``fact_id`` that this statement replaces."""
+
+
 class Instance(Row):
     """One question with its gold.
 

@@ -1,0 +1,1 @@
+"""Everything that validate looks at: one small function per class of fault."""
