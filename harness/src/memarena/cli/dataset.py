@@ -1,0 +1,105 @@
+"""``memarena dataset``: check, count and import data set folders."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from memarena.cli.errors import EXIT_FAULTS
+from memarena.dataset.checks.findings import Finding
+from memarena.dataset.stats import Stats, markdown, stats, table
+from memarena.dataset.validate import Profile, Validation, validate
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Data set folder.", show_default=False)]
+
+
+class ListFormat(str, Enum):
+    """How validate prints."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class TableFormat(str, Enum):
+    """How stats prints."""
+
+    TABLE = "table"
+    JSON = "json"
+    MD = "md"
+
+
+@app.command("validate")
+def validate_command(
+    folder: Folder,
+    profile: Annotated[
+        Profile, typer.Option(help="structural: any data set. full: also that every question has one right answer.")
+    ] = Profile.STRUCTURAL,
+    output: Annotated[ListFormat, typer.Option("--format", help="How to print.")] = ListFormat.TEXT,
+) -> None:
+    """Say what is wrong with a data set, one line per fault; exit 1 if there is any."""
+    result = validate(folder, profile)
+    if output is ListFormat.JSON:
+        typer.echo(json.dumps(_validation_json(result), ensure_ascii=False, indent=2))
+    else:
+        _print_validation(folder, result)
+    if not result.valid:
+        raise typer.Exit(EXIT_FAULTS)
+
+
+def _print_validation(folder: Path, result: Validation) -> None:
+    for finding in result.errors:
+        typer.echo(str(finding.problem))
+    for finding in result.warnings:
+        typer.echo(f"warning: {finding.problem}")
+    for missing in result.not_checked:
+        typer.echo(f"not checked: {missing}")
+    verdict = "valid" if result.valid else "not valid"
+    counts = f"{len(result.errors)} faults, {len(result.warnings)} warnings"
+    typer.echo(f"{folder}: {verdict} ({result.profile.value}): {counts}", err=not result.valid)
+
+
+def _validation_json(result: Validation) -> dict[str, object]:
+    return {
+        "profile": result.profile.value,
+        "valid": result.valid,
+        "errors": [_finding_json(finding) for finding in result.errors],
+        "warnings": [_finding_json(finding) for finding in result.warnings],
+        "not_checked": list(result.not_checked),
+    }
+
+
+def _finding_json(finding: Finding) -> dict[str, object]:
+    return {"check": finding.check, **dataclasses.asdict(finding.problem)}
+
+
+@app.command("stats")
+def stats_command(
+    folder: Folder,
+    output: Annotated[TableFormat, typer.Option("--format", help="How to print.")] = TableFormat.TABLE,
+) -> None:
+    """Print how large a data set is: the paper's summary table."""
+    summary = stats(folder)
+    if output is TableFormat.JSON:
+        typer.echo(json.dumps(dataclasses.asdict(summary), ensure_ascii=False, indent=2))
+    elif output is TableFormat.MD:
+        typer.echo(markdown(summary))
+    else:
+        Console().print(_rich_table(summary))
+
+
+def _rich_table(summary: Stats) -> Table:
+    shown = Table(title=f"{summary.name} (from {summary.calendar_epoch}, sha256 {summary.sha256[:12]})")
+    shown.add_column("statistic")
+    shown.add_column("value", justify="right")
+    for statistic, value in table(summary):
+        shown.add_row(statistic, value)
+    return shown
