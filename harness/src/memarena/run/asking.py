@@ -100,7 +100,7 @@ def _answer(
 ) -> tuple[AnswerSpan, Calls]:
     token = context.gateway.grant(context.call_context("answer", question))
     request.model_access.CopyFrom(context.access(token, pb.MODEL_ROLE_READER))
-    message = answer_request(request, context.cell.reading, context.reader.model, context.prompt_style)
+    message = answer_request(request, context.cell.reading, context.model, context.prompt_style)
     trace = AnswerTrace()
     code, text = "OK", ""
     started = time.monotonic_ns()

@@ -14,7 +14,8 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena.client.errors import BackendCallError
 from memarena.dataset.reading import Dataset
 from memarena.gateway import Gateway
-from memarena.log.records import AnyRecord, Cell, NamespaceOpened, Problem, Question, QuestionAsked, ReaderRef
+from memarena.log.records import AnyRecord, Cell, NamespaceOpened, Problem, Question, QuestionAsked
+from memarena.readers import RunningReader
 from memarena.run.asking import ask
 from memarena.run.context import AskContext
 from memarena.run.ids import NamespaceIds
@@ -30,7 +31,7 @@ class CellTools:
 
     dataset: Dataset
     gateway: Gateway
-    reader: ReaderRef
+    reader: RunningReader
     reader_client: ReaderClient
     append: Callable[..., None]
     """Writes records to the log."""
@@ -69,7 +70,8 @@ class CellRun:
         return AskContext(
             cell=self._cell,
             gateway=tools.gateway,
-            reader=tools.reader,
+            reader=tools.reader.ref,
+            model=tools.reader.upstream.model,
             reader_client=tools.reader_client,
             answers_itself=pb.CAPABILITY_ANSWER in description.capabilities and not tools.central_reading,
             prompt_style=STYLES[description.preferred_prompt_style] if style == "backend" else style,
@@ -182,7 +184,7 @@ class _EgoRun:
         attempt = self._progress.attempts.get(instance_id, 0)
         asked = ask(self._context, self._link.client, question, request, ids, attempt)
         self._settle(asked)
-        if asked.status == "backend_failed":
+        if asked.status == "backend_failed" and "UNAVAILABLE" in asked.cause:
             self._link.settle_death()
         seen = asked.search.visible_through_day if asked.search else None
         if seen is not None and seen != question.day:

@@ -83,7 +83,7 @@ def reading_plan(context: AskContext) -> ReadingPlan:
     """The cell's reading parameters as the answering engine takes them."""
     reading, reader = context.cell.reading, context.reader
     return ReadingPlan(
-        model=reader.model,
+        model=context.model,
         max_tokens=reading.max_answer_tokens,
         temperature=reading.temperature,
         seed=reading.seed,

@@ -24,6 +24,8 @@ class AskContext:
     cell: Cell
     gateway: Gateway
     reader: ReaderRef
+    model: str
+    """Name by which the gateway offers the reader."""
     reader_client: ReaderClient
     answers_itself: bool
     prompt_style: StyleName
@@ -32,7 +34,7 @@ class AskContext:
     def access(self, token: str, role: pb.ModelRole.ValueType) -> pb.ModelAccess:
         """Access to the reader through the gateway for one call, in the given role."""
         model = pb.Model(
-            name=self.reader.model,
+            name=self.model,
             role=role,
             context_window_tokens=self.reader.context_window_tokens,
             no_system_role=self.reader.no_system_role,

@@ -214,7 +214,7 @@ class _Run:
             tools = CellTools(
                 dataset=self._dataset,
                 gateway=self._gateway,
-                reader=reader.ref,
+                reader=reader,
                 reader_client=ReaderClient(self._gateway.base_url),
                 append=self._log.append,
                 heal_reader=partial(self._heal, cell.reader),

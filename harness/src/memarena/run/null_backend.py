@@ -50,6 +50,12 @@ class NullBackend(pb_grpc.MemoryBackendServicer):
             time.sleep(self._delay_s)
         return pb.SearchResponse(items=[_ITEM], visible_through_day=request.as_of_day)
 
+    def Answer(  # noqa: N802 (the contract names it)
+        self, request: pb.AnswerRequest, context: grpc.ServicerContext
+    ) -> Iterator[pb.AnswerEvent]:
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, "the null backend has no Answer")
+        yield pb.AnswerEvent()
+
     def Reset(self, request: pb.ResetRequest, context: grpc.ServicerContext) -> pb.ResetResponse:  # noqa: N802 (the contract names it)
         return pb.ResetResponse()
 

@@ -15,7 +15,7 @@ from memarena.dataset.reading import Dataset
 from memarena.log.records import Cell, DatasetRef, Manifest, Question, ReaderRef, Reading, Versions
 from memarena.run.config import SEED_LABELS, RunConfig
 from memarena.run.errors import RunError
-from memarena.run.manifests import AddressedBackend, BackendChoice
+from memarena.run.manifests import AddressedBackend, BackendChoice, LaunchableBackend
 from memarena.run.questions import plan_questions, sample_questions
 
 DataFiles = Callable[[], Mapping[str, str]]
@@ -123,13 +123,14 @@ def versions() -> Versions:
 
 def _cell(config: RunConfig, backend: BackendChoice, reader: ReaderRef, label: str) -> Cell:
     temperature, seed = SEED_LABELS[label]
-    addressed = isinstance(backend, AddressedBackend)
-    diagnostic = backend.name in config.diagnostic or (not addressed and backend.diagnostic)
+    address = backend.address if isinstance(backend, AddressedBackend) else None
+    declared = isinstance(backend, LaunchableBackend) and backend.diagnostic
+    diagnostic = declared or backend.name in config.diagnostic
     return Cell(
         cell_id=f"{backend.name}@{reader.name}/{label}",
         backend=backend.name,
         backend_options=config.options.get(backend.name, {}),
-        backend_address=backend.address if addressed else None,
+        backend_address=address,
         reader=reader.name,
         seed_label=label,
         reading=Reading(
