@@ -1,0 +1,252 @@
+"""The rules by which an answer states typed values: which are missing, denied, hedged, contradicted or invented."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+
+from memarena.dataset.values import NameValue, OrderValue, PlaceValue, SetValue, TermValue, Value
+from memarena.log.records import EvidenceSession
+from memarena.text.lexicon import word_list
+from memarena.text.mentions import Kind, Mention
+from memarena.text.reading import ReadText, read_text
+from memarena.text.stating import KIND_OF, Place, ScalarValue, denied, hedged, is_value, places
+from memarena.text.words import content_words, stem, words
+
+FIRST_WORDS = 60
+"""An answer has to come to the point within so many words."""
+EXTRA_VALUES = 2
+"""So many values of a type beyond the gold's may be named."""
+
+Evidence = Callable[[], Sequence[EvidenceSession]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One answer beside what it is held against. ``answer`` holds its first 60 words."""
+
+    answer: ReadText
+    question: ReadText
+    evidence: Sequence[EvidenceSession]
+    required: tuple[ScalarValue, ...]
+    """Every scalar value that a right answer states."""
+    barred: tuple[ScalarValue, ...] = ()
+    """Values that a right answer may mention only to deny them (the premise of a counterfactual)."""
+
+    @cached_property
+    def evidence_mentions(self) -> tuple[Mention, ...]:
+        """Values in the evidence: those said, and the days on which they were said."""
+        found: list[Mention] = []
+        for session in self.evidence:
+            found += read_text(f"{session.started_at} {session.place or ''} {session.group or ''}").mentions
+            for turn in session.turns:
+                said_at = turn.said_at or session.started_at
+                found += read_text(turn.text, day_of(said_at)).mentions
+                found += read_text(f"{said_at} {turn.speaker}").mentions
+        return tuple(found)
+
+
+def day_of(moment: str) -> date | None:
+    """The day of an RFC 3339 moment; None where it is none."""
+    try:
+        return date.fromisoformat(moment[:10])
+    except ValueError:
+        return None
+
+
+def first_words(text: str, count: int = FIRST_WORDS) -> str:
+    """The text up to its ``count``-th word."""
+    ends = [m.end() for m in re.finditer(r"\S+", text)]
+    return text if len(ends) <= count else text[: ends[count - 1]]
+
+
+def fault(case: Case) -> str:
+    """Why the answer is wrong, in one line; empty if it states all required values and no rule is broken."""
+    for value in case.required:
+        if problem := unstated(case.answer, value):
+            return problem
+    for value in case.barred:
+        if problem := _affirmed(case, value):
+            return problem
+    return _other_values(case)
+
+
+def unstated(answer: ReadText, value: ScalarValue) -> str:
+    """Why the answer does not state the value; empty if it does, plainly and at least once."""
+    found = places(value, answer)
+    if not found:
+        return f"does not state {describe(value)}"
+    affirmed = [p for p in found if not denied(answer, p)]
+    if not affirmed:
+        return f"denies {describe(value)}"
+    hedges = [hedged(answer, p) for p in affirmed]
+    return "" if "" in hedges else f"hedges {describe(value)} away ({hedges[0]!r})"
+
+
+def describe(value: Value) -> str:
+    """A value in a few words, for reasons."""
+    if isinstance(value, SetValue):
+        return " + ".join(describe(m) for m in value.members)
+    if isinstance(value, OrderValue):
+        return " → ".join(i.text for i in value.items)
+    fields = value.model_dump(exclude={"type", "aliases"}, exclude_none=True)
+    return f"{value.type} {' '.join(f'{v:g}' if isinstance(v, float) else str(v) for v in fields.values())}"
+
+
+# ------------------------------------------------------------------ values beside the gold
+
+
+def _other_values(case: Case) -> str:
+    """Rules (a) to (c): a rival in the gold's own place, an invented value, too many values."""
+    if problem := _rival_terms(case):
+        return problem
+    for kind in dict.fromkeys(KIND_OF[v.type] for v in case.required):
+        if kind is None:
+            continue
+        gold = [v for v in case.required if KIND_OF[v.type] == kind]
+        others = [m for m in case.answer.of_kind(kind) if not _accounted_for(case, m)]
+        own_question = case.question.of_kind(kind)
+        gold_is_asked = any(is_value(v, m, case.answer.today) for v in gold for m in own_question)
+        for mention in others:
+            known = any(mention.same(m) for m in own_question)
+            if (not known or gold_is_asked) and _in_answering_place(case, mention, kind):
+                return f"also gives {_quote(case, mention)} for the same"
+            if not known and not _in_evidence(case, mention):
+                return f"names {_quote(case, mention)}, which is in neither question nor evidence"
+        extra = [m for m in others if not any(m.same(q) for q in own_question)]
+        if _distinct(extra) > EXTRA_VALUES:
+            return f"names {_distinct(extra)} more values than the gold has"
+    return ""
+
+
+def _accounted_for(case: Case, mention: Mention) -> bool:
+    """Whether a mention is a gold or barred value, or is denied."""
+    today = case.answer.today
+    if any(is_value(v, mention, today) for v in (*case.required, *case.barred)):
+        return True
+    inside = [p for v in (*case.required, *case.barred) for p in places(v, case.answer)]
+    if any(p.start < mention.end and mention.start < p.end for p in inside):
+        return True
+    return denied(case.answer, Place(mention.start, mention.end))
+
+
+def _in_answering_place(case: Case, mention: Mention, kind: Kind) -> bool:
+    """Whether a mention stands where the answer stands.
+
+    Its clause says nothing but values and the question's words; a name that shares its clause with the gold has to be
+    joined to it (``Bob and Tomas``), since people play other parts in a sentence too.
+    """
+    clause = case.answer.clause_at(mention.start)
+    if kind == "proper":
+        gold = [p for v in case.required for p in places(v, case.answer) if clause.start <= p.start < clause.end]
+        if gold:
+            return any(_joined(case.answer, mention, p) for p in gold)
+    rest = list(case.answer.text[clause.start : clause.end])
+    for other in case.answer.of_kind(kind):
+        if clause.start <= other.start and other.end <= clause.end:
+            rest[other.start - clause.start : other.end - clause.start] = " " * (other.end - other.start)
+    spoken = "".join(rest)
+    news = set(content_words(spoken)) - set(content_words(case.question.text)) - _HOLLOW
+    return not news and not _REPORTS.search(spoken)
+
+
+_HOLLOW = frozenset(stem(w) for w in ("answer", "date", "day", "time", "name", "place", "amount"))
+_CONJUNCTIONS = re.compile(r"[\s,/&]*(?:(?:and|or|and/or|maybe|perhaps|either|then)[\s,]*)*", re.IGNORECASE)
+_REPORTS = re.compile(
+    r"\b(?:said|says?|told|tells?|mention(?:s|ed)?|ask(?:s|ed)?|stated|talked|spoke)\b", re.IGNORECASE
+)
+
+
+def _joined(answer: ReadText, mention: Mention, place: Place) -> bool:
+    """Whether nothing but a conjunction or comma lies between the two."""
+    low, high = sorted(((mention.start, mention.end), (place.start, place.end)))
+    return _CONJUNCTIONS.fullmatch(answer.text[low[1] : high[0]]) is not None
+
+
+def _in_evidence(case: Case, mention: Mention) -> bool:
+    if any(mention.same(m) for m in case.evidence_mentions):
+        return True
+    if mention.kind != "proper":
+        return False
+    said = {w for s in case.evidence for t in s.turns for w in words(f"{t.speaker} {t.text}")}
+    return set(mention.name) <= said | set(words(case.question.text))
+
+
+def _distinct(mentions: Sequence[Mention]) -> int:
+    kept: list[Mention] = []
+    for mention in mentions:
+        if not any(mention.same(other) for other in kept):
+            kept.append(mention)
+    return len(kept)
+
+
+def _rival_terms(case: Case) -> str:
+    """Alternatives beside a term, which no type gives away: ``X or Y``, or a list of many."""
+    terms = [v for v in case.required if isinstance(v, TermValue | PlaceValue | NameValue)]
+    for term in terms:
+        for place in places(term, case.answer):
+            clause = case.answer.clause_at(place.start)
+            spoken = words(clause.text)
+            if "or" in spoken and "or" not in words(case.question.text) and not _holds_or(case.required):
+                return f"leaves open whether {describe(term)} or another"
+    rivals = _listed_beside(case, terms)
+    if terms and len(rivals) > EXTRA_VALUES:
+        return f"lists {len(rivals)} more values than the gold has"
+    return ""
+
+
+def _holds_or(values: Sequence[ScalarValue]) -> bool:
+    return any("or" in words(v.text) for v in values if isinstance(v, TermValue))
+
+
+def _listed_beside(case: Case, terms: Sequence[ScalarValue]) -> list[str]:
+    """Members of lists in which a term stands that are none of the required values."""
+    found = []
+    for sentence in re.split(r"[.!?\n]+", case.answer.text):
+        if sentence.count(",") + len(re.findall(r"\band\b", sentence)) < EXTRA_VALUES:
+            continue
+        read = ReadText(sentence, case.answer.today)
+        if any(places(t, read) for t in terms):
+            found += extra_members(read, case.required, case.question)
+    return found
+
+
+def extra_members(answer: ReadText, wanted: Sequence[ScalarValue], question: ReadText) -> list[str]:
+    """Short list members (``a, b and c``) of an answer that are no wanted value and no word of the question."""
+    asked = set(content_words(question.text))
+    grammar = word_list("function_words.v1.txt")
+    found = []
+    for piece in re.split(r",|;|\band\b|&|\n", answer.text):
+        read = ReadText(piece, answer.today)
+        news = set(content_words(piece)) - asked - {stem(w) for w in grammar}
+        if news and len(words(piece)) <= 4 and not any(places(v, read) for v in wanted):
+            found.append(piece.strip())
+    return found
+
+
+# ------------------------------------------------------------------ counterfactuals
+
+
+_CORRECTS = re.compile(
+    r"\b(?:not|no|never|but|actually|rather|instead|incorrect|wrong|mistaken|false|contrary|however|though|although|whereas|really)\b"
+)
+
+
+def _affirmed(case: Case, value: ScalarValue) -> str:
+    """Whether the barred value is said without being corrected in its own or a neighbouring clause."""
+    for place in places(value, case.answer):
+        if denied(case.answer, place):
+            continue
+        clause = case.answer.clause_at(place.start)
+        position = case.answer.clauses.index(clause) if clause in case.answer.clauses else 0
+        around = " ".join(c.text.lower() for c in case.answer.clauses[max(0, position - 1) : position + 2])
+        if not _CORRECTS.search(around):
+            return f"affirms {describe(value)}, which the question only supposes"
+    return ""
+
+
+def _quote(case: Case, mention: Mention) -> str:
+    return repr(case.answer.text[mention.start : mention.end])

@@ -1,0 +1,37 @@
+"""What decides a verdict, as hashes: the data files and the code that reads them."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+
+from memarena import text
+
+_JUDGE_CODE = ("ruling.py", "token_f1.py", "value.py", "value_rules.py")
+
+
+def data_files() -> dict[str, str]:
+    """SHA-256 of every versioned file that can decide a verdict, by name."""
+    tables = files("memarena.judge") / "tables"
+    own = {
+        f"judge/{entry.name}": hashlib.sha256(entry.read_bytes()).hexdigest()
+        for entry in sorted(tables.iterdir(), key=lambda e: e.name)
+        if entry.name.endswith(".toml")
+    }
+    return {**own, **text.data_files()}
+
+
+@cache
+def value_judge_version() -> str:
+    """SHA-256 over the value judge's code, vocabulary and thresholds: whatever can change a verdict changes it."""
+    parts = [f"{name} {digest}" for name, digest in sorted(data_files().items())]
+    judge, words = files("memarena.judge"), files("memarena.text")
+    sources = [(f"judge/{name}", judge / name) for name in _JUDGE_CODE]
+    sources += [
+        (f"text/{entry.name}", entry)
+        for entry in sorted(words.iterdir(), key=lambda e: e.name)
+        if entry.name.endswith(".py")
+    ]
+    parts += [f"{name} {hashlib.sha256(entry.read_bytes()).hexdigest()}" for name, entry in sources]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

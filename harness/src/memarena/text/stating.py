@@ -1,0 +1,229 @@
+"""Does a text state a typed value, and how: plainly, denied, or taken back by a hedge?"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from memarena.dataset.values import (
+    AmountValue,
+    DateValue,
+    DurationValue,
+    NameValue,
+    PlaceValue,
+    TermValue,
+    TimeValue,
+    WeekdayValue,
+)
+from memarena.text.amounts import canonical_unit
+from memarena.text.lexicon import phrases, word_list
+from memarena.text.mentions import (
+    WEEKDAYS,
+    AmountMention,
+    DateMention,
+    DurationMention,
+    Kind,
+    Mention,
+    PartialDate,
+    ProperMention,
+    TimeMention,
+    WeekdayMention,
+)
+from memarena.text.numbers import digits_for_words
+from memarena.text.reading import ReadText
+from memarena.text.words import Clause, stem, tidy, words
+
+ScalarValue = NameValue | PlaceValue | TermValue | DateValue | WeekdayValue | TimeValue | DurationValue | AmountValue
+
+KIND_OF: dict[str, Kind | None] = {
+    "name": "proper",
+    "place": "proper",
+    "term": None,
+    "date": "date",
+    "weekday": "weekday",
+    "time": "time",
+    "duration": "duration",
+    "amount": "amount",
+}
+"""Which kind of mention competes with a value; a term has none that can be told from other words."""
+
+_WORD = re.compile(r"[^\W_]+(?:['.][^\W_]+)*")
+_TITLES = frozenset(("mr", "mrs", "ms", "miss", "dr", "prof", "professor", "aunt", "uncle"))
+_ARTICLES = frozenset(("a", "an", "the"))
+_DENIED = re.compile(
+    r"\b(?:not|never|no longer|rather than|instead of|other than|except|neither|nor)\b"
+    r"(?! only\b| just\b| until\b| later\b| before\b| earlier\b)(?:\W+[\w']+){0,5}\W*$"
+)
+_DENIED_BEHIND = re.compile(r"^\W*(?:is|was|are|were) (?:not|never|wrong|incorrect|false|mistaken)\b")
+_WITHDRAWN = re.compile(
+    r"^(?:\w+\W+){0,3}(?:not sure|not certain|unsure|can not be (?:sure|certain)|not entirely (?:sure|certain)"
+    r"|(?:might|could|may) be wrong|do not quote me)\b(?!\W+(?:what|when|where|who|why|how|which|about|of)\b)"
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value stands in a text."""
+
+    start: int
+    end: int
+
+
+def places(value: ScalarValue, text: ReadText) -> list[Place]:
+    """Everywhere that the text says the value, in whatever form; empty if it does not."""
+    if isinstance(value, NameValue):
+        return _name_places(value, text)
+    if isinstance(value, PlaceValue | TermValue):
+        forms = (value.name if isinstance(value, PlaceValue) else value.text, *value.aliases)
+        return _merged([place for form in forms for place in phrase_places(form, text)])
+    if isinstance(value, AmountValue) and value.amount == 1:
+        spoken = [Place(*m.span()) for m in re.finditer(r"\b(?:one|once|a single)\b", text.text, re.IGNORECASE)]
+        return _merged([*spoken, *_mention_places(value, text)])
+    return _mention_places(value, text)
+
+
+def is_value(value: ScalarValue, mention: Mention, today: date | None) -> bool:
+    """Whether a mention means the value."""
+    if isinstance(value, NameValue | PlaceValue | TermValue):
+        forms = (value.text if isinstance(value, TermValue) else value.name, *value.aliases)
+        return isinstance(mention, ProperMention) and any(set(mention.name) <= set(words(form)) for form in forms)
+    if isinstance(value, DateValue):
+        return _is_date(value.date, mention, today)
+    return _wanted(value).same(mention)
+
+
+def _wanted(value: WeekdayValue | TimeValue | DurationValue | AmountValue) -> Mention:
+    """The mention that a value would make."""
+    if isinstance(value, WeekdayValue):
+        return WeekdayMention(0, 0, WEEKDAYS.index(value.weekday))
+    if isinstance(value, TimeValue):
+        hours, minutes = value.time.split(":")
+        return TimeMention(0, 0, frozenset({int(hours) * 60 + int(minutes)}))
+    if isinstance(value, DurationValue):
+        return DurationMention(0, 0, value.days, 0.0)
+    return AmountMention(0, 0, value.amount, canonical_unit(value.unit) if value.unit else None)
+
+
+def denied(text: ReadText, place: Place) -> bool:
+    """Whether the clause denies what stands there (``not on Tuesday``, ``Tuesday is wrong``)."""
+    clause = text.clause_at(place.start)
+    before = " ".join(words(text.text[clause.start : place.start]))
+    behind = " ".join(words(text.text[place.end : clause.end]))
+    return bool(_DENIED.search(before)) or bool(_DENIED_BEHIND.match(behind))
+
+
+def hedged(text: ReadText, place: Place) -> str:
+    """The hedge that takes back what stands there: in its own clause, or right behind as a withdrawal. Else empty."""
+    clause = text.clause_at(place.start)
+    own = _hedge_in(clause.text)
+    if own:
+        return own
+    behind = next((c for c in text.clauses if c.start >= clause.end), None)
+    if behind is not None and _WITHDRAWN.match(" ".join(words(behind.text))):
+        return behind.text
+    ahead = [c for c in text.clauses if c.end <= clause.start][-1:]
+    return ahead[0].text if ahead and _is_bare_hedge(ahead[0]) else ""
+
+
+def phrase_places(phrase: str, text: ReadText) -> list[Place]:
+    """Where the words of a phrase stand one behind the other, in any grammatical form; articles do not count."""
+    wanted = [stem(w) for w in _phrase_words(phrase)]
+    tokens = [(m.start(), m.end(), stem(_bare(m.group()))) for m in _WORD.finditer(text.text)]
+    tokens = [t for t in tokens if t[2] not in _ARTICLES]
+    width = len(wanted)
+    if not width:
+        return []
+    stems = [t[2] for t in tokens]
+    return [
+        Place(tokens[i][0], tokens[i + width - 1][1])
+        for i in range(len(tokens) - width + 1)
+        if stems[i : i + width] == wanted
+    ]
+
+
+# ------------------------------------------------------------------ how the kinds are matched
+
+
+def _name_places(value: NameValue, text: ReadText) -> list[Place]:
+    """Full name, aliases, or the first name alone unless another surname follows it."""
+    found = [place for form in (value.name, *value.aliases) for place in phrase_places(form, text)]
+    parts = [w for w in _phrase_words(value.name) if w not in _TITLES]
+    if len(parts) > 1:
+        for place in phrase_places(parts[0], text):
+            follower = re.match(r"\s+([A-Z][\w'-]+)", text.text[place.end :])
+            if follower is None or _bare(follower.group(1)) in (parts[-1], *word_list("function_words.v1.txt")):
+                found.append(place)
+        for place in phrase_places(parts[-1], text):
+            title = re.search(r"(\w+)\.?\s+$", text.text[: place.start])
+            if title and title.group(1).lower() in _TITLES:
+                found.append(place)
+    return _merged(found)
+
+
+def _mention_places(value: ScalarValue, text: ReadText) -> list[Place]:
+    return [Place(m.start, m.end) for m in text.mentions if is_value(value, m, text.today)]
+
+
+def _is_date(wanted: str, mention: Mention, today: date | None) -> bool:
+    year, month, day = (*(int(part) for part in wanted.split("-")), None, None)[:3]
+    gold = PartialDate(year, month, day)
+    if isinstance(mention, WeekdayMention):
+        return gold.whole is not None and today is not None and _near_weekday(gold.whole, mention.weekday, today)
+    if not isinstance(mention, DateMention):
+        return False
+    return any(_says(reading, gold) for reading in mention.readings)
+
+
+def _says(reading: PartialDate, gold: PartialDate) -> bool:
+    """Whether a reading says all of the gold; the year may go without saying where a month is said."""
+    if not reading.agrees(gold):
+        return False
+    if gold.day is not None:
+        return reading.day is not None
+    if gold.month is not None:
+        return reading.month is not None
+    return reading.year is not None
+
+
+def _near_weekday(day: date, weekday: int, today: date) -> bool:
+    """A bare weekday means the day of that name within a week before or after the question."""
+    return day.weekday() == weekday and abs(day - today) <= timedelta(days=7)
+
+
+# ------------------------------------------------------------------ small helpers
+
+
+def _phrase_words(phrase: str) -> list[str]:
+    found = (_bare(m.group()) for m in _WORD.finditer(digits_for_words(tidy(phrase.replace("_", " ")))))
+    return [w for w in found if w not in _ARTICLES]
+
+
+def _bare(word: str) -> str:
+    plain = unicodedata.normalize("NFKD", word.lower().removesuffix("'s"))
+    return "".join(c for c in plain if c not in "'." and not unicodedata.combining(c))
+
+
+def _merged(found: Sequence[Place]) -> list[Place]:
+    kept: list[Place] = []
+    for place in sorted(set(found), key=lambda p: (p.start, -p.end)):
+        if not kept or place.start >= kept[-1].end:
+            kept.append(place)
+    return kept
+
+
+def _hedge_in(clause: str) -> str:
+    spoken = " ".join(words(clause)) + " "
+    pattern = phrases("hedges.v1.txt", "strong")
+    for match in re.finditer(r"(?:^|(?<= ))(?=\S)", spoken):
+        hedge = pattern.match(spoken, match.start())
+        if hedge:
+            return hedge.group().strip()
+    return ""
+
+
+def _is_bare_hedge(clause: Clause) -> bool:
+    """A clause such as ``maybe`` or ``I am not sure`` that says nothing of its own."""
+    return bool(_hedge_in(clause.text)) and len(words(clause.text)) <= 4
