@@ -11,9 +11,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from memarena.cli.errors import EXIT_FAULTS
 from memarena.dataset.checks.findings import Finding
+from memarena.dataset.importers.common import Account
+from memarena.dataset.importers.locomo import import_locomo
+from memarena.dataset.importers.longmemeval import import_longmemeval
 from memarena.dataset.stats import Stats, markdown, stats, table
 from memarena.dataset.validate import Profile, Validation, validate
 
@@ -97,9 +101,39 @@ def stats_command(
 
 
 def _rich_table(summary: Stats) -> Table:
-    shown = Table(title=f"{summary.name} (from {summary.calendar_epoch}, sha256 {summary.sha256[:12]})")
+    shown = Table(title=Text(f"{summary.name} (from {summary.calendar_epoch}, sha256 {summary.sha256[:12]})"))
     shown.add_column("statistic")
     shown.add_column("value", justify="right")
     for statistic, value in table(summary):
-        shown.add_row(statistic, value)
+        shown.add_row(Text(statistic), Text(value))
     return shown
+
+
+# ------------------------------------------------------------------ import
+
+import_app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.add_typer(import_app, name="import", help="Bring another data set into the layout of a data set folder.")
+
+Source = Annotated[Path, typer.Argument(metavar="FILE", help="The file as published.", show_default=False)]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="New or empty folder.", show_default=False)]
+
+
+@import_app.command("locomo")
+def locomo_command(source: Source, out: Out) -> None:
+    """Import LoCoMo: one ego per conversation, every question imported or named."""
+    _print_account(import_locomo(source, out), out)
+
+
+@import_app.command("longmemeval")
+def longmemeval_command(source: Source, out: Out) -> None:
+    """Import LongMemEval (_s, _m or _oracle): one ego per question."""
+    _print_account(import_longmemeval(source, out), out)
+
+
+def _print_account(account: Account, out: Path) -> None:
+    for note in account.notes:
+        typer.echo(str(note))
+    counts = ", ".join(f"{count:,} {what}" for what, count in account.counts.items())
+    typer.echo(
+        f"{account.source} imported to {out}: {counts}; {len(account.notes)} notes (in pipeline_report.json too)"
+    )
