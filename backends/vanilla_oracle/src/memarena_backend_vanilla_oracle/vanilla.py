@@ -128,7 +128,8 @@ def _latest(said: Sequence[_Said], budget_tokens: int, max_items: int | None) ->
         block.said.append(each)
         block.bytes = size
         blocks[each.session_id] = block
-    return sorted(blocks.values(), key=lambda block: block.said[-1].at)
+    # Reversed first, so that sessions that begin at the same moment stay in the order they were sent.
+    return sorted(reversed(blocks.values()), key=lambda block: block.said[-1].at)
 
 
 def _latest_cut(said: _Said, budget_tokens: int) -> SearchResult:

@@ -1,0 +1,482 @@
+"""Ingest over gRPC: what is refused and how, days that are whole or not there, replays, order, limits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from memarena_backend import Call, Day, Description, Limits
+from memarena_proto import memory_backend_pb2 as pb
+
+from tests.backends.support import (
+    FRIEND,
+    OWNER,
+    Served,
+    Verbatim,
+    bad_fields,
+    code_of,
+    make_day,
+    make_event,
+    make_header,
+    make_query,
+    make_session,
+    make_turn,
+    message_of,
+    moment,
+    retry_delay_s,
+    sealed,
+    serve,
+)
+
+INVALID = grpc.StatusCode.INVALID_ARGUMENT
+Frames = list[pb.IngestRequest]
+
+
+def one_of_each() -> Frames:
+    return make_day("n1", 3, [make_session("s1", ["hello", "hi"], day=3)], [make_event("e1", "storm", day=3)])
+
+
+def edited(edit: Callable[[pb.DayHeader, pb.Session, pb.Event], object]) -> Frames:
+    """A sound day after an edit, with the trailer that the edited frames have."""
+    header, session, event, _ = one_of_each()
+    edit(header.header, session.session, event.event)
+    return sealed([header, session, event])
+
+
+def put(path: str, value: object) -> Callable[[pb.DayHeader, pb.Session, pb.Event], object]:
+    """An edit that sets one field: ``session.turns.0.text`` and the like."""
+
+    def edit(header: pb.DayHeader, session: pb.Session, event: pb.Event) -> None:
+        target: object = {"header": header, "session": session, "event": event}[path.split(".", maxsplit=1)[0]]
+        *inner, last = path.split(".")[1:]
+        for name in inner:
+            target = target[int(name)] if name.isdigit() else getattr(target, name)  # type: ignore[index]
+        setattr(target, last, value)
+
+    return edit
+
+
+BROKEN_FIELDS = [
+    ("header.namespace", ""),
+    ("header.namespace", "n\0"),
+    ("header.date", ""),
+    ("header.date", "2025-13-01"),
+    ("header.date", "tomorrow"),
+    ("header.batch_id", ""),
+    ("header.owner.participant_id", ""),
+    ("header.owner.display_name", ""),
+    ("header.owner.role", pb.PARTICIPANT_ROLE_UNSPECIFIED),
+    ("header.owner.role", pb.PARTICIPANT_ROLE_PERSON),
+    ("session.session_id", ""),
+    ("session.started_at", ""),
+    ("session.started_at", "2025-01-04 09:00"),
+    ("session.started_at", "2025-01-04T09:00:00"),
+    ("session.ended_at", ""),
+    ("session.ended_at", "2025-01-04T08:59:59+00:00"),
+    ("session.ended_at", "2025-01-04T10:00:00+02:00"),
+    ("session.place", "a\0b"),
+    ("session.participants.0.participant_id", ""),
+    ("session.participants.0.display_name", ""),
+    ("session.participants.1.role", pb.PARTICIPANT_ROLE_UNSPECIFIED),
+    ("session.participants.1.role", 99),
+    ("session.participants.1.participant_id", OWNER.participant_id),
+    ("session.turns.1.turn_id", ""),
+    ("session.turns.1.turn_id", "s1.0"),
+    ("session.turns.1.speaker_id", ""),
+    ("session.turns.1.speaker_id", "p-nobody"),
+    ("session.turns.1.said_at", ""),
+    ("session.turns.1.said_at", "2025-02-30T09:00:00+00:00"),
+    ("session.turns.1.text", "a\0b"),
+    ("event.event_id", ""),
+    ("event.happened_at", ""),
+    ("event.text", ""),
+    ("event.text", "\0"),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), BROKEN_FIELDS)
+def test_a_missing_or_malformed_field_is_named(served: Served, path: str, value: object) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        served.ingest(edited(put(path, value)))
+    assert code_of(caught.value) is INVALID
+    named = [field.replace("[", ".").replace("]", "") for field in bad_fields(caught.value)]
+    assert named == [path]
+    assert path.rpartition(".")[2] in message_of(caught.value)
+    # The positive control: the same day without the fault goes in, so nothing was committed and nothing is stuck.
+    assert not served.ingest(one_of_each()).replayed
+
+
+def test_missing_messages_are_named(served: Served) -> None:
+    def without_owner(header: pb.DayHeader, _session: pb.Session, _event: pb.Event) -> None:
+        header.ClearField("owner")
+
+    def without_participants(_header: pb.DayHeader, session: pb.Session, _event: pb.Event) -> None:
+        session.ClearField("turns")
+        session.ClearField("participants")
+
+    for field, edit in (("header.owner", without_owner), ("session.participants", without_participants)):
+        with pytest.raises(grpc.RpcError) as caught:
+            served.ingest(edited(edit))
+        assert (code_of(caught.value), bad_fields(caught.value)) == (INVALID, [field])
+
+
+def order_cases() -> Iterator[tuple[str, str, Frames]]:
+    header, session, event, trailer = one_of_each()
+    more = pb.IngestRequest(session=pb.Session(session_id="s1", continuation=True, turns=[make_turn("x", "more")]))
+    named = pb.IngestRequest(session=pb.Session(session_id="s1", continuation=True, place="elsewhere"))
+    other = pb.IngestRequest(session=make_session("s2", ["there"], day=3))
+    yield "nothing at all", "header", []
+    yield "no header", "header", [session, trailer]
+    yield "two headers", "header", [header, header, trailer]
+    yield "an empty frame", "frame", [header, pb.IngestRequest(), trailer]
+    yield "a session after an event", "session", [header, event, session, trailer]
+    yield "something after the trailer", "event", [header, session, trailer, event]
+    yield "two trailers", "trailer", [header, session, event, trailer, trailer]
+    yield "no trailer", "trailer", [header, session, event]
+    yield "a continuation without its session", "session.continuation", [header, more, trailer]
+    yield "a continuation after another session", "session.continuation", [header, session, other, more, trailer]
+    yield "a continuation that sets more than turns", "session.place", [header, session, named, trailer]
+    yield "a session opened twice", "session.session_id", [header, session, session, trailer]
+
+
+@pytest.mark.parametrize(
+    ("field", "frames"), [(f, x) for _, f, x in order_cases()], ids=[n for n, _, _ in order_cases()]
+)
+def test_frames_out_of_order_are_refused(served: Served, field: str, frames: Frames) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        served.ingest(frames)
+    assert (code_of(caught.value), bad_fields(caught.value)) == (INVALID, [field])
+    with pytest.raises(grpc.RpcError) as caught:
+        served.search(make_query("n1", "hello", 3))
+    assert code_of(caught.value) is grpc.StatusCode.NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("field", "change", "code"),
+    [
+        ("trailer.digest_version", {"digest_version": 0}, INVALID),
+        ("trailer.digest_version", {"digest_version": 2}, INVALID),
+        ("trailer.digest", {"digest": b""}, INVALID),
+        ("trailer.digest", {"digest": b"x" * 31}, INVALID),
+        ("trailer.digest", {"digest": b"x" * 32}, grpc.StatusCode.DATA_LOSS),
+        ("trailer.session_count", {"session_count": 2}, grpc.StatusCode.DATA_LOSS),
+        ("trailer.turn_count", {"turn_count": 1}, grpc.StatusCode.DATA_LOSS),
+        ("trailer.event_count", {"event_count": 0}, grpc.StatusCode.DATA_LOSS),
+    ],
+)
+def test_a_trailer_that_does_not_match_is_refused(
+    served: Served, field: str, change: dict[str, int | bytes], code: grpc.StatusCode
+) -> None:
+    frames = one_of_each()
+    for name, value in change.items():
+        setattr(frames[-1].trailer, name, value)
+    with pytest.raises(grpc.RpcError) as caught:
+        served.ingest(frames)
+    assert code_of(caught.value) is code
+    assert field in message_of(caught.value)
+    assert not served.ingest(one_of_each()).replayed
+
+
+def test_a_day_is_visible_once_its_call_returned_and_not_before(served: Served) -> None:
+    go_on = threading.Event()
+    frames = make_day("n1", 0, [make_session("s1", ["the boat is blue"])])
+
+    def slowly() -> Iterator[pb.IngestRequest]:
+        yield from frames[:2]
+        go_on.wait(10)
+        yield from frames[2:]
+
+    call = served.stub.Ingest.future(slowly(), timeout=20)
+    time.sleep(0.2)
+    with pytest.raises(grpc.RpcError) as caught:
+        served.search(make_query("n1", "boat", 0))
+    assert code_of(caught.value) is grpc.StatusCode.ABORTED
+    assert retry_delay_s(caught.value) is not None
+    with pytest.raises(grpc.RpcError) as caught:
+        served.ingest(frames)
+    assert code_of(caught.value) is grpc.StatusCode.ABORTED
+    go_on.set()
+    assert call.result().visible_through_day == 0
+    assert served.find("n1", "boat", 0) == ["the boat is blue"]
+
+
+def test_a_cancelled_stream_leaves_nothing_and_can_be_sent_again_at_once(served: Served) -> None:
+    served.ingest(make_day("n1", 0, [make_session("s0", ["boat one"])]))
+    frames = make_day("n1", 1, [make_session("s1", ["boat two"], day=1)])
+    for _ in range(5):
+        blocked = threading.Event()
+
+        def half(blocked: threading.Event = blocked) -> Iterator[pb.IngestRequest]:
+            yield from frames[:2]
+            blocked.wait(10)
+
+        call = served.stub.Ingest.future(half(), timeout=20)
+        time.sleep(0.05)
+        call.cancel()
+        blocked.set()
+        assert served.find("n1", "boat", 0) == ["boat one"]
+    assert not served.ingest(frames).replayed
+    assert served.find("n1", "boat", 1) == ["boat one", "boat two"]
+
+
+def test_a_call_that_is_cancelled_while_the_memory_works_leaves_nothing(served: Served, memory: Verbatim) -> None:
+    served.ingest(make_day("n1", 0, [make_session("s0", ["boat one"])]))
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold(_namespace: str, day: Day, _call: Call) -> None:
+        if day.index == 1:
+            inside.set()
+            assert leave.wait(10)
+
+    memory.before_commit = hold
+    frames = make_day("n1", 1, [make_session("s1", ["boat two"], day=1)])
+    call = served.stub.Ingest.future(iter(frames), timeout=20)
+    assert inside.wait(10)
+    call.cancel()
+    time.sleep(0.1)
+    leave.set()
+    assert served.find("n1", "boat", 0) == ["boat one"]
+    assert memory.restored == ["n1"], "the memory's part of the day was dropped and rebuilt from what counts"
+    memory.before_commit = lambda *_: None
+    assert not served.ingest(frames).replayed
+
+
+def test_a_deadline_that_passes_while_frames_are_awaited_leaves_nothing(served: Served) -> None:
+    frames = make_day("n1", 0, [make_session("s1", ["boat"])])
+    held = threading.Event()
+
+    def stalled() -> Iterator[pb.IngestRequest]:
+        yield from frames[:2]
+        held.wait(10)
+
+    started = time.monotonic()
+    with pytest.raises(grpc.RpcError) as caught:
+        served.stub.Ingest(stalled(), timeout=0.3)
+    held.set()
+    assert code_of(caught.value) is grpc.StatusCode.DEADLINE_EXCEEDED
+    assert time.monotonic() - started < 5
+    assert not served.ingest(frames).replayed
+
+
+def test_a_memory_that_fails_fails_the_call_and_not_the_namespace(served: Served, memory: Verbatim) -> None:
+    served.ingest(make_day("n1", 0, [make_session("s0", ["boat one"])]))
+
+    def fail(_namespace: str, _day: Day, _call: Call) -> None:
+        raise ZeroDivisionError("the index broke")
+
+    memory.before_commit = fail
+    frames = make_day("n1", 1, [make_session("s1", ["boat two"], day=1)])
+    with pytest.raises(grpc.RpcError) as caught:
+        served.ingest(frames)
+    assert code_of(caught.value) is grpc.StatusCode.INTERNAL
+    assert message_of(caught.value) == "ZeroDivisionError: the index broke"
+    assert served.find("n1", "boat", 0) == ["boat one"]
+    memory.before_commit = lambda *_: None
+    assert served.ingest(frames).visible_through_day == 1
+
+
+def test_ten_replays_change_nothing_however_many_days_came_after(served: Served) -> None:
+    first = make_day("n1", 0, [make_session("s0", ["boat one"])])
+    assert not served.ingest(first).replayed
+    served.ingest(make_day("n1", 4, [make_session("s4", ["boat two"], day=4)]))
+    before = served.search(make_query("n1", "boat", 4))
+    for _ in range(10):
+        response = served.ingest(first)
+        assert (response.replayed, response.visible_through_day) == (True, 4)
+    after = served.search(make_query("n1", "boat", 4))
+    assert list(after.items) == list(before.items)
+
+
+def test_a_known_batch_with_other_content_is_refused_and_the_day_stays(served: Served) -> None:
+    served.ingest(make_day("n1", 0, [make_session("s0", ["boat one"])], batch_id="b"))
+    for day in (0, 7):
+        with pytest.raises(grpc.RpcError) as caught:
+            served.ingest(make_day("n1", day, [make_session("s9", ["boat two"])], batch_id="b"))
+        assert code_of(caught.value) is grpc.StatusCode.ALREADY_EXISTS
+    assert served.find("n1", "boat", 0) == ["boat one"]
+
+
+def test_days_rise_strictly_and_gaps_are_fine(served: Served) -> None:
+    served.ingest(make_day("n1", 2))
+    assert served.ingest(make_day("n1", 9)).visible_through_day == 9
+    for day in (0, 2, 8, 9):
+        with pytest.raises(grpc.RpcError) as caught:
+            served.ingest(make_day("n1", day, batch_id=f"new-{day}"))
+        assert code_of(caught.value) is grpc.StatusCode.FAILED_PRECONDITION
+    served.ingest(make_day("n2", 0))  # another namespace has its own order
+
+
+def test_a_batch_id_belongs_to_its_namespace(served: Served) -> None:
+    served.ingest(make_day("n1", 0, batch_id="b"))
+    assert not served.ingest(make_day("n2", 0, batch_id="b")).replayed
+
+
+@pytest.mark.parametrize(("size", "fits"), [(256 * 1024, True), (256 * 1024 + 1, False)])
+def test_the_text_of_a_turn_has_a_limit(served: Served, size: int, fits: bool) -> None:
+    # Three-byte characters: bytes count, not characters.
+    text = "€" * (size // 3) + "x" * (size % 3)
+    frames = make_day("n1", 0, [make_session("s1", [text])])
+    if fits:
+        served.ingest(frames)
+        assert served.find("n1", "€", 0) == [text]
+    else:
+        with pytest.raises(grpc.RpcError) as caught:
+            served.ingest(frames)
+        assert code_of(caught.value) is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "session.turns[0].text" in message_of(caught.value)
+        assert "262144" in message_of(caught.value)
+
+
+@pytest.mark.parametrize("excess", [0, 1])
+def test_a_frame_has_a_limit(served: Served, excess: int) -> None:
+    session = make_session("s1", ["x" * 200_000] * 5)
+    room = 1024 * 1024 + excess - pb.IngestRequest(session=session).ByteSize()
+    # Growing a text by n bytes grows the frame by n as long as no length needs another byte.
+    session.turns[4].text += "x" * room
+    frames = make_day("n1", 0, [session])
+    assert frames[1].ByteSize() == 1024 * 1024 + excess
+    if excess == 0:
+        served.ingest(frames)
+    else:
+        with pytest.raises(grpc.RpcError) as caught:
+            served.ingest(frames)
+        assert code_of(caught.value) is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert message_of(caught.value) == "session: 1048577 bytes are above the limit of 1048576"
+
+
+def test_ids_of_128_bytes_work_and_longer_ones_are_refused(served: Served) -> None:
+    long = "n" * 128
+    session = make_session("s1", ["boat"])
+    session.session_id, session.turns[0].turn_id = "s" * 128, "t" * 128
+    served.ingest(make_day(long, 0, [session], batch_id="b" * 128))
+    (item,) = served.search(make_query(long, "boat", 0)).items
+    assert [*item.source_session_ids, *item.source_turn_ids] == ["s" * 128, "t" * 128]
+    with pytest.raises(grpc.RpcError) as caught:
+        served.ingest(make_day("n" * 129, 0, batch_id="b"))
+    assert code_of(caught.value) is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_a_tighter_limit_of_the_backend_takes_the_place_of_the_contracts(tmp_path: Path) -> None:
+    class Small(Verbatim):
+        def describe(self) -> Description:
+            return Description("small", "1", limits=Limits(max_turn_text_bytes=5, max_query_text_bytes=5, max_items=2))
+
+    with serve(Small(), tmp_path) as small:
+        small.ingest(make_day("n1", 0, [make_session("s1", ["12345"])]))
+        for refused in (
+            lambda: small.ingest(make_day("n1", 1, [make_session("s1", ["123456"])])),
+            lambda: small.search(make_query("n1", "123456", 0)),
+            lambda: small.search(make_query("n1", "1", 0, max_items=3)),
+        ):
+            with pytest.raises(grpc.RpcError) as caught:
+                refused()
+            assert code_of(caught.value) is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert small.find("n1", "12345", 0, max_items=2) == ["12345"]
+
+
+def test_invalid_utf8_is_refused_by_the_name_of_its_field(served: Served) -> None:
+    frames = [frame.SerializeToString() for frame in make_day("n1", 0, [make_session("s1", ["boat", "QQQQ"])])]
+    assert frames[1].count(b"QQQQ") == 1
+    frames[1] = frames[1].replace(b"QQQQ", b"Q\xff\xfeQ")
+    raw = served.channel.stream_unary(
+        "/memarena.v1.MemoryBackend/Ingest", lambda data: data, pb.IngestResponse.FromString
+    )
+    with pytest.raises(grpc.RpcError) as caught:
+        raw(iter(frames), timeout=20)
+    assert (code_of(caught.value), bad_fields(caught.value)) == (INVALID, ["session.turns.text"])
+
+
+def test_bytes_that_are_no_message_are_refused(served: Served) -> None:
+    raw = served.channel.unary_unary(
+        "/memarena.v1.MemoryBackend/Search", lambda data: data, pb.SearchResponse.FromString
+    )
+    with pytest.raises(grpc.RpcError) as caught:
+        raw(b"\x0a\xff\xff\xff\xff\x0f", timeout=20)
+    assert (code_of(caught.value), bad_fields(caught.value)) == (INVALID, ["SearchRequest"])
+
+
+UNICODE = [
+    "Grüße aus Zürich",
+    "你好,世界",
+    "שלום עולם \u202eabc\u202c",
+    "नमस्ते दुनिया",
+    "e\u0301 is not é",
+    "👩‍👩‍👧‍👦 family 🇨🇭",
+    "tab\tand\r\nlines\u2028and\u0001 controls",
+    "\ufeffbom and \uffff noncharacter \U0010ffff",
+    "x" * 100_000,
+    " leading and trailing ",
+]
+
+
+def test_text_of_every_script_comes_back_as_it_was_sent(served: Served) -> None:
+    served.ingest(make_day("n1", 0, [make_session("s1", UNICODE)]))
+    for text in UNICODE:
+        assert text in served.find("n1", text[:1000], 0)
+
+
+def test_a_session_split_over_frames_is_one_session(served: Served) -> None:
+    whole = make_session("s1", [f"boat {n}" for n in range(7)])
+    opening = pb.Session()
+    opening.CopyFrom(whole)
+    del opening.turns[2:]
+    parts = [
+        pb.Session(session_id="s1", continuation=True, turns=whole.turns[2:5]),
+        pb.Session(session_id="s1", continuation=True, turns=whole.turns[5:]),
+    ]
+    header = pb.IngestRequest(header=make_header("n1", 0))
+    split = sealed([header, *(pb.IngestRequest(session=part) for part in (opening, *parts))])
+    served.ingest(split)
+    response = served.search(make_query("n1", "boat", 0))
+    assert [item.text for item in response.items] == [f"boat {n}" for n in range(7)]
+    # Merged first, so that the same day in one frame has the same digest: it is a replay.
+    assert served.ingest(make_day("n1", 0, [whole])).replayed
+
+
+def test_a_day_without_anything_and_odd_but_sound_sessions_are_fine(served: Served) -> None:
+    alone = pb.Session(session_id="s1", participants=[FRIEND], started_at=moment(0), ended_at=moment(0))
+    silent = make_session("s2", ["", "boat"])
+    leap = make_session("s3", [])
+    leap.started_at, leap.ended_at = "2016-12-31T23:59:60Z", "2017-01-01t00:00:00.123456789z"
+    served.ingest(make_day("n1", 0))
+    served.ingest(make_day("n1", 1, [alone, silent, leap]))
+    assert served.find("n1", "boat", 1) == ["boat"]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40), max_size=6))
+def test_whatever_is_said_survives_the_wire_and_the_disk(tmp_path: Path, texts: list[str]) -> None:
+    """Law: what was ingested is found again word for word, by the same process and by the next."""
+    texts = [f"#{text}" for text in texts]
+    for restarted in (False, True):
+        with serve(Verbatim(), tmp_path) as served:
+            if not restarted:
+                served.reset("n1")
+                served.ingest(make_day("n1", 0, [make_session("s1", texts)]))
+            assert served.find("n1", "#", 0) == texts
+
+
+def test_reset_forgets_days_and_batches_of_one_namespace_only(served: Served) -> None:
+    for namespace in ("n1", "n2"):
+        served.ingest(make_day(namespace, 5, [make_session("s1", ["boat"])], batch_id="b"))
+    served.reset("n1")
+    served.reset("n1")
+    served.reset("never seen")
+    with pytest.raises(grpc.RpcError) as caught:
+        served.search(make_query("n1", "boat", 5))
+    assert code_of(caught.value) is grpc.StatusCode.NOT_FOUND
+    assert served.find("n2", "boat", 5) == ["boat"]
+    assert not served.ingest(make_day("n1", 0, [make_session("s1", ["ship"])], batch_id="b")).replayed
+    assert served.find("n1", "ship", 0) == ["ship"]
+
+
+def test_reset_needs_a_namespace(served: Served) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        served.reset("")
+    assert (code_of(caught.value), bad_fields(caught.value)) == (INVALID, ["namespace"])
