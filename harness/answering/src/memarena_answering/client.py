@@ -91,6 +91,8 @@ class ReaderClient:
                 body={"model": model, "texts": list(texts)},
                 options={"headers": _bearer(token), "timeout": COUNT_TIMEOUT_S},
             )
+        except openai.APITimeoutError as error:
+            raise ReaderCallError(None, f"tokenize: no reply within {COUNT_TIMEOUT_S:g} s") from error
         except openai.OpenAIError as error:
             raise _call_error(error) from error
         counts = reply.get("counts") if isinstance(reply, Mapping) else None
@@ -122,10 +124,10 @@ class ReaderClient:
                 stream_cls=openai.Stream[object],
             ) as chunks:
                 yield from _read(chunks, deadline, timeout_s)
+        except (openai.APITimeoutError, httpx2.TimeoutException) as error:
+            raise ReaderCallError(None, f"no further text within {timeout_s:g} s") from error
         except openai.OpenAIError as error:
             raise _call_error(error) from error
-        except httpx2.TimeoutException as error:
-            raise ReaderCallError(None, f"no further text within {timeout_s:g} s") from error
         except (httpx2.HTTPError, ValueError) as error:
             # The SDK lets transport errors and undecodable chunks in mid-stream through as they are.
             raise ReaderCallError(None, f"the stream broke: {error}") from error
@@ -149,6 +151,8 @@ def _read(chunks: Iterable[object], deadline: float, timeout_s: float) -> Iterat
         if isinstance(usage := chunk.get("usage"), Mapping):
             prompt_tokens, completion_tokens = _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens")
         for choice in chunk.get("choices") or ():
+            if not isinstance(choice, Mapping):
+                raise ReaderCallError(None, f"the stream holds a choice that is no object: {str(choice)[:80]}")
             delta = choice.get("delta")
             if isinstance(delta, Mapping) and (text := delta.get("content")):
                 texts.append(text)

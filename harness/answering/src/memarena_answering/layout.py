@@ -52,7 +52,8 @@ def render_item(item: ContextItem, style: PromptStyle) -> str:
         shown = {"time": time, "text": item.text} if time else {"text": item.text}
         return json.dumps(shown, ensure_ascii=False)
     head = f"{prompt_text().item_start} {time}".rstrip()
-    return f"{head}\n{_structure_line().sub(' ', item.text)}"
+    text = _structure_line().sub(" ", item.text.strip("\n"))
+    return f"{head}\n{text}"
 
 
 def join_items(rendered: Sequence[str], style: PromptStyle) -> str:

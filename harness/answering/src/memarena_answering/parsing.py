@@ -122,6 +122,13 @@ def _headings(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"^[\s*_#>-]*(?:{alternatives})[*_]*\s*:[*_]*[^\S\n]*", re.MULTILINE | re.IGNORECASE)
 
 
+def _unquoted(text: str) -> str:
+    """The text without quotation marks around all of it."""
+    if len(text) > 2 and (text[0], text[-1]) in {('"', '"'), ("'", "'"), ("“", "”")} and text[0] not in text[1:-1]:
+        return text[1:-1].strip()
+    return text
+
+
 def _plain(text: str) -> ParsedAnswer:
     table = parsing_table()
     fence = _FENCE.match(text)
@@ -134,7 +141,7 @@ def _plain(text: str) -> ParsedAnswer:
         text = text[chosen.end() :]
     if explained := _headings(table.reason_headings).search(text):
         text, reason = text[: explained.start()], text[explained.end() :]
-    answer = text.strip().strip("`").strip()
+    answer = _unquoted(text.strip().strip("`").strip())
     return ParsedAnswer(answer, reason.strip(), "text") if answer else ParsedAnswer("", reason.strip(), "empty")
 
 
