@@ -26,7 +26,12 @@ def load_json(data: bytes) -> Any:
         FieldError: not UTF-8, not JSON, or with NaN or Infinity, which JSON does not have.
     """
     try:
-        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
+        value = json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
+        if b"\\ud" in data or b"\\uD" in data:  # only escapes can hold half a surrogate pair, which UTF-8 cannot
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except UnicodeEncodeError as error:
+        raise FieldError("", "holds half of a surrogate pair, which is no character") from error
     except UnicodeDecodeError as error:
         raise FieldError("", f"not UTF-8 (byte {error.start})") from error
     except json.JSONDecodeError as error:
@@ -142,17 +147,22 @@ def agent_of(raw: Raw) -> Agent:
     """An agent of ``agents_personas``."""
     agent = to_record(Agent, raw)
     _check_id("agent_id", agent.agent_id)
+    _check_text("persona.name", agent.name)
     return agent
 
 
 def group_of(raw: Raw) -> Group:
     """A group, whichever way its name and members are written."""
-    return to_record(Group, with_members(with_name(raw, "group")))
+    group = to_record(Group, with_members(with_name(raw, "group")))
+    _check_text("name", group.name)
+    return group
 
 
 def location_of(raw: Raw) -> Location:
     """A place, whichever way its name is written."""
-    return to_record(Location, with_name(raw, "location"))
+    location = to_record(Location, with_name(raw, "location"))
+    _check_text("name", location.name)
+    return location
 
 
 def instance_of(raw: Raw, family: Family, names: Mapping[str, str]) -> Instance:

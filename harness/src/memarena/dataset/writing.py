@@ -130,7 +130,7 @@ def _text_truth(family: Family, gold: TextGold, fields: dict[str, Any]) -> dict[
     if family in (Family.CONFABULATION, Family.WITNESS):
         return {"expected_response": "answer", "correct_fact": shown, **fields}
     if family is Family.METADATA:
-        return {"answer": shown, "attribute": attribute, **fields}
+        return {"answer": shown, **({"attribute": attribute} if attribute else {}), **fields}
     if family is Family.TEMPORAL:
-        return {"answer": shown, "temporal_type": attribute, **fields}
+        return {"answer": shown, **({"temporal_type": attribute} if attribute else {}), **fields}
     return {"answer": shown, **fields}

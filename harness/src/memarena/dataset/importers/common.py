@@ -122,6 +122,7 @@ def instance_row(
     metadata: Mapping[str, Any],
 ) -> dict[str, Any]:
     """A question that the ego puts to its own assistant."""
+    tiers = {0: "full_ego", 1: "single_session"}
     return {
         "instance_id": instance_id,
         "dimension": family.value,
@@ -131,7 +132,7 @@ def instance_row(
         "answerer_agent_id": f"assistant_{ego}",
         "ego_agent_id": ego,
         "evidence_session_ids": list(sessions),
-        "context_tier": "single_session" if len(sessions) == 1 else "cross_session",
+        "context_tier": tiers.get(len(sessions), "cross_session"),
         "metadata": {"evidence_turn_ids": list(turns), **metadata},
     }
 
