@@ -1,0 +1,25 @@
+"""Timing two sides of a comparison in turn, so that whatever else the machine does hits both alike."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+
+def interleaved(sides: Sequence[Callable[[int], object]], rounds: int, warm_up: int) -> list[list[int]]:
+    """Nanoseconds of ``side(round)`` for every side, called in turn; the first ``warm_up`` rounds are not counted."""
+    spans: list[list[int]] = [[] for _ in sides]
+    for number in range(warm_up + rounds):
+        for side, taken in zip(sides, spans, strict=True):
+            began = time.perf_counter_ns()
+            side(number)
+            took = time.perf_counter_ns() - began
+            if number >= warm_up:
+                taken.append(took)
+    return spans
+
+
+def percentile(spans: Sequence[int], share: float) -> int:
+    """The smallest span that at least ``share`` of all spans do not exceed (nearest rank)."""
+    return sorted(spans)[max(math.ceil(share * len(spans)) - 1, 0)]
