@@ -132,12 +132,14 @@ class Forwarder:
         try:
             while chunk := await reply.content.readany():
                 passed = watch.feed(chunk, time.monotonic_ns())
-                async with to_caller():
-                    if not call.status:
-                        call.status = reply.status
-                        await response.prepare(request)
-                    if passed:
+                if passed:
+                    async with to_caller():
+                        if not call.status:
+                            call.status = reply.status
+                            await response.prepare(request)
                         await response.write(passed)
+                if watch.failure:
+                    raise watch.failure
             rest = watch.end(time.monotonic_ns())
             call.done_ns = call.since_forwarded()
         except (UpstreamError, aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -149,6 +151,9 @@ class Forwarder:
         finally:
             watch.settle()
         async with to_caller():
+            if not call.status:
+                call.status = reply.status
+                await response.prepare(request)
             if rest:
                 await response.write(rest)
             await response.write_eof()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import secrets
 import socket
 import threading
@@ -98,7 +99,8 @@ class Gateway:
         try:
             listener = socket.create_server((self._host, self._port), family=family, backlog=128)
         except OSError as error:
-            raise GatewayError(f"gateway: cannot listen on {self._host}:{self._port}: {error.strerror}") from error
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise GatewayError(f"gateway: cannot listen on {self._host}:{self._port}: {reason}") from error
         self._port = listener.getsockname()[1]
         ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(listener, ready), name="memarena-gateway", daemon=True)

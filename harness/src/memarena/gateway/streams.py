@@ -23,6 +23,7 @@ class StreamWatch:
     """
 
     def __init__(self, call: OpenCall, *, hide_usage: bool) -> None:
+        self.failure: UpstreamError | None = None
         self._call = call
         self._hide_usage = hide_usage
         self._pending = b""
@@ -35,18 +36,22 @@ class StreamWatch:
     def feed(self, chunk: bytes, at_ns: int) -> bytes:
         """Whole events that are to be passed on. ``at_ns``: monotonic time at which the chunk arrived.
 
-        Raises :class:`UpstreamError` for an event that is no JSON, or that reports an error of the server.
+        An event that is no JSON or reports an error of the server sets ``failure``; what came before it is passed on,
+        and nothing after it.
         """
         if self._call.first_byte_ns is None:
             self._call.first_byte_ns = self._call.since_forwarded(at_ns)
         data = self._pending + chunk
         passed: list[bytes] = []
         start = 0
-        for end in _EVENT_END.finditer(data):
-            event = data[start : end.end()]
-            start = end.end()
-            if self._watch(event, at_ns):
-                passed.append(event)
+        try:
+            for end in _EVENT_END.finditer(data):
+                event = data[start : end.end()]
+                start = end.end()
+                if self._watch(event, at_ns):
+                    passed.append(event)
+        except UpstreamError as error:
+            self.failure = error
         self._pending = data[start:]
         return self._past_opening(passed)
 

@@ -1,0 +1,297 @@
+"""Whose fault a failure is: the server's, the caller's, or the request's."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from aiohttp import web
+from memarena.gateway import MAX_BODY_BYTES, CallContext, Gateway, GatewayError, Upstream
+from memarena.log.records import GatewayCall
+from memarena.readers.scripted import Fault, NullReader, Script
+from memarena.readers.serving import ThreadedServer
+
+if TYPE_CHECKING:
+    from tests.gateway.conftest import Harness
+
+    Make = Callable[..., Harness]
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
+    """Whether something becomes true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
+
+
+def open_chat(harness: Harness, token: str) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+    """A streamed chat, its first token read."""
+    connection = http.client.HTTPConnection("127.0.0.1", harness.port, timeout=10)
+    body = json.dumps({"model": harness.reader.model, "messages": [{"role": "user", "content": "?"}], "stream": True})
+    connection.request("POST", "/v1/chat/completions", body, {"Authorization": f"Bearer {token}"})
+    reply = connection.getresponse()
+    while b'"content": "{' not in reply.readline():
+        pass
+    return connection, reply
+
+
+# ------------------------------------------------------------------ the server's fault
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", [500, 503, 401, 403, 404, 429])
+def test_errors_that_no_caller_can_cause_are_ours(harness: Harness, status: int, stream: bool) -> None:
+    harness.reader.script = Script(fault="status", status=status, message="out of order")
+    reply, record = harness.one_chat(stream=stream)
+    assert reply.status == record.status == 502
+    assert reply.json()["error"]["code"] == "upstream_failed"
+    assert "out of order" in reply.json()["error"]["message"]
+    assert record.upstream_failed
+    assert str(status) in record.error
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_error_that_the_request_causes_is_passed_on(harness: Harness, stream: bool) -> None:
+    harness.reader.script = Script(fault="status", status=400, message="the prompt is too long")
+    reply, record = harness.one_chat(stream=stream)
+    assert reply.status == record.status == 400
+    assert reply.json()["error"]["message"] == "the prompt is too long"
+    assert not record.upstream_failed
+    assert "too long" in record.error
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_server_that_is_not_there(harness: Harness, stream: bool) -> None:
+    harness.reader.stop()
+    reply, record = harness.one_chat(stream=stream)
+    assert reply.status == record.status == 502
+    assert record.upstream_failed
+    assert record.error.startswith("the server failed: ")
+    assert (record.first_content_ns, record.prompt_tokens) == (None, None)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_server_that_hangs_up_before_it_answers(harness: Harness, stream: bool) -> None:
+    harness.reader.script = Script(fault="disconnect")
+    reply, record = harness.one_chat(stream=stream)
+    assert reply.status == record.status == 502
+    assert record.upstream_failed
+
+
+def test_a_server_that_takes_too_long(make_harness: Make) -> None:
+    harness = make_harness(upstream_timeout_s=0.2)
+    harness.reader.script = Script(first_token_delay_s=30)
+    reply, record = harness.one_chat(stream=True)
+    # The scripted server sends its headers only with the first token, so that nothing has been passed on yet.
+    assert reply.status == record.status == 504
+    assert record.upstream_failed
+
+
+def test_a_whole_reply_that_is_no_json(harness: Harness) -> None:
+    harness.reader.script = Script(fault="malformed")
+    reply, record = harness.one_chat()
+    assert reply.status == record.status == 502
+    assert record.upstream_failed
+
+
+@pytest.mark.parametrize("fault", ["malformed", "error_event", "break", "cut", "stall"])
+def test_a_stream_that_breaks_ends_with_an_error_event(make_harness: Make, fault: Fault) -> None:
+    harness = make_harness(upstream_timeout_s=0.3)
+    harness.reader.script = Script(tokens=("half", " done"), fault=fault, message="scripted trouble")
+    reply, record = harness.one_chat(stream=True)
+    assert reply.status == record.status == 200, "the status was sent before the stream broke"
+    assert record.upstream_failed
+    assert record.error
+    assert reply.events()[-1]["error"]["code"] == "upstream_failed"
+    assert "[DONE]" not in reply.events()
+    assert record.output == "half"
+    assert record.done_ns is None
+    if fault == "error_event":
+        assert "scripted trouble" in record.error
+
+
+def test_a_server_that_does_not_stream_when_asked_to(make_harness: Make) -> None:
+    """A whole JSON reply to a streaming request would make TTFT meaningless."""
+
+    async def whole(request: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"choices": []})
+
+    with ThreadedServer(whole, "answers-whole") as server:
+        upstream = Upstream("null-reader", f"http://127.0.0.1:{server.port}/v1", "m")
+        reply, record = make_harness(upstreams=[upstream]).one_chat(stream=True)
+    assert reply.status == 502
+    assert record.upstream_failed
+    assert "application/json" in record.error
+
+
+# ------------------------------------------------------------------ the caller goes away
+
+
+@pytest.mark.parametrize("fault", ["stall", "endless"])
+def test_a_caller_that_goes_away_is_recorded_and_the_server_is_let_go(harness: Harness, fault: Fault) -> None:
+    harness.reader.script = Script(fault=fault)
+    token = harness.gateway.grant(CallContext("answer"))
+    connection, reply = open_chat(harness, token)
+    reply.close()
+    connection.close()
+    harness.recorded(1)
+    (record,) = harness.gateway.revoke(token)
+    assert record.status == 200
+    assert record.error == "the caller went away"
+    assert not record.upstream_failed
+    assert record.first_content_ns is not None
+    assert record.output.startswith('{"answer": "')
+
+
+def test_a_caller_that_goes_away_before_the_first_token_is_a_499(harness: Harness) -> None:
+    harness.reader.script = Script(first_token_delay_s=30)
+    token = harness.gateway.grant(CallContext("answer"))
+    connection = socket.create_connection(("127.0.0.1", harness.port))
+    body = json.dumps({"model": harness.reader.model, "messages": [{"role": "user", "content": "?"}]}).encode()
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+    connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    assert eventually(lambda: len(harness.reader.received) == 1)
+    connection.close()
+    harness.recorded(1)
+    (record,) = harness.gateway.revoke(token)
+    assert (record.status, record.error, record.upstream_failed) == (499, "the caller went away", False)
+
+
+# ------------------------------------------------------------------ refused
+
+
+def refusal(harness: Harness, token: str | None, **changes: object) -> GatewayCall:
+    before = len(harness.records)
+    route = str(changes.pop("route", "/v1/chat/completions"))
+    method = str(changes.pop("method", "POST"))
+    body = changes.pop("body", {"model": harness.reader.model, "messages": [], **changes})
+    reply = harness.call(route, body, token, method)
+    record = harness.recorded(before + 1)
+    assert reply.status == record.status
+    assert reply.json()["error"]["message"] == record.error
+    assert reply.json()["error"]["type"] == "invalid_request_error"
+    return record
+
+
+def test_calls_that_the_gateway_refuses_are_on_the_record(harness: Harness) -> None:
+    token = harness.gateway.grant(CallContext("ingest", "cell", ego="ana", day=2))
+    cases: list[tuple[int, str | None, dict[str, object]]] = [
+        (401, None, {}),
+        (401, "never-granted", {}),
+        (404, token, {"route": "/v1/audio/speech"}),
+        (404, token, {"route": "/metrics"}),
+        (405, token, {"method": "PUT"}),
+        (404, token, {"model": "gpt-unknown"}),
+        (404, token, {"model": None}),
+        (404, token, {"route": "/v1/embeddings"}),
+        (400, token, {"body": b"{no json"}),
+        (400, token, {"body": b"[1]"}),
+        (400, token, {"body": b"\xff"}),
+        (400, token, {"route": "/v1/tokenize", "texts": "x"}),
+        (400, token, {"route": "/v1/tokenize", "texts": ["x", 1]}),
+    ]
+    for status, used, changes in cases:
+        record = refusal(harness, used, **changes)
+        assert (record.status, record.phase) == (status, "refused"), changes
+        assert record.cell_id == ("cell" if used == token else None)
+        assert not record.upstream_failed
+    assert harness.reader.received == (), "nothing that was refused reached the model"
+    assert len(harness.gateway.revoke(token)) == len(cases) - 2
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_above_the_limit_is_refused_and_one_at_the_limit_passes(harness: Harness, announced: bool) -> None:
+    token = harness.gateway.grant(CallContext("ingest"))
+    empty = {"model": harness.reader.model, "messages": [{"role": "user", "content": ""}]}
+    filler = MAX_BODY_BYTES - len(json.dumps(empty))
+
+    def send(size: int) -> int:
+        body = json.dumps({**empty, "messages": [{"role": "user", "content": "x" * size}]}).encode()
+        connection = http.client.HTTPConnection("127.0.0.1", harness.port, timeout=20)
+        data: object = body if announced else iter([body[i : i + 65536] for i in range(0, len(body), 65536)])
+        connection.request("POST", "/v1/chat/completions", data, {"Authorization": f"Bearer {token}"})  # type: ignore[arg-type]
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    assert send(filler) == 200
+    assert send(filler + 1) == 413
+    calls = harness.gateway.revoke(token)
+    assert [(call.status, call.phase) for call in calls] == [(200, "ingest"), (413, "refused")]
+
+
+def test_a_caller_that_waits_for_continue_is_told_to_go_on(harness: Harness) -> None:
+    token = harness.gateway.grant(CallContext("ingest"))
+    body = json.dumps({"model": harness.reader.model, "messages": [{"role": "user", "content": "?"}]}).encode()
+    with socket.create_connection(("127.0.0.1", harness.port), timeout=5) as connection:
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+        rest = f"Expect: 100-continue\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        connection.sendall((head + rest).encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 100 Continue")
+        connection.sendall(body)
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    harness.gateway.revoke(token)
+
+
+# ------------------------------------------------------------------ the gateway itself
+
+
+def test_a_port_in_use_is_one_clear_line(harness: Harness) -> None:
+    second = Gateway([], lambda call: None, port=harness.port)
+    with pytest.raises(GatewayError, match=rf"^gateway: cannot listen on 127\.0\.0\.1:{harness.port}: .*in use$"):
+        second.start()
+    second.stop()
+
+
+def test_two_models_of_one_name_are_refused() -> None:
+    upstream = Upstream("m", "http://127.0.0.1:1/v1", "m")
+    with pytest.raises(GatewayError, match="same name"):
+        Gateway([upstream, upstream], lambda call: None)
+
+
+def test_a_log_that_fails_stops_the_run_not_the_caller(make_harness: Make) -> None:
+    class FullError(Exception):
+        pass
+
+    def full(call: GatewayCall) -> None:
+        raise FullError("the disk is full")
+
+    harness = make_harness(record=full)
+    token = harness.gateway.grant(CallContext("answer"))
+    assert harness.chat(token).status == 200
+    with pytest.raises(FullError):
+        harness.gateway.revoke(token)
+    with pytest.raises(FullError):
+        harness.gateway.grant(CallContext("answer"))
+    with pytest.raises(FullError):
+        harness.gateway.stop()
+    harness.gateway._failure = None  # so that the fixture can stop it
+
+
+def test_stopping_ends_and_records_calls_under_way(harness: Harness) -> None:
+    harness.reader.script = Script(fault="stall")
+    token = harness.gateway.grant(CallContext("answer"))
+    connection, _ = open_chat(harness, token)
+    harness.gateway.stop()
+    harness.gateway.stop()
+    (record,) = harness.records
+    assert record.error == "cut off: the gateway stopped"
+    connection.close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", harness.port))
+
+
+def test_a_gateway_listens_on_loopback_only_unless_told_otherwise(harness: Harness) -> None:
+    assert harness.gateway.base_url == f"http://127.0.0.1:{harness.port}/v1"
+
+
+def test_the_null_reader_is_recorded_too(make_harness: Make) -> None:
+    harness = make_harness(NullReader(Script(tokens=("ok",))))
+    _, record = harness.one_chat(stream=True)
+    assert record.output == "ok"
