@@ -10,7 +10,8 @@ from _corpus import EXAMPLE
 from memarena.log.records import GatewayCall, QuestionAsked
 from memarena.log.store import read_records
 from memarena.run.config import ReaderConfig, RunConfig
-from memarena.run.engine import RunRequest, execute
+from memarena.run.engine import execute
+from memarena.run.request import RunRequest
 from rich.table import Table
 
 _QUESTIONS = 10

@@ -10,7 +10,8 @@ from memarena.log.records import BackendDescribed, Problem, RunEnded
 from memarena.log.store import LogFullError, LogWriter, read_records
 from memarena.readers.scripted import NullReader, Script
 from memarena.run.config import parse_config
-from memarena.run.engine import RunRequest, execute
+from memarena.run.engine import execute
+from memarena.run.request import RunRequest
 
 from .harnessing import (
     EXAMPLE,

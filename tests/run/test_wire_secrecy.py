@@ -14,7 +14,8 @@ from memarena.dataset.reading import open_dataset
 from memarena.log.records import GatewayCall
 from memarena.log.store import read_records
 from memarena.run.config import parse_config
-from memarena.run.engine import RunRequest, execute
+from memarena.run.engine import execute
+from memarena.run.request import RunRequest
 from memarena_proto import memory_backend_pb2 as pb
 
 from .capture import CapturingBackend

@@ -12,8 +12,8 @@ from memarena.cli import scores
 from memarena.cli.data_files import SCORING_FILES
 from memarena.cli.run import EDGE_ANSWER_TOKENS, EDGE_CONTEXT_TOKENS, finish, read_ids, run_request
 from memarena.run.config import ReaderConfig, RunConfig
-from memarena.run.engine import RunRequest
 from memarena.run.errors import RunError
+from memarena.run.request import RunRequest
 
 BACKENDS = ("bm25", "vanilla", "oracle")
 

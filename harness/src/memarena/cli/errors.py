@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import NoReturn
+
+import typer
+from typer.exceptions import TyperException
 
 from memarena.dataset.errors import DatasetError
 from memarena.gateway import GatewayError
@@ -30,13 +32,16 @@ def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
     sys.exit(code)
 
 
-def run_guarded(command: Callable[[], object]) -> None:
-    """Run a command; errors that are the user's to mend become one line and exit code 2."""
+def run_guarded(app: typer.Typer) -> None:
+    """Run a command line; errors that are the user's to mend become one line and exit code 2."""
     try:
-        command()
+        code = app(standalone_mode=False)
+    except TyperException as error:
+        fail(f"{error.format_message()} (--help says what there is)")
     except InfraError as error:
         fail(str(error), EXIT_INCOMPLETE)
     except USER_ERRORS as error:
         fail(str(error))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         sys.exit(EXIT_INTERRUPTED)
+    sys.exit(code if isinstance(code, int) else EXIT_OK)

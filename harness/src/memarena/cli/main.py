@@ -12,7 +12,6 @@ from memarena.cli.errors import run_guarded
 app = typer.Typer(
     name="memarena",
     help="Measures the memory of on-device personal assistants.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )

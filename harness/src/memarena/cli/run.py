@@ -16,8 +16,9 @@ from memarena.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from memarena.cli.progress import ProgressDisplay
 from memarena.client.backend import Security
 from memarena.run.config import RunConfig, load_config, parse_config
-from memarena.run.engine import RunOutcome, RunRequest, execute
+from memarena.run.engine import execute
 from memarena.run.errors import RunError
+from memarena.run.request import RunOutcome, RunRequest
 
 EDGE_CONTEXT_TOKENS = 512
 EDGE_ANSWER_TOKENS = 64

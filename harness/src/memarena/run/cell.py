@@ -37,6 +37,8 @@ class CellTools:
     """Writes records to the log."""
     heal_reader: Callable[[], None]
     """Brings a reader back that failed; raises InfraError where that is not possible."""
+    opened: Callable[[], None]
+    """Called once the backend is up and has been checked."""
     advance: Callable[[Literal["question", "day"]], None]
     """Called once per settled question and per ingested day."""
     answer_timeout_s: float
@@ -60,6 +62,7 @@ class CellRun:
         """
         description = self._link.open(self._cell)
         self._tools.append(described(self._cell.cell_id, description))
+        self._tools.opened()
         context = self._context(description)
         for ego, group in groupby(questions, key=lambda q: q.instance.ego_agent_id):
             _EgoRun(ego, list(group), context, self._link, self._tools, progress).run()

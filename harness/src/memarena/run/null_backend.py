@@ -53,8 +53,9 @@ class NullBackend(pb_grpc.MemoryBackendServicer):
     def Answer(  # noqa: N802 (the contract names it)
         self, request: pb.AnswerRequest, context: grpc.ServicerContext
     ) -> Iterator[pb.AnswerEvent]:
-        context.abort(grpc.StatusCode.UNIMPLEMENTED, "the null backend has no Answer")
-        yield pb.AnswerEvent()
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details("the null backend has no Answer")
+        return iter(())
 
     def Reset(self, request: pb.ResetRequest, context: grpc.ServicerContext) -> pb.ResetResponse:  # noqa: N802 (the contract names it)
         return pb.ResetResponse()

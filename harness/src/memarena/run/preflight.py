@@ -1,0 +1,122 @@
+"""What has to be right before a run begins or goes on: folder, configuration, plan, backends, disk."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+from memarena.client.backend import Deadlines
+from memarena.log.store import log_path
+from memarena.run.config import RunConfig, parse_config
+from memarena.run.errors import RunError
+from memarena.run.link import BackendLink
+from memarena.run.plan import RunPlan
+from memarena.run.request import RunRequest
+from memarena.run.state import RunProgress, read_progress
+
+MIN_FREE_BYTES = 16 << 20
+"""A run does not begin, and does not go on, with less free space than this for its log and the backends' data."""
+
+_LEFT_BY_A_FALSE_START = {"readers", "writer.lock"}
+_MAY_CHANGE = {"dataset", "deadlines_s", "gateway_port", "floor_samples", "infra_retries", "id_key", "keep_texts"}
+"""Settings that may differ when a run is resumed: they change neither what is asked nor what is answered.
+
+The data set may have moved; that it is still the same one is checked by its hash."""
+
+
+def previous_progress(request: RunRequest) -> RunProgress | None:
+    """Where the run stands that is to be resumed; None for a fresh one. Raises :class:`RunError` for a wrong folder."""
+    exists = log_path(request.out).exists()
+    if request.resume:
+        if not exists:
+            raise RunError(f"--resume: {request.out} holds no run log")
+        return read_progress(request.out)
+    if exists:
+        raise RunError(f"--out {request.out}: holds a run already; go on with --resume or choose another folder")
+    out = request.out
+    if out.exists() and (not out.is_dir() or {p.name for p in out.iterdir()} - _LEFT_BY_A_FALSE_START):
+        raise RunError(f"--out {request.out}: expected a new or empty folder")
+    return None
+
+
+def settled_config(request: RunRequest, previous: RunProgress | None) -> RunConfig:
+    """The configuration to go by. Raises :class:`RunError` where a resumed run is given another than its log has."""
+    if previous is None:
+        if request.config is None:
+            raise RunError("expected a data set, backends and a reader, or --resume")
+        # Absolute, so that the run can be resumed from another working directory.
+        return request.config.model_copy(update={"dataset": request.config.dataset.absolute()})
+    logged = parse_config(json.loads(previous.manifest.config_json), str(log_path(request.out)))
+    if request.config is None:
+        return logged
+    ours = request.config
+    for name in sorted(RunConfig.model_fields):
+        if name not in _MAY_CHANGE and getattr(ours, name) != getattr(logged, name):
+            raise RunError(
+                f"--resume: {name} is {_short(getattr(ours, name))}, the log in {request.out} was begun with "
+                f"{_short(getattr(logged, name))}"
+            )
+    return ours
+
+
+def logged_plan(previous: RunProgress, plan: RunPlan) -> RunPlan:
+    """The logged plan, after making sure that the data set and the readers are still the same."""
+    logged, now = previous.manifest, plan.manifest
+    if logged.dataset.sha256 != now.dataset.sha256:
+        raise RunError(f"--resume: {now.dataset.path} has changed since the run was begun")
+    for before, after in itertools.zip_longest(logged.readers, now.readers):
+        if before is None or after is None or (before.name, before.model) != (after.name, after.model):
+            raise RunError("--resume: the readers are not those that the run was begun with")
+    changed = sorted(
+        name for name, sha in logged.data_files_sha256.items() if now.data_files_sha256.get(name, sha) != sha
+    )
+    prompts = [name for name in changed if name.startswith("answering/")]
+    if prompts:
+        raise RunError(f"--resume: {prompts[0]} has changed since the run was begun; begin a new run")
+    return RunPlan(logged, previous.questions, plan.backends)
+
+
+def check_backends(plan: RunPlan, config: RunConfig, request: RunRequest) -> None:
+    """Ask backends that could refuse the plan who they are, before there is a log: those reached by address, and those
+    that are given options. The others are as their manifests say.
+    """
+    for cell in {c.backend: c for c in plan.manifest.cells}.values():
+        if cell.backend_address is None and not cell.backend_options:
+            continue
+        with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
+            link = BackendLink(plan.backends[cell.backend], Path(folder), deadlines(config), request.security)
+            try:
+                link.open(cell)
+            finally:
+                link.close()
+
+
+def deadlines(config: RunConfig) -> Deadlines:
+    """The configured deadlines as the client takes them."""
+    d = config.deadlines_s
+    return Deadlines(
+        describe_s=d.describe,
+        ingest_s=d.ingest,
+        search_s=d.search,
+        answer_s=d.answer,
+        reset_s=d.reset,
+        health_s=d.health,
+    )
+
+
+def check_space(out: Path) -> None:
+    """Raise :class:`RunError` where the disk is (nearly) full, so that no backend is blamed for it."""
+    folder = out
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    if free < MIN_FREE_BYTES:
+        raise RunError(f"--out {out}: disk full: {free >> 20} MiB free, expected at least {MIN_FREE_BYTES >> 20} MiB")
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,34 @@
+"""A run to do, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from memarena.client.backend import Security
+from memarena.run.config import RunConfig
+from memarena.run.plan import DataFiles
+
+EndReason = Literal["completed", "incomplete", "interrupted", "aborted"]
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended. ``left`` counts the questions of all cells that are not settled."""
+
+    reason: EndReason
+    left: int
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """A run to do: ``config`` None means that ``out`` is resumed with the configuration in its log."""
+
+    out: Path
+    config: RunConfig | None = None
+    resume: bool = False
+    security: Security = field(default_factory=Security)
+    reader_api_key: str | None = None
+    scoring_files: tuple[DataFiles, ...] = ()
