@@ -299,8 +299,10 @@ class AnswerSpan(Record):
     reason: str = ""
     parse: Literal["json", "lenient_json", "text", "empty"] = "empty"
     finish_reason: Literal["stop", "length", "unknown"] = "unknown"
+    searched_items: bool = False
+    """True: it was read from exactly the items that Search returned, which are not repeated in ``items``."""
     items: tuple[RetrievedItem, ...] = ()
-    """What the answer was read from (``Retrieved``, or Search's items in central reading)."""
+    """What the answer was read from where that differs from what Search returned."""
     prompt_style: Literal["text_sessions", "json_context"] | None = None
 
 

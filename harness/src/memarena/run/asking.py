@@ -37,7 +37,7 @@ def ask(
     answer: AnswerSpan | None = None
     if search.code == "OK":
         if context.answers_itself:
-            answer, more = _answer(context, client, question, request, ids)
+            answer, more = _answer(context, client, question, request, ids, search)
         else:
             answer, more = read_centrally(context, question, search.items)
         calls += more
@@ -96,7 +96,12 @@ def _search(
 
 
 def _answer(
-    context: AskContext, client: BackendClient, question: Question, request: pb.SearchRequest, ids: NamespaceIds
+    context: AskContext,
+    client: BackendClient,
+    question: Question,
+    request: pb.SearchRequest,
+    ids: NamespaceIds,
+    search: SearchSpan,
 ) -> tuple[AnswerSpan, Calls]:
     token = context.gateway.grant(context.call_context("answer", question))
     request.model_access.CopyFrom(context.access(token, pb.MODEL_ROLE_READER))
@@ -113,6 +118,8 @@ def _answer(
     calls = context.gateway.revoke(token)
     raw = trace.completed.text if trace.completed is not None else "".join(trace.deltas)
     parsed = parse_answer(raw)
+    items = retrieved_items(trace.retrieved.items, ids) if trace.retrieved is not None else ()
+    same = trace.retrieved is not None and items == search.items
     span = AnswerSpan(
         route="backend",
         code=code,
@@ -127,7 +134,8 @@ def _answer(
         reason=parsed.reason,
         parse=parsed.parse,
         finish_reason=_FINISH.get(trace.completed.finish_reason, "unknown") if trace.completed else "unknown",
-        items=retrieved_items(trace.retrieved.items, ids) if trace.retrieved is not None else (),
+        searched_items=same,
+        items=() if same else items,
         prompt_style=context.prompt_style,
     )
     return span, calls

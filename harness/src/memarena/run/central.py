@@ -73,7 +73,7 @@ def read_centrally(
         reason=parsed.reason,
         parse=parsed.parse,
         finish_reason=done.finish_reason if done is not None else "unknown",
-        items=tuple(items),
+        searched_items=True,
         prompt_style=context.prompt_style,
     )
     return span, calls
