@@ -41,7 +41,10 @@ def main() -> None:
     params.cache_ram_mib = 0
     params.cache_idle_slots = False
     params.ui = False
-    server = xllamacpp.Server(params)
+    try:
+        server = xllamacpp.Server(params)
+    except RuntimeError as error:
+        raise SystemExit(f"cannot load {arguments.weights}: {error}") from error
     write_address(arguments.address_file, urllib.parse.urlparse(server.listening_address).netloc)
     signal.sigwait({signal.SIGTERM})
 

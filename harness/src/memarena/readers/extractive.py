@@ -19,6 +19,8 @@ from importlib.resources import files
 from memarena_answering import ContextItem, Message, PromptParts, split_prompt
 
 STOPWORD_FILE = "lexicons/stopwords.v1.txt"
+IRREGULAR_FILE = "lexicons/irregular.v1.txt"
+"""One word per line, its other forms after it."""
 
 UNKNOWN = "I do not know."
 UNKNOWN_REASON = "Nothing in the context is about it."
@@ -38,18 +40,25 @@ _OPTION = re.compile(
 )
 
 
-def _data() -> bytes:
-    return files(__package__).joinpath(STOPWORD_FILE).read_bytes()
+def _data(name: str) -> bytes:
+    return files(__package__).joinpath(name).read_bytes()
 
 
 @cache
 def _stopwords() -> frozenset[str]:
-    return frozenset(_data().decode().split())
+    return frozenset(_data(STOPWORD_FILE).decode().split())
+
+
+@cache
+def _irregular() -> dict[str, str]:
+    lines = [line.split() for line in _data(IRREGULAR_FILE).decode().splitlines()]
+    return {form: base for base, *forms in lines for form in forms}
 
 
 def data_files() -> dict[str, str]:
     """SHA-256 (hex) of every file that can decide an answer of the extractive reader."""
-    return {f"memarena/readers/{STOPWORD_FILE}": hashlib.sha256(_data()).hexdigest()}
+    names = (STOPWORD_FILE, IRREGULAR_FILE)
+    return {f"memarena/readers/{name}": hashlib.sha256(_data(name)).hexdigest() for name in names}
 
 
 @lru_cache(maxsize=1 << 17)
@@ -58,6 +67,7 @@ def stem(word: str) -> str:
     word = word.lower()
     if word in _stopwords():
         return ""
+    word = _irregular().get(word, word)
     if len(word) <= 3 or not word.isascii():
         return word
     if word.endswith("ies"):

@@ -36,18 +36,21 @@ def start_reader(
     api_key: str | None = None,
     window_tokens: int | None = None,
     threads: int | None = None,
+    no_system_role: bool | None = None,
 ) -> RunningReader:
     """Start or connect to the reader that ``spec`` names: ``embedded``, ``extractive`` or an http(s) URL.
 
     ``work_dir`` takes the log and the address file of a reader that is started. ``model`` and ``api_key`` (default:
-    the environment's MEMARENA_READER_API_KEY) are for URLs; ``threads`` (default: all CPUs) is for ``embedded``.
+    the environment's MEMARENA_READER_API_KEY) are for URLs, as is ``no_system_role`` where the server does not say
+    whether its chat template takes a system message; ``threads`` (default: all CPUs) is for ``embedded``.
 
     Raises :class:`ReaderError`, in one line, if the reader is not installed, does not come up or cannot be reached.
     """
     if window_tokens is not None and window_tokens < 1:
         raise ReaderError(f"reader {spec}: the window must have at least 1 token, not {window_tokens}")
     if spec.startswith(("http://", "https://")):
-        return _connect(spec, model, api_key or os.environ.get(API_KEY_VARIABLE) or None, window_tokens)
+        key = api_key or os.environ.get(API_KEY_VARIABLE) or None
+        return _connect(spec, model, key, window_tokens, no_system_role)
     if model is not None:
         raise ReaderError(f"reader {spec}: a model can only be named for a URL")
     if spec == "embedded":
@@ -137,7 +140,7 @@ def _start_child(name: str, module: str, work_dir: Path, arguments: Sequence[str
         deadline = time.monotonic() + START_TIMEOUT_S
         while not address_file.exists():
             if process.poll() is not None:
-                raise ReaderError(f"reader {name}: it ended while starting; its log says: {process.log_tail()}")
+                raise ReaderError(f"reader {name}: it ended while starting; its log says: {process.log_tail(3)}")
             if time.monotonic() > deadline:
                 raise ReaderError(f"reader {name}: it was not ready after {START_TIMEOUT_S:g} s")
             time.sleep(_POLL_S)
@@ -147,7 +150,9 @@ def _start_child(name: str, module: str, work_dir: Path, arguments: Sequence[str
     return process, f"http://{address_file.read_text(encoding='utf-8').strip()}/v1"
 
 
-def _connect(spec: str, model: str | None, api_key: str | None, window_tokens: int | None) -> RunningReader:
+def _connect(
+    spec: str, model: str | None, api_key: str | None, window_tokens: int | None, no_system_role: bool | None
+) -> RunningReader:
     base_url = remote.api_url(spec)
     chosen = remote.choose_model(base_url, api_key, model)
     server = remote.identify(base_url, api_key)
@@ -158,7 +163,7 @@ def _connect(spec: str, model: str | None, api_key: str | None, window_tokens: i
         upstream_model=chosen,
         api_key=api_key,
         context_window_tokens=window,
-        no_system_role=server.no_system_role or False,
+        no_system_role=bool(server.no_system_role if no_system_role is None else no_system_role),
         tokenizer="none" if server.kind == "other" else server.kind,
         extra_body=_COLD if server.kind == "llama.cpp" else {},
     )
