@@ -36,8 +36,10 @@ class GenerationError(Exception):
 
 def generator_environment() -> Path:
     """Return the bin folder of an environment with the pinned generators, made if it is not there yet."""
-    key = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()[:12]
-    home = ROOT / ".cache" / f"generator-{key}"
+    # Programs in an environment begin with its path: another folder needs another environment, links are followed.
+    cache = (ROOT / ".cache").resolve()
+    key = hashlib.sha256(REQUIREMENTS.read_bytes() + f"{sys.version}\n{cache}".encode()).hexdigest()[:12]
+    home = cache / f"generator-{key}"
     stamp = home / "complete"
     if not stamp.exists():
         shutil.rmtree(home, ignore_errors=True)
