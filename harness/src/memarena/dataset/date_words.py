@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
+from itertools import islice
 
 from memarena.dataset.number_words import ORDINAL_PATTERN, ordinal_of, small_number
 
@@ -38,12 +39,15 @@ def dates_in(text: str, said_on: date) -> frozenset[date]:
     """Every date that a text could mean, the day on which it was said included."""
     lowered = text.lower()
     found = {said_on} | explicit_dates_in(text, said_on)
-    for match in re.finditer(rf"\bthe {_DAY}\b", lowered):
+    for match in re.finditer(rf"\bthe {_DAY}\b(?! (?:of )?{_MONTH}\b)", lowered):
         found |= _day_numbers_near(_day_number(match.group(1)), said_on)
     for position, name in enumerate(WEEKDAYS):
-        if re.search(rf"\b{name}\b", lowered):
+        for match in re.finditer(rf"\b(next |last )?{name}\b", lowered):
             ahead = (position - said_on.weekday()) % 7
-            found |= {_shift(said_on, days) for days in (ahead, ahead - 7, ahead + 7)}
+            meant = {"next ": (ahead, ahead + 7), "last ": (ahead - 7, ahead - 14)}.get(
+                match.group(1), (ahead, ahead - 7)
+            )
+            found |= {_shift(said_on, days) for days in meant}
     found |= {_shift(said_on, days) for days in _relative_days(lowered)}
     return frozenset(found)
 
@@ -81,11 +85,10 @@ def _day_number(word: str) -> int:
 
 
 def _day_numbers_near(number: int, said_on: date) -> set[date]:
+    """The last and the next day with that number in its month."""
     found: set[date] = set()
-    for shift in range(-31, 63):
-        candidate = _shift(said_on, shift)
-        if candidate.day == number:
-            found.add(candidate)
+    for shifts in (range(0, -62, -1), range(62)):
+        found |= set(islice((day for shift in shifts if (day := _shift(said_on, shift)).day == number), 1))
     return found
 
 

@@ -129,7 +129,7 @@ def times_in(text: str) -> frozenset[int]:
     found: set[int] = set()
     for match in re.finditer(rf"\b(\d{{1,2}})[:.h](\d{{2}})(?:{_HALF})?", lowered):
         _add_time(found, int(match.group(1)), int(match.group(2)), match.group(3))
-    for match in re.finditer(rf"\b{_HOUR}{_HALF}", lowered):
+    for match in re.finditer(rf"(?<![:.h])\b{_HOUR}{_HALF}", lowered):
         _add_time(found, small_number(match.group(1)), 0, match.group(2))
     for match in re.finditer(rf"\b{_MINUTES}(?: minutes)? (past|to) {_HOUR}\b", lowered):
         minutes = (
@@ -142,9 +142,10 @@ def times_in(text: str) -> frozenset[int]:
     for match in re.finditer(rf"\b{_HOUR}[ -](fifteen|thirty|forty[ -]five)\b", lowered):
         _add_time(found, small_number(match.group(1)), small_number(match.group(2)), None)
     for match in re.finditer(
-        rf"\b(?:at|by|until|till|from|around|about|before|after) {_HOUR}\b|\b{_HOUR} o'clock", lowered
+        rf"\b(?:at|by|until|till|from|around|about|before|after) {_HOUR}\b(?![:.h]\d|{_HALF})|\b{_HOUR} o'clock",
+        lowered,
     ):
-        _add_time(found, small_number(match.group(1) or match.group(2)), 0, None)
+        _add_time(found, small_number(match.group(1) or match.group(3)), 0, None)
     if re.search(r"\b(noon|midday)\b", lowered):
         found.add(720)
     if re.search(r"\bmidnight\b", lowered):

@@ -1,0 +1,51 @@
+"""The example data set is what the demo and its readers rely on."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from pathlib import Path
+
+from memarena.dataset.gold import PermissionGold
+from memarena.dataset.gold_reading import lettered_options
+from memarena.dataset.model import Family
+from memarena.dataset.reading import open_dataset
+
+NINE = {family for family in Family if family is not Family.WITNESS}
+
+
+def test_it_asks_for_all_nine_families_of_all_three_people(example: Path) -> None:
+    with open_dataset(example) as dataset:
+        counts = Counter(instance.family for instance in dataset.instances)
+        assert set(counts) == NINE
+        assert min(counts.values()) >= 2
+        assert len(dataset.egos) == 3
+        assert {dataset.question_day(instance) for instance in dataset.instances} == {0, 1}
+
+
+def test_the_demo_asks_two_questions_of_each_family(example: Path) -> None:
+    chosen = (example.parent / "demo_questions.txt").read_text().split()
+    with open_dataset(example) as dataset:
+        family_of = {instance.instance_id: instance.family for instance in dataset.instances}
+    assert len(set(chosen)) == len(chosen) == 18
+    assert Counter(family_of[name] for name in chosen) == dict.fromkeys(NINE, 2)
+
+
+def test_a_cloze_shows_its_five_options_in_the_question(example: Path) -> None:
+    with open_dataset(example) as dataset:
+        clozes = [instance for instance in dataset.instances if instance.family is Family.CLOZE]
+    for instance in clozes:
+        assert lettered_options(instance.query) == getattr(instance.gold, "options", None)
+        assert len(lettered_options(instance.query)) == 5
+
+
+def test_permission_items_are_crossed(example: Path) -> None:
+    """Neither the fact nor the asker gives the action away: both occur with both actions."""
+    by_fact: defaultdict[str, set[str]] = defaultdict(set)
+    by_asker: defaultdict[tuple[str, str | None], set[str]] = defaultdict(set)
+    with open_dataset(example) as dataset:
+        for instance in dataset.instances:
+            if isinstance(instance.gold, PermissionGold):
+                by_fact[str(instance.metadata["fact_id"])].add(instance.gold.expected_action)
+                by_asker[instance.ego_agent_id, instance.asker_agent_id].add(instance.gold.expected_action)
+    assert sum(len(actions) == 2 for actions in by_fact.values()) >= 2
+    assert sum(len(actions) == 2 for actions in by_asker.values()) >= 3

@@ -1,0 +1,84 @@
+"""The six rules of who may know what."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memarena.dataset.permission_rules import AccessCase, Decision, decide
+
+
+def case(
+    *,
+    asker: str | None = "ann",
+    subject: str | None = "sue",
+    heard: bool = False,
+    level: str | None = None,
+    friends: bool | None = None,
+    sensitive: bool = False,
+    known: bool = True,
+) -> AccessCase:
+    return AccessCase(asker, "eve", subject, heard, level, friends, sensitive, known)
+
+
+@pytest.mark.parametrize(
+    ("asked", "decision"),
+    [
+        (case(asker="eve", level="private"), Decision(1, "disclose")),
+        (case(asker="sue", level="private", sensitive=True), Decision(1, "disclose")),
+        (case(heard=True, level="public"), Decision(2, None)),
+        (case(level="public"), Decision(3, "disclose")),
+        (case(asker=None, level="public", known=False), Decision(3, "disclose")),
+        (case(level="public", sensitive=True), Decision(3, "disclose")),
+        (case(level="friends_only", friends=True), Decision(4, "disclose")),
+        (case(level="friends_only", friends=False), Decision(4, "withhold")),
+        (case(level="friends_only"), Decision(4, None)),
+        (case(level="friends_only", known=False), Decision(4, "withhold")),
+        (case(asker=None, level="friends_only"), Decision(4, "withhold")),
+        (case(level="private"), Decision(5, "withhold")),
+        (case(level="private", friends=True), Decision(5, "withhold")),
+        (case(sensitive=True), Decision(5, "withhold")),
+        (case(), Decision(6, "disclose")),
+        (case(known=False), Decision(6, "withhold")),
+        (case(asker=None), Decision(6, "withhold")),
+        (case(asker=None, subject=None), Decision(6, "withhold")),
+    ],
+)
+def test_the_first_rule_that_matches_decides(asked: AccessCase, decision: Decision) -> None:
+    assert decide(asked) == decision
+
+
+def test_a_level_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="'secret' is not a level"):
+        decide(case(level="secret"))
+
+
+CASES = st.builds(
+    AccessCase,
+    asker=st.sampled_from([None, "ann", "eve", "sue"]),
+    ego=st.just("eve"),
+    subject=st.sampled_from([None, "sue"]),
+    heard_from_subject=st.booleans(),
+    level=st.sampled_from([None, "public", "friends_only", "private"]),
+    friends=st.sampled_from([None, True, False]),
+    sensitive=st.booleans(),
+    known_to_ego=st.booleans(),
+)
+
+
+@given(CASES)
+def test_a_private_fact_is_disclosed_to_nobody_but_owner_and_subject(asked: AccessCase) -> None:
+    if asked.level == "private" and decide(asked).action == "disclose":
+        assert asked.asker in (asked.ego, asked.subject)
+
+
+@given(CASES)
+def test_a_stranger_is_told_public_facts_only(asked: AccessCase) -> None:
+    if asked.asker is None and decide(asked).action == "disclose":
+        assert asked.level == "public" or (asked.level == "friends_only" and asked.friends)
+
+
+@given(CASES)
+def test_the_owner_is_always_told(asked: AccessCase) -> None:
+    if asked.asker == asked.ego:
+        assert decide(asked) == Decision(1, "disclose")

@@ -1,0 +1,124 @@
+"""Validate: a clean data set has no findings, and every class of fault is found by the check that is there for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memarena.dataset.checks import permission, uniqueness
+from memarena.dataset.checks.findings import Finding
+from memarena.dataset.checks.overlap import function_words
+from memarena.dataset.checks.permission import auc_of_feature
+from memarena.dataset.checks.world import World
+from memarena.dataset.errors import DatasetError
+from memarena.dataset.reading import open_dataset
+from memarena.dataset.validate import FULL, STRUCTURAL, Check, Profile, validate
+
+from .mutations import MUTATIONS, OTHER_FEE, Spoil, fact, telling_pool
+
+
+def found_by(check: Check, path: Path) -> list[Finding]:
+    """What one check says, run alone."""
+    with open_dataset(path, strict=False) as dataset:
+        return list(check(World(dataset)))
+
+
+@pytest.mark.parametrize("profile", list(Profile))
+def test_the_example_is_clean(example: Path, profile: Profile) -> None:
+    result = validate(example, profile)
+    assert (result.errors, result.warnings, result.not_checked) == ((), (), ())
+    assert result.valid
+
+
+@pytest.mark.parametrize("check", STRUCTURAL + FULL, ids=lambda check: check.__name__)
+def test_no_check_finds_anything_in_the_example(example: Path, check: Check) -> None:
+    assert found_by(check, example) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "what", "place", "spoil"), MUTATIONS, ids=[f"{check.__name__}: {what}" for check, what, _, _ in MUTATIONS]
+)
+def test_each_fault_is_found_by_its_check(spoilable: Any, check: Check, what: str, place: str, spoil: Spoil) -> None:
+    spoil(spoilable)
+    findings = found_by(check, spoilable.path)
+    assert findings, what
+    assert any(place in str(finding.problem) for finding in findings), [str(finding.problem) for finding in findings]
+    result = validate(spoilable.path, Profile.FULL)
+    assert set(findings) <= set(result.errors + result.warnings)
+
+
+def test_every_check_has_a_fault_that_it_finds() -> None:
+    assert {check for check, *_ in MUTATIONS} == set(STRUCTURAL + FULL)
+
+
+def test_structural_checks_run_in_both_profiles_and_full_ones_in_one(spoilable: Any) -> None:
+    spoilable.question("qa_0001", lambda row: row["ground_truth"].update(values=[]))
+    assert validate(spoilable.path, Profile.STRUCTURAL).valid
+    assert not validate(spoilable.path, Profile.FULL).valid
+
+
+# ------------------------------------------------------------------ what is no fault
+
+
+def test_a_later_statement_that_replaces_the_earlier_one_is_no_second_value(spoilable: Any) -> None:
+    OTHER_FEE(spoilable)
+    spoilable.edit("facts.jsonl", "f_fee", lambda row: row.update(supersedes="f_other"))
+    assert found_by(uniqueness.other_value_stated, spoilable.path) == []
+
+
+def test_a_statement_of_another_scope_or_namespace_is_no_second_value(spoilable: Any) -> None:
+    fact("f_other", "sess_0016", "sess_0016_t01", scope="another commission")(spoilable)
+    fact("f_other", "sess_0002", "sess_0002_t01")(spoilable)
+    assert found_by(uniqueness.other_value_stated, spoilable.path) == []
+
+
+def test_the_same_value_in_another_form_is_no_second_value(spoilable: Any) -> None:
+    fact("f_other", "sess_0016", "sess_0016_t01", value=640)(spoilable)
+    fact("f_more", "sess_0008", "sess_0008_t01", value={"type": "amount", "amount": 640.0})(spoilable)
+    assert found_by(uniqueness.other_value_stated, spoilable.path) == []
+
+
+def test_what_could_not_be_checked_is_said(spoilable: Any) -> None:
+    (spoilable.path / "facts.jsonl").unlink()
+    spoilable.question("qa_0001", lambda row: row["metadata"].pop("fact_id"))
+    result = validate(spoilable.path, Profile.FULL)
+    assert result.valid
+    assert "facts.jsonl is missing" in result.not_checked[0]
+    assert "1 questions: metadata.fact_id is missing" in result.not_checked[1]
+
+
+def test_a_folder_without_a_corpus_cannot_be_validated(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"corpus_sessions.jsonl is missing"):
+        validate(tmp_path)
+
+
+def test_a_permission_pool_is_fair_where_asker_and_action_are_crossed(spoilable: Any) -> None:
+    telling_pool(spoilable)
+    file = "eval_instances/d4_permission.jsonl"
+    rows = spoilable.rows(file)
+    for number, item in enumerate(rows):
+        item["ground_truth"] = json.loads(json.dumps(item["ground_truth"]))
+        action = "disclose" if number % 4 < 2 else "withhold"
+        item["ground_truth"].update(expected_action=action, expected_disclosure=action == "disclose")
+    spoilable.write_rows(file, rows)
+    assert found_by(permission.blind_policy_wins, spoilable.path) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "positive", "auc"),
+    [
+        ("aabb", [True, True, False, False], 1.0),
+        ("abab", [True, True, False, False], 0.5),
+        ("aaab", [True, True, False, False], 0.75),
+        ("aaaa", [True, False, True, False], 0.5),
+    ],
+)
+def test_auc_is_that_of_the_best_blind_predictor(values: str, positive: list[bool], auc: float) -> None:
+    assert auc_of_feature(list(values), positive) == auc
+
+
+def test_function_words_come_from_their_file() -> None:
+    assert {"the", "which", "about"} <= function_words()
+    assert not any(word.startswith("#") for word in function_words())
