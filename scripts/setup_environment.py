@@ -26,6 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 STAMP = VENV / "up-to-date"
+MADE_FOR = VENV / "made-for"
 PYTHON = VENV / "bin" / "python"
 CONSTRAINTS = ROOT / "constraints.txt"
 DEV = ROOT / "requirements-dev.txt"
@@ -53,11 +54,16 @@ def with_extras(folder: Path) -> str:
 
 def key(folders: Iterable[Path]) -> str:
     """Return what the environment depends on as one hash."""
-    digest = hashlib.sha256(f"{ROOT}\n{sys.version}\n{sys.executable}\n".encode())
+    digest = hashlib.sha256(identity().encode())
     files = (Path(__file__), CONSTRAINTS, DEV, MODELS, *(folder / "pyproject.toml" for folder in folders))
     for path in files:
         digest.update(f"{path.name}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
+
+
+def identity() -> str:
+    """Return what an environment is made for: programs in it begin with its path, so it cannot be moved."""
+    return f"{VENV}\n{sys.executable}\n{sys.version}\n"
 
 
 def make(folders: Sequence[Path]) -> None:
@@ -70,6 +76,7 @@ def make(folders: Sequence[Path]) -> None:
             raise SetupError(
                 f"{sys.executable} cannot make an environment with pip; on Debian and Ubuntu: apt install python3-venv"
             ) from error
+        MADE_FOR.write_text(identity(), encoding="utf-8")
     pip("-c", str(CONSTRAINTS), *BUILD_TOOLS)
     editable = [part for folder in folders for part in ("-e", with_extras(folder))]
     pip("--no-build-isolation", "-c", str(CONSTRAINTS), "-r", str(DEV), *editable)
@@ -77,12 +84,10 @@ def make(folders: Sequence[Path]) -> None:
 
 
 def usable() -> bool:
-    """Whether an environment of this Python version is there and starts."""
-    if not PYTHON.exists():
+    """Whether an environment for this folder and this Python is there and starts."""
+    if not MADE_FOR.exists() or MADE_FOR.read_text(encoding="utf-8") != identity():
         return False
-    command = [str(PYTHON), "-c", "import sys, pip; print(sys.version)"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.returncode == 0 and done.stdout.strip() == sys.version
+    return subprocess.run([str(PYTHON), "-c", "import pip"], capture_output=True, check=False).returncode == 0
 
 
 def pip(*arguments: str) -> None:
