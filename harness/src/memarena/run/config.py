@@ -117,4 +117,5 @@ def parse_config(content: object, where: str) -> RunConfig:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         given = "" if first["type"] == "missing" else f", got {str(first['input'])[:80]!r}"
-        raise RunError(f"{where}: {name}: {first['msg']}{given}") from error
+        reason = first["msg"].removeprefix("Value error, ")
+        raise RunError(f"{where}: {name}: {reason}{given}") from error

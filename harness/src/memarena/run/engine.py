@@ -35,6 +35,7 @@ from memarena.run.pool import ReaderPool
 from memarena.run.preflight import (
     check_backends,
     check_space,
+    check_writable,
     deadlines,
     logged_plan,
     previous_progress,
@@ -71,6 +72,7 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         check_space(request.out)
         dataset = stack.enter_context(open_dataset(config.dataset))
         backends = [choose_backend(text) for text in config.backends]
+        check_writable(request.out)
         readers = stack.enter_context(ReaderPool(config.readers, request.out / "readers", request.reader_api_key))
         sink = _Sink()
         gateway = _start_gateway(stack, config, readers.readers(), sink)

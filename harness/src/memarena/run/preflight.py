@@ -107,6 +107,16 @@ def deadlines(config: RunConfig) -> Deadlines:
     )
 
 
+def check_writable(out: Path) -> None:
+    """Make the folder if it is not there, and raise :class:`RunError` if nothing can be written to it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise RunError(f"--out {out}: cannot be written to: {error.strerror}") from error
+
+
 def check_space(out: Path) -> None:
     """Raise :class:`RunError` where the disk is (nearly) full, so that no backend is blamed for it."""
     folder = out
