@@ -69,10 +69,10 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
     with ExitStack() as stack:
         previous = previous_progress(request)
         config = settled_config(request, previous)
-        check_space(request.out)
         dataset = stack.enter_context(open_dataset(config.dataset))
         backends = [choose_backend(text) for text in config.backends]
         check_writable(request.out)
+        check_space(request.out)
         readers = stack.enter_context(ReaderPool(config.readers, request.out / "readers", request.reader_api_key))
         sink = _Sink()
         gateway = _start_gateway(stack, config, readers.readers(), sink)
