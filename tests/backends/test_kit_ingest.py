@@ -350,6 +350,13 @@ def test_a_frame_has_a_limit(served: Served, excess: int) -> None:
         assert message_of(caught.value) == "session: 1048577 bytes are above the limit of 1048576"
 
 
+def test_a_frame_far_above_the_limit_meets_the_same_error(served: Served) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        served.ingest(make_day("n1", 0, [make_session("s1", ["x" * 1_000_000] * 6)]))
+    assert code_of(caught.value) is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert message_of(caught.value).startswith("session: 6000")
+
+
 def test_ids_of_128_bytes_work_and_longer_ones_are_refused(served: Served) -> None:
     long = "n" * 128
     session = make_session("s1", ["boat"])

@@ -23,10 +23,11 @@ from memarena_answering import (
     count_by_bytes,
     preload,
 )
+from memarena_proto import memory_backend_pb2 as pb
+
 from memarena_backend.calls import Call
 from memarena_backend.errors import CallError, invalid_argument, unavailable
 from memarena_backend.records import Item, ModelAccess, ModelRole, Query
-from memarena_proto import memory_backend_pb2 as pb
 
 REPLY_TIMEOUT_S = 600.0
 """Bound of a reply when the call itself has no deadline."""
@@ -119,7 +120,6 @@ class Answerer:
             stream = cast(Generator[TextDelta | Completion], client.stream(prompt, plan, models.token, timeout_s))
             with contextlib.closing(stream):  # ends the model call at once if nobody waits any more
                 for part in stream:
-                    call.check()
                     yield _event(part)
         except PromptTooLongError as error:
             raise CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error), field="search.text") from error

@@ -129,7 +129,9 @@ def _latest(said: Sequence[_Said], budget_tokens: int, max_items: int | None) ->
         block.bytes = size
         blocks[each.session_id] = block
     # Reversed first, so that sessions that begin at the same moment stay in the order they were sent.
-    return sorted(reversed(blocks.values()), key=lambda block: block.said[-1].at)
+    ordered = list(reversed(blocks.values()))
+    ordered.sort(key=lambda block: block.said[-1].at)
+    return ordered
 
 
 def _latest_cut(said: _Said, budget_tokens: int) -> SearchResult:
