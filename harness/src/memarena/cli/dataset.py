@@ -67,8 +67,12 @@ def _print_validation(folder: Path, result: Validation) -> None:
     for missing in result.not_checked:
         typer.echo(f"not checked: {missing}")
     verdict = "valid" if result.valid else "not valid"
-    counts = f"{len(result.errors)} faults, {len(result.warnings)} warnings"
+    counts = f"{_count(len(result.errors), 'fault')}, {_count(len(result.warnings), 'warning')}"
     typer.echo(f"{folder}: {verdict} ({result.profile.value}): {counts}", err=not result.valid)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _validation_json(result: Validation) -> dict[str, object]:
@@ -135,5 +139,5 @@ def _print_account(account: Account, out: Path) -> None:
         typer.echo(str(note))
     counts = ", ".join(f"{count:,} {what}" for what, count in account.counts.items())
     typer.echo(
-        f"{account.source} imported to {out}: {counts}; {len(account.notes)} notes (in pipeline_report.json too)"
+        f"{account.source} imported to {out}: {counts}; {_count(len(account.notes), 'note')} (in pipeline_report.json too)"
     )

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 
 from memarena.dataset.date_words import MONTHS, WEEKDAYS, dates_in, explicit_dates_in
 from memarena.dataset.number_words import durations_in, numbers_in, times_in
@@ -29,6 +30,7 @@ from memarena.dataset.values import (
 )
 
 _TOKEN = re.compile(r"[^\W_]+")
+_ACCENT = re.compile("[\u0300-\u036f]")
 _ARTICLES = ("the", "a", "an", "my", "his", "her", "their", "our")
 
 
@@ -42,9 +44,10 @@ class Passage:
 
 def tokens_of(text: str) -> list[str]:
     """Words of a text without case, accents, apostrophes and punctuation."""
-    plain = unicodedata.normalize("NFKD", text).casefold().replace("’s", "").replace("'s", "")
-    plain = plain.replace("’", "").replace("'", "")
-    return _TOKEN.findall("".join(char for char in plain if not unicodedata.combining(char)))
+    plain = text.casefold()
+    if not plain.isascii():
+        plain = _ACCENT.sub("", unicodedata.normalize("NFKD", plain)).replace("’", "'")
+    return _TOKEN.findall(plain.replace("'s", "").replace("'", ""))
 
 
 def normal(text: str) -> str:
@@ -54,10 +57,16 @@ def normal(text: str) -> str:
 
 def phrase_occurs(phrase: str, normal_text: str) -> bool:
     """Whether the words of ``phrase`` stand in a text that ``normal`` made, a leading article left out."""
+    needle = _needle(phrase)
+    return bool(needle) and needle in normal_text
+
+
+@lru_cache(maxsize=4096)
+def _needle(phrase: str) -> str:
     words = tokens_of(phrase)
     while len(words) > 1 and words[0] in _ARTICLES:
         words = words[1:]
-    return bool(words) and f" {' '.join(words)} " in normal_text
+    return f" {' '.join(words)} " if words else ""
 
 
 def spellings(value: NameValue | PlaceValue | TermValue) -> tuple[str, ...]:
