@@ -32,8 +32,8 @@ def test_an_ego_sees_its_sessions_and_the_events_whose_mask_holds_it(
                 stream.write(json.dumps({**row, "start_time": start, "end_time": start}) + "\n")
         with (path / "events.jsonl").open("w") as stream:
             for number, (mask, time) in enumerate(events):
-                row = {"event_id": f"e{number}", "timestamp": time, "content": "Rain.", "visibility_mask": mask}
-                stream.write(json.dumps(row) + "\n")
+                event = {"event_id": f"e{number}", "timestamp": time, "content": "Rain.", "visibility_mask": mask}
+                stream.write(json.dumps(event) + "\n")
         with open_dataset(path) as dataset:
             for ego in AGENTS:
                 days = range(dataset.day_count)

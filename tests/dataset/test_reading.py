@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memarena.dataset.errors import DatasetError
-from memarena.dataset.model import Session
+from memarena.dataset.model import Instance, Session
 from memarena.dataset.reading import open_dataset
 from memarena.dataset.rows import dump_row, session_of
 
@@ -313,6 +313,22 @@ def test_evidence_and_time_are_found_in_metadata_and_meta_and_at_the_top(tiny: A
             assert instance.query_timestamp == 0.75
             assert instance.evidence_session_ids == ("s1",)
             assert instance.evidence_turn_ids == ("t1",)
+
+
+def test_options_that_a_file_keeps_apart_go_on_the_wire(tiny: Any) -> None:
+    truth = {"answer_letter": "B", "options": ["kite", "drum"]}
+    row = {"instance_id": "c1", "query": "She bought a ____.", "ground_truth": truth, "ego_agent_id": "ada"}
+    tiny.write_rows("eval_instances/d5_cloze.jsonl", [row])
+    with open_dataset(tiny.path) as dataset:
+        cloze = next(instance for instance in dataset.instances if instance.instance_id == "c1")
+        assert cloze.query == "She bought a ____.\nA) kite\nB) drum"
+
+
+def test_an_instance_survives_the_way_through_a_log(example: Path) -> None:
+    with open_dataset(example) as dataset:
+        for instance in dataset.instances:
+            assert Instance.model_validate_json(instance.model_dump_json()) == instance
+            assert not hasattr(instance, "ground_truth")
 
 
 def test_who_asks_is_never_taken_from_gold(tiny: Any) -> None:

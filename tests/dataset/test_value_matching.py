@@ -24,6 +24,8 @@ STATED: list[tuple[dict[str, Any], str]] = [
     ({"type": "term", "text": "plum jam"}, "One jar of your mother's PLUM jam, please."),
     ({"type": "term", "text": "the red scarf"}, "He wore a red scarf."),
     ({"type": "term", "text": "violin", "aliases": ["fiddle"]}, "She plays the fiddle."),
+    ({"type": "term", "text": "solo"}, "She calls it her 'solo'."),
+    ({"type": "name", "name": "Ada"}, "It was Ada’s idea."),
     ({"type": "term", "text": "R. A. V."}, "The lid says R.A.V. in curly letters."),
     ({"type": "name", "name": "Leila Haddad"}, "Ask Leila."),
     ({"type": "place", "name": "Café Marlow"}, "We met at Cafe Marlow."),

@@ -138,6 +138,5 @@ def _print_account(account: Account, out: Path) -> None:
     for note in account.notes:
         typer.echo(str(note))
     counts = ", ".join(f"{count:,} {what}" for what, count in account.counts.items())
-    typer.echo(
-        f"{account.source} imported to {out}: {counts}; {_count(len(account.notes), 'note')} (in pipeline_report.json too)"
-    )
+    noted = _count(len(account.notes), "note")
+    typer.echo(f"{account.source} imported to {out}: {counts}; {noted} (in pipeline_report.json too)")

@@ -30,6 +30,7 @@ from memarena.dataset.values import (
 )
 
 _TOKEN = re.compile(r"[^\W_]+")
+_POSSESSIVE = re.compile(r"(?<=\w)'s\b")
 _ACCENT = re.compile("[\u0300-\u036f]")
 _ARTICLES = ("the", "a", "an", "my", "his", "her", "their", "our")
 
@@ -47,7 +48,7 @@ def tokens_of(text: str) -> list[str]:
     plain = text.casefold()
     if not plain.isascii():
         plain = _ACCENT.sub("", unicodedata.normalize("NFKD", plain)).replace("’", "'")
-    return _TOKEN.findall(plain.replace("'s", "").replace("'", ""))
+    return _TOKEN.findall(_POSSESSIVE.sub("", plain).replace("'", ""))
 
 
 def normal(text: str) -> str:
