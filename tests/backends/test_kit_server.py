@@ -102,40 +102,48 @@ def test_tls_from_the_command_line(tmp_path: Path) -> None:
             plain.stub.Describe(pb.DescribeRequest(), timeout=2)
 
 
-def backend_fails(*arguments: str) -> str:
-    """Standard error of a backend that must not start."""
-    done = subprocess.run(
-        [sys.executable, "-m", BM25, *arguments], capture_output=True, text=True, timeout=30, check=False
-    )
+def program_fails(*arguments: str) -> list[str]:
+    """Lines on standard error of a program that must not start."""
+    command = [sys.executable, "-m", BM25, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    return done.stderr
+    return done.stderr.splitlines()
 
 
-def test_what_a_backend_cannot_start_with_is_one_line_and_exit_2(tmp_path: Path) -> None:
-    data = ["--data-dir", str(tmp_path / "data")]
+def test_a_port_in_use_is_one_line_and_exit_2(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert backend_fails("--listen", f"127.0.0.1:{port}", *data) == (
-            f"error: --listen 127.0.0.1:{port}: Address already in use\n"
-        )
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        lines = program_fails("--listen", listen, "--data-dir", str(tmp_path))
+        assert lines == [f"error: --listen {listen}: Address already in use"]
+
+
+def test_an_address_file_that_cannot_be_written_ends_the_program(tmp_path: Path) -> None:
+    file = str(tmp_path / "no" / "file")
+    *_, line = program_fails("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--address-file", file)
+    assert line == f"error: --address-file {file}: No such file or directory"
+
+
+def test_what_a_backend_cannot_start_with_is_one_line_and_exit_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     empty = tmp_path / "empty"
     empty.write_text("\n")
-    listen = ["--listen", "127.0.0.1:0"]
+    listen, data = ["--listen", "127.0.0.1:0"], ["--data-dir", str(tmp_path / "data")]
     for arguments, says in (
         (["--listen", "localhost", *data], "--listen localhost: expected HOST:PORT"),
         (["--listen", "127.0.0.1:70000", *data], "--listen 127.0.0.1:70000: expected HOST:PORT"),
         (listen, "the following arguments are required: --data-dir"),
         ([*listen, *data, "--log-level", "loud"], "--log-level"),
         ([*listen, *data, "--tls-cert", str(empty)], "--tls-cert and --tls-key go together"),
+        ([*listen, *data, "--tls-cert", str(empty), "--tls-key", str(empty)], "--listen 127.0.0.1:0: cannot listen"),
         ([*listen, *data, "--bearer-token-file", str(tmp_path / "no")], "No such file or directory"),
         ([*listen, *data, "--bearer-token-file", str(empty)], "the file is empty"),
         ([*listen, "--data-dir", str(empty)], f"--data-dir {empty}"),
-        ([*listen, *data, "--address-file", str(tmp_path / "no" / "file")], "--address-file"),
     ):
-        *before, line = backend_fails(*arguments).splitlines()
+        assert run_backend(lambda _: Verbatim(), arguments) == 2
+        (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("error: ")
         assert says in line
-        assert all(" INFO " in each for each in before)
 
 
 def test_a_distribution_with_several_memories_needs_to_be_told_which(
