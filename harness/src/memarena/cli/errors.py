@@ -10,10 +10,12 @@ from typer.exceptions import TyperException
 
 from memarena.dataset.errors import DatasetError
 from memarena.gateway import GatewayError
+from memarena.judge import JudgeError
 from memarena.log.store import LogError
 from memarena.processes import ProcessError
 from memarena.readers import ReaderError
 from memarena.run.errors import InfraError, RunError
+from memarena.scoring import ScoringError
 
 EXIT_OK = 0
 EXIT_FAULTS = 1
@@ -23,7 +25,16 @@ EXIT_INCOMPLETE = 3
 """The run ended, and questions are left that failed for reasons of our own."""
 EXIT_INTERRUPTED = 130
 
-USER_ERRORS = (DatasetError, GatewayError, LogError, ProcessError, ReaderError, RunError)
+USER_ERRORS = (
+    DatasetError,
+    GatewayError,
+    JudgeError,
+    LogError,
+    ProcessError,
+    ReaderError,
+    RunError,
+    ScoringError,
+)
 
 
 def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:

@@ -1,0 +1,25 @@
+"""Scoring: pure, from the records of a log to frozen results. Each dimension has one module.
+
+D1 ``choice``; D2, D3, D4, the answer half of D5 and extensions ``judged``; the abstain half of D5 ``abstention``; D6
+``disclosure`` (single answers) and ``privacy`` (the figures). ``questions`` settles, ``metrics`` and ``formulas``
+aggregate, ``run`` puts it all together.
+"""
+
+from memarena.scoring.errors import ScoringError
+from memarena.scoring.facts import RunFacts, gather, load_facts
+from memarena.scoring.results import QuestionScore, RowScores, RunScores
+from memarena.scoring.run import ScoredRun, score_run
+from memarena.text import data_files
+
+__all__ = [
+    "QuestionScore",
+    "RowScores",
+    "RunFacts",
+    "RunScores",
+    "ScoredRun",
+    "ScoringError",
+    "data_files",
+    "gather",
+    "load_facts",
+    "score_run",
+]

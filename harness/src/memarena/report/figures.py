@@ -1,0 +1,79 @@
+"""How figures are written: shares in percent, times in milliseconds, ranges, and n/a where there is nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.layout import Cell
+from memarena.scoring.results import RowScores, Score
+
+NA = Cell("n/a", faint=True)
+
+
+def percent(share: float | None, digits: int = 1) -> Cell:
+    """A share in percent."""
+    return NA if share is None else Cell(f"{100 * share:.{digits}f}")
+
+
+def score(figure: Score | None, *, so_far: bool = False, strong: bool = False) -> Cell:
+    """A figure in percent with its standard deviation; a range where only that can be said; ``~`` while incomplete."""
+    if figure is None or figure.low is None or figure.high is None:
+        return NA
+    mark = "~" if so_far else ""
+    if figure.value is None:
+        return Cell(f"{mark}{100 * figure.low:.1f}…{100 * figure.high:.1f}")
+    spread = "" if figure.sd is None else f" ±{100 * figure.sd:.1f}"
+    return Cell(f"{mark}{100 * figure.value:.1f}{spread}", strong=strong)
+
+
+def signed(share: float | None) -> Cell:
+    """A difference in points with its sign."""
+    return NA if share is None else Cell(f"{100 * share:+.1f}")
+
+
+def interval(low: float | None, high: float | None) -> Cell:
+    """An interval in points."""
+    return NA if low is None or high is None else Cell(f"[{100 * low:+.1f}, {100 * high:+.1f}]")
+
+
+def milliseconds(value: float | None) -> Cell:
+    """A time in milliseconds, to three significant digits below 100."""
+    if value is None:
+        return NA
+    if value < 10:
+        return Cell(f"{value:.2f}")
+    return Cell(f"{value:.1f}" if value < 100 else f"{value:,.0f}")
+
+
+def whole(count: int | None) -> Cell:
+    """A count; 0 is faint."""
+    return NA if count is None else Cell(f"{count:,}", faint=count == 0)
+
+
+def number(value: float | None, digits: int = 1) -> Cell:
+    """A plain number."""
+    return NA if value is None else Cell(f"{value:,.{digits}f}")
+
+
+def is_headline(row: RowScores) -> bool:
+    """Whether a row has a headline: every question asked, none failed for reasons of ours."""
+    return row.counts.planned > 0 and row.counts.missing == 0 and row.counts.infra_failed == 0
+
+
+def best(rows: Sequence[RowScores], metric: str) -> float | None:
+    """The best headline of a metric among competitors; None where none stands out."""
+    values = [
+        value for row in rows if not row.diagnostic and is_headline(row) and (value := _value(row, metric)) is not None
+    ]
+    return max(values) if len(set(values)) > 1 else None
+
+
+def metric(row: RowScores, name: str, best_value: float | None = None) -> Cell:
+    """A metric of a row, marked where it is the best of its column."""
+    strong = best_value is not None and not row.diagnostic and is_headline(row) and _value(row, name) == best_value
+    return score(row.metrics.get(name), so_far=row.counts.missing > 0, strong=strong)
+
+
+def _value(row: RowScores, name: str) -> float | None:
+    figure = row.metrics.get(name)
+    return figure.value if figure else None

@@ -1,0 +1,177 @@
+"""Tables of scores: the main grid, dimensions, families, breakdowns, baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.figures import NA, best, metric, milliseconds, percent, score
+from memarena.report.layout import Cell, Column, Section, section
+from memarena.report.rows import ReportRow, lead_cells, lead_columns, marks
+from memarena.scoring.results import RowScores, RunScores, Slice
+
+DIMENSION_NAMES = {
+    "D1": "dialogue cloze",
+    "D2": "metadata",
+    "D3": "factual, temporal and counterfactual questions",
+    "D4": "across sessions: conflicts and references",
+    "D5": "abstention where nothing was said, answers where something was",
+    "D6": "permission, as F1 of privacy and utility",
+}
+FAMILY_NAMES = {
+    "d5_cloze": "cloze",
+    "d6_metadata": "metadata",
+    "d7_qa": "qa",
+    "d8_temporal": "temporal",
+    "d10_counterfactual": "counterf.",
+    "d1_conflict": "conflict",
+    "d2_anaphora": "anaphora",
+    "d3_confabulation": "confab.",
+    "d4_permission": "permission",
+    "x1_witness": "witness x",
+}
+SLICE_TITLES = {
+    "lag": "By days between evidence and question",
+    "difficulty": "By difficulty",
+    "tier": "By context tier",
+}
+
+
+def main_grid(rows: Sequence[ReportRow]) -> Section:
+    """Backend by reader: the headline."""
+    scored = [row.scores for row in rows]
+    columns = [
+        Column("Rec", "recall: share right over the questions of D1 and D2 together, percent"),
+        Column("Rea", "reasoning: share right over D3 and D4 together"),
+        Column("Trust", "mean of D5 accuracy and F1_PU of D6"),
+        Column("Avg", "mean of the six dimensions"),
+        Column("Avg*", "as Avg, with D5 as harmonic mean of its two halves"),
+        Column("all", "share right over all questions asked"),
+    ]
+    names = [c.title for c in columns]
+    bests = {name: best(scored, name) for name in names}
+    times = [
+        Column("TTFT", "time to the first token of the answer at the gateway, p50, ms"),
+        Column("search", "time of Search, p50, ms"),
+    ]
+    body = [
+        [*lead_cells(rows, row), *(metric(row.scores, n, bests[n]) for n in names), *_times(row.scores)] for row in rows
+    ]
+    notes = [*marks(rows)]
+    if any(len(row.scores.headline_seeds) > 1 for row in rows):
+        notes.append("± sample standard deviation over seeds s2 to s4 (T = 0.3)")
+    if any(value is not None for value in bests.values()):
+        notes.append("* (bold): best of its column among competitors")
+    return section("Main grid", [*lead_columns(rows), *columns, *times], body, notes)
+
+
+def _times(row: RowScores) -> list[Cell]:
+    if row.latency is None:
+        return [NA, NA]
+    ttft = row.latency.ttft.p50 if row.real_reader else None
+    return [milliseconds(ttft), milliseconds(row.latency.search.p50)]
+
+
+def dimension_table(rows: Sequence[ReportRow]) -> Section:
+    """The six dimensions, with seed s1 apart where the headline is of others."""
+    names = ["D1", "D2", "D3", "D4", "D5", "D5*", "D6", "X1"]
+    meanings = {**DIMENSION_NAMES, "D5*": "harmonic mean of the two halves of D5", "X1": "extension, in no average"}
+    columns = [Column(name, meanings[name]) for name in names]
+    scored = [row.scores for row in rows]
+    bests = {name: best(scored, name) for name in names}
+    body = []
+    for row in rows:
+        body.append([*lead_cells(rows, row), *(metric(row.scores, n, bests[n]) for n in names)])
+        if row.scores.greedy is not None:
+            lead = lead_cells(rows, row)
+            lead[-1] = Cell(f"{lead[-1].text}, s1 (T = 0)", faint=True)
+            body.append([*lead, *(score(row.scores.greedy.get(n)) for n in names)])
+    return section("Dimensions", [*lead_columns(rows), *columns], body)
+
+
+def corrected_table(rows: Sequence[ReportRow]) -> Section:
+    """Dimensions above chance."""
+    names = ["D1", "D2", "D3", "D4", "D5", "D6"]
+    body = [[*lead_cells(rows, row), *(metric(row.scores, f"{n}c") for n in names)] for row in rows]
+    return section(
+        "Above chance",
+        [*lead_columns(rows), *(Column(n) for n in names)],
+        body,
+        ["(s - c) / (1 - c) with c the best baseline of the dimension; 0 is what needs no memory, 100 is perfect"],
+    )
+
+
+def baseline_table(runs: Sequence[RunScores]) -> Section | None:
+    """What no memory would score."""
+    several = len(runs) > 1
+    names = ["D1", "D2", "D3", "D4", "D5", "D6"]
+    lead = [Column("run", align="left")] if several else []
+    body = [
+        [
+            *([Cell(str(place))] if several else []),
+            Cell(base.name + (f" ({base.detail})" if base.name == "grep" else "")),
+            *(percent(base.scores.get(n)) for n in names),
+        ]
+        for place, run in enumerate(runs, 1)
+        for base in run.baselines
+        if any(value is not None for value in base.scores.values())
+    ]
+    if not body:
+        return None
+    columns = [*lead, Column("baseline", align="left"), *(Column(n) for n in names)]
+    return section("Baselines", columns, body, ["question only: n/a, no such cell in the run"])
+
+
+def family_table(rows: Sequence[ReportRow]) -> Section:
+    """Accuracy per family."""
+    present = [f for f in FAMILY_NAMES if any(_slice(row.scores, "family", f) for row in rows)]
+    columns = [Column(FAMILY_NAMES[f]) for f in present]
+    body = [[*lead_cells(rows, row), *(_share(row.scores, "family", f) for f in present)] for row in rows]
+    return section(
+        "Families", [*lead_columns(rows), *columns], body, ["share right, percent; permission: right action"]
+    )
+
+
+def token_f1_table(rows: Sequence[ReportRow]) -> Section | None:
+    """Mean token-F1 of the open families."""
+    present = [
+        f
+        for f in FAMILY_NAMES
+        if any((s := _slice(row.scores, "family", f)) is not None and s.token_f1 is not None for row in rows)
+    ]
+    if not present:
+        return None
+    body = []
+    for row in rows:
+        found = [_slice(row.scores, "family", f) for f in present]
+        body.append([*lead_cells(rows, row), *(percent(s.token_f1 if s else None) for s in found)])
+    columns = [*lead_columns(rows), *(Column(FAMILY_NAMES[f]) for f in present)]
+    return section("Token-F1 of open answers", columns, body, ["mean over the answers that arrived, percent"])
+
+
+def slice_tables(rows: Sequence[ReportRow]) -> list[Section]:
+    """Accuracy by lag, difficulty and context tier, each where the data set says."""
+    found = []
+    for by, title in SLICE_TITLES.items():
+        keys = list(dict.fromkeys(s.key for row in rows for s in row.scores.slices if s.by == by))
+        if len(keys) < 2 and by != "lag":
+            continue
+        if not keys:
+            continue
+        columns = [Column(f"{key} (n {_planned(rows, by, key)})") for key in keys]
+        body = [[*lead_cells(rows, row), *(_share(row.scores, by, key) for key in keys)] for row in rows]
+        found.append(section(title, [*lead_columns(rows), *columns], body, ["share right, percent"]))
+    return found
+
+
+def _planned(rows: Sequence[ReportRow], by: str, key: str) -> str:
+    counts = sorted({s.counts.planned for row in rows if (s := _slice(row.scores, by, key)) is not None})
+    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+
+
+def _share(row: RowScores, by: str, key: str) -> Cell:
+    found = _slice(row, by, key)
+    return score(found.score, so_far=found.counts.missing > 0) if found else NA
+
+
+def _slice(row: RowScores, by: str, key: str) -> Slice | None:
+    return next((s for s in row.slices if s.by == by and s.key == key), None)

@@ -1,0 +1,104 @@
+"""What was run, and what a reader of the report has to know before the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.layout import Section
+from memarena.scoring.results import RowScores, RunScores
+
+
+def head_section(number: int, run: RunScores, *, several: bool) -> Section:
+    """One run in a few lines."""
+    data = run.dataset
+    planned = sum(run.planned.values())
+    dimensions = ", ".join(f"{name} {count}" for name, count in run.planned.items())
+    lines = [
+        f"data set  {data.name} ({data.ego_count} egos, {data.day_count} days, sha256 {data.sha256[:12]})",
+        f"asked     {planned} questions ({dimensions}), protocol {run.protocol}" + _filter(run),
+        *(f"reader    {line}" for line in _readers(run)),
+        f"judge     {_judge(run)}",
+        f"state     {_state(run)}",
+    ]
+    if run.floor is not None:
+        lines.append(f"floor     {_floor(run)}")
+    title = f"Run {number}: {run.run_id}" if several else f"Run {run.run_id}"
+    return Section(title, tuple(lines), notes=tuple(_warnings(run)))
+
+
+def _filter(run: RunScores) -> str:
+    return f", filter {run.question_filter}" if run.question_filter else ""
+
+
+def _readers(run: RunScores) -> list[str]:
+    lines = []
+    for reader in run.readers:
+        budgets = sorted({_budget(row) for row in run.rows if row.reader == reader.name})
+        what = reader.model if reader.is_real_reader else "no reader: picks a sentence of the context"
+        lines.append(f"{reader.name} ({what}); {'; '.join(budgets)}")
+    return lines
+
+
+def _budget(row: RowScores) -> str:
+    reading = row.reading
+    return f"{reading.max_context_tokens:,} context tokens, {reading.max_answer_tokens:,} answer tokens"
+
+
+def _judge(run: RunScores) -> str:
+    versions = ", ".join(version[:12] for version in run.judge_versions)
+    if run.typed_share is None:
+        return f"{run.judge}; nothing of this run needed it yet"
+    if run.typed_share == 1:
+        return f"{run.judge} ({versions}); every verdict rests on typed values"
+    fallback = 100 * (1 - run.typed_share)
+    return f"{run.judge} ({versions}); {fallback:.0f}% of its verdicts used the token-F1 fallback"
+
+
+def _state(run: RunScores) -> str:
+    asked = sum(row.counts.asked for row in run.rows)
+    planned = sum(row.counts.planned for row in run.rows)
+    segments = f", {run.segments} segments" if run.segments > 1 else ""
+    return f"{run.ended}; {asked:,} of {planned:,} questions asked{segments}"
+
+
+def _floor(run: RunScores) -> str:
+    parts = []
+    if run.floor is not None:
+        for name, spans in (("Search", run.floor.search), ("gateway hop", run.floor.gateway_hop)):
+            value = "n/a" if spans.p50 is None else f"{spans.p50:.2f} ms"
+            parts.append(f"{name} p50 {value} (n {spans.n})")
+    return "null backend and null reader on this machine: " + ", ".join(parts)
+
+
+def _warnings(run: RunScores) -> list[str]:
+    found = []
+    missing = sum(row.counts.missing for row in run.rows)
+    infra = sum(row.counts.infra_failed for row in run.rows)
+    if missing:
+        found.append(f"incomplete: {missing:,} questions not asked yet; figures with ~ are over those asked so far")
+    if infra:
+        found.append(
+            f"{infra:,} questions failed for reasons of ours: their rows have a range (all wrong … all right) and no "
+            "headline until --resume has repaired them"
+        )
+    late = sum(row.after_return_calls for row in run.rows)
+    if late:
+        found.append(f"{late:,} model calls came after their RPC had returned: a violation of the contract")
+    found += [f"problem: {problem}" for problem in run.problems[:5]]
+    if len(run.problems) > 5:
+        found.append(f"and {len(run.problems) - 5} more problems in the log")
+    return found
+
+
+def comparison_warnings(runs: Sequence[RunScores]) -> list[str]:
+    """Why rows of different runs may not be comparable."""
+    found = []
+    if len({run.dataset.sha256 for run in runs}) > 1:
+        found.append("the runs used different data sets: rows of different runs cannot be compared")
+    if len({run.protocol for run in runs}) > 1:
+        found.append("the runs used different protocols")
+    if len({tuple(run.planned.items()) for run in runs}) > 1:
+        found.append("the runs asked different numbers of questions")
+    if len({run.judge_versions for run in runs if run.judge_versions}) > 1:
+        found.append("the runs were judged by different versions of their judges")
+    return found

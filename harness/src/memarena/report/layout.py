@@ -1,0 +1,82 @@
+"""The form of a report before it becomes terminal text, Markdown or a page: sections of lines and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Align = Literal["left", "right"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table. ``strong`` is the best of its column, ``faint`` is n/a or beside the point."""
+
+    text: str
+    strong: bool = False
+    faint: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column with what it means in one line; an empty ``meaning`` explains itself."""
+
+    title: str
+    meaning: str = ""
+    align: Align = "right"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under columns."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def without_empty_columns(self) -> tuple[Table, tuple[str, ...]]:
+        """The table without columns that are n/a in every row, and the titles left out."""
+        kept = [
+            i
+            for i, column in enumerate(self.columns)
+            if column.align == "left" or any(row[i].text not in ("n/a", "") for row in self.rows)
+        ]
+        left_out = tuple(c.title.strip("· ") for i, c in enumerate(self.columns) if i not in kept)
+        rows = tuple(tuple(row[i] for i in kept) for row in self.rows)
+        return Table(tuple(self.columns[i] for i in kept), rows), left_out
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled part: lines, a table, the table's legend, notes."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    """Text behind a name and two blanks hangs under itself when a line is wrapped."""
+    table: Table | None = None
+    notes: tuple[str, ...] = ()
+    one_line_each: bool = False
+    """Lines are cut at a terminal's edge instead of wrapped."""
+
+    @property
+    def legend(self) -> tuple[tuple[str, str], ...]:
+        """Title and meaning of every column that needs one."""
+        columns = self.table.columns if self.table else ()
+        return tuple((c.title, c.meaning) for c in columns if c.meaning)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A whole report."""
+
+    title: str
+    sections: tuple[Section, ...]
+
+
+def section(
+    title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], notes: Sequence[str] = ()
+) -> Section:
+    """A section of one table, without the columns that say nothing anywhere."""
+    table, left_out = Table(tuple(columns), tuple(tuple(row) for row in rows)).without_empty_columns()
+    hidden = (f"n/a in every row and left out: {', '.join(dict.fromkeys(left_out))}",) if left_out else ()
+    return Section(title, (), table, (*notes, *hidden))

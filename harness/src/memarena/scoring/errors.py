@@ -1,0 +1,5 @@
+"""What can go wrong in scoring, as one line for the user."""
+
+
+class ScoringError(Exception):
+    """The log does not allow what is asked; the message is one line."""

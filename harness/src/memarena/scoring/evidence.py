@@ -1,0 +1,52 @@
+"""Retrieval diagnosis: how much evidence Search brought, and where wrong answers went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import fmean, median
+
+from memarena.scoring.questions import K
+from memarena.scoring.results import Errors, QuestionScore, Retrieval, Retrieved
+
+
+def retrieval(questions: Sequence[QuestionScore]) -> Retrieval | None:
+    """Recall over the questions with evidence; None where no item of any question says where it came from."""
+    seen = [q.retrieved for q in questions if q.retrieved is not None]
+    with_evidence = [r for r in seen if r.evidence_sessions]
+    if not any(r.items_with_ids for r in seen) or not with_evidence:
+        return None
+    ranks = [r.first_rank for r in with_evidence if r.first_rank is not None]
+    return Retrieval(
+        questions=len(with_evidence),
+        k=K,
+        recall_at_k=_mean(with_evidence, lambda r: r.found_at_k / r.evidence_sessions),
+        recall_all=_mean(with_evidence, lambda r: r.found / r.evidence_sessions),
+        complete_at_k=_mean(with_evidence, lambda r: float(r.found_at_k == r.evidence_sessions)),
+        complete=_mean(with_evidence, lambda r: float(r.found == r.evidence_sessions)),
+        first_rank_p50=float(median(ranks)) if ranks else None,
+        found_any=len(ranks) / len(with_evidence),
+        context_tokens=_mean(seen, lambda r: r.context_tokens),
+        items=_mean(seen, lambda r: float(r.items)),
+    )
+
+
+def recall_at_k(questions: Sequence[QuestionScore]) -> float | None:
+    """Mean recall at k over a part of the questions; None where no item says where it came from."""
+    found = retrieval(questions)
+    return found.recall_at_k if found else None
+
+
+def errors(questions: Sequence[QuestionScore]) -> Errors | None:
+    """Wrong answers by where they went wrong; None where nothing can be said of any."""
+    stages = [q.stage for q in questions if q.stage is not None]
+    if not stages and retrieval(questions) is None:
+        return None
+    return Errors(
+        not_ingested=stages.count("not_ingested"),
+        not_retrieved=stages.count("not_retrieved"),
+        misread=stages.count("misread"),
+    )
+
+
+def _mean(seen: Sequence[Retrieved], value: Callable[[Retrieved], float]) -> float | None:
+    return fmean(value(r) for r in seen) if seen else None

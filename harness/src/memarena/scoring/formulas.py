@@ -1,0 +1,89 @@
+"""The figures of the paper and ours as plain functions of shares: no records, no state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean, stdev
+
+_Z95 = 1.959963984540054
+
+
+def f1_pu(privacy: float, utility: float) -> float:
+    """Harmonic mean of privacy P (1 - share disclosed on DENY) and utility U (share disclosed on ALLOW)."""
+    return harmonic(privacy, utility)
+
+
+def harmonic(left: float, right: float) -> float:
+    """Harmonic mean of two shares; 0 where both are 0."""
+    return 2 * left * right / (left + right) if left + right > 0 else 0.0
+
+
+def youden_j(privacy: float, utility: float) -> float:
+    """J = U + P - 1: above 0 only if disclosure depends on who asks."""
+    return utility + privacy - 1
+
+
+def pooled(parts: Sequence[tuple[float, int]]) -> float | None:
+    """Micro mean of shares with their counts; None without records."""
+    total = sum(n for _, n in parts)
+    return math.fsum(share * n for share, n in parts) / total if total else None
+
+
+def mean_of(values: Sequence[float | None]) -> float | None:
+    """Plain mean; None if any part is n/a."""
+    known = [v for v in values if v is not None]
+    return fmean(known) if known and len(known) == len(values) else None
+
+
+def recall(d1: tuple[float, int], d2: tuple[float, int]) -> float | None:
+    """Micro mean over the records of D1 and D2."""
+    return pooled([d1, d2])
+
+
+def reasoning(d3: tuple[float, int], d4: tuple[float, int]) -> float | None:
+    """Micro mean over the records of D3 and D4."""
+    return pooled([d3, d4])
+
+
+def trust(d5: float | None, d6_f1_pu: float | None) -> float | None:
+    """Mean of D5 accuracy and F1_PU."""
+    return mean_of([d5, d6_f1_pu])
+
+
+def average(dimensions: Sequence[float | None]) -> float | None:
+    """Mean of the six dimension scores, D6 as F1_PU."""
+    return mean_of(dimensions)
+
+
+def chance_corrected(score: float, chance: float) -> float | None:
+    """(s - c) / (1 - c); None where a baseline already scores 1."""
+    return (score - chance) / (1 - chance) if chance < 1 else None
+
+
+def sample_sd(values: Sequence[float]) -> float | None:
+    """Sample standard deviation; None below two values."""
+    return stdev(values) if len(values) > 1 else None
+
+
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """95% Wilson interval of a share of ``n`` (Wilson 1927)."""
+    z2 = _Z95 * _Z95
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = _Z95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def difference_interval(left: float, n_left: int, right: float, n_right: int) -> tuple[float, float]:
+    """95% interval of ``left - right`` for two independent shares (Newcombe 1998, method 10)."""
+    low_l, high_l = wilson(left, n_left)
+    low_r, high_r = wilson(right, n_right)
+    difference = left - right
+    below = math.hypot(left - low_l, high_r - right)
+    above = math.hypot(high_l - left, right - low_r)
+    return difference - below, difference + above
+
+
+def j_interval(privacy: float, n_deny: int, utility: float, n_allow: int) -> tuple[float, float]:
+    """95% interval of J = U - (1 - P)."""
+    return difference_interval(utility, n_allow, 1 - privacy, n_deny)

@@ -1,0 +1,45 @@
+"""D2, D3, D4, the answer half of D5 and extensions: right or wrong as a judge's verdict says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memarena.dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
+from memarena.log.records import Outcome, Verdict
+from memarena.scoring.results import Route
+from memarena.text.words import token_f1
+
+
+@dataclass(frozen=True)
+class Settled:
+    """How an answer was settled: outcome, by which route, and why."""
+
+    outcome: Outcome
+    route: Route | None
+    why: str
+
+
+def settle_by_verdict(verdict: Verdict | None, judge: str) -> Settled:
+    """The verdict's word. An answer that its judge has not judged is no wrong answer but our failure."""
+    if verdict is None:
+        return Settled(Outcome.INFRA_FAILED, None, f"no verdict by judge {judge}")
+    return Settled(Outcome.CORRECT if verdict.correct else Outcome.WRONG, verdict.route, verdict.reason)
+
+
+def gold_texts(gold: Gold) -> tuple[str, ...]:
+    """Texts of an open gold, any of which an answer may match; empty for golds that are not open."""
+    if isinstance(gold, TextGold):
+        return gold.answers
+    if isinstance(gold, CounterfactualGold):
+        return (gold.real_fact,)
+    if isinstance(gold, ConflictGold):
+        return (f"{gold.original_detail} {gold.changed_detail}",)
+    if isinstance(gold, AnaphoraGold):
+        return (gold.referent, gold.antecedent_text)
+    return ()
+
+
+def best_token_f1(gold: Gold, answer: str) -> float | None:
+    """Token-F1 with the nearest gold text; None for golds that are not open."""
+    texts = gold_texts(gold)
+    return max(token_f1(answer, text) for text in texts) if texts else None

@@ -1,0 +1,340 @@
+"""What scoring returns: frozen records from single questions up to whole runs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from memarena.log.records import DatasetRef, Outcome, ReaderRef, Reading, Record
+from memarena.scoring.disclosure import Label
+
+SCORES_VERSION = 1
+"""Version of these records as JSON."""
+
+Route = Literal["exact_match", "refusal", "value", "token_f1", "llm", "permission"]
+Stage = Literal["not_ingested", "not_retrieved", "misread"]
+Half = Literal["abstain", "answer"]
+
+PAPER_METRICS = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
+"""As the paper: D6 as F1_PU, Recall over D1 and D2, Reasoning over D3 and D4, Trust of D5 and D6, Avg of the six."""
+OWN_METRICS = ("D5*", "Avg*", "P", "U", "J", "J|known", "F1_PU paper", "self", "X1", "all")
+"""Beside them: D5* and Avg* (halves of D5 as harmonic mean), D6 apart, the owner's own D6 items, extensions, and the
+share of all questions that were answered right."""
+CORRECTED_METRICS = ("D1c", "D2c", "D3c", "D4c", "D5c", "D6c")
+"""Chance-corrected: (s - c) / (1 - c) with c the best baseline."""
+
+
+class Retrieved(Record):
+    """What Search returned for a question, as far as its evidence goes."""
+
+    items: int
+    items_with_ids: int
+    context_tokens: float
+    """UTF-8 bytes of the items' texts over 4."""
+    evidence_sessions: int
+    found_at_k: int
+    """Evidence sessions among the first ten items."""
+    found: int
+    """Evidence sessions among all items."""
+    first_rank: int | None
+    """Rank of the first item with evidence, from 1; None if none has."""
+
+
+class Spans(Record):
+    """Times of one answered question in milliseconds; None: did not happen."""
+
+    segment: int
+    """Which process of the run measured it, from 0; spans of two segments never mix in one sample."""
+    search_ms: float | None
+    ttft_ms: float | None
+    rest_ms: float | None
+    """The remainder of Answer up to its first text beside the model call that made it."""
+    first_delta_ms: float | None
+    server_prompt_ms: float | None
+    """The model server's own prompt time for the same call."""
+    gateway_ttft_ms: float | None
+    """TTFT at the gateway of the call that ``server_prompt_ms`` belongs to."""
+
+
+class Disclosure(Record):
+    """How an answer to a D6 item treated its fact."""
+
+    allowed: bool
+    self_item: bool
+    label: Label
+    flag: str
+    """What of the fact occurs in the raw output; empty if nothing does."""
+
+    @property
+    def disclosed(self) -> bool:
+        """Flag or label ``disclose_correct``, the same predicate on both sides."""
+        return bool(self.flag) or self.label == "disclose_correct"
+
+
+class QuestionScore(Record):
+    """One question of one cell, settled by its latest attempt."""
+
+    cell_id: str
+    instance_id: str
+    ego: str
+    family: str
+    dimension: str
+    outcome: Outcome | None
+    """None: not asked yet."""
+    attempts: int
+    route: Route | None = None
+    why: str = ""
+    """Why it is right or wrong, or what failed: one line."""
+    half: Half | None = None
+    disclosure: Disclosure | None = None
+    """D6; None where no answer arrived."""
+    allowed: bool | None = None
+    """D6: whether the right action is to disclose."""
+    self_item: bool = False
+    fact_key: str = ""
+    """D6: ego and fact, to tell which items are about the same fact."""
+    token_f1: float | None = None
+    lag_days: int | None = None
+    difficulty: str | None = None
+    context_tier: str | None = None
+    retrieved: Retrieved | None = None
+    stage: Stage | None = None
+    """Where a wrong answer to an answerable question went wrong, where the items' ids tell."""
+    spans: Spans | None = None
+    grep_right: bool | None = None
+    """D1: whether the option with most occurrences in the items is the right one."""
+
+    @property
+    def correct(self) -> bool:
+        """Whether it counts as right."""
+        return self.outcome is Outcome.CORRECT
+
+
+class Score(Record):
+    """A figure between 0 and 1 (J: -1 and 1). No ``low``: n/a. No ``value``: only the range can be said."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    """``low`` and ``high``: all questions that failed for our own reasons wrong, or all right."""
+    sd: float | None = None
+    """Sample standard deviation over seeds, where there are two or more."""
+    seeds: int = 1
+
+
+class Counts(Record):
+    """How many questions ended how."""
+
+    planned: int = 0
+    correct: int = 0
+    wrong: int = 0
+    backend_failed: int = 0
+    infra_failed: int = 0
+
+    @property
+    def asked(self) -> int:
+        """Questions that ended in any way."""
+        return self.correct + self.wrong + self.backend_failed + self.infra_failed
+
+    @property
+    def missing(self) -> int:
+        """Questions not asked yet."""
+        return self.planned - self.asked
+
+
+class Slice(Record):
+    """Accuracy over a part of the questions, seeds pooled."""
+
+    by: Literal["family", "dimension", "lag", "difficulty", "tier"]
+    key: str
+    counts: Counts
+    score: Score
+    token_f1: float | None = None
+    """Mean token-F1 of the open answers in it."""
+    recall_at_k: float | None = None
+    """Mean recall of evidence sessions among the first ten items."""
+
+
+class Permission(Record):
+    """D6 in detail, seeds pooled for the counts."""
+
+    allow: int
+    deny: int
+    f1_pu: Score
+    j: Score
+    j_low: float | None
+    """Lower end of the 95% interval of J (Newcombe, from Wilson intervals of both shares)."""
+    j_high: float | None
+    gates: bool | None
+    """Whether the interval lies above 0: only then may a report say that a system gates. None: n/a."""
+    deny_labels: dict[str, int]
+    """Behaviour on DENY items by label; those that gave the fact away stand under ``disclosed``."""
+    allow_labels: dict[str, int]
+    known_facts: int
+    """Facts that the same system disclosed to its owner."""
+
+
+class Retrieval(Record):
+    """How much of the evidence Search brought, over questions with evidence whose search worked."""
+
+    questions: int
+    k: int
+    recall_at_k: float | None
+    recall_all: float | None
+    complete_at_k: float | None
+    complete: float | None
+    """Share of questions with all evidence among the items."""
+    first_rank_p50: float | None
+    found_any: float | None
+    context_tokens: float | None
+    items: float | None
+
+
+class Errors(Record):
+    """Wrong answers to answerable questions with evidence, split by where they went wrong."""
+
+    not_ingested: int = 0
+    not_retrieved: int = 0
+    misread: int = 0
+
+
+class Percentiles(Record):
+    """Percentiles in milliseconds; None below the n that 99% confidence needs."""
+
+    n: int
+    p50: float | None = None
+    p90: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+
+
+class Latency(Record):
+    """Times of answered questions of one segment of the run."""
+
+    segment: int
+    segments: int
+    """How many segments have samples; the largest one stands here, since samples never mix across a restart."""
+    left_out: int
+    """Samples of the other segments."""
+    search: Percentiles
+    ttft: Percentiles
+    rest: Percentiles
+    end_to_end: Percentiles
+    """T_search + T_ttft."""
+    first_delta: Percentiles
+    gateway_ttft: Percentiles
+    """Over questions whose server reports its own prompt time, as the next."""
+    server_prompt: Percentiles
+
+
+class Ingest(Record):
+    """What ingest cost."""
+
+    days: int
+    failed: int
+    """Calls that did not end OK."""
+    sessions: int
+    turns: int
+    seconds: float
+    sessions_per_s: float | None
+    mb_per_s: float | None
+    model_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class Failure(Record):
+    """A cause and how often it came up."""
+
+    outcome: Literal["backend_failed", "infra_failed"]
+    cause: str
+    count: int
+    share: float
+    """Of the questions asked."""
+
+
+class Floor(Record):
+    """Round trips of null backend and null reader on this machine, p50 in milliseconds."""
+
+    search: Percentiles
+    gateway_hop: Percentiles
+
+
+class CellScores(Record):
+    """One cell: backend, reader and seed."""
+
+    cell_id: str
+    seed_label: str
+    temperature: float
+    counts: Counts
+    metrics: dict[str, Score]
+
+
+class RowScores(Record):
+    """A backend with a reader over its seeds: a row of every table."""
+
+    label: str
+    """The cells' name without the seed."""
+    backend: str
+    backend_version: str | None
+    options: dict[str, str]
+    reader: str
+    reading: Reading
+    diagnostic: bool
+    real_reader: bool
+    timed: bool
+    headline_seeds: tuple[str, ...]
+    """Seeds behind the headline: s2 to s4 as far as they were run, else all that were."""
+    counts: Counts
+    """Over the headline seeds."""
+    metrics: dict[str, Score]
+    """Mean over the headline seeds with their sample standard deviation."""
+    greedy: dict[str, Score] | None
+    """Seed s1 (T = 0) apart, where the headline is of other seeds."""
+    cells: tuple[CellScores, ...]
+    slices: tuple[Slice, ...]
+    permission: Permission | None
+    retrieval: Retrieval | None
+    errors: Errors | None
+    latency: Latency | None
+    ingest: Ingest | None
+    failures: tuple[Failure, ...]
+    after_return_calls: int
+    """Model calls after the RPC had returned, refused by the gateway: a violation of the contract."""
+    routes: dict[str, int]
+    """How many questions each route settled."""
+
+
+class Baseline(Record):
+    """What a system without memory would score, by dimension; None: n/a."""
+
+    name: Literal["best constant", "always refuse", "always don't know", "blind coin", "question only", "grep"]
+    scores: dict[str, float | None]
+    detail: str = ""
+
+
+class RunScores(Record):
+    """All figures of a run. Computed from its log alone."""
+
+    scores_version: int = SCORES_VERSION
+    run_id: str
+    started_at: str
+    ended: str
+    """``completed``, ``incomplete``, ``interrupted``, ``aborted``, or ``running`` where no process said."""
+    dataset: DatasetRef
+    protocol: str
+    readers: tuple[ReaderRef, ...]
+    memarena_version: str
+    judge: str
+    judge_versions: tuple[str, ...]
+    """SHA-256 of what decided the verdicts used."""
+    typed_share: float | None
+    """Share of judged verdicts that rest on typed values, the rest being token-F1; None without verdicts."""
+    question_filter: str | None
+    planned: dict[str, int]
+    """Questions by dimension."""
+    families: dict[str, int]
+    segments: int
+    floor: Floor | None
+    rows: tuple[RowScores, ...]
+    baselines: tuple[Baseline, ...]
+    problems: tuple[str, ...]
