@@ -21,7 +21,7 @@ from memarena.dataset.importers.longmemeval import import_longmemeval
 from memarena.dataset.stats import Stats, markdown, stats, table
 from memarena.dataset.validate import Profile, Validation, validate
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Data set folder.", show_default=False)]
 
@@ -115,7 +115,7 @@ def _rich_table(summary: Stats) -> Table:
 
 # ------------------------------------------------------------------ import
 
-import_app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+import_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(import_app, name="import", help="Bring another data set into the layout of a data set folder.")
 
 Source = Annotated[Path, typer.Argument(metavar="FILE", help="The file as published.", show_default=False)]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from memarena.cli import dataset, demo, run, scores
+from memarena.cli import dataset, demo, doctor, run, scores
 from memarena.cli.errors import run_guarded
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app = typer.Typer(
 app.add_typer(dataset.app, name="dataset", help="Everything about dataset files.")
 app.command("run")(run.run)
 app.command("demo")(demo.demo)
+app.command("doctor")(doctor.doctor)
 app.command("judge")(scores.judge)
 app.command("score")(scores.score)
 app.command("report")(scores.report)

@@ -1,0 +1,134 @@
+"""``memarena doctor``: what this machine can run, and what is missing for the rest."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import psutil
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from memarena.cli.errors import EXIT_FAULTS
+from memarena.client.backend import BackendClient, Deadlines
+from memarena.client.errors import BackendCallError, BackendContractError
+from memarena.readers import ReaderError
+from memarena.readers.embedded import find_weights, usable_cpus
+from memarena.run.errors import RunError
+from memarena.run.launch import LaunchError, launch
+from memarena.run.manifests import LaunchableBackend, installed_backends
+from memarena.run.preflight import MIN_FREE_BYTES
+
+Status = Literal["ok", "missing", "broken"]
+
+_COMMAND_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. ``missing`` limits what can be run, ``broken`` is a fault."""
+
+    what: str
+    status: Status
+    detail: str
+
+
+def doctor(
+    out: Annotated[Path, typer.Option(help="Where runs will be written: its free space is looked at.")] = Path(),
+) -> None:
+    """Say what this machine can run and what is missing. Starts every backend once. Exit 1 if something is broken."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("what", "status", "detail"):
+        table.add_column(column, overflow="fold")
+    findings = [*_machine(out), *_readers(), *_backends(), *_tools()]
+    for finding in findings:
+        table.add_row(finding.what, finding.status, finding.detail)
+    Console().print(table)
+    if any(finding.status == "broken" for finding in findings):
+        raise typer.Exit(EXIT_FAULTS)
+
+
+def _machine(out: Path) -> Iterator[Finding]:
+    memory_gib = psutil.virtual_memory().total / 2**30
+    detail = f"Python {platform.python_version()}, {platform.machine()}, {usable_cpus()} CPUs, {memory_gib:.0f} GiB"
+    yield Finding("machine", "ok", detail)
+    if not out.exists():
+        yield Finding("disk", "missing", f"{out}: no such folder")
+        return
+    free = shutil.disk_usage(out).free
+    yield Finding(
+        "disk", "ok" if free >= MIN_FREE_BYTES else "broken", f"{free / 2**30:.1f} GiB free in {out.absolute()}"
+    )
+
+
+def _readers() -> Iterator[Finding]:
+    yield Finding("reader extractive", "ok", "no model, nothing to install")
+    try:
+        weights = find_weights()
+    except ReaderError as error:
+        yield Finding("reader embedded", "missing", str(error))
+    else:
+        yield Finding("reader embedded", "ok", f"{weights.model}, xllamacpp {weights.engine_version}")
+
+
+def _backends() -> Iterator[Finding]:
+    try:
+        backends = {backend.name: backend for backend in reversed(list(installed_backends()))}
+    except RunError as error:
+        yield Finding("backends", "broken", str(error))
+        return
+    if not backends:
+        yield Finding("backends", "missing", "no backend.toml was found; backends can be given as HOST:PORT")
+    for name in sorted(backends):
+        yield _backend(backends[name])
+
+
+def _backend(backend: LaunchableBackend) -> Finding:
+    what = f"backend {backend.name}"
+    with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
+        try:
+            process = launch(backend, Path(folder))
+        except LaunchError as error:
+            return Finding(what, "broken", str(error))
+        try:
+            with BackendClient(process.address, Deadlines(health_s=20.0)) as client:
+                client.wait_until_serving(process.alive)
+                described = client.describe()
+        except (BackendCallError, BackendContractError) as error:
+            return Finding(what, "broken", str(error))
+        finally:
+            process.stop()
+    kind = ", diagnostic" if backend.diagnostic else ""
+    return Finding(what, "ok", f"version {described.version}, contract {described.contract_version}{kind}")
+
+
+def _tools() -> Iterator[Finding]:
+    for what, command, use in (
+        ("docker", ["docker", "version", "--format", "{{.Server.Version}}"], "backends in containers"),
+        (
+            "NVIDIA GPU",
+            ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+            "readers on SGLang, power",
+        ),
+    ):
+        yield _tool(what, command, use)
+
+
+def _tool(what: str, command: list[str], use: str) -> Finding:
+    if shutil.which(command[0]) is None:
+        return Finding(what, "missing", f"{command[0]} is not installed (needed for {use})")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(what, "missing", f"{command[0]} does not answer: {error} (needed for {use})")
+    lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines() or [""]
+    if done.returncode != 0:
+        return Finding(what, "missing", f"{lines[-1][:200]} (needed for {use})")
+    return Finding(what, "ok", lines[0])
