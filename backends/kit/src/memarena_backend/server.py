@@ -30,7 +30,7 @@ from memarena_backend.transport import SERVICE
 WORKER_THREADS = 32
 """Calls at the same time. An Ingest holds a thread while its frames arrive, an Answer while the reader speaks."""
 
-STOP_GRACE_S = 1.0
+STOP_GRACE_S = 0.5
 """How long calls in flight may take to end when the server stops."""
 
 MemoryFactory = Callable[[Path], Memory]
