@@ -28,8 +28,8 @@ test: setup
 	$(BIN)/python -m pytest $(ARGS)
 
 lint: setup
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	cd proto && ../$(BIN)/buf lint

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memarena_proto import memory_backend_pb2 as pb
+from memarena_proto.digest import DIGEST_BYTES, DIGEST_VERSION, DayDigest, FrameError
+
 from memarena_backend.checks import (
     check_id,
     check_required_text,
@@ -14,8 +17,6 @@ from memarena_backend.checks import (
 from memarena_backend.errors import data_loss, invalid_argument
 from memarena_backend.limits import TURN_TEXT_BYTES
 from memarena_backend.records import Day, Event, Participant, Role, Session, Turn
-from memarena_proto import memory_backend_pb2 as pb
-from memarena_proto.digest import DIGEST_BYTES, DIGEST_VERSION, DayDigest, FrameError
 
 _ROLES = {
     pb.PARTICIPANT_ROLE_OWNER: Role.OWNER,

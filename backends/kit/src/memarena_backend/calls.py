@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import grpc
+
 from memarena_backend.errors import CallError
 from memarena_backend.records import ModelAccess
 

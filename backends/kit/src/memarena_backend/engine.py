@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import grpc
+from memarena_proto import memory_backend_pb2 as pb
+
 from memarena_backend.assembly import DayAssembler, ReceivedDay
 from memarena_backend.calls import Call
 from memarena_backend.errors import CallError, failed_precondition
@@ -21,7 +23,6 @@ from memarena_backend.gate import Gate
 from memarena_backend.memory import Memory
 from memarena_backend.records import Capability, Notice, Query, SearchResult, TokenCounting
 from memarena_backend.store import DayStore
-from memarena_proto import memory_backend_pb2 as pb
 
 
 class MemoryFaultError(Exception):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from memarena_proto import memory_backend_pb2 as pb
+
 from memarena_backend.checks import check_id, check_required_text, check_text, parse_moment
 from memarena_backend.errors import above_limit, invalid_argument
 from memarena_backend.limits import QUERY_TEXT_BYTES
@@ -20,7 +22,6 @@ from memarena_backend.records import (
     Query,
     Requester,
 )
-from memarena_proto import memory_backend_pb2 as pb
 
 _ASKERS = {
     pb.REQUESTER_KIND_OWNER: AskerKind.OWNER,

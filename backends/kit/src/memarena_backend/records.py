@@ -8,6 +8,7 @@ from datetime import date, datetime
 from enum import Enum
 
 from memarena_answering import PromptStyle
+
 from memarena_backend.errors import invalid_argument
 
 

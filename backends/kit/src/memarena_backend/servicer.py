@@ -7,6 +7,8 @@ from typing import Any
 
 import grpc
 from google.protobuf.message import Message
+from memarena_proto import memory_backend_pb2 as pb
+
 from memarena_backend.answering import Answerer, parse_reading
 from memarena_backend.calls import Call
 from memarena_backend.checks import check_id
@@ -16,7 +18,6 @@ from memarena_backend.limits import RESPONSE_BYTES
 from memarena_backend.parsing import QueryParser, parse_model_access, wire_description, wire_items, wire_notices
 from memarena_backend.records import Capability, ModelAccess, Notice, Query
 from memarena_backend.transport import client_stream, server_stream, unary
-from memarena_proto import memory_backend_pb2 as pb
 
 _NOTICE_RESERVE_BYTES = 1024
 """Kept free in a response for the notice that says that items were left out."""

@@ -18,10 +18,11 @@ from typing import IO
 
 import grpc
 from google.protobuf.message import DecodeError
+from memarena_proto import memory_backend_pb2 as pb
+
 from memarena_backend.assembly import DayAssembler, ReceivedDay
 from memarena_backend.errors import CallError, data_loss
 from memarena_backend.records import Day
-from memarena_proto import memory_backend_pb2 as pb
 
 STORE_NAME = "days.sqlite"
 STORE_VERSION = 1

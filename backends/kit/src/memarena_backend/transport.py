@@ -10,10 +10,11 @@ import grpc
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
 from grpc_status import rpc_status
+from memarena_proto import memory_backend_pb2 as pb
+
 from memarena_backend.errors import CallError, above_limit, invalid_argument
 from memarena_backend.limits import FRAME_BYTES
 from memarena_backend.utf8 import path_of_bad_utf8
-from memarena_proto import memory_backend_pb2 as pb
 
 _log = logging.getLogger(__name__)
 
