@@ -131,6 +131,8 @@ WRONG = [
     (COST, "20 euros", "does not state"),
     (COST, "50 euros or 60 euros", "also gives"),
     (COST, "Fifteen", "does not state"),
+    (("Who said it?", gold(NameValue(name="Ines Okafor"))), "Somebody in the attic", "does not state"),
+    (("Who said it?", gold(NameValue(name="Will Moss"))), "That will be known.", "does not state"),
     (WHO, "Tomas", "does not state"),
     (WHO, "Bob or Tomas", "leaves open"),
     (WHO, "Bob Miller", "does not state"),

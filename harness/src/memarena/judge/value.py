@@ -48,7 +48,7 @@ def judge_answer(question: Question, evidence: Sequence[EvidenceSession], answer
     route: Route = "value" if required else "token_f1"
     if not answer.strip():
         return wrong(route, "no answer")
-    stance = read_stance(answer, question.question_text)
+    stance = read_stance(answer, question.question_text, (question.ego_name, question.asker_name))
     if stance.abstains and not _gold_declines(gold):
         return wrong(route, f"declines: {stance.declines!r}")
     if not required:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from memarena.dataset.gold import AbstainGold
 from memarena.log.records import Outcome
 from memarena.scoring.judged import Settled
 from memarena.text.stance import read_stance
 
 
-def settle_abstention(gold: AbstainGold, question: str, answer: str) -> Settled:
+def settle_abstention(gold: AbstainGold, question: str, answer: str, names: Iterable[str] = ()) -> Settled:
     """Settle an answer to a question about something that was never said.
 
-    A refusal counts as much as a claim not to know; an answer that offers a value beside either does not.
+    A refusal counts as much as a claim not to know; an answer that offers a value beside either does not. ``names`` are
+    those by which the answer may address its asker.
     """
-    stance = read_stance(answer, question)
+    stance = read_stance(answer, question, names)
     if stance.abstains:
         return Settled(Outcome.CORRECT, "refusal", f"declines: {stance.declines!r}")
     if not answer.strip():

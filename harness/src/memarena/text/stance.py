@@ -7,6 +7,7 @@ else is known, or asserts. The answer abstains if a clause declines and none ass
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,9 +61,13 @@ class Stance:
         return self.manner != "none" and not self.asserts
 
 
-def read_stance(answer: str, question: str = "") -> Stance:
-    """Read an answer's stance. The question tells which words and values are no news in the answer."""
-    asked = _Asked(question)
+def read_stance(answer: str, question: str = "", names: Iterable[str] = ()) -> Stance:
+    """Read an answer's stance.
+
+    The question tells which words and values are no news in the answer; ``names`` are those by which the answer may
+    address its asker.
+    """
+    asked = _Asked(question, names)
     roles = [(clause.text, _role(clause.text, asked)) for clause in clauses(_unquoted(tidy(answer)))]
     declining = [(i, text) for i, (text, role) in enumerate(roles) if role in (*_DECLINING, "deny")]
     asserting = [(i, text) for i, (text, role) in enumerate(roles) if role == "assert"]
@@ -78,7 +83,8 @@ def read_stance(answer: str, question: str = "") -> Stance:
 class _Asked:
     """What a question already says and what it asks for."""
 
-    def __init__(self, question: str) -> None:
+    def __init__(self, question: str, names: Iterable[str]) -> None:
+        self.names = frozenset(word for name in names for word in words(name))
         self.words = frozenset(content_words(question))
         self.opens = bool(_OPENS_QUESTION.search(question)) if question else False
         kinds = (kinds for pattern, kinds in _ASKED if re.search(pattern, question.lower()))
@@ -93,7 +99,7 @@ def _role(clause: str, asked: _Asked) -> _Role:
         if _says(role, forms):
             return role
     news = _news(clause, asked)
-    if _says("filler", forms) or not forms[0].strip():
+    if _says("filler", forms) or not forms[0].strip() or set(spoken.split()) <= asked.names:
         return "empty"
     if not news:
         denies = asked.opens and _NEGATION.search(spoken) and set(content_words(clause)) & asked.words

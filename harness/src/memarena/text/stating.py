@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -77,8 +77,9 @@ def places(value: ScalarValue, text: ReadText) -> list[Place]:
     if isinstance(value, NameValue):
         return _name_places(value, text)
     if isinstance(value, PlaceValue | TermValue):
+        named = isinstance(value, PlaceValue)
         forms = (value.name if isinstance(value, PlaceValue) else value.text, *value.aliases)
-        return _merged([place for form in forms for place in phrase_places(form, text)])
+        return _merged([place for form in forms for place in phrase_places(form, text, str if named else stem)])
     if isinstance(value, AmountValue) and value.amount == 1:
         spoken = [Place(*m.span()) for m in re.finditer(r"\b(?:one|once|a single)\b", text.text, re.IGNORECASE)]
         return _merged([*spoken, *_mention_places(value, text)])
@@ -128,20 +129,18 @@ def hedged(text: ReadText, place: Place) -> str:
     return ahead[0].text if ahead and _is_bare_hedge(ahead[0]) else ""
 
 
-def phrase_places(phrase: str, text: ReadText) -> list[Place]:
-    """Where the words of a phrase stand one behind the other, in any grammatical form; articles do not count."""
-    wanted = [stem(w) for w in _phrase_words(phrase)]
-    tokens = [(m.start(), m.end(), stem(_bare(m.group()))) for m in _WORD.finditer(text.text)]
-    tokens = [t for t in tokens if t[2] not in _ARTICLES]
+def phrase_places(phrase: str, text: ReadText, form: Callable[[str], str] = stem) -> list[Place]:
+    """Where the words of a phrase stand one behind the other; articles do not count.
+
+    ``form`` says which words are the same: by their stems unless told otherwise.
+    """
+    wanted = [form(w) for w in _phrase_words(phrase)]
+    tokens = [(m.start(), m.end(), _bare(m.group())) for m in _WORD.finditer(text.text)]
+    kept = [(start, end, form(word)) for start, end, word in tokens if word not in _ARTICLES]
     width = len(wanted)
-    if not width:
-        return []
-    stems = [t[2] for t in tokens]
-    return [
-        Place(tokens[i][0], tokens[i + width - 1][1])
-        for i in range(len(tokens) - width + 1)
-        if stems[i : i + width] == wanted
-    ]
+    said = [word for _, _, word in kept]
+    starts = (i for i in range(len(kept) - width + 1) if said[i : i + width] == wanted) if width else ()
+    return [Place(kept[i][0], kept[i + width - 1][1]) for i in starts]
 
 
 # ------------------------------------------------------------------ how the kinds are matched
@@ -149,18 +148,31 @@ def phrase_places(phrase: str, text: ReadText) -> list[Place]:
 
 def _name_places(value: NameValue, text: ReadText) -> list[Place]:
     """Full name, aliases, or the first name alone unless another surname follows it."""
-    found = [place for form in (value.name, *value.aliases) for place in phrase_places(form, text)]
+    forms = (value.name, *value.aliases)
+    found = [p for form in forms for p in phrase_places(form, text, str) if _is_name_there(form, text, p)]
     parts = [w for w in _phrase_words(value.name) if w not in _TITLES]
     if len(parts) > 1:
-        for place in phrase_places(parts[0], text):
+        for place in phrase_places(parts[0], text, str):
             follower = re.match(r"\s+([A-Z][\w'-]+)", text.text[place.end :])
-            if follower is None or _bare(follower.group(1)) in (parts[-1], *word_list("function_words.v1.txt")):
+            other_surname = follower and _bare(follower.group(1)) not in (parts[-1], *_grammar())
+            if not other_surname and _is_name_there(parts[0], text, place):
                 found.append(place)
-        for place in phrase_places(parts[-1], text):
+        for place in phrase_places(parts[-1], text, str):
             title = re.search(r"(\w+)\.?\s+$", text.text[: place.start])
             if title and title.group(1).lower() in _TITLES:
                 found.append(place)
     return _merged(found)
+
+
+def _is_name_there(form: str, text: ReadText, place: Place) -> bool:
+    """A name that is also an everyday word (``Will``, ``Rose``) has to be written as a name."""
+    bare = _phrase_words(form)
+    everyday = len(bare) == 1 and (bare[0] in _grammar() or bare[0] in word_list("common_words.v1.txt"))
+    return not everyday or text.text[place.start].isupper()
+
+
+def _grammar() -> frozenset[str]:
+    return word_list("function_words.v1.txt")
 
 
 def _mention_places(value: ScalarValue, text: ReadText) -> list[Place]:

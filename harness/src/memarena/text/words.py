@@ -75,13 +75,20 @@ def words(text: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """The word without a plural, past or -ing ending: enough to see that two forms are one word."""
-    for ending, least in (("ies", 2), ("ied", 2), ("ing", 3), ("ed", 3), ("es", 3), ("s", 2)):
-        if word.endswith(ending) and len(word) - len(ending) >= least and not word.endswith("ss"):
-            base = word[: -len(ending)] + ("y" if ending in ("ies", "ied") else "")
+    """The word without a plural, past or -ing ending: enough to see that two forms are one word.
+
+    At least three letters stay, so that no name or short word becomes another (``Ines`` is not ``in``).
+    """
+    for ending, put in (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
+        base = word.removesuffix(ending) + put
+        if word.endswith(ending) and len(base) >= 3 and not word.endswith("ss"):
             if ending in ("ing", "ed") and len(base) > 3 and base[-1] == base[-2] and base[-1] not in "ls":
                 base = base[:-1]
-            return base.removesuffix("e")
+            return _without_e(base)
+    return _without_e(word)
+
+
+def _without_e(word: str) -> str:
     return word.removesuffix("e") if len(word) > 3 else word
 
 
