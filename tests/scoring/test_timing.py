@@ -1,0 +1,105 @@
+"""Percentiles need their samples, failed questions carry no time, and segments never mix."""
+
+from __future__ import annotations
+
+import pytest
+from memarena.dataset.model import Family
+from memarena.log.records import AnyRecord
+from memarena.scoring import RowScores
+from memarena.scoring.timing import percentiles
+
+from ..support.logs import (
+    cloze,
+    make_asked,
+    make_call,
+    make_cell,
+    make_ingest,
+    make_question,
+    make_run,
+    resumed,
+)
+from ..support.scoring import score_records
+
+CELL = make_cell("bm25")
+QUESTIONS = [make_question(f"q_{n:03d}", Family.CLOZE, cloze("A", "x", "y"), "Which?") for n in range(40)]
+
+
+def row_of(*rest: AnyRecord) -> RowScores:
+    return score_records(make_run([CELL], QUESTIONS, [], rest)).scores.rows[0]
+
+
+@pytest.mark.parametrize(
+    ("n", "known"),
+    [(0, ""), (10, ""), (11, "p50"), (63, "p50"), (64, "p50 p90"), (130, "p50 p90 p95"), (662, "p50 p90 p95 p99")],
+)
+def test_a_percentile_needs_its_least_number_of_samples(n: int, known: str) -> None:
+    found = percentiles([float(i) for i in range(n)])
+    assert [p for p in ("p50", "p90", "p95", "p99") if getattr(found, p) is not None] == known.split()
+    assert found.n == n
+
+
+def test_percentiles_are_those_of_the_samples_that_were_read() -> None:
+    found = percentiles([None, *(float(i) for i in range(101))])
+    assert (found.n, found.p50, found.p90) == (101, 50.0, 90.0)
+
+
+def test_spans_are_search_ttft_rest_and_their_sum() -> None:
+    found = row_of(*(make_asked(CELL, q, "A", search_ms=2, ttft_ms=100) for q in QUESTIONS)).latency
+    assert found is not None
+    assert [found.search.p50, found.ttft.p50, found.rest.p50] == pytest.approx([2.0, 100.0, 2.0])
+    assert (found.end_to_end.p50, found.first_delta.p50) == (102.0, 102.0)
+
+
+def test_failed_questions_carry_no_time() -> None:
+    asked = [make_asked(CELL, q, "A") for q in QUESTIONS[:20]]
+    failed = [make_asked(CELL, q, status="backend_failed", cause="x", search_ms=9999) for q in QUESTIONS[20:]]
+    found = row_of(*asked, *failed).latency
+    assert found is not None
+    assert (found.search.n, found.search.p50) == (20, 1.0)
+
+
+def test_a_cell_that_is_not_timed_has_no_latency() -> None:
+    cell = make_cell("bm25", timing=False)
+    records = make_run([cell], QUESTIONS, [], [make_asked(cell, q, "A") for q in QUESTIONS])
+    assert score_records(records).scores.rows[0].latency is None
+
+
+def test_no_sample_is_mixed_across_a_restart() -> None:
+    first = [make_asked(CELL, q, "A", search_ms=1) for q in QUESTIONS[:12]]
+    second = [make_asked(CELL, q, "A", search_ms=5) for q in QUESTIONS[12:]]
+    found = row_of(*first, resumed(), *second).latency
+    assert found is not None
+    assert (found.segment, found.segments, found.left_out) == (1, 2, 12)
+    assert (found.search.n, found.search.p50) == (28, 5.0)
+
+
+def test_our_ttft_stands_beside_the_servers_own_for_the_same_calls() -> None:
+    calls = [make_call(f"c{n}", CELL, q, ttft_ms=100, server_ms=97.5) for n, q in enumerate(QUESTIONS[:20])]
+    asked = [make_asked(CELL, q, "A", ttft_ms=100, call_ids=[f"c{n}"]) for n, q in enumerate(QUESTIONS[:20])]
+    plain = [make_asked(CELL, q, "A", ttft_ms=900) for q in QUESTIONS[20:]]
+    found = row_of(*calls, *asked, *plain).latency
+    assert found is not None
+    assert (found.gateway_ttft.n, found.gateway_ttft.p50, found.server_prompt.p50) == (20, 100.0, 97.5)
+
+
+def test_a_call_that_did_not_make_the_first_text_is_no_cross_check() -> None:
+    call = make_call("c0", CELL, QUESTIONS[0], ttft_ms=30, server_ms=10)
+    found = row_of(call, make_asked(CELL, QUESTIONS[0], "A", ttft_ms=100, call_ids=["c0"])).latency
+    assert found is not None
+    assert found.server_prompt.n == 0
+
+
+def test_ingest_counts_what_was_done_once() -> None:
+    days = [make_ingest(CELL, day, sessions=4, seconds=0.5) for day in range(4)]
+    replayed = make_ingest(CELL, 0).model_copy(update={"replayed": True})
+    found = row_of(*days, replayed, make_ingest(CELL, 4, code="INTERNAL")).ingest
+    assert found is not None
+    assert (found.days, found.sessions, found.failed, found.seconds) == (4, 16, 1, 2.0)
+    assert [found.sessions_per_s, found.mb_per_s] == pytest.approx([8.0, 0.16])
+
+
+def test_the_floor_is_that_of_the_null_backend_and_reader() -> None:
+    scores = score_records(make_run([CELL], QUESTIONS, [], [])).scores
+    assert scores.floor is not None
+    assert [scores.floor.search.p50, scores.floor.gateway_hop.p50] == pytest.approx([0.3095, 0.9095])
+    assert score_records(make_run([CELL], QUESTIONS, [], [], floor=False)).scores.floor is None
