@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from memarena.dataset.model import Family
-from memarena.log.records import AnyRecord, Outcome, Question, Verdict
+from memarena.log.records import AnyRecord, Outcome, Question
 from memarena.scoring import QuestionScore, ScoringError, gather, score_run
 
 from ..support.logs import (
@@ -127,13 +127,6 @@ def test_of_several_verdicts_the_last_of_the_chosen_judge_counts() -> None:
     assert not score_run(facts, [], "value", is_right).questions[0].correct
     assert score_run(facts, [later], "value", is_right).questions[0].why == "on second thoughts"
     assert score_run(facts, [], "gpt", is_right).questions[0].route == "llm"
-
-
-def test_a_judge_that_has_not_judged_is_named_with_those_that_have() -> None:
-    records = make_run([CELL], [WHERE], EVIDENCE, [make_asked(CELL, WHERE, "In Porto")])
-    verdicts: list[Verdict] = verdicts_for(records)
-    with pytest.raises(ScoringError, match="--judge gpt: no verdict by this judge in the log; there are: value"):
-        score_run(gather([*records, *verdicts]), [], "gpt", is_right)
 
 
 def test_a_log_without_a_run_and_an_answer_without_its_question_are_refused() -> None:

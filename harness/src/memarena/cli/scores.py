@@ -83,7 +83,7 @@ def show(
     if question not in facts.questions:
         raise ScoringError(f"--question {question}: no such question in {run}")
     scored = _score_facts(facts, run, name)
-    for cell_id in [cell] if cell else _cells_that_asked(facts, question):
+    for cell_id in _cells_that_asked(facts, question, cell):
         print_document(_story(run, scored, question, cell_id, full=full))
 
 
@@ -95,8 +95,13 @@ def _scored(run: Path, name: str) -> ScoredRun:
 
 
 def _score_facts(facts: RunFacts, run: Path, name: str) -> ScoredRun:
-    missing = judging.missing_verdicts(run) if name == judging.JUDGE_NAME else ()
-    return score_run(facts, missing, name, _is_right)
+    if name == judging.JUDGE_NAME:
+        return score_run(facts, judging.missing_verdicts(run), name, _is_right)
+    judges = sorted({verdict.judge for verdict in facts.verdicts})
+    if name not in judges:
+        there = ", ".join(judges) or "none"
+        raise ScoringError(f"--judge {name}: no verdict by this judge in the log; there are: {there}")
+    return score_run(facts, (), name, _is_right)
 
 
 def _is_right(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> bool:
@@ -130,11 +135,12 @@ def _check_family(facts: RunFacts, family: str | None) -> None:
         raise ScoringError(f"--family {family}: no question of this family; there are: {', '.join(families)}")
 
 
-def _cells_that_asked(facts: RunFacts, question: str) -> list[str]:
+def _cells_that_asked(facts: RunFacts, question: str, cell: str | None) -> list[str]:
     asked = [c.cell_id for c in facts.manifest.cells if (c.cell_id, question) in facts.attempts]
-    if not asked:
-        raise ScoringError(f"--question {question}: not asked yet in any cell")
-    return asked
+    chosen = [c for c in asked if cell in (None, c)]
+    if not chosen:
+        raise ScoringError(f"--question {question}: not asked yet in {cell or 'any cell'}")
+    return chosen
 
 
 def _story(run: Path, scored: ScoredRun, question: str, cell_id: str, *, full: bool) -> Document:

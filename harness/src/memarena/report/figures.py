@@ -16,12 +16,16 @@ def percent(share: float | None, digits: int = 1) -> Cell:
 
 
 def score(figure: Score | None, *, so_far: bool = False, strong: bool = False) -> Cell:
-    """A figure in percent with its standard deviation; a range where only that can be said; ``~`` while incomplete."""
+    """A figure in percent with its standard deviation; ``~`` while incomplete.
+
+    Where failures of ours leave a range, its ends; one figure where they leave no doubt.
+    """
     if figure is None or figure.low is None or figure.high is None:
         return NA
     mark = "~" if so_far else ""
     if figure.value is None:
-        return Cell(f"{mark}{100 * figure.low:.1f}…{100 * figure.high:.1f}")
+        low, high = f"{100 * figure.low:.1f}", f"{100 * figure.high:.1f}"
+        return Cell(f"{mark}{low}" if low == high else f"{mark}{low}…{high}")
     spread = "" if figure.sd is None else f" ±{100 * figure.sd:.1f}"
     return Cell(f"{mark}{100 * figure.value:.1f}{spread}", strong=strong)
 

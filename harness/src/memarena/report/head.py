@@ -55,8 +55,8 @@ def _judge(run: RunScores) -> str:
 
 
 def _state(run: RunScores) -> str:
-    asked = sum(row.counts.asked for row in run.rows)
-    planned = sum(row.counts.planned for row in run.rows)
+    counts = [cell.counts for row in run.rows for cell in row.cells]
+    asked, planned = sum(c.asked for c in counts), sum(c.planned for c in counts)
     segments = f", {run.segments} segments" if run.segments > 1 else ""
     return f"{run.ended}; {asked:,} of {planned:,} questions asked{segments}"
 
@@ -72,18 +72,18 @@ def _floor(run: RunScores) -> str:
 
 def _warnings(run: RunScores) -> list[str]:
     found = []
-    missing = sum(row.counts.missing for row in run.rows)
-    infra = sum(row.counts.infra_failed for row in run.rows)
+    counts = [cell.counts for row in run.rows for cell in row.cells]
+    missing, infra = sum(c.missing for c in counts), sum(c.infra_failed for c in counts)
     if missing:
         found.append(f"incomplete: {missing:,} questions not asked yet; figures with ~ are over those asked so far")
     if infra:
         found.append(
-            f"{infra:,} questions failed for reasons of ours: their rows have a range (all wrong … all right) and no "
+            f"failed for reasons of ours: {infra:,} questions; their rows have a range (all wrong … all right) and no "
             "headline until --resume has repaired them"
         )
     late = sum(row.after_return_calls for row in run.rows)
     if late:
-        found.append(f"{late:,} model calls came after their RPC had returned: a violation of the contract")
+        found.append(f"model calls after their RPC had returned: {late:,}, a violation of the contract")
     found += [f"problem: {problem}" for problem in run.problems[:5]]
     if len(run.problems) > 5:
         found.append(f"and {len(run.problems) - 5} more problems in the log")

@@ -38,7 +38,7 @@ def _print_section(console: Console, part: Section) -> None:
     if part.table is not None:
         console.print(_rich_table(part.table))
     for note in part.notes:
-        console.print(Text(f"  {note}", style="yellow" if part.table is None else "dim"))
+        _print_line(console, f"  {note}", style="yellow" if part.table is None else "dim")
     if part.legend:
         width = max(len(title.strip()) for title, _ in part.legend)
         for title, meaning in part.legend:
@@ -46,7 +46,7 @@ def _print_section(console: Console, part: Section) -> None:
     console.print()
 
 
-def _print_line(console: Console, line: str, *, one_line: bool) -> None:
+def _print_line(console: Console, line: str, *, one_line: bool = False, style: str = "") -> None:
     """A line wrapped under its own text, or cut at the edge of a terminal and left whole in a file."""
     line = _UNPRINTABLE.sub("�", line)
     if one_line:
@@ -59,7 +59,7 @@ def _print_line(console: Console, line: str, *, one_line: bool) -> None:
     hang = named.end() if named else len(line) - len(line.lstrip()) + 2
     wrapped = textwrap.wrap(line, console.width, subsequent_indent=" " * hang, break_on_hyphens=False) or [""]
     for piece in wrapped:
-        console.print(Text(piece))
+        console.print(Text(piece, style=style))
 
 
 def _rich_table(table: Table) -> RichTable:

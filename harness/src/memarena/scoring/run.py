@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from memarena.log.records import Cell, Outcome, Verdict
 from memarena.scoring.baselines import JudgeAnswer, chance_by_dimension, compute_baselines, grep_share
-from memarena.scoring.errors import ScoringError
 from memarena.scoring.evidence import errors, retrieval
 from memarena.scoring.facts import RunFacts
 from memarena.scoring.formulas import sample_sd
@@ -48,9 +47,6 @@ def score_run(facts: RunFacts, more_verdicts: Iterable[Verdict], judge: str, jud
         more_verdicts: verdicts made since that are not in the log; they come after those of the log.
         judge: name of the judge whose verdicts count. Of several on one answer, the last counts.
         judge_answer: the same judge as a function, for the baselines.
-
-    Raises:
-        ScoringError: the log holds verdicts, but none by this judge.
     """
     verdicts = _verdicts_by(facts, more_verdicts, judge)
     questions = tuple(score_questions(facts, verdicts, judge))
@@ -86,11 +82,7 @@ def score_run(facts: RunFacts, more_verdicts: Iterable[Verdict], judge: str, jud
 
 
 def _verdicts_by(facts: RunFacts, more: Iterable[Verdict], judge: str) -> Mapping[VerdictKey, Verdict]:
-    every = [*facts.verdicts, *more]
-    own = [v for v in every if v.judge == judge]
-    if every and not own:
-        names = ", ".join(sorted({v.judge for v in every}))
-        raise ScoringError(f"--judge {judge}: no verdict by this judge in the log; there are: {names}")
+    own = (v for v in (*facts.verdicts, *more) if v.judge == judge)
     return {(v.cell_id, v.instance_id, v.attempt): v for v in own}
 
 

@@ -1,0 +1,190 @@
+"""Reports say what was run, mark what has to be marked, and hide nothing but empty columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from memarena.dataset.model import Family
+from memarena.log.records import AnyRecord
+from memarena.report.as_json import JsonReport, committed_schema, schema, to_json
+from memarena.report.document import report_document
+from memarena.report.layout import Cell, Column, Document, Section, section
+from memarena.report.markdown import to_markdown
+from memarena.scoring import RunScores
+from pydantic import ValidationError
+
+from ..support import golden_run
+from ..support.golden_reports import plain
+from ..support.logs import cloze, make_asked, make_cell, make_question, make_reader, make_run
+from ..support.scoring import score_records
+
+QUESTIONS = [make_question(f"q_{n}", Family.CLOZE, cloze("A", "x", "y"), "Which?") for n in range(4)]
+
+
+def scores_of(*rights: int, asked: int = 4, diagnostic: bool = False, real: bool = True) -> RunScores:
+    """A run of one backend per figure, with so many right answers each."""
+    cells = [make_cell(f"backend{n}", diagnostic=diagnostic and n == 0) for n in range(len(rights))]
+    body: list[AnyRecord] = [
+        make_asked(cell, q, "A" if n < right else "B")
+        for cell, right in zip(cells, rights, strict=True)
+        for n, q in enumerate(QUESTIONS[:asked])
+    ]
+    return score_records(make_run(cells, QUESTIONS, [], body, readers=[make_reader(real=real)])).scores
+
+
+def document_of(*runs: RunScores) -> Document:
+    return report_document(runs)
+
+
+def part(document: Document, title: str) -> Section:
+    return next(s for s in document.sections if s.title == title)
+
+
+def column(found: Section, title: str) -> list[Cell]:
+    assert found.table is not None
+    place = [c.title for c in found.table.columns].index(title)
+    return [row[place] for row in found.table.rows]
+
+
+def test_the_best_of_a_column_is_marked_among_competitors_only() -> None:
+    cells = column(part(document_of(scores_of(4, 3, 1, diagnostic=True)), "Main grid"), "Rec")
+    assert {c.text: c.strong for c in cells} == {"100.0": False, "75.0": True, "25.0": False}
+
+
+def test_nothing_is_best_where_all_are_equal_or_one_is_alone() -> None:
+    assert not any(c.strong for c in column(part(document_of(scores_of(2, 2)), "Main grid"), "Rec"))
+    assert not any(c.strong for c in column(part(document_of(scores_of(2)), "Main grid"), "Rec"))
+
+
+def test_an_incomplete_row_is_marked_and_never_best() -> None:
+    document = document_of(scores_of(3, 1, asked=3))
+    cells = column(part(document, "Main grid"), "Rec")
+    assert [c.text for c in cells] == ["~100.0", "~33.3"]
+    assert not any(c.strong for c in cells)
+    assert any("incomplete: 2 questions not asked yet" in n for n in document.sections[0].notes)
+
+
+def test_diagnostics_come_last_and_are_marked() -> None:
+    names = [c.text for c in column(part(document_of(scores_of(4, 3, diagnostic=True)), "Main grid"), "backend")]
+    assert names == ["backend1", "backend0 ◇"]
+
+
+def test_the_extractive_reader_is_marked_as_none_and_has_no_ttft() -> None:
+    grid = part(document_of(scores_of(3, real=False)), "Main grid")
+    assert [c.text for c in column(grid, "reader")] == ["small †"]
+    assert any("no reader" in note for note in grid.notes)
+    assert grid.table is not None
+    assert "TTFT" not in [c.title for c in grid.table.columns]
+
+
+def test_columns_that_are_na_everywhere_are_left_out_and_named() -> None:
+    grid = part(document_of(scores_of(3)), "Main grid")
+    assert grid.table is not None
+    assert [c.title for c in grid.table.columns] == ["backend", "reader", "Rec", "all"]
+    assert "n/a in every row and left out: Rea, Trust, Avg, Avg*, TTFT, search" in grid.notes
+
+
+def test_a_column_with_one_figure_stays() -> None:
+    found = section("t", [Column("a"), Column("b")], [[Cell("n/a"), Cell("1")], [Cell("2"), Cell("n/a")]])
+    assert found.table is not None
+    assert len(found.table.columns) == 2
+
+
+def test_rows_of_several_runs_stand_in_one_grid_with_the_number_of_their_run() -> None:
+    document = document_of(scores_of(4), scores_of(2))
+    grid = part(document, "Main grid")
+    assert [c.text for c in column(grid, "run")] == ["1", "2"]
+    assert [s.title for s in document.sections[:2]] == ["Run 1: run-test", "Run 2: run-test"]
+
+
+def test_runs_over_other_data_are_said_to_be_incomparable() -> None:
+    one, two = scores_of(4), scores_of(2)
+    other = two.model_copy(
+        update={"dataset": two.dataset.model_copy(update={"sha256": "cd" * 32}), "protocol": "end_of_horizon"}
+    )
+    lines = part(document_of(one, other), "Between the runs").lines
+    assert any("different data sets" in line for line in lines)
+    assert any("different protocols" in line for line in lines)
+    assert not any(s.title == "Between the runs" for s in document_of(one, two).sections)
+
+
+def test_a_fallback_to_token_f1_is_said_with_its_share() -> None:
+    lines = report_document([score_records(golden_run.records()).scores]).sections[0].lines
+    assert any("% of its verdicts used the token-F1 fallback" in line for line in lines)
+
+
+@pytest.fixture(scope="module")
+def golden() -> RunScores:
+    return score_records(golden_run.records()).scores
+
+
+def test_the_table_form_fits_120_columns(golden: RunScores) -> None:
+    lines = plain(report_document([golden, golden])).splitlines()
+    assert max(len(line) for line in lines) <= 120
+    assert not any("\x1b" in line for line in lines)
+
+
+def test_every_column_of_the_main_grid_is_explained(golden: RunScores) -> None:
+    grid = part(report_document([golden]), "Main grid")
+    assert grid.table is not None
+    explained = {title for title, _ in grid.legend}
+    assert {c.title for c in grid.table.columns} - explained == {"backend", "reader"}
+
+
+def test_markdown_tables_are_well_formed(golden: RunScores) -> None:
+    lines = to_markdown(report_document([golden])).splitlines()
+    tables: list[list[str]] = [[]]
+    for line in lines:
+        if line.startswith("|"):
+            tables[-1].append(line)
+        elif tables[-1]:
+            tables.append([])
+    for table in tables[:-1]:
+        assert len({line.replace("\\|", "").count("|") for line in table}) == 1, table[0]
+
+
+def test_markdown_escapes_what_an_answer_could_smuggle_in() -> None:
+    text = to_markdown(Document("t", (section("s", [Column("a", align="left")], [[Cell("a|b <b>*c*\nd")]]),)))
+    assert "| a\\|b &lt;b>\\*c\\* d |" in text
+
+
+def test_control_characters_never_reach_a_terminal() -> None:
+    found = section("s", [Column("a", align="left")], [[Cell("a\x1b[31mb")]])
+    shown = plain(Document("t", (found, Section("u", ("x\x1b]0;title\x07y",)))))
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+
+
+# ------------------------------------------------------------------ JSON
+
+
+def test_the_committed_schema_is_that_of_the_records() -> None:
+    how = "python -m memarena.report.as_json > harness/src/memarena/report/schema/report.v1.json writes it anew"
+    assert committed_schema() == schema(), how
+
+
+def test_json_reports_follow_their_records(golden: RunScores) -> None:
+    text = to_json([golden, golden])
+    assert len(JsonReport.model_validate_json(text).runs) == 2
+    for broken in (text.replace('"metrics"', '"figures"', 1), text.replace('"runs": [', '"runs": [7, ', 1)):
+        with pytest.raises(ValidationError):
+            JsonReport.model_validate_json(broken)
+
+
+def test_json_holds_figures_as_numbers_and_na_as_null(golden: RunScores) -> None:
+    row = json.loads(to_json([golden]))["runs"][0]["rows"][0]
+    assert isinstance(row["metrics"]["D1"]["value"], float)
+    assert row["metrics"]["X1"]["value"] is None
+    assert _no_long_floats(row)
+
+
+def _no_long_floats(value: object) -> bool:
+    if isinstance(value, float):
+        return round(value, 6) == value
+    if isinstance(value, dict):
+        return all(_no_long_floats(v) for v in value.values())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return all(_no_long_floats(v) for v in value)
+    return True
