@@ -170,6 +170,30 @@ def test_a_backend_that_crashes_pays_with_those_questions_only(tmp_path: Path) -
     assert sum("started again" in message for message in problems) == 3
 
 
+def test_a_crash_on_the_last_question_of_a_person_costs_the_next_person_nothing(tmp_path: Path) -> None:
+    """Every 17th Search kills: the first person's last is one, and the next one's namespace is opened after it."""
+    out = tmp_path / "run"
+    done = memarena(*RUN, "--backend", faulty(tmp_path, "crash:17"), "--out", out)
+    assert done.returncode == 0, done.stderr
+    failed = [r for r in asked(out) if r.status != "answered"]
+    assert len(failed) == 2
+    assert all(r.cause.startswith("Search: UNAVAILABLE") for r in failed)
+
+
+def test_a_backend_that_lost_its_days_in_a_crash_does_not_go_on_as_if_it_had_them(tmp_path: Path) -> None:
+    """It crashes in the second day of the first person and comes back empty; the others are asked as usual."""
+    out = tmp_path / "run"
+    done = memarena(*RUN, "--backend", faulty(tmp_path, "amnesia:2"), "--out", out)
+    assert done.returncode == 0, done.stderr
+    results = asked(out)
+    first = results[0].ego
+    failed = [r for r in results if r.status == "backend_failed"]
+    assert failed
+    assert {r.ego for r in failed} == {first}
+    assert all("no longer knew day 0" in r.cause for r in failed)
+    assert {r.status for r in results if r.ego != first} == {"answered"}
+
+
 @pytest.mark.parametrize(("fault", "cause"), [("raise:10", "the index is broken"), ("slow:10", "DEADLINE_EXCEEDED")])
 def test_an_exception_or_a_missed_deadline_is_the_backends_failure(tmp_path: Path, fault: str, cause: str) -> None:
     out = tmp_path / "run"
@@ -188,7 +212,8 @@ def test_a_crash_while_a_day_comes_in_is_settled_by_a_replay(tmp_path: Path) -> 
     assert {r.status for r in asked(out)} == {"answered"}
     ingests = [r for r in read_records(out, "ingest") if r.kind == "ingest"]
     assert [r.code for r in ingests].count("UNAVAILABLE") == 1
-    assert sum(r.code == "OK" for r in ingests) == 6
+    assert sum(r.code == "OK" and not r.replayed for r in ingests) == 6
+    assert [r.day for r in ingests if r.replayed] == [0]
 
 
 def test_a_reader_that_fails_is_never_the_backends_fault(tmp_path: Path) -> None:

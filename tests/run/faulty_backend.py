@@ -1,8 +1,8 @@
 """A backend that keeps words like any other, and fails on demand: ``faulty_backend.py FAULT [kit's arguments]``.
 
 ``crash:N`` ends the process in every Nth Search since it was started; ``raise:N`` throws there; ``slow:N`` sleeps five
-seconds there; ``crash-ingest:N`` ends the process in the Nth Ingest since the data directory was new; ``amnesia`` never
-stores a day, so that nothing is left after a restart.
+seconds there; ``crash-ingest:N`` ends the process in the Nth Ingest since the data directory was new; ``amnesia:N``
+does that too and has forgotten everything when it is started again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 
 from memarena_backend import Call, Day, Description, Item, Memory, Notice, Query, SearchResult, run_backend
+
+COUNTER = "ingests"
 
 
 class FaultyMemory(Memory):
@@ -29,8 +31,8 @@ class FaultyMemory(Memory):
         return Description(name="faulty", version="1")
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> list[Notice]:
-        if self._fault == "crash-ingest":
-            counter = self._data_dir / "ingests"
+        if self._fault in {"crash-ingest", "amnesia"}:
+            counter = self._data_dir / COUNTER
             count = int(counter.read_text()) + 1 if counter.exists() else 1
             counter.write_text(str(count))
             if count == self._every:
@@ -56,4 +58,8 @@ class FaultyMemory(Memory):
 
 if __name__ == "__main__":
     FAULT = sys.argv[1]
+    if FAULT.startswith("amnesia"):
+        for path in Path(sys.argv[sys.argv.index("--data-dir") + 1]).iterdir():
+            if path.name != COUNTER:
+                path.unlink()
     sys.exit(run_backend(lambda data_dir: FaultyMemory(FAULT, data_dir), sys.argv[2:]))

@@ -241,6 +241,8 @@ class IngestDone(Record):
     """gRPC status name, ``OK`` included."""
     message: str = ""
     replayed: bool = False
+    visible_through_day: int | None = None
+    """Last committed day as the backend states it; None when the call failed."""
     notices: tuple[str, ...] = ()
     retries: int = 0
 

@@ -11,7 +11,6 @@ from typing import Literal
 from memarena_answering import ReaderClient
 from memarena_proto import memory_backend_pb2 as pb
 
-from memarena.client.errors import BackendCallError
 from memarena.dataset.reading import Dataset
 from memarena.gateway import Gateway
 from memarena.log.records import AnyRecord, Cell, NamespaceOpened, Problem, Question, QuestionAsked
@@ -105,7 +104,7 @@ class _EgoRun:
         # A repair goes up to its questions; a first pass takes in every day of the world.
         repair = self._state.horizon_reached
         self._horizon = max((q.day for q in self._pending), default=0) if repair else self._last_day
-        self._sender = DaySender(ego, context, link, tools.dataset, tools.append, self._problem)
+        self._sender = DaySender(ego, context, link, tools.dataset, tools.append, self._problem, tools.heal_reader)
 
     def run(self) -> None:
         """Settle every pending question, as answered or as failed."""
@@ -134,15 +133,13 @@ class _EgoRun:
             ids = self._ids(state.attempt)
             for day in range(state.last_day):
                 self._sender.remember(day, ids)
-            if self._sender.is_replay(state.last_day, ids):
+            # A backend that is further than the log, because the harness was killed in between, shows too much.
+            if self._sender.holds(state.last_day, ids, latest=first):
                 return ids, state.last_day
         state.attempt = 0 if state.attempt is None else state.attempt + 1
         state.last_day = None
         ids = self._ids(state.attempt)
-        try:
-            self._link.client.reset(ids.namespace)
-        except BackendCallError as error:
-            raise BackendGoneError(str(error)) from error
+        self._sender.reset(ids)
         self._tools.append(
             NamespaceOpened(
                 cell_id=self._context.cell.cell_id, ego=self._ego, namespace=ids.namespace, attempt=state.attempt
@@ -200,7 +197,7 @@ class _EgoRun:
         if death is not None:
             self._problem(f"the backend's process ended and was started again: {death}")
         day = self._state.last_day
-        if day is not None and not self._sender.is_replay(day, ids):
+        if day is not None and not self._sender.holds(day, ids, latest=day):
             raise BackendGoneError(f"after a crash the backend no longer knew day {day}, which it had confirmed")
 
     def _settle(self, asked: QuestionAsked) -> None:

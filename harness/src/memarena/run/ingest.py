@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
+from typing import TypeVar
 
 from memarena_proto import memory_backend_pb2 as pb
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
+from tenacity import RetryCallState, Retrying, stop_after_attempt
 
 from memarena.client.errors import BackendCallError
 from memarena.dataset.reading import Dataset
@@ -13,17 +15,28 @@ from memarena.gateway import CallContext
 from memarena.log.records import IngestDone
 from memarena.run.asking import notice_texts
 from memarena.run.context import AskContext
+from memarena.run.errors import InfraError
 from memarena.run.ids import NamespaceIds
 from memarena.run.link import BackendGoneError, BackendLink
 from memarena.run.wire import DayBatch, day_batch
 
+T = TypeVar("T")
+
 _TRIES = 5
+_ONCE_MORE = frozenset({"DEADLINE_EXCEEDED", "DATA_LOSS"})
+"""Codes after which the same call is sent a second time and never a third (SPEC.md ING)."""
 _BACKOFF_S = 0.2
 _LONGEST_WAIT_S = 30.0
 
 
+class _ReaderFailedError(Exception):
+    """A day was not taken in, and a model's server had failed meanwhile: ours, whatever the backend made of it."""
+
+
 class DaySender:
-    """Sends the days of one ego. ``problem`` writes one line about the backend to the log."""
+    """Sends the days of one ego. ``problem`` writes one line about the backend to the log, ``heal_reader`` brings a
+    reader back that failed and raises InfraError where that is not possible.
+    """
 
     def __init__(
         self,
@@ -33,6 +46,7 @@ class DaySender:
         dataset: Dataset,
         append: Callable[..., None],
         problem: Callable[[str], None],
+        heal_reader: Callable[[], None],
     ) -> None:
         self._ego = ego
         self._context = context
@@ -40,66 +54,108 @@ class DaySender:
         self._dataset = dataset
         self._append = append
         self._problem = problem
+        self._heal_reader = heal_reader
+
+    def reset(self, ids: NamespaceIds) -> None:
+        """Have the namespace forgotten. Raises :class:`BackendGoneError` when it is not, after all allowed retries."""
+        try:
+            self._persist(lambda: self._link.client.reset(ids.namespace))
+        except BackendCallError as error:
+            raise BackendGoneError(str(error)) from error
 
     def ingest(self, day: int, ids: NamespaceIds) -> None:
-        """Have a day taken in. Raises :class:`BackendGoneError` when it is not, after all allowed retries."""
+        """Have a day taken in after the one before it.
+
+        Raises :class:`BackendGoneError` when it is not, after all allowed retries, and InfraError where a reader that
+        the backend asks keeps failing.
+        """
         try:
-            done = self._send(day, ids)
+            done = self._send(day, ids, confirmed=day - 1 if day else None)
         except BackendCallError as error:
             self._problem(f"ego {self._ego}, day {day}: {error}")
             raise BackendGoneError(f"Ingest of day {day}: {error.code}: {error.message}") from error
         self._append(done)
 
-    def is_replay(self, day: int, ids: NamespaceIds) -> bool:
-        """Whether the backend still holds the namespace through ``day``: it must call the same day a replay."""
+    def holds(self, day: int, ids: NamespaceIds, latest: int) -> bool:
+        """Whether the backend still holds the namespace through ``day``, and shows nothing after day ``latest``.
+
+        The test is that it must call the same day a replay.
+        """
         try:
             done = self._send(day, ids)
         except BackendCallError:
             # The failed call is on the record; a fresh namespace is what follows.
             return False
-        if done.replayed:
-            self._append(done)
-        return done.replayed
+        if not done.replayed:
+            self._problem(f"ego {self._ego}: day {day} was confirmed, and taken in as a new one when it was sent again")
+            return False
+        self._append(done)
+        return done.visible_through_day is None or done.visible_through_day <= latest
 
     def remember(self, day: int, ids: NamespaceIds) -> None:
         """Make a day's ids again without sending it, so that they can be translated back."""
         day_batch(self._dataset, self._ego, day, ids, None)
 
-    def _send(self, day: int, ids: NamespaceIds) -> IngestDone:
+    def _send(self, day: int, ids: NamespaceIds, confirmed: int | None = None) -> IngestDone:
         """Send a day, again where the contract allows it or the process had to be started again."""
-        tries = 0
+        tries = count()
+        return self._persist(
+            lambda: self._send_once(day, ids, next(tries)), lambda: self._still_knows(confirmed, ids, day)
+        )
 
-        def once() -> IngestDone:
-            nonlocal tries
+    def _persist(self, call: Callable[[], T], after_revival: Callable[[], None] = lambda: None) -> T:
+        """Make an untimed call, again where that is allowed; a process that has ended is started again before."""
+
+        def once() -> T:
             death = self._link.revive()
             if death is not None:
                 self._problem(f"the backend's process ended and was started again: {death}")
-            tries += 1
-            return self._send_once(day, ids, tries - 1)
+                after_revival()
+            return call()
 
-        retrying = Retrying(
-            retry=retry_if_exception(self._may_send_again), stop=stop_after_attempt(_TRIES), wait=_wait_s, reraise=True
-        )
-        return retrying(once)
+        retrying = Retrying(retry=self._may_call_again, stop=stop_after_attempt(_TRIES), wait=_wait_s, reraise=True)
+        try:
+            return retrying(once)
+        except _ReaderFailedError as error:
+            raise InfraError(str(error)) from error
 
-    def _may_send_again(self, error: BaseException) -> bool:
+    def _still_knows(self, confirmed: int | None, ids: NamespaceIds, latest: int) -> None:
+        if confirmed is not None and not self.holds(confirmed, ids, latest):
+            raise BackendGoneError(f"after a crash the backend no longer knew day {confirmed}, which it had confirmed")
+
+    def _may_call_again(self, state: RetryCallState) -> bool:
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, _ReaderFailedError):
+            self._heal_reader()
+            return True
         if not isinstance(error, BackendCallError):
             return False
         self._link.settle_death()
-        return error.may_retry or self._link.died()
+        once_more = error.code in _ONCE_MORE and state.attempt_number == 1
+        return error.may_retry or once_more or self._link.died()
 
     def _send_once(self, day: int, ids: NamespaceIds, retries: int) -> IngestDone:
         context = self._context
         token = context.gateway.grant(CallContext(phase="ingest", cell_id=context.cell.cell_id, ego=self._ego, day=day))
         batch = day_batch(self._dataset, self._ego, day, ids, context.access(token, pb.MODEL_ROLE_EXTRACTOR))
+        failure: BackendCallError | None = None
+        response, duration_ns = pb.IngestResponse(), 0
         try:
             response, duration_ns = self._link.client.ingest(batch.frames)
         except BackendCallError as error:
-            self._append(self._done(day, ids, batch, 0, retries, error, pb.IngestResponse()))
-            raise
+            failure = error
         finally:
-            context.gateway.revoke(token)
-        return self._done(day, ids, batch, duration_ns, retries, None, response)
+            calls = context.gateway.revoke(token)
+        done = self._done(day, ids, batch, duration_ns, retries, failure, response)
+        if failure is None:
+            return done
+        self._append(done)
+        for call in calls:
+            if call.upstream_failed:
+                raise _ReaderFailedError(
+                    f"reader {call.model} failed while day {day} of {self._ego} came in: {call.error}"
+                ) from failure
+        raise failure
 
     def _done(
         self,
@@ -124,6 +180,7 @@ class DaySender:
             code=failure.code if failure else "OK",
             message=failure.message if failure else "",
             replayed=response.replayed,
+            visible_through_day=None if failure else response.visible_through_day,
             notices=notice_texts(response.notices),
             retries=retries,
         )
