@@ -6,6 +6,7 @@ the caller's thread stays interruptible. Times are ``time.monotonic_ns``.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -145,14 +146,19 @@ class BackendClient:
         return self._run("Ingest", call)
 
     def search(self, request: pb.SearchRequest) -> TimedSearch:
-        """The timed call: request sent to response received, never retried."""
+        """The timed call: request sent to response received, never retried.
+
+        Raises :class:`BackendContractError` for items that the contract forbids.
+        """
 
         def call() -> TimedSearch:
             start = time.monotonic_ns()
             response = self._stub.Search(request, timeout=self.deadlines.search_s, metadata=self._metadata)
             return TimedSearch(response, time.monotonic_ns() - start)
 
-        return self._run("Search", call)
+        timed = self._run("Search", call)
+        _check_items("Search", timed.response.items)
+        return timed
 
     def answer(self, request: pb.AnswerRequest, trace: AnswerTrace) -> None:
         """Stream an answer into ``trace``, which keeps what came in also when the call fails on the way.
@@ -210,6 +216,15 @@ class BackendClient:
         return self._thread.submit(guarded).result()
 
 
+def _check_items(rpc: str, items: Iterable[pb.MemoryItem]) -> None:
+    """SPEC.md SRC-3. A score that is no number could not even be logged."""
+    for place, item in enumerate(items):
+        if not math.isfinite(item.score):
+            raise BackendContractError(f"{rpc}: items[{place}].score is {item.score}, not a finite number")
+        if not item.text:
+            raise BackendContractError(f"{rpc}: items[{place}].text is empty")
+
+
 def _note(trace: AnswerTrace, event: pb.AnswerEvent, offset_ns: int) -> None:
     kind = event.WhichOneof("event")
     if trace.completed is not None:
@@ -217,6 +232,7 @@ def _note(trace: AnswerTrace, event: pb.AnswerEvent, offset_ns: int) -> None:
     if (trace.retrieved is None) != (kind == "retrieved"):
         raise BackendContractError(f"Answer: {kind} where exactly one retrieved comes first")
     if kind == "retrieved":
+        _check_items("Answer", event.retrieved.items)
         trace.retrieved, trace.retrieved_ns = event.retrieved, offset_ns
     elif kind == "text_delta":
         if trace.first_delta_ns is None:

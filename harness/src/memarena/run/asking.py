@@ -82,6 +82,8 @@ def _search(
         timed = client.search(request)
     except BackendCallError as error:
         span = SearchSpan(t_search_ns=None, code=error.code, message=error.message)
+    except BackendContractError as error:
+        span = SearchSpan(t_search_ns=None, code="CONTRACT", message=str(error))
     else:
         response = timed.response
         span = SearchSpan(

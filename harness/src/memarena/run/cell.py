@@ -19,7 +19,7 @@ from memarena.run.asking import ask
 from memarena.run.context import AskContext
 from memarena.run.ids import NamespaceIds
 from memarena.run.ingest import DaySender
-from memarena.run.link import STYLES, BackendGoneError, BackendLink, described
+from memarena.run.link import BackendGoneError, BackendLink, described, preferred_style
 from memarena.run.state import CellProgress, EgoProgress
 from memarena.run.wire import add_privileged_evidence, search_request
 
@@ -76,7 +76,7 @@ class CellRun:
             model=tools.reader.upstream.model,
             reader_client=tools.reader_client,
             answers_itself=pb.CAPABILITY_ANSWER in description.capabilities and not tools.central_reading,
-            prompt_style=STYLES[description.preferred_prompt_style] if style == "backend" else style,
+            prompt_style=preferred_style(description) if style == "backend" else style,
             answer_timeout_s=tools.answer_timeout_s,
         )
 

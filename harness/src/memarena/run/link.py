@@ -18,11 +18,19 @@ from memarena.run.manifests import AddressedBackend, BackendChoice
 
 _DEATH_GRACE_S = 1.0
 
-STYLES: Mapping[int, StyleName] = {
-    pb.PROMPT_STYLE_UNSPECIFIED: "text_sessions",
+_CAPABILITIES: Mapping[int, str] = {number: name for name, number in pb.Capability.items()}
+_TOKEN_COUNTINGS: Mapping[int, str] = {number: name for name, number in pb.TokenCounting.items()}
+_RETENTIONS: Mapping[int, str] = {number: name for name, number in pb.Retention.items()}
+
+_STYLES: Mapping[int, StyleName] = {
     pb.PROMPT_STYLE_TEXT_SESSIONS: "text_sessions",
     pb.PROMPT_STYLE_JSON_CONTEXT: "json_context",
 }
+
+
+def preferred_style(description: pb.DescribeResponse) -> StyleName:
+    """The layout that a backend wants; text sessions where it names none, or one of a later contract."""
+    return _STYLES.get(description.preferred_prompt_style, "text_sessions")
 
 
 class BackendGoneError(Exception):
@@ -125,8 +133,9 @@ def check_description(cell: Cell, description: pb.DescribeResponse) -> None:
 def described(cell_id: str, description: pb.DescribeResponse) -> BackendDescribed:
     """The log's form of a description."""
 
-    def short(enum_name: str, prefix: str) -> str:
-        return enum_name.removeprefix(prefix).lower()
+    def short(names: Mapping[int, str], number: int, prefix: str) -> str:
+        # A backend of a later minor version may use values that this harness has no name for (SPEC.md VER-2).
+        return names[number].removeprefix(prefix).lower() if number in names else f"unknown_{number}"
 
     return BackendDescribed(
         cell_id=cell_id,
@@ -134,8 +143,8 @@ def described(cell_id: str, description: pb.DescribeResponse) -> BackendDescribe
         version=description.version,
         contract_version=description.contract_version,
         backend_kind="diagnostic" if description.kind == pb.BACKEND_KIND_DIAGNOSTIC else "competitor",
-        capabilities=tuple(short(pb.Capability.Name(c), "CAPABILITY_") for c in description.capabilities),
-        token_counting=short(pb.TokenCounting.Name(description.token_counting), "TOKEN_COUNTING_"),
-        preferred_prompt_style=STYLES[description.preferred_prompt_style],
-        retention=short(pb.Retention.Name(description.retention), "RETENTION_"),
+        capabilities=tuple(short(_CAPABILITIES, c, "CAPABILITY_") for c in description.capabilities),
+        token_counting=short(_TOKEN_COUNTINGS, description.token_counting, "TOKEN_COUNTING_"),
+        preferred_prompt_style=preferred_style(description),
+        retention=short(_RETENTIONS, description.retention, "RETENTION_"),
     )
