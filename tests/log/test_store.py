@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -93,6 +94,50 @@ def test_a_file_that_is_no_log_is_named(tmp_path: Path, content: bytes) -> None:
     log_path(tmp_path).write_bytes(content)
     with pytest.raises(LogError, match="not a run log"):
         list(read_records(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["a#b", "50%41", "why?mode=rw"])
+def test_a_folder_of_any_name_holds_a_log(tmp_path: Path, name: str) -> None:
+    with LogWriter(tmp_path / name) as log:
+        log.append(problem("one"))
+    with LogWriter(tmp_path / name) as log:
+        log.append(problem("two"))
+    assert len(list(read_records(tmp_path / name))) == 2
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+def test_a_damaged_log_is_named(tmp_path: Path) -> None:
+    with LogWriter(tmp_path) as log:
+        log.append(*(problem("x" * 1000) for _ in range(200)))
+    path = log_path(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[60_000:180_000] = b"\xff" * 120_000
+    path.write_bytes(content)
+    with pytest.raises(LogError, match=re.escape(str(path))):
+        list(read_records(tmp_path))
+
+
+def test_an_interrupted_write_leaves_a_log_that_can_be_written(tmp_path: Path) -> None:
+    """Ctrl-C between BEGIN and COMMIT: that record is lost, the next one is not."""
+
+    class Interrupted:
+        def __init__(self, db: sqlite3.Connection) -> None:
+            self.db = db
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.db, name)
+
+        def executemany(self, *_: object) -> None:
+            raise KeyboardInterrupt
+
+    with LogWriter(tmp_path) as log:
+        db = log._db
+        log._db = Interrupted(db)  # type: ignore[assignment]
+        with pytest.raises(KeyboardInterrupt):
+            log.append(problem("lost"))
+        log._db = db
+        log.append(problem("kept"))
+    assert [r.message for r in read_records(tmp_path) if r.kind == "problem"] == ["kept"]
 
 
 def test_a_folder_without_a_log_is_named(tmp_path: Path) -> None:

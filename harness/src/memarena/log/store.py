@@ -99,10 +99,13 @@ class LogWriter:
                 self._db.execute("BEGIN")
                 self._db.executemany("INSERT INTO records (kind, cell_id, instance_id, body) VALUES (?,?,?,?)", rows)
                 self._db.execute("COMMIT")
-            except sqlite3.Error as error:
+            except BaseException as error:
+                # Ctrl-C too: a transaction left open would refuse the records that say how the run ended.
                 with contextlib.suppress(sqlite3.Error):
                     self._db.rollback()
-                raise LogFullError(f"{self._path}: cannot write to the log: {error}") from error
+                if isinstance(error, sqlite3.Error):
+                    raise LogFullError(f"{self._path}: cannot write to the log: {error}") from error
+                raise
 
     def close(self) -> None:
         """Fold the write-ahead log into the file and release the lock. Calling it twice is fine."""
@@ -120,7 +123,7 @@ class LogWriter:
 def check_schema(path: Path) -> int:
     """Schema version of a log. Raises :class:`LogError` if it is no log, or newer than this program."""
     try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+        with contextlib.closing(_open_to_read(path)) as db:
             row = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
     except sqlite3.Error as error:
         raise LogError(f"{path}: not a run log: {error}") from error
@@ -153,11 +156,20 @@ def read_records(run_dir: Path, *kinds: str, cell_id: str | None = None) -> Iter
         arguments.append(cell_id)
     where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
     query = f"SELECT seq, body FROM records{where} ORDER BY seq"  # noqa: S608 (placeholders only)
-    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    with contextlib.closing(_open_to_read(path)) as db:
+        yield from _parse(path, _rows(path, db, query, arguments))
+
+
+def _open_to_read(path: Path) -> sqlite3.Connection:
+    # As a URI a path has its special characters quoted; a bare "#" would open another file.
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+
+
+def _rows(path: Path, db: sqlite3.Connection, query: str, arguments: list[str]) -> Iterator[tuple[int, str]]:
     try:
-        yield from _parse(path, db.execute(query, arguments))
-    finally:
-        db.close()
+        yield from db.execute(query, arguments)
+    except sqlite3.Error as error:
+        raise LogError(f"{path}: cannot be read: {error}") from error
 
 
 def _parse(path: Path, rows: Iterable[tuple[int, str]]) -> Iterator[AnyRecord]:
