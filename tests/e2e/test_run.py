@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from memarena.log.records import BackendDescribed, Problem, RunEnded
-from memarena.log.store import LogFullError, LogWriter, read_records
+from memarena.log.store import LogFullError, LogWriter, log_path, read_records
 from memarena.readers.scripted import NullReader, Script
 from memarena.run.config import parse_config
 from memarena.run.engine import execute
@@ -106,6 +108,24 @@ def test_a_run_killed_before_its_first_question_resumes(whole: Path, tmp_path: P
     done = memarena("run", "--out", out, "--resume")
     assert done.returncode == 0, done.stderr
     assert answers(out) == answers(whole)
+
+
+@pytest.mark.parametrize("stage", ["readers", "file", "schema"])
+def test_a_run_killed_before_its_log_says_anything_begins_when_resumed(tmp_path: Path, stage: str) -> None:
+    """SIGKILL while readers start, after SQLite made its file, and after it made the tables."""
+    out = tmp_path / "run"
+    (out / "readers").mkdir(parents=True)
+    if stage == "file":
+        with closing(sqlite3.connect(log_path(out))) as db:
+            db.execute("PRAGMA journal_mode=WAL")
+    if stage == "schema":
+        LogWriter(out).close()
+    refused = memarena("run", "--out", out, "--resume")
+    assert refused.returncode == 2
+    assert "--dataset" in refused.stderr
+    done = memarena(*RUN, "--backend", "bm25", "--limit", "2", "--out", out, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert len(times_answered(out)) == 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

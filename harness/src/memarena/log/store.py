@@ -77,7 +77,7 @@ class LogWriter:
             raise
 
     def _open(self) -> sqlite3.Connection:
-        fresh = not self._path.exists() or self._path.stat().st_size == 0
+        fresh = is_blank(self._path)
         if not fresh:
             check_schema(self._path)
         db = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
@@ -118,6 +118,17 @@ class LogWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def is_blank(path: Path) -> bool:
+    """Whether there is no log yet: no file, or one whose writer was killed before it had made the tables."""
+    if not path.exists() or path.stat().st_size == 0:
+        return True
+    try:
+        with contextlib.closing(_open_to_read(path)) as db:
+            return not db.execute("SELECT 1 FROM sqlite_master").fetchall()
+    except sqlite3.Error:
+        return False
 
 
 def check_schema(path: Path) -> int:

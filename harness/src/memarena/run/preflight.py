@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from memarena.client.backend import Deadlines
-from memarena.log.store import log_path
+from memarena.log.store import is_blank, log_path, read_records
 from memarena.run.config import RunConfig, parse_config
 from memarena.run.errors import RunError
 from memarena.run.link import BackendLink
@@ -29,16 +29,35 @@ The data set may have moved; that it is still the same one is checked by its has
 
 def previous_progress(request: RunRequest) -> RunProgress | None:
     """Where the run stands that is to be resumed; None for a fresh one. Raises :class:`RunError` for a wrong folder."""
-    exists = log_path(request.out).exists()
-    if request.resume:
-        if not exists:
-            raise RunError(f"--resume: {request.out} holds no run log")
-        return read_progress(request.out)
-    if exists:
-        raise RunError(f"--out {request.out}: holds a run already; go on with --resume or choose another folder")
     out = request.out
-    if out.exists() and (not out.is_dir() or {p.name for p in out.iterdir()} - _LEFT_BY_A_FALSE_START):
-        raise RunError(f"--out {request.out}: expected a new or empty folder")
+    try:
+        exists = log_path(out).exists()
+        if request.resume and (exists or _false_start(out)):
+            return _progress_so_far(request)
+        if request.resume:
+            raise RunError(f"--resume: {out} holds no run log")
+        if exists:
+            raise RunError(f"--out {out}: holds a run already; go on with --resume or choose another folder")
+        if out.exists() and not _false_start(out) and not (out.is_dir() and not any(out.iterdir())):
+            raise RunError(f"--out {out}: expected a new or empty folder")
+    except OSError as error:
+        raise RunError(f"--out {out}: cannot be looked at: {error.strerror}") from error
+    return None
+
+
+def _false_start(out: Path) -> bool:
+    """Whether a run began in the folder and ended before it had a log."""
+    return out.is_dir() and bool(found := {p.name for p in out.iterdir()}) and found <= _LEFT_BY_A_FALSE_START
+
+
+def _progress_so_far(request: RunRequest) -> RunProgress | None:
+    """Progress of a run that was begun; None for one that was killed before it had put down what it is about."""
+    if not is_blank(log_path(request.out)) and any(read_records(request.out, "run_started")):
+        return read_progress(request.out)
+    if request.config is None:
+        raise RunError(
+            f"--resume: {request.out}: this run ended before it began; give its --dataset, --backend and --reader again"
+        )
     return None
 
 
