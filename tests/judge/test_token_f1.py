@@ -45,6 +45,11 @@ def test_an_answer_is_right_from_its_familys_threshold_on(family: Family, answer
     assert (ruling.correct, ruling.route) == (right, "token_f1"), ruling
 
 
+def test_the_threshold_itself_is_enough() -> None:
+    ruling = rule(Family.CONFABULATION, TextGold(answers=("red blue car",)), "red")
+    assert (ruling.score, ruling.correct) == (0.5, True)
+
+
 def test_the_best_of_several_answers_counts() -> None:
     assert rule(Family.QA, TextGold(answers=("Sweden", "her home country")), "Her home country").score == 1.0
 

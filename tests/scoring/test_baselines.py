@@ -74,6 +74,13 @@ def test_grep_picks_the_option_that_occurs_most_often_in_what_was_retrieved() ->
     assert "bm25" in grep.detail
 
 
+def test_grep_does_not_choose_between_equals() -> None:
+    question = make_question("q1", Family.CLOZE, cloze("A", "tea", "coffee", "milk"), "Which?")
+    asked = make_asked(CELL, question, "A", items=[make_item("tea and coffee", "s1")])
+    scores = score_records(make_run([CELL], [question], [], [asked])).scores
+    assert next(b for b in scores.baselines if b.name == "grep").scores["D1"] == 0.0
+
+
 def test_scores_are_corrected_by_the_best_baseline_of_their_dimension() -> None:
     letters = "ABAB"
     questions = [make_question(f"q{n}", Family.CLOZE, cloze(x, "x", "y"), "Which?") for n, x in enumerate(letters)]
