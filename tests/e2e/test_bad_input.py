@@ -171,7 +171,13 @@ def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
         (["--option", "bm25.colour=blue"], "colour"),
         (["--option", "nonsense"], "BACKEND.KEY=VALUE"),
         (["--option", "vanilla.k=1"], "vanilla"),
+        (["--question-ids", "/dev/null"], "names no instance"),
+        (["--reader", "extractive,extractive"], "a reader extractive is in the run already"),
         (["--deadline", "search=soon"], "deadlines_s.search"),
+        (["--deadline", "search=inf"], "deadlines_s.search"),
+        (["--bearer-token-file", "/bin/sh"], "--bearer-token-file"),
+        (["--bearer-token-file", "/dev/null"], "--bearer-token-file"),
+        (["--out", "x" * 300], "--out"),
         (["--seeds", "s7"], "seeds"),
         (["--protocol", "backwards"], "protocol"),
         (["--limit", "0"], "limit"),
@@ -182,6 +188,16 @@ def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
 )
 def test_a_bad_flag_is_named(tmp_path: Path, flags: list[str], expected: str) -> None:
     assert expected in run_on(EXAMPLE, tmp_path / "run", *flags)
+
+
+def test_settings_beside_a_file_or_a_bare_resume_are_not_passed_over(tmp_path: Path) -> None:
+    """Both take their settings from elsewhere: a flag beside them would say what the run then does not do."""
+    file = tmp_path / "run.yaml"
+    file.write_text(f"dataset: {EXAMPLE}\nbackends: [bm25]\nreaders: [{{spec: extractive}}]\n")
+    out = tmp_path / "run"
+    assert "--limit" in refused("run", file, "--out", out, "--limit", "1")
+    LogWriter(out).close()
+    assert "--deadline" in refused("run", "--out", out, "--resume", "--deadline", "search=1")
 
 
 @pytest.mark.parametrize("arguments", [("run", "--no-such-flag"), ("run", "--limit", "many"), ("no-such-verb",)])

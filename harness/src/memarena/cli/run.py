@@ -23,8 +23,12 @@ from memarena.run.request import RunOutcome, RunRequest
 EDGE_CONTEXT_TOKENS = 512
 EDGE_ANSWER_TOKENS = 64
 
+_NO_SETTINGS = {"file", "out", "resume", "tls_ca", "bearer_token_file"}
+"""Parameters that may stand beside a configuration file, and beside --resume without repeating any setting."""
+
 
 def run(
+    context: typer.Context,
     file: Annotated[Path | None, typer.Argument(help="A run's configuration as YAML, instead of flags.")] = None,
     dataset: Annotated[Path | None, typer.Option(help="Data set folder.")] = None,
     backend: Annotated[
@@ -121,7 +125,7 @@ def run(
     }
     request = RunRequest(
         out=out,
-        config=_config(file, values, resume),
+        config=_config(file, values, _settings_given(context), resume=resume),
         resume=resume,
         security=_security(tls_ca, bearer_token_file),
         reader_api_key=os.environ.get("MEMARENA_READER_API_KEY"),
@@ -159,20 +163,32 @@ def read_ids(path: Path) -> list[str]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise RunError(f"--question-ids {path}: cannot be read: {error}") from error
-    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    ids = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if not ids:
+        raise RunError(f"--question-ids {path}: names no instance; expected one id per line")
+    return ids
 
 
-def _config(file: Path | None, values: dict[str, object], resume: bool) -> RunConfig | None:
-    nothing_given = not (values["dataset"] or values["backends"] or values["readers"])
+def _settings_given(context: typer.Context) -> list[str]:
+    """Flags on the command line that a run's configuration decides, as a user writes them."""
+    names = [name for name in context.params if name not in _NO_SETTINGS]
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return [
+        f"--{name.replace('_', '-')}" for name, source in sources.items() if source and source.name == "COMMANDLINE"
+    ]
+
+
+def _config(file: Path | None, values: dict[str, object], given: list[str], *, resume: bool) -> RunConfig | None:
     if file is not None:
-        if not nothing_given:
-            raise RunError(f"{file}: expected either a file or --dataset, --backend and --reader, not both")
+        if given:
+            raise RunError(f"{file}: expected either a file or flags that say what to run, not both (got {given[0]})")
         return load_config(file)
-    if resume and nothing_given:
+    if resume and not given:
         return None
     for flag, name in (("--dataset", "dataset"), ("--backend", "backends"), ("--reader", "readers")):
         if not values[name]:
-            raise RunError(f"{flag}: missing")
+            hint = f"; beside {given[0]}, --resume needs all settings of the run again" if resume else ""
+            raise RunError(f"{flag}: missing{hint}")
     return parse_config(values, "memarena run")
 
 
@@ -208,8 +224,10 @@ def _security(tls_ca: Path | None, bearer_token_file: Path | None) -> Security:
     if bearer_token_file is not None:
         try:
             token = bearer_token_file.read_text(encoding="utf-8").strip()
-        except OSError as error:
-            raise RunError(f"--bearer-token-file {bearer_token_file}: cannot be read: {error.strerror}") from error
+        except (OSError, UnicodeDecodeError) as error:
+            raise RunError(f"--bearer-token-file {bearer_token_file}: cannot be read: {error}") from error
+        if not token or not (token.isascii() and token.isprintable()):
+            raise RunError(f"--bearer-token-file {bearer_token_file}: expected one line of printable ASCII")
     return Security(tls_ca=tls_ca, bearer_token=token)
 
 

@@ -13,6 +13,7 @@ from memarena.run.errors import RunError
 SEED_LABELS: dict[str, tuple[float, int]] = {"s1": (0.0, 1), "s2": (0.3, 2), "s3": (0.3, 3), "s4": (0.3, 4)}
 """Temperature and seed behind each label (design of the paper: s1 greedy, s2 to s4 stochastic)."""
 
+_Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _SeedLabel = Literal["s1", "s2", "s3", "s4"]
 
 
@@ -32,12 +33,12 @@ class DeadlineConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    describe: Annotated[float, Field(gt=0)] = 10.0
-    ingest: Annotated[float, Field(gt=0)] = 600.0
-    search: Annotated[float, Field(gt=0)] = 30.0
-    answer: Annotated[float, Field(gt=0)] = 600.0
-    reset: Annotated[float, Field(gt=0)] = 60.0
-    health: Annotated[float, Field(gt=0)] = 60.0
+    describe: _Seconds = 10.0
+    ingest: _Seconds = 600.0
+    search: _Seconds = 30.0
+    answer: _Seconds = 600.0
+    reset: _Seconds = 60.0
+    health: _Seconds = 60.0
 
 
 class RunConfig(BaseModel):

@@ -8,6 +8,7 @@ from typing import Self
 
 from memarena.readers import RunningReader, start_reader
 from memarena.run.config import ReaderConfig
+from memarena.run.errors import RunError
 
 
 class ReaderPool:
@@ -24,6 +25,9 @@ class ReaderPool:
         try:
             for config in self._configs:
                 reader = self._start(config)
+                if reader.ref.name in self._running:
+                    reader.stop()
+                    raise RunError(f"--reader {config.spec}: a reader {reader.ref.name} is in the run already")
                 self._running[reader.ref.name] = (config, reader)
         except BaseException:
             self.__exit__()
