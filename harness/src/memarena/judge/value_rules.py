@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from functools import cached_property
 
-from memarena.dataset.values import NameValue, OrderValue, PlaceValue, SetValue, TermValue, Value
+from memarena.dataset.values import DateValue, NameValue, OrderValue, PlaceValue, SetValue, TermValue, Value
 from memarena.log.records import EvidenceSession
 from memarena.text.lexicon import word_list
-from memarena.text.mentions import Kind, Mention
+from memarena.text.mentions import DateMention, Kind, Mention, PartialDate, WeekdayMention
 from memarena.text.reading import ReadText, read_text
 from memarena.text.stating import KIND_OF, Place, ScalarValue, denied, hedged, is_value, places
 from memarena.text.words import content_words, stem, words
@@ -44,9 +44,22 @@ class Case:
             found += read_text(f"{session.started_at} {session.place or ''} {session.group or ''}").mentions
             for turn in session.turns:
                 said_at = turn.said_at or session.started_at
-                found += read_text(turn.text, day_of(said_at)).mentions
+                said = read_text(turn.text, day_of(said_at))
+                found += [*said.mentions, *_days_meant(said)]
                 found += read_text(f"{said_at} {turn.speaker}").mentions
         return tuple(found)
+
+
+def _days_meant(said: ReadText) -> list[DateMention]:
+    """Bare weekdays as the days they can mean: those within a week of the day on which they were said."""
+    if said.today is None:
+        return []
+    near = [said.today + timedelta(days=offset) for offset in range(-7, 8)]
+    return [
+        DateMention(m.start, m.end, frozenset(PartialDate.of(day) for day in near if day.weekday() == m.weekday))
+        for m in said.mentions
+        if isinstance(m, WeekdayMention)
+    ]
 
 
 def day_of(moment: str) -> date | None:
@@ -123,14 +136,23 @@ def _other_values(case: Case) -> str:
 
 
 def _accounted_for(case: Case, mention: Mention) -> bool:
-    """Whether a mention is a gold or barred value, or is denied."""
+    """Whether a mention is a gold or barred value, or is denied. More than the gold's date needs the evidence."""
     today = case.answer.today
-    if any(is_value(v, mention, today) for v in (*case.required, *case.barred)):
-        return True
+    stated = [v for v in (*case.required, *case.barred) if is_value(v, mention, today)]
+    if stated:
+        return not any(_says_more(v, mention) for v in stated) or _in_evidence(case, mention)
     inside = [p for v in (*case.required, *case.barred) for p in places(v, case.answer)]
     if any(p.start < mention.end and mention.start < p.end for p in inside):
         return True
     return denied(case.answer, Place(mention.start, mention.end))
+
+
+def _says_more(value: ScalarValue, mention: Mention) -> bool:
+    """Whether a date says a day or month that the gold leaves open."""
+    if not isinstance(value, DateValue) or not isinstance(mention, DateMention):
+        return False
+    said = max(1 + (r.month is not None) + (r.day is not None) for r in mention.readings)
+    return said > len(value.date.split("-"))
 
 
 def _in_answering_place(case: Case, mention: Mention, kind: Kind) -> bool:
@@ -167,7 +189,8 @@ def _joined(answer: ReadText, mention: Mention, place: Place) -> bool:
 
 
 def _in_evidence(case: Case, mention: Mention) -> bool:
-    if any(mention.same(m) for m in case.evidence_mentions):
+    dated = isinstance(mention, DateMention)
+    if any(mention.same(m) for m in case.evidence_mentions if not (dated and isinstance(m, WeekdayMention))):
         return True
     if mention.kind != "proper":
         return False

@@ -41,9 +41,9 @@ def _any_case(pattern: str) -> re.Pattern[str]:
 
 DATES = (
     _any_case(r"(?<!\d)(?P<year>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)"),
-    _any_case(rf"(?<!\d)(?<!\d[.:]){_DAY}(?:\s+of)?[\s-]+{_MONTH}(?:,?[\s-]+{_YEAR})?"),
-    _any_case(rf"\b{_MONTH}[\s-]+(?:the\s+)?{_DAY}(?:,?\s+{_YEAR})?"),
-    _any_case(rf"\b{_MONTH},?\s+(?:of\s+)?{_YEAR}"),
+    _any_case(rf"(?<!\d)(?<!\d[.:]){_DAY}(?:\s+of)?[\s-]*{_MONTH}(?:,?[\s-]*{_YEAR})?"),
+    _any_case(rf"\b{_MONTH}[\s-]*(?:the\s+)?{_DAY}(?:,?\s*{_YEAR})?"),
+    _any_case(rf"\b{_MONTH},?\s*(?:of\s+)?{_YEAR}"),
     _any_case(r"(?<![\d/.])(?P<a>\d{1,2})(?P<sep>[/.-])(?P<b>\d{1,2})(?P=sep)(?P<year>\d{4}|\d\d)(?![\d/])"),
 )
 LONE_MONTH = _any_case(
