@@ -172,6 +172,7 @@ def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
         (["--option", "nonsense"], "BACKEND.KEY=VALUE"),
         (["--option", "vanilla.k=1"], "vanilla"),
         (["--question-ids", "/dev/null"], "names no instance"),
+        (["--reader-window", "300"], "--reader-window"),
         (["--reader", "extractive,extractive"], "a reader extractive is in the run already"),
         (["--deadline", "search=soon"], "deadlines_s.search"),
         (["--deadline", "search=inf"], "deadlines_s.search"),

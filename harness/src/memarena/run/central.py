@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 
 from memarena_answering import (
+    AnsweringError,
     Asker,
     Completion,
     ContextItem,
@@ -55,6 +56,8 @@ def read_centrally(
                 raw.append(event.text)
     except ReaderCallError as error:
         code, message = "READER", str(error)
+    except AnsweringError as error:
+        code, message = "PROMPT", str(error)
     completed_ns = time.monotonic_ns() - started if done is not None else None
     calls = context.gateway.revoke(token)
     text = done.text if done is not None else "".join(raw)

@@ -35,6 +35,7 @@ from memarena.run.pool import ReaderPool
 from memarena.run.preflight import (
     check_backends,
     check_space,
+    check_windows,
     check_writable,
     deadlines,
     logged_plan,
@@ -79,6 +80,7 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         plan = plan_run(config, dataset, backends, [r.ref for r in readers.readers()], request.scoring_files)
         if previous is not None:
             plan = logged_plan(previous, plan)
+        check_windows(plan)
         check_backends(plan, config, request)
         sink.log = log = stack.enter_context(LogWriter(request.out))
         # The gateway stops before the log closes: its last records still have a place to go.

@@ -8,6 +8,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from memarena_answering import Asker, PromptTooLongError, ReadingPlan, build_prompt, count_by_bytes
+
 from memarena.client.backend import Deadlines
 from memarena.log.store import is_blank, log_path, read_records
 from memarena.run.config import RunConfig, parse_config
@@ -96,6 +98,29 @@ def logged_plan(previous: RunProgress, plan: RunPlan) -> RunPlan:
     if prompts:
         raise RunError(f"--resume: {prompts[0]} has changed since the run was begun; begin a new run")
     return RunPlan(logged, previous.questions, plan.backends)
+
+
+def check_windows(plan: RunPlan) -> None:
+    """Raise :class:`RunError` where a reader's window does not even hold the shortest question and its answer.
+
+    Every question would then fail, and backends that read for themselves would be blamed for it.
+    """
+    shortest = min(plan.questions, key=lambda q: len(q.question_text.encode()))
+    for reader in plan.manifest.readers:
+        reading = next(cell.reading for cell in plan.manifest.cells if cell.reader == reader.name)
+        empty = ReadingPlan(
+            model=reader.model,
+            max_tokens=reading.max_answer_tokens,
+            context_window_tokens=reader.context_window_tokens,
+            no_system_role=reader.no_system_role,
+            counts_tokens=reader.counts_tokens,
+        )
+        try:
+            build_prompt(
+                (), shortest.question_text, shortest.asked_at, Asker(shortest.requester_kind), empty, count_by_bytes
+            )
+        except PromptTooLongError as error:
+            raise RunError(f"--reader-window, --max-answer-tokens: reader {reader.name}: {error}") from error
 
 
 def check_backends(plan: RunPlan, config: RunConfig, request: RunRequest) -> None:
