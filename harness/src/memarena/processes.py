@@ -115,10 +115,17 @@ def _die_with_guard() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:  # its own parent has collected it meanwhile
+        return False
+
+
 def _kill_descendants() -> None:
     """SIGKILL everything below the guard until nothing is left (new ones may appear while we look)."""
     me = psutil.Process()
-    while children := [c for c in me.children(recursive=True) if c.status() != psutil.STATUS_ZOMBIE]:
+    while children := [c for c in me.children(recursive=True) if _runs(c)]:
         for child in children:
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.kill()

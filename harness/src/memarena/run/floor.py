@@ -12,6 +12,7 @@ from memarena_answering import (
     Asker,
     Completion,
     ContextItem,
+    ReaderCallError,
     ReaderClient,
     ReadingPlan,
     build_prompt,
@@ -20,10 +21,12 @@ from memarena_answering import (
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.client.backend import BackendClient, Deadlines
+from memarena.client.errors import BackendCallError
 from memarena.gateway import CallContext, Gateway
 from memarena.log.records import FloorMeasured, GatewayCall
 from memarena.readers.scripted import NullReader
-from memarena.run.launch import launch
+from memarena.run.errors import InfraError
+from memarena.run.launch import LaunchError, launch
 from memarena.run.manifests import BackendManifest, LaunchableBackend
 
 _WARM_UP = 20
@@ -41,10 +44,13 @@ NULL_BACKEND = LaunchableBackend(
 
 
 def measure_floor(work_dir: Path, samples: int) -> FloorMeasured:
-    """Both floors, with ``samples`` round trips each after a warm-up."""
-    return FloorMeasured(
-        search_ns=measure_search_floor(work_dir, samples), gateway_hop_ns=measure_gateway_floor(samples)
-    )
+    """Both floors, with ``samples`` round trips each after a warm-up. Raises InfraError where either breaks."""
+    try:
+        return FloorMeasured(
+            search_ns=measure_search_floor(work_dir, samples), gateway_hop_ns=measure_gateway_floor(samples)
+        )
+    except (LaunchError, BackendCallError, ReaderCallError) as error:
+        raise InfraError(f"the floor of this machine could not be measured: {error}") from error
 
 
 def measure_search_floor(work_dir: Path, samples: int) -> tuple[int, ...]:

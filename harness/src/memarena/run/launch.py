@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from memarena.processes import GuardedProcess
+from memarena.readers.starting import API_KEY_VARIABLE
 from memarena.run.manifests import LaunchableBackend
 
 START_TIMEOUT_S = 60.0
@@ -59,7 +60,9 @@ def launch(backend: LaunchableBackend, cell_dir: Path, timeout_s: float = START_
         "folder": str(backend.folder),
     }
     argv = [_fill(argument, values) for argument in backend.manifest.command]
-    process = GuardedProcess.start(argv, log_path=cell_dir / "backend.log", env=backend.manifest.env)
+    # A backend reaches models through the gateway alone: the reader's key is none of its business.
+    env = {**backend.manifest.env, API_KEY_VARIABLE: ""}
+    process = GuardedProcess.start(argv, log_path=cell_dir / "backend.log", env=env)
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         if address_file.exists() and (address := address_file.read_text(encoding="utf-8").strip()):
