@@ -72,7 +72,7 @@ def test_a_run_that_has_only_just_begun_can_be_reported(memarena: Command, tmp_p
     records = [r for r in golden_run.records() if not isinstance(r, QuestionAsked) and r.kind != "run_ended"]
     code, out, _ = memarena("report", write_log(tmp_path / "begun", records))
     assert code == 0
-    assert "running; 0 of 152 questions asked" in out
+    assert "running, or killed; 0 of 152 questions asked" in out
 
 
 def test_judging_appends_verdicts_once_and_changes_no_figure(memarena: Command, run_dir: Path) -> None:

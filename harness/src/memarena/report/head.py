@@ -58,7 +58,8 @@ def _state(run: RunScores) -> str:
     counts = [cell.counts for row in run.rows for cell in row.cells]
     asked, planned = sum(c.asked for c in counts), sum(c.planned for c in counts)
     segments = f", {run.segments} segments" if run.segments > 1 else ""
-    return f"{run.ended}; {asked:,} of {planned:,} questions asked{segments}"
+    ended = "running, or killed" if run.ended == "running" else run.ended
+    return f"{ended}; {asked:,} of {planned:,} questions asked{segments}"
 
 
 def _floor(run: RunScores) -> str:
