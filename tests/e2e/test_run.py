@@ -273,6 +273,31 @@ def test_a_reader_that_fails_is_never_the_backends_fault(tmp_path: Path) -> None
     assert set(times_answered(out).values()) == {1}
 
 
+def test_a_reader_that_hangs_past_the_deadline_is_not_the_backends_fault(tmp_path: Path) -> None:
+    """The backend's Answer runs out of time only because the model's server says nothing."""
+
+    def script(body: object) -> Script:
+        return Script() if "greeting" in str(body) else Script(first_token_delay_s=10)
+
+    out = tmp_path / "run"
+    with NullReader(script) as reader:
+        values = {
+            "dataset": EXAMPLE,
+            "backends": ["bm25"],
+            "readers": [{"spec": reader.base_url}],
+            "limit": 1,
+            "infra_retries": 0,
+            "deadlines_s": {"answer": 1},
+            "floor_samples": 0,
+        }
+        assert execute(RunRequest(out=out, config=parse_config(values, "test"))).reason == "incomplete"
+    (result,) = asked(out)
+    assert result.answer is not None
+    assert result.answer.code == "DEADLINE_EXCEEDED"
+    assert result.status == "infra_failed"
+    assert "had not finished" in result.cause
+
+
 def test_end_of_horizon_asks_everything_after_the_last_day(tmp_path: Path) -> None:
     out = tmp_path / "run"
     done = memarena(*RUN, "--backend", "bm25", "--protocol", "end_of_horizon", "--out", out)

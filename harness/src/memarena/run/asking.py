@@ -13,7 +13,7 @@ from memarena.client.backend import AnswerTrace, BackendClient
 from memarena.client.errors import BackendCallError, BackendContractError
 from memarena.log.records import AnswerSpan, GatewayCall, Question, QuestionAsked, SearchSpan
 from memarena.run.central import read_centrally
-from memarena.run.context import AskContext, generating, ttft_ns
+from memarena.run.context import AskContext, generating, hung, ttft_ns
 from memarena.run.ids import NamespaceIds
 from memarena.run.wire import answer_request, retrieved_items
 
@@ -35,13 +35,17 @@ def ask(
     started = time.monotonic_ns()
     search, calls = _search(context, client, question, request, ids)
     answer: AnswerSpan | None = None
+    began = started
     if search.code == "OK":
+        began = time.monotonic_ns()
         if context.answers_itself:
             answer, more = _answer(context, client, question, request, ids, search)
         else:
             answer, more = read_centrally(context, question, search.items)
         calls += more
-    status, cause = settle(search, answer, calls)
+    code = answer.code if answer is not None else search.code
+    stalled = hung(calls, began, time.monotonic_ns()) if code == "DEADLINE_EXCEEDED" else None
+    status, cause = settle(search, answer, calls, stalled)
     return QuestionAsked(
         cell_id=context.cell.cell_id,
         instance_id=question.instance.instance_id,
@@ -58,11 +62,18 @@ def ask(
     )
 
 
-def settle(search: SearchSpan, answer: AnswerSpan | None, calls: Sequence[GatewayCall]) -> tuple[Status, str]:
-    """Status and cause. A model server that failed is ours, whatever the backend made of it."""
+def settle(
+    search: SearchSpan, answer: AnswerSpan | None, calls: Sequence[GatewayCall], stalled: GatewayCall | None = None
+) -> tuple[Status, str]:
+    """Status and cause. A model server that failed is ours, whatever the backend made of it.
+
+    ``stalled`` is the model call that used up the deadline, if one did.
+    """
     for call in calls:
         if call.upstream_failed:
             return "infra_failed", f"reader {call.model}: {call.error}"
+    if stalled is not None:
+        return "infra_failed", f"reader {stalled.model}: had not finished when the deadline passed"
     if search.code != "OK":
         return "backend_failed", f"Search: {search.code}: {search.message}"
     if answer is None:

@@ -58,6 +58,18 @@ def generating(calls: Sequence[GatewayCall]) -> list[GatewayCall]:
     return [call for call in calls if call.route in GENERATING_ROUTES]
 
 
+def hung(calls: Sequence[GatewayCall], began_ns: int, ended_ns: int) -> GatewayCall | None:
+    """The model call that used up an RPC's deadline: never finished, and under way for at least half of the time.
+
+    ``began_ns`` and ``ended_ns`` are monotonic readings around the RPC. Its server is to blame then, not the backend.
+    """
+    for call in calls:
+        unfinished = call.received_to_forwarded_ns is not None and call.done_ns is None
+        if unfinished and 2 * (ended_ns - call.started_mono_ns) >= ended_ns - began_ns:
+            return call
+    return None
+
+
 def ttft_ns(calls: Sequence[GatewayCall], until_mono_ns: int | None) -> int | None:
     """TTFT of the model call behind the first TextDelta: the last generating call that began before it.
 

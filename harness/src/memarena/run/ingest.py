@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from itertools import count
 from typing import TypeVar
@@ -14,7 +15,7 @@ from memarena.dataset.reading import Dataset
 from memarena.gateway import CallContext
 from memarena.log.records import IngestDone
 from memarena.run.asking import notice_texts
-from memarena.run.context import AskContext
+from memarena.run.context import AskContext, hung
 from memarena.run.errors import InfraError
 from memarena.run.ids import NamespaceIds
 from memarena.run.link import BackendGoneError, BackendLink
@@ -140,6 +141,7 @@ class DaySender:
         batch = day_batch(self._dataset, self._ego, day, ids, context.access(token, pb.MODEL_ROLE_EXTRACTOR))
         failure: BackendCallError | None = None
         response, duration_ns = pb.IngestResponse(), 0
+        began = time.monotonic_ns()
         try:
             response, duration_ns = self._link.client.ingest(batch.frames)
         except BackendCallError as error:
@@ -150,11 +152,13 @@ class DaySender:
         if failure is None:
             return done
         self._append(done)
-        for call in calls:
-            if call.upstream_failed:
-                raise _ReaderFailedError(
-                    f"reader {call.model} failed while day {day} of {self._ego} came in: {call.error}"
-                ) from failure
+        failed = next((call for call in calls if call.upstream_failed), None)
+        if failed is None and failure.code == "DEADLINE_EXCEEDED":
+            failed = hung(calls, began, time.monotonic_ns())
+        if failed is not None:
+            raise _ReaderFailedError(
+                f"reader {failed.model} failed while day {day} of {self._ego} came in: {failed.error}"
+            ) from failure
         raise failure
 
     def _done(
