@@ -136,7 +136,7 @@ MUTATIONS: list[tuple[Check, str, str, Spoil]] = [
         turn("sess_0004", 2, listener_id="tomas_lindqvist"),
     ),
     (structural.sessions, "an empty turn", "turns.2.text", turn("sess_0004", 2, text=" ")),
-    (structural.sessions, "a turn too long for the contract", "turns.2.text", turn("sess_0004", 2, text="x" * 262_145)),
+    (structural.readable, "a turn too long for the contract", "turns.2.text", turn("sess_0004", 2, text="x" * 262_145)),
     (structural.sessions, "a turn outside its session", "turns.2.timestamp", turn("sess_0004", 2, timestamp=0.9)),
     (structural.sessions, "turns out of order", "turns.3.timestamp", turn("sess_0004", 3, timestamp=0.53125)),
     (
@@ -219,7 +219,7 @@ MUTATIONS: list[tuple[Check, str, str, Spoil]] = [
     ),
     (structural.questions, "a question after the last day", "query_timestamp", meta("qa_0001", query_timestamp=9.5)),
     (
-        structural.questions,
+        structural.readable,
         "a question too long for the contract",
         "query",
         question("qa_0001", lambda r: r.update(query="x" * 65_537)),

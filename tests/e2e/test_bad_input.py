@@ -59,6 +59,13 @@ def wrong_type(data: Path) -> None:
     path.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
 
 
+def too_long_a_turn(data: Path) -> None:
+    path = data / "corpus_sessions.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[2]["turns"][1]["text"] = "a" * ((256 << 10) + 1)
+    path.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
+
+
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
@@ -66,6 +73,7 @@ def wrong_type(data: Path) -> None:
         (broken_json, ["corpus_sessions.jsonl:5"]),
         (missing_evidence, ["d7_qa.jsonl:2", "sess_that_never_was"]),
         (wrong_type, ["corpus_sessions.jsonl:3", "timestamp"]),
+        (too_long_a_turn, ["corpus_sessions.jsonl:3", "turns.1.text", "262,144"]),
     ],
 )
 def test_a_damaged_data_set_is_named_by_file_and_line(
@@ -80,6 +88,10 @@ def test_a_damaged_data_set_is_named_by_file_and_line(
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert "nowhere" in run_on(tmp_path / "nowhere", tmp_path / "run")
+
+
+def test_a_name_that_no_file_can_have_is_one_line(tmp_path: Path) -> None:
+    assert "too long" in run_on(Path("x" * 300), tmp_path / "run")
 
 
 def test_an_unknown_backend_lists_the_known_ones(tmp_path: Path) -> None:

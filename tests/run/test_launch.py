@@ -55,7 +55,7 @@ def test_tls_and_token_are_for_backends_that_run_elsewhere(tmp_path: Path) -> No
 def test_a_floor_that_cannot_be_measured_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     start = GuardedProcess.start.__func__  # type: ignore[attr-defined]
 
-    def broken(cls: type[GuardedProcess], argv: list[str], **more: object) -> GuardedProcess:
+    def broken(cls: type[GuardedProcess], argv: list[str], /, **more: object) -> GuardedProcess:
         return start(cls, [argv[0], "-c", "raise SystemExit(7)"], **more)  # type: ignore[no-any-return]
 
     monkeypatch.setattr(GuardedProcess, "start", classmethod(broken))

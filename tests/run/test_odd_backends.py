@@ -11,6 +11,7 @@ from memarena.log.records import BackendDescribed, QuestionAsked
 from memarena.log.store import read_records
 from memarena.run.config import parse_config
 from memarena.run.engine import execute
+from memarena.run.errors import RunError
 from memarena.run.request import RunRequest
 from memarena_proto import memory_backend_pb2 as pb
 
@@ -37,6 +38,51 @@ class OddItems(CapturingBackend):
         yield from rest
 
 
+class TooMuch(CapturingBackend):
+    """Returns more than was asked for: too many items, or too many tokens."""
+
+    def __init__(self, items: list[str]) -> None:
+        super().__init__()
+        self._items = [pb.MemoryItem(text=text) for text in items]
+
+    def Search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
+        super().Search(request, context)
+        return pb.SearchResponse(items=self._items, visible_through_day=request.as_of_day)
+
+
+class OddWords(CapturingBackend):
+    """Streams deltas that are empty, or not what it completes with."""
+
+    def __init__(self, deltas: list[str]) -> None:
+        super().__init__()
+        self._deltas = deltas
+
+    def Answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
+        retrieved, _, completed = super().Answer(request, context)
+        yield retrieved
+        for text in self._deltas:
+            yield pb.AnswerEvent(text_delta=pb.TextDelta(text=text))
+        yield completed
+
+
+class WantsCellTokens(CapturingBackend):
+    """Declares that it needs one model token for a whole cell."""
+
+    def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
+        response = super().Describe(request, context)
+        response.capabilities.append(pb.CAPABILITY_CELL_MODEL_ACCESS)
+        return response
+
+
+class FewItems(CapturingBackend):
+    """Declares that it returns at most three items."""
+
+    def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
+        response = super().Describe(request, context)
+        response.limits.max_items = 3
+        return response
+
+
 class FromTheFuture(CapturingBackend):
     """Declares what no contract names yet."""
 
@@ -50,13 +96,14 @@ class FromTheFuture(CapturingBackend):
         return response
 
 
-def run_of(backend: CapturingBackend, out: Path) -> list[QuestionAsked]:
+def run_of(backend: CapturingBackend, out: Path, **more: object) -> list[QuestionAsked]:
     values = {
         "dataset": EXAMPLE,
         "backends": [f"odd={backend.address}"],
         "readers": [{"spec": "extractive"}],
         "limit": 2,
         "floor_samples": 0,
+        **more,
     }
     with backend:
         assert execute(RunRequest(out=out, config=parse_config(values, "test"))).reason == "completed"
@@ -89,3 +136,56 @@ def test_a_backend_of_a_later_minor_version_takes_part(tmp_path: Path) -> None:
     assert described.capabilities == ("answer", "unknown_99")
     assert described.retention == "unknown_66"
     assert described.preferred_prompt_style == "text_sessions"
+
+
+@pytest.mark.parametrize(
+    ("items", "bounds", "reason"),
+    [
+        (["a"] * 4, {"max_items": 3}, "4 items where max_items is 3"),
+        (
+            ["word " * 40, "word " * 40],
+            {"max_context_tokens": 64},
+            "100 tokens of items where max_context_tokens is 64",
+        ),
+    ],
+)
+def test_more_than_was_asked_for_is_the_backends_failure(
+    tmp_path: Path, items: list[str], bounds: dict[str, object], reason: str
+) -> None:
+    with TooMuch(items) as backend:
+        results = run_of(backend, tmp_path / "run", **bounds)
+    assert {(r.status, r.cause) for r in results} == {("backend_failed", f"Search: CONTRACT: {reason}")}
+
+
+def test_as_much_as_was_asked_for_is_fine(tmp_path: Path) -> None:
+    with TooMuch(["word", "words"]) as backend:
+        results = run_of(backend, tmp_path / "run", max_items=2, max_context_tokens=16)
+    assert {r.status for r in results} == {"answered"}
+
+
+@pytest.mark.parametrize(
+    ("deltas", "reason"),
+    [
+        (["", "I do not know."], "without text"),
+        (["I do ", "know."], "not that of the text_deltas"),
+        ([], "not that of"),
+    ],
+)
+def test_words_that_do_not_add_up_are_the_backends_failure(tmp_path: Path, deltas: list[str], reason: str) -> None:
+    with OddWords(deltas) as backend:
+        results = run_of(backend, tmp_path / "run")
+    assert all(r.status == "backend_failed" and reason in r.cause for r in results)
+
+
+def test_words_in_pieces_that_add_up_are_fine(tmp_path: Path) -> None:
+    with OddWords(["I do ", "not know", "."]) as backend:
+        results = run_of(backend, tmp_path / "run")
+    assert {r.status for r in results} == {"answered"}
+
+
+def test_a_backend_that_the_harness_cannot_serve_is_refused_before_the_run(tmp_path: Path) -> None:
+    with WantsCellTokens() as backend, pytest.raises(RunError, match="token per cell"):
+        run_of(backend, tmp_path / "a")
+    with FewItems() as backend, pytest.raises(RunError, match="at most 3 items"):
+        run_of(backend, tmp_path / "b", max_items=4)
+    assert not (tmp_path / "a" / "run.sqlite").exists()

@@ -53,6 +53,9 @@ def run_guarded(app: typer.Typer) -> None:
         fail(str(error), EXIT_INCOMPLETE)
     except USER_ERRORS as error:
         fail(str(error))
+    except OSError as error:
+        # What no command foresaw of files and sockets: still one line, never a trace.
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(EXIT_INTERRUPTED)
     sys.exit(code if isinstance(code, int) else EXIT_OK)

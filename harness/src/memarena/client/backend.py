@@ -235,10 +235,14 @@ def _note(trace: AnswerTrace, event: pb.AnswerEvent, offset_ns: int) -> None:
         _check_items("Answer", event.retrieved.items)
         trace.retrieved, trace.retrieved_ns = event.retrieved, offset_ns
     elif kind == "text_delta":
+        if not event.text_delta.text:
+            raise BackendContractError("Answer: a text_delta without text")
         if trace.first_delta_ns is None:
             trace.first_delta_ns = offset_ns
         trace.deltas.append(event.text_delta.text)
     elif kind == "completed":
+        if event.completed.text != "".join(trace.deltas):
+            raise BackendContractError("Answer: the text of completed is not that of the text_deltas")
         trace.completed, trace.completed_ns = event.completed, offset_ns
     else:
         raise BackendContractError("Answer: an event that carries nothing")

@@ -92,9 +92,19 @@ def _check_time(field: str, value: float) -> None:
         raise FieldError(field, f"{value}; a time in simulated days, 0 or later, is expected")
 
 
-def _check_text(field: str, value: str) -> None:
+MAX_TEXT_BYTES = 256 << 10
+"""UTF-8 bytes of a turn's or an event's text that every backend takes (SPEC.md, LIM-1)."""
+MAX_QUERY_BYTES = 64 << 10
+"""The same for a question."""
+
+
+def _check_text(field: str, value: str, limit_bytes: int = MAX_TEXT_BYTES) -> None:
+    """What no backend has to accept must not reach one, or the backend would be blamed for it."""
     if "\0" in value:
         raise FieldError(field, "holds U+0000, which no backend accepts")
+    size = len(value.encode())
+    if size > limit_bytes:
+        raise FieldError(field, f"is {size:,} bytes long; at most {limit_bytes:,} are expected")
 
 
 def session_of(raw: Raw) -> Session:
@@ -204,7 +214,7 @@ def instance_of(raw: Raw, family: Family, names: Mapping[str, str]) -> Instance:
             "evidence_turn_ids": _either(raw, metadata, "evidence_turn_ids", ()),
         },
     )
-    _check_text("query", instance.query)
+    _check_text("query", instance.query, MAX_QUERY_BYTES)
     if instance.query_timestamp is not None:
         _check_time("query_timestamp", instance.query_timestamp)
     return instance

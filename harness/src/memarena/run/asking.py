@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Literal
 
-from memarena_answering import parse_answer
+from memarena_answering import count_by_bytes, parse_answer
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.client.backend import AnswerTrace, BackendClient
@@ -97,15 +97,28 @@ def _search(
         span = SearchSpan(t_search_ns=None, code="CONTRACT", message=str(error))
     else:
         response = timed.response
+        broken = _broken_bound(context, request, response)
         span = SearchSpan(
-            t_search_ns=timed.duration_ns,
-            code="OK",
+            t_search_ns=None if broken else timed.duration_ns,
+            code="CONTRACT" if broken else "OK",
+            message=broken,
             items=retrieved_items(response.items, ids),
             visible_through_day=response.visible_through_day,
             backend_reported_us=response.search_time_us or None,
             notices=notice_texts(response.notices),
         )
     return span, context.gateway.revoke(token)
+
+
+def _broken_bound(context: AskContext, request: pb.SearchRequest, response: pb.SearchResponse) -> str:
+    """Which of the request's bounds the items break (SPEC.md, SRC); empty if none."""
+    if request.max_items and len(response.items) > request.max_items:
+        return f"{len(response.items)} items where max_items is {request.max_items}"
+    if request.max_context_tokens and context.counts_bytes:
+        tokens = sum(count_by_bytes([item.text for item in response.items]))
+        if tokens > request.max_context_tokens:
+            return f"{tokens} tokens of items where max_context_tokens is {request.max_context_tokens}"
+    return ""
 
 
 def _answer(

@@ -23,6 +23,8 @@ from memarena.run.link import BackendGoneError, BackendLink, described, preferre
 from memarena.run.state import CellProgress, EgoProgress
 from memarena.run.wire import add_privileged_evidence, search_request
 
+_COUNTS_BYTES = {pb.TOKEN_COUNTING_UNSPECIFIED, pb.TOKEN_COUNTING_UTF8_BYTES_DIV_4}
+
 
 @dataclass(frozen=True)
 class CellTools:
@@ -77,6 +79,7 @@ class CellRun:
             reader_client=tools.reader_client,
             answers_itself=pb.CAPABILITY_ANSWER in description.capabilities and not tools.central_reading,
             prompt_style=preferred_style(description) if style == "backend" else style,
+            counts_bytes=description.token_counting in _COUNTS_BYTES,
             answer_timeout_s=tools.answer_timeout_s,
         )
 
@@ -108,7 +111,7 @@ class _EgoRun:
 
     def run(self) -> None:
         """Settle every pending question, as answered or as failed."""
-        if not self._pending and self._state.horizon_reached:
+        if not self._pending and (self._state.horizon_reached or self._state.gone):
             return
         try:
             ids, day = self._enter()
@@ -162,16 +165,15 @@ class _EgoRun:
     def _ask_all(self, questions: Sequence[Question], ids: NamespaceIds) -> None:
         """Ask a day's questions; those that failed for our own reasons again, before the next day comes in."""
         waiting = list(questions)
-        for round_ in range(self._tools.infra_retries + 1):
-            if not waiting:
-                return
-            if round_:
-                self._tools.heal_reader()
-            asked = [(question, self._ask(question, ids)) for question in waiting]
-            waiting = [question for question, result in asked if result.status == "infra_failed"]
-        if waiting:
-            # Still failing: go on only if the reader is sane, so that one odd question does not end a run.
-            self._tools.heal_reader()
+        for _round in range(self._tools.infra_retries + 1):
+            failed = []
+            for question in waiting:
+                if self._ask(question, ids).status == "infra_failed":
+                    failed.append(question)
+                    # Go on only with a sane reader: one odd question does not end a run, a dead reader does not
+                    # fail all the others.
+                    self._tools.heal_reader()
+            waiting = failed
 
     def _ask(self, question: Question, ids: NamespaceIds) -> QuestionAsked:
         if self._link.died():
@@ -222,10 +224,10 @@ class _EgoRun:
             asked_mono_ns=0,
         )
 
-    def _problem(self, message: str) -> None:
+    def _problem(self, message: str, cause: Literal["backend", "infra"] = "backend") -> None:
         cell_id = self._context.cell.cell_id
         at = datetime.now(UTC).isoformat(timespec="seconds")
         records: tuple[AnyRecord, ...] = (
-            Problem(at=at, where=f"cell {cell_id}", cause="backend", message=message, cell_id=cell_id),
+            Problem(at=at, where=f"cell {cell_id}", cause=cause, message=message, cell_id=cell_id),
         )
         self._tools.append(*records)

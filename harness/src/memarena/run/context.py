@@ -28,6 +28,8 @@ class AskContext:
     """Name by which the gateway offers the reader."""
     reader_client: ReaderClient
     answers_itself: bool
+    counts_bytes: bool
+    """The backend counts tokens as UTF-8 bytes / 4, so that its bounds can be checked."""
     prompt_style: StyleName
     answer_timeout_s: float
 

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import itertools
 import secrets
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -51,13 +52,23 @@ class _Sink:
     """Where the gateway's records go. The gateway starts before the log is made, so the way is joined up later."""
 
     def __init__(self) -> None:
-        self.log: LogWriter | None = None
+        self._log: LogWriter | None = None
+        self._early: list[GatewayCall] = []
+        self._mutex = threading.Lock()
 
     def __call__(self, call: GatewayCall) -> None:
-        """Record a call; before the log exists only the readers' own start could cause one, and nobody does."""
-        if self.log is None:
-            raise RuntimeError("a model was called before the run's log was opened")
-        self.log.append(call)
+        """Record a call. One that comes before the log exists (somebody else's, and refused) waits for it."""
+        with self._mutex:
+            if self._log is None:
+                self._early.append(call)
+            else:
+                self._log.append(call)
+
+    def join(self, log: LogWriter) -> None:
+        """Write to this log from now on, beginning with what has been waiting."""
+        with self._mutex:
+            log.append(*self._early)
+            self._log = log
 
 
 def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
@@ -82,10 +93,11 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
             plan = logged_plan(previous, plan)
         check_windows(plan)
         check_backends(plan, config, request)
-        sink.log = log = stack.enter_context(LogWriter(request.out))
+        log = stack.enter_context(LogWriter(request.out))
         # The gateway stops before the log closes: its last records still have a place to go.
         stack.callback(gateway.stop)
-        return _Run(request, config, dataset, plan, readers, gateway, log, display).execute(previous)
+        run = _Run(request, config, dataset, plan, readers, gateway, log, display)
+        return run.execute(previous, sink)
 
 
 class _Run:
@@ -111,12 +123,13 @@ class _Run:
         self._log = log
         self._display = display
 
-    def execute(self, previous: RunProgress | None) -> RunOutcome:
+    def execute(self, previous: RunProgress | None, sink: _Sink) -> RunOutcome:
         """Begin or go on, go through the cells, say how it ended."""
         log = self._log
         progress = previous or self._begin()
         if previous is not None:
             log.append(RunResumed(resumed_at=_now(), versions=versions()))
+        sink.join(log)
         reason: EndReason = "aborted"
         message = ""
         try:
@@ -160,7 +173,7 @@ class _Run:
         egos = len({q.instance.ego_agent_id for q in by_ego})
         for cell in self._plan.manifest.cells:
             state = progress.cells[cell.cell_id]
-            if len(state.settled) == len(by_ego) and all(e.horizon_reached for e in state.egos.values()):
+            if len(state.settled) == len(by_ego) and all(e.horizon_reached or e.gone for e in state.egos.values()):
                 continue
             check_space(self._request.out)
             reader = self._readers[cell.reader]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from itertools import count
-from typing import TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from memarena_proto import memory_backend_pb2 as pb
 from tenacity import RetryCallState, Retrying, stop_after_attempt
@@ -34,6 +34,12 @@ class _ReaderFailedError(Exception):
     """A day was not taken in, and a model's server had failed meanwhile: ours, whatever the backend made of it."""
 
 
+class ProblemSink(Protocol):
+    """Writes one line about what went wrong to the log, and whose fault it was."""
+
+    def __call__(self, message: str, cause: Literal["backend", "infra"] = "backend") -> None: ...
+
+
 class DaySender:
     """Sends the days of one ego. ``problem`` writes one line about the backend to the log, ``heal_reader`` brings a
     reader back that failed and raises InfraError where that is not possible.
@@ -46,7 +52,7 @@ class DaySender:
         link: BackendLink,
         dataset: Dataset,
         append: Callable[..., None],
-        problem: Callable[[str], None],
+        problem: ProblemSink,
         heal_reader: Callable[[], None],
     ) -> None:
         self._ego = ego
@@ -150,6 +156,9 @@ class DaySender:
             calls = context.gateway.revoke(token)
         done = self._done(day, ids, batch, duration_ns, retries, failure, response)
         if failure is None:
+            for call in calls:
+                if call.upstream_failed:
+                    self._problem(f"day {day} came in although model {call.model} failed: {call.error}", "infra")
             return done
         self._append(done)
         failed = next((call for call in calls if call.upstream_failed), None)

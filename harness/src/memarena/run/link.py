@@ -124,6 +124,11 @@ def check_description(cell: Cell, description: pb.DescribeResponse) -> None:
         raise RunError(f"--backend {name}: is run as diagnostic, but its Describe says competitor")
     if diagnostic and not cell.diagnostic:
         raise RunError(f"--backend {name}: its Describe says diagnostic; run it as one with --diagnostic {name}")
+    if pb.CAPABILITY_CELL_MODEL_ACCESS in description.capabilities:
+        raise RunError(f"--backend {name}: needs a model token per cell (MOD-8), which this harness does not give yet")
+    most = description.limits.max_items
+    if most and (cell.reading.max_items or 0) > most:
+        raise RunError(f"--max-items {cell.reading.max_items}: the backend {name} returns at most {most} items")
     declared = {option.key for option in description.options}
     for key in cell.backend_options:
         if key not in declared:

@@ -11,6 +11,7 @@ from pathlib import Path
 from memarena_answering import Asker, PromptTooLongError, ReadingPlan, build_prompt, count_by_bytes
 
 from memarena.client.backend import Deadlines
+from memarena.log.records import ReaderRef
 from memarena.log.store import is_blank, log_path, read_records
 from memarena.run.config import RunConfig, parse_config
 from memarena.run.errors import RunError
@@ -89,7 +90,7 @@ def logged_plan(previous: RunProgress, plan: RunPlan) -> RunPlan:
     if logged.dataset.sha256 != now.dataset.sha256:
         raise RunError(f"--resume: {now.dataset.path} has changed since the run was begun")
     for before, after in itertools.zip_longest(logged.readers, now.readers):
-        if before is None or after is None or (before.name, before.model) != (after.name, after.model):
+        if before is None or after is None or _identity(before) != _identity(after):
             raise RunError("--resume: the readers are not those that the run was begun with")
     changed = sorted(
         name for name, sha in logged.data_files_sha256.items() if now.data_files_sha256.get(name, sha) != sha
@@ -121,6 +122,11 @@ def check_windows(plan: RunPlan) -> None:
             )
         except PromptTooLongError as error:
             raise RunError(f"--reader-window, --max-answer-tokens: reader {reader.name}: {error}") from error
+
+
+def _identity(reader: ReaderRef) -> tuple[str, str, str]:
+    """What must be the same of a reader for its answers to stand beside earlier ones."""
+    return reader.name, reader.model, reader.details.get("weights_sha256", "")
 
 
 def check_backends(plan: RunPlan, config: RunConfig, request: RunRequest) -> None:

@@ -21,6 +21,8 @@ class EgoProgress:
     last_day: int | None = None
     horizon_reached: bool = False
     """Whether some namespace of this ego has taken in every day of the world."""
+    gone: bool = False
+    """Whether the backend failed for the rest of this ego, so that no more days can come in."""
 
 
 @dataclass
@@ -82,6 +84,7 @@ def progress_of(records: Iterable[AnyRecord], run_dir: Path) -> RunProgress:
         elif record.kind == "asked":
             cell = progress.cells[record.cell_id]
             cell.attempts[record.instance_id] = record.attempt + 1
+            cell.ego(record.ego).gone |= record.status == "backend_failed" and record.search is None
             if record.status == "infra_failed":
                 cell.settled.discard(record.instance_id)
             else:

@@ -13,9 +13,6 @@ from memarena.dataset.model import Session
 from memarena.dataset.reading import Dataset
 from memarena.dataset.rows import load_object
 
-MAX_TURN_BYTES = 256 * 1024
-MAX_QUERY_BYTES = 64 * 1024
-"""Limits of the contract: no backend has to take more."""
 _TIME_SLACK = 1e-4
 """About nine seconds: rounding of times is no fault."""
 
@@ -76,8 +73,6 @@ def _turn_faults(session: Session) -> Iterator[tuple[str, str, Severity]]:
             yield f"{field}.listener_id", f"{turn.listener_id!r} is not one of the participants", "warning"
         if not turn.text.strip():
             yield f"{field}.text", "empty", "warning"
-        if len(turn.text.encode()) > MAX_TURN_BYTES:
-            yield f"{field}.text", f"longer than {MAX_TURN_BYTES} bytes, the limit of the contract", "error"
         if not session.start_time - _TIME_SLACK <= turn.timestamp <= session.end_time + _TIME_SLACK:
             reason = f"{turn.timestamp} is outside the session ({session.start_time} to {session.end_time})"
             yield f"{field}.timestamp", reason, "error"
@@ -198,9 +193,6 @@ def questions(world: World) -> Iterator[Finding]:
         if asked is not None and asked >= dataset.day_count:
             reason = f"{asked} is after the last day ({dataset.day_count - 1}), so it is asked on that one"
             yield world.at(instance, "question", "metadata.query_timestamp", reason, "warning")
-        if len(instance.query.encode()) > MAX_QUERY_BYTES:
-            reason = f"longer than {MAX_QUERY_BYTES} bytes, the limit of the contract"
-            yield world.at(instance, "question", "query", reason)
 
 
 def readable(world: World) -> Iterator[Finding]:
