@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+from memarena.dataset.value_matching import normal, phrase_occurs
+
 from masim.errors import MasimError
 from masim.facts.values import ValueKind
 from masim.text.grammar import Bank, Sequence_, Variants
@@ -64,6 +66,12 @@ class Catalogue:
     sources: tuple[str, ...]
     fates: tuple[str, ...]
     bank: Bank
+    common: str
+    """Normal form of all that the dialogue and topic banks can say, to tell which items only facts bring up."""
+
+    def distinctive(self, item: str) -> bool:
+        """Whether an item's words come up in statements about it only."""
+        return not phrase_occurs(item, self.common)
 
 
 def did(phrase: str) -> str:
@@ -102,7 +110,13 @@ def catalogue() -> Catalogue:
         tuple(f"the {place} {kind}" for place in finds["source_places"] for kind in finds["source_kinds"]),
         tuple(finds["fates"]),
         bank,
+        _common_words(),
     )
+
+
+def _common_words() -> str:
+    paths = sorted([*(BANKS / "dialogue").glob("*.bank"), *(BANKS / "topics").glob("*.topic"), BANKS / "variants.txt"])
+    return normal(" ".join(re.sub(r"[^A-Za-z' ]", " ", path.read_text(encoding="utf-8")) for path in paths))
 
 
 def _toml(name: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from masim.streams import Stream
 
 MONTHS = ("January February March April May June July August September October November December").split()
 WEEKDAYS = ("Monday Tuesday Wednesday Thursday Friday Saturday Sunday").split()
+_TITLES = ("Dr", "Mr", "Ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class ValueKind:
         if isinstance(values, list) and all(isinstance(value, str) for value in values) and len(values) >= 5:
             return cls(type_name, unit, choices=tuple(values))
         if isinstance(values, str) and values == "dates":
-            return cls(type_name, unit, low=40, high=330)
+            return cls(type_name, unit, low=30, high=165)
         if isinstance(values, str) and values.startswith("digits "):
             return cls(type_name, unit, digits=int(values.split()[1]))
         if isinstance(values, str) and ".." in values:
@@ -93,7 +94,9 @@ class ValueKind:
                 day = epoch + timedelta(days=int(raw))
                 return Said(DateValue(date=day.isoformat()), date_words(day))
             case "name":
-                return Said(NameValue(name=raw), raw)
+                title, _, rest = raw.partition(". ")
+                named = NameValue(name=rest, aliases=(raw,)) if title in _TITLES else NameValue(name=raw)
+                return Said(named, raw)
             case "place":
                 return Said(PlaceValue(name=raw), raw)
             case "term":

@@ -169,5 +169,5 @@ class Deriver:
             day = int(draft.extra.pop("asked_on"))
         else:
             day = last + draw_lag(stream, last, self._book.config.days)
-        time = round(day + 0.99 + stream.below(90) / 10000, 5)
+        time = round(day + 0.9996 + stream.below(30) / 100000, 5)
         return Asked(opaque("q", key, draft.family.value, number), draft, time, day - last)

@@ -98,6 +98,8 @@ def unanswerable(book: Book, ego: str, stated: StatedFact, stream: Stream, fact:
     """D5, abstain half: a detail of the same attribute that never came up. ``stated`` only lends the form."""
     if fact.guarded or book.statements(ego, fact.fact_id) or not book.absent(ego, fact.subject, fact.item):
         return None
+    if not book.catalogue.distinctive(fact.item):
+        return None
     rumours = [one.value.text for one in book.by_attribute[ego, fact.attribute] if one.fact.item == fact.item]
     truth = {
         "expected_response": "abstain",
@@ -114,7 +116,7 @@ def unanswerable(book: Book, ego: str, stated: StatedFact, stream: Stream, fact:
 def witnesses(book: Book, ego: str, stated: StatedFact, stream: Stream) -> list[Draft] | None:
     """Extension: the same words asked of one who heard it and of one who did not."""
     fact = stated.fact
-    if not plain_detail(book, ego, stated) or fact.subject == ego:
+    if not plain_detail(book, ego, stated) or fact.subject == ego or not book.catalogue.distinctive(fact.item):
         return None
     for other in stream.shuffled(sorted(book.names)):
         if other in (ego, fact.subject) or book.statements(other, fact.fact_id):

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from memarena.dataset.model import Family
 from memarena.dataset.permission_rules import AccessCase, Action, decide
 
+from memarena.dataset.value_matching import names_value
+
 from masim.families.book import Book, Draft, draw_lag, typed
 from masim.plan.state import Fact, FactKind, Role, StatedFact
 from masim.streams import Stream
@@ -104,8 +106,9 @@ def _decided(
 
 def _heard(book: Book, asker: str, fact: Fact) -> bool:
     """Whether the subject ever said the value in the asker's presence, about this fact or another one."""
+    today = book.config.calendar_epoch
     return any(
-        one.speaker == fact.subject and one.value.text == fact.value.text
+        one.speaker == fact.subject and names_value(fact.value.value, f"{one.value.text}; {one.fact.item}", today)
         for statements in book.by_fact[asker].values()
         for one in statements
     )

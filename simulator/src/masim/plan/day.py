@@ -24,7 +24,7 @@ _STATED_BETWEEN_PEOPLE = (2, 2, 3, 3, 3)
 _STATED_TO_ASSISTANT = (0, 1, 1, 2)
 _TURNS_BETWEEN_PEOPLE = (7, 8, 9, 10, 10, 11, 11, 12, 13, 14)
 _TURNS_WITH_ASSISTANT = (8, 8, 10, 10, 10, 12, 12)
-_WORDS = {"face_to_face": 69.0, "voice_message": 70.0, "text_message": 61.0}
+_WORDS = {"face_to_face": 60.5, "voice_message": 61.5, "text_message": 54.0}
 """Aimed words per turn; an assistant says a little over half as many."""
 
 
@@ -129,7 +129,7 @@ class Planner:
         }
         statements: list[Statement] = []
         stated: list[StatedFact] = []
-        for number in range(count):
+        for number in range(count):  # the last turn is drawn twice as rarely: the last tenth of a session is short
             speaker = stream.pick(people).agent_id
             listeners = tuple(person.agent_id for person in people if person.agent_id != speaker)
             if not free[speaker]:
@@ -140,7 +140,10 @@ class Planner:
                 choice = self._chooser.choose(stream, plan.day, speaker, listeners, assistant)
             if choice is None:
                 continue
-            turn = free[speaker].pop(stream.below(len(free[speaker])))
+            place = stream.below(len(free[speaker]))
+            if free[speaker][place] == plan.turn_count - 1:
+                place = stream.below(len(free[speaker]))
+            turn = free[speaker].pop(place)
             key = opaque("stmt", plan.session_id, number)
             statements.append(self._statement(key, choice, plan, turn))
             stated.append(_stated(key, choice, plan, turn, tuple(person.agent_id for person in people)))

@@ -14,7 +14,7 @@ from masim.text.library import Library, Topic
 
 _NARRATOR = ("tell.detail",) * 9 + ("tell.trouble", "tell.joy", "mood", "mood", "opine", "memory", "tell.trouble", "tell.joy")
 _LISTENER = ("echo", "opine", "opine", "agree", "disagree", "advise", "advise", "offer", "memory", "react.plain", "mood", "answer.self")
-_ASSISTANT = ("pa.ack", "pa.ack", "pa.ask")
+_ASSISTANT = ("pa.ack", "pa.note", "pa.note", "pa.note", "pa.ask", "pa.echo", "pa.echo")
 _TIGHT = frozenset("a an the my your his her our their no very so as am is are I'm it's that's too more".split())
 _TIGHT_AFTER = frozenset("of to and or too enough I".split())
 
@@ -151,7 +151,7 @@ def _turn(
     who = plan.speakers[speaker]
     talk.slots["you"] = plan.speakers[listener].first_name
     scope = _scope(talk, who)
-    target = plan.words_per_turn * (0.55 if who.assistant else 1.0) * who.pace * math.exp(0.28 * stream.bell() - 0.04)
+    target = plan.words_per_turn * (0.75 if who.assistant else 1.0) * who.pace * math.exp(0.28 * stream.bell() - 0.04)
     telling = plan.threads and not who.assistant and (plan.kind.with_assistant or "tell.start" in opening or speaker == _narrator_now(talk))
     filler = _ASSISTANT if who.assistant else _NARRATOR if telling else _LISTENER
     head = [_sentence(talk, scope, who, rule) for rule in opening]
