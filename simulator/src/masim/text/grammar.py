@@ -283,20 +283,32 @@ def expand(sequence: Sequence_, scope: Scope, out: list[str]) -> None:
             out.append(scope.slots[node.text])
 
 
+NAMED_COLOUR = 0.4
+"""Share of things and people that get an adjective when they are named."""
+COLOUR = 0.16
+"""The same for nouns inside the other items of a topic."""
+ADJUNCT = 0.4
+_BEFORE_NOUNS = frozenset(("the", "my", "our", "that", "those", "these", "their"))
+_NO_NOUNS = frozenset("first last same whole entire one only other others way moment minute time more better best".split())
+
+
 def _expand_item(item: str, scope: Scope, topic: Bank, out: list[str]) -> None:
     """A topic item; some nouns get a word of colour, some clauses an adjunct, from the rules bound in the scope."""
     at = len(out)
     expand(scope.draw(topic.rules[item]), scope, out)
-    if item in ("thing", "who"):
-        if scope.colour is not None and scope.stream.chance(0.4):
-            head, _, rest = "".join(out[at:]).partition(" ")
-            if head in ("the", "my", "our", "that", "those", "these") and rest:
-                del out[at:]
-                out.append(head + " ")
+    stream = scope.stream
+    if scope.colour is not None:
+        words = "".join(out[at:]).split(" ")
+        del out[at:]
+        rate = NAMED_COLOUR if item in ("thing", "who") else COLOUR
+        for place, word in enumerate(words):
+            out.append(word + " ")
+            if word in _BEFORE_NOUNS and place + 1 < len(words) and words[place + 1] not in _NO_NOUNS and stream.chance(rate):
                 expand(scope.draw(scope.colour), scope, out)
-                out.append(" " + rest)
-    elif item in ("trouble", "joy", "acted") and scope.adjunct is not None and scope.stream.chance(0.35):
-        out.append(", " if scope.stream.chance(0.4) else " ")
+                out.append(" ")
+            rate = COLOUR
+    if item in ("trouble", "joy", "acted") and scope.adjunct is not None and stream.chance(ADJUNCT):
+        out.append(", " if stream.chance(0.4) else " ")
         expand(scope.draw(scope.adjunct), scope, out)
 
 

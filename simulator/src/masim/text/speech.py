@@ -14,7 +14,7 @@ from masim.text.library import Library, Topic
 
 _NARRATOR = ("tell.detail",) * 9 + ("tell.trouble", "tell.joy", "mood", "mood", "opine", "memory", "tell.trouble", "tell.joy")
 _LISTENER = ("echo", "opine", "opine", "agree", "disagree", "advise", "advise", "offer", "memory", "react.plain", "mood", "answer.self")
-_ASSISTANT = ("pa.ack", "pa.note", "pa.note", "pa.note", "pa.ask", "pa.echo", "pa.echo")
+_ASSISTANT = ("pa.note", "pa.note", "pa.note", "pa.echo", "pa.echo", "pa.ask", "ask.follow", "echo", "advise", "react.plain", "opine")
 _TIGHT = frozenset("a an the my your his her our their no very so as am is are I'm it's that's too more".split())
 _TIGHT_AFTER = frozenset("of to and or too enough I".split())
 
@@ -129,7 +129,8 @@ def _assistant_acts(talk: _Talk, speaker: int, index: int) -> tuple[list[str], l
         if index == 0:
             kind = {"activity_narration": "narrate", "memory_reflection": "reflect", "memory_probe": "probe"}[plan.kind.value]
             return [f"pa.{kind}.open"], ["pa.ask"]
-        return ["pa.ack"], ["pa.close"] if last else ["pa.ask"]
+        opening = stream.pick(("pa.ack", "pa.echo", "react." + talk.tone, "react.plain"))
+        return [opening], ["pa.close"] if last else [stream.pick(("pa.ask", "ask.follow", "ask.follow"))]
     opening = ["pa.user.open"] if index == 1 else ["answer.follow"]
     if plan.kind.value == "memory_reflection" and stream.chance(0.6):
         opening.append("pa.user.reflect")
@@ -209,7 +210,7 @@ def _sentence(talk: _Talk, scope: Scope, who: Speaker, rule: str) -> str:
 def _hesitate(talk: _Talk, scope: Scope, who: Speaker, text: str) -> str:
     """``text`` with small words between its words, as spoken language has them; fewer in writing."""
     stream = talk.stream
-    rate = who.fillers * (0.1 if talk.plan.modality == "text_message" else 0.16)
+    rate = who.fillers * (0.14 if talk.plan.modality == "text_message" else 0.2)
     words = text.split(" ")
     out = words[:1]
     for before, word in pairwise(words):
