@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from masim.config import preset
+from masim.config import preset, sized
 from masim.errors import MasimError
 from masim.output.generate import generate as make
 
@@ -28,7 +28,9 @@ def generate(
     preset_name: Annotated[str, typer.Option("--preset", help="tiny, s, m or l.")] = "tiny",
     agents: Annotated[int | None, typer.Option(help="People, instead of the preset's.")] = None,
     days: Annotated[int | None, typer.Option(help="Days, instead of the preset's.")] = None,
-    density: Annotated[float | None, typer.Option(help="Sessions per agent and day; 1 is the released density.")] = None,
+    density: Annotated[
+        float | None, typer.Option(help="Sessions per agent and day; 1 is the released density.")
+    ] = None,
     worlds: Annotated[int, typer.Option(help="Independent worlds, each its own data set.")] = 1,
     workers: Annotated[int | None, typer.Option(help="Processes; all cores if not given.")] = None,
     quiet: Annotated[bool, typer.Option(help="Say nothing while working.")] = False,
@@ -36,11 +38,7 @@ def generate(
     """Make one or more data sets."""
     count = workers or os.cpu_count() or 1
     for world in range(worlds):
-        config = preset(preset_name, seed, world)
-        changes = {"agents": agents, "days": days, "density": density}
-        given = {key: value for key, value in changes.items() if value is not None}
-        if given:
-            config = type(config).model_validate({**config.model_dump(), **given, "name": "custom"})
+        config = sized(preset(preset_name, seed, world), agents=agents, days=days, density=density)
         folder = out / f"world_{world:02d}" if worlds > 1 else out
         counts = make(config, folder, workers=count, progress=(lambda _: None) if quiet else _say)
         typer.echo(f"{folder}: {sum(counts.values())} questions")

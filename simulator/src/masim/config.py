@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from memarena.dataset.model import Family
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from masim.errors import MasimError
 
@@ -72,3 +72,15 @@ def preset(name: str, seed: int, world: int = 0) -> WorldConfig:
     return WorldConfig(
         name=name, agents=agents, days=days, density=density, question_share=share, seed=seed, world=world
     )
+
+
+def sized(config: WorldConfig, **sizes: int | float | None) -> WorldConfig:
+    """``config`` with other agents, days or density where given. MasimError names the flag that is out of range."""
+    given = {name: value for name, value in sizes.items() if value is not None}
+    if not given:
+        return config
+    try:
+        return WorldConfig.model_validate({**config.model_dump(), **given, "name": "custom"})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise MasimError(f"--{first['loc'][0]} {first['input']}: {first['msg'].lower()}") from error

@@ -12,7 +12,7 @@ from memarena.dataset.value_matching import normal, phrase_occurs
 
 from masim.errors import MasimError
 from masim.facts.values import ValueKind
-from masim.text.grammar import Bank, Sequence_, Variants
+from masim.text.grammar import Bank, Variants
 from masim.text.inflect import inflect
 from masim.text.library import BANKS, library
 
@@ -142,9 +142,4 @@ def _attribute(key: str, row: dict[str, Any], where: str) -> Attribute:
     if sensitive and sensitive not in SENSITIVE_CLASSES:
         raise MasimError(f"{where}.sensitive: {sensitive!r}; one of {', '.join(SENSITIVE_CLASSES)} is expected")
     kind = ValueKind.parse(row["type"], row.get("unit", ""), row["values"], where)
-    return Attribute(
-        key, row["category"], sensitive, kind, tuple(row["items"]), row["plain"], row["about"], row["ask"]
-    )
-
-
-
+    return Attribute(key, row["category"], sensitive, kind, tuple(row["items"]), row["plain"], row["about"], row["ask"])

@@ -19,8 +19,22 @@ from memarena.dataset.values import (
 from masim.errors import MasimError
 from masim.streams import Stream
 
-MONTHS = ("January February March April May June July August September October November December").split()
-WEEKDAYS = ("Monday Tuesday Wednesday Thursday Friday Saturday Sunday").split()
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+TYPES = ("amount", "time", "weekday", "date", "name", "place", "term")
 _TITLES = ("Dr", "Mr", "Ms")
 
 
@@ -52,6 +66,8 @@ class ValueKind:
     @classmethod
     def parse(cls, type_name: str, unit: str, values: object, where: str) -> ValueKind:
         """From a data file's ``values``: a list, ``low..high step n``, ``digits n`` or ``dates``."""
+        if type_name not in TYPES:
+            raise MasimError(f"{where}.type: {type_name!r}; one of {', '.join(TYPES)} is expected")
         if isinstance(values, list) and all(isinstance(value, str) for value in values) and len(values) >= 5:
             return cls(type_name, unit, choices=tuple(values))
         if isinstance(values, str) and values == "dates":
@@ -62,7 +78,9 @@ class ValueKind:
             span, _, step = values.partition(" step ")
             low, high = span.split("..")
             return cls(type_name, unit, low=int(low), high=int(high), step=int(step or 1))
-        raise MasimError(f"{where}.values: a list of five or more texts, 'low..high step n', 'digits n' or 'dates' expected")
+        raise MasimError(
+            f"{where}.values: a list of five or more texts, 'low..high step n', 'digits n' or 'dates' expected"
+        )
 
     def draw(self, stream: Stream, epoch: date) -> Said:
         """One value."""
@@ -81,27 +99,27 @@ class ValueKind:
 
     def said(self, raw: str, epoch: date) -> Said:
         """The typed value for a drawn text, and how it is said."""
+        value: Value
+        text = raw
         match self.type:
             case "amount":
-                plain = self.unit == "pieces"
-                value = AmountValue(amount=float(raw), unit=None if plain else self.unit)
-                return Said(value, raw if plain else f"{raw} {self.unit}")
+                text = f"{raw} {self.unit}" if self.unit != "pieces" else raw
+                value = AmountValue(amount=float(raw), unit=self.unit if self.unit != "pieces" else None)
             case "time":
-                return Said(TimeValue(time=raw), clock_words(raw))
+                value, text = TimeValue(time=raw), clock_words(raw)
             case "weekday":
-                return Said(WeekdayValue.model_validate({"weekday": raw}), raw.capitalize())
+                value, text = WeekdayValue.model_validate({"weekday": raw}), raw.capitalize()
             case "date":
                 day = epoch + timedelta(days=int(raw))
-                return Said(DateValue(date=day.isoformat()), date_words(day))
+                value, text = DateValue(date=day.isoformat()), date_words(day)
             case "name":
                 title, _, rest = raw.partition(". ")
-                named = NameValue(name=rest, aliases=(raw,)) if title in _TITLES else NameValue(name=raw)
-                return Said(named, raw)
+                value = NameValue(name=rest, aliases=(raw,)) if title in _TITLES else NameValue(name=raw)
             case "place":
-                return Said(PlaceValue(name=raw), raw)
-            case "term":
-                return Said(TermValue(text=raw), raw)
-        raise MasimError(f"values of type {self.type!r} cannot be drawn")
+                value = PlaceValue(name=raw)
+            case _:
+                value = TermValue(text=raw)
+        return Said(value, text)
 
 
 def clock_words(time: str) -> str:

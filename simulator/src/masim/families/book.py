@@ -43,7 +43,12 @@ class Book:
     """Statements by ego and fact, after all days are committed."""
 
     def __init__(
-        self, config: WorldConfig, world: World, catalogue: Catalogue, said: Sequence[StatedFact], mentions: Mapping[str, str]
+        self,
+        config: WorldConfig,
+        world: World,
+        catalogue: Catalogue,
+        said: Sequence[StatedFact],
+        mentions: Mapping[str, str],
     ) -> None:
         self.config, self.world, self.catalogue = config, world, catalogue
         self.said = said

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from memarena.dataset.model import Family
-from memarena.dataset.values import NameValue, TermValue, TimeValue, WeekdayValue, DateValue
+from memarena.dataset.values import DateValue, NameValue, TermValue, TimeValue, WeekdayValue
 
 from masim.facts.values import Said
 from masim.families.book import Book, Draft, typed
@@ -135,7 +137,7 @@ def witnesses(book: Book, ego: str, stated: StatedFact, stream: Stream) -> list[
     return None
 
 
-def _detail_draft(book: Book, family: Family, ego: str, fact: Fact, query: str, truth: dict[str, object]) -> Draft:
+def _detail_draft(book: Book, family: Family, ego: str, fact: Fact, query: str, truth: Mapping[str, object]) -> Draft:
     evidence = tuple(book.statements(ego, fact.fact_id))
     truth = {**truth, "source_session": evidence[0].session_id}
     draft = Draft(family, ego, query, truth, evidence, fact.fact_id, asker=ego)

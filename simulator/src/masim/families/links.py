@@ -44,7 +44,7 @@ def conflict(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft 
     draft.uses, draft.last_day = (fact.fact_id,), evidence[-1].day
     span = evidence[-1].day - evidence[0].day
     draft.difficulty = "easy" if span <= 1 else "medium" if span <= 4 else "hard"
-    draft.extra["interference"] = book.interference(ego, fact) 
+    draft.extra["interference"] = book.interference(ego, fact)
     return draft
 
 
@@ -58,9 +58,9 @@ def anaphora(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft 
     if first is None:
         return None
     if fact.subject == ego:
-        query = f"I said of a thing from {fact.item}: \"I {fact.fate}\". Which thing did I mean?"
+        query = f'I said of a thing from {fact.item}: "I {fact.fate}". Which thing did I mean?'
     else:
-        query = f"{book.names[fact.subject]} said of a thing from {fact.item}: \"I {fact.fate}\". Which thing was meant?"
+        query = f'{book.names[fact.subject]} said of a thing from {fact.item}: "I {fact.fate}". Which thing was meant?'
     truth = {
         "referent": fact.value.text,
         "antecedent_turn": first.turn_id,

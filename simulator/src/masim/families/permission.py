@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from memarena.dataset.model import Family
 from memarena.dataset.permission_rules import AccessCase, Action, decide
-
 from memarena.dataset.value_matching import names_value
 
 from masim.families.book import Book, Draft, draw_lag, typed
@@ -189,7 +188,13 @@ def _draft(book: Book, case: Case) -> Draft:
             "turn_id": shown.turn_id,
         }
     draft = Draft(
-        Family.PERMISSION, case.ego, book.ask(case.ego, fact, case.asker), truth, evidence, fact.fact_id, asker=case.asker
+        Family.PERMISSION,
+        case.ego,
+        book.ask(case.ego, fact, case.asker),
+        truth,
+        evidence,
+        fact.fact_id,
+        asker=case.asker,
     )
     draft.uses, draft.last_day = (fact.fact_id,), case.day
     draft.difficulty = {3: "easy", 5: "medium", 6: "medium"}.get(case.rule, "hard")

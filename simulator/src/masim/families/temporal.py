@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 
 from memarena.dataset.model import Family
@@ -85,11 +86,14 @@ def _moment(fact: Fact) -> date:
     return fact.happened
 
 
-def _draft(book: Book, ego: str, query: str, truth: dict[str, object], facts: list[Fact]) -> Draft:
+def _draft(book: Book, ego: str, query: str, truth: Mapping[str, object], facts: list[Fact]) -> Draft:
     evidence = tuple(
-        sorted((one for fact in facts for one in book.statements(ego, fact.fact_id)), key=lambda one: (one.day, one.turn_id))
+        sorted(
+            (one for fact in facts for one in book.statements(ego, fact.fact_id)),
+            key=lambda one: (one.day, one.turn_id),
+        )
     )
-    draft = Draft(Family.TEMPORAL, ego, query, truth, evidence, facts[0].fact_id, asker=ego, difficulty="hard")
+    draft = Draft(Family.TEMPORAL, ego, query, dict(truth), evidence, facts[0].fact_id, asker=ego, difficulty="hard")
     draft.uses, draft.last_day = tuple(fact.fact_id for fact in facts), evidence[-1].day
     draft.extra["interference"] = book.interference(ego, facts[0])
     return draft

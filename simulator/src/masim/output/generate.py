@@ -6,6 +6,7 @@ where it stopped: plans are made again (they are cheap and exact), realised days
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import platform
@@ -50,7 +51,9 @@ _CHUNK = 48
 Progress = Callable[[str], None]
 
 
-def generate(config: WorldConfig, out: Path, *, workers: int = 1, progress: Progress = lambda _: None) -> dict[str, int]:
+def generate(
+    config: WorldConfig, out: Path, *, workers: int = 1, progress: Progress = lambda _: None
+) -> dict[str, int]:
     """Make the data set of ``config`` in ``out``; returns instances per family.
 
     Raises:
@@ -101,8 +104,7 @@ def _realised(key: str, sessions: tuple[SessionPlan, ...], pool: Pool | None) ->
 
 def _light(plan: DayPlan) -> DayPlan:
     """A plan without what is written already."""
-    sessions = tuple(session for session in plan.sessions)
-    return DayPlan(plan.day, sessions, (), plan.events, plan.schedules)
+    return DayPlan(plan.day, plan.sessions, (), plan.events, plan.schedules)
 
 
 def _open_parts(config: WorldConfig, out: Path) -> Path:
@@ -134,10 +136,7 @@ def _finish(
     config: WorldConfig, world: World, planner: Planner, plans: list[DayPlan], out: Path, parts: Path
 ) -> dict[str, int]:
     mentions = {
-        session.session_id: other
-        for plan in plans
-        for session in plan.sessions
-        for other in _named(session, world)
+        session.session_id: other for plan in plans for session in plan.sessions for other in _named(session, world)
     }
     book = Book(config, world, planner.catalogue, planner.knowledge.said, mentions)
     for plan in plans:
@@ -168,8 +167,6 @@ def _named(session: SessionPlan, world: World) -> list[str]:
 
 def _write_corpus(out: Path, parts: Path, days: int, wanted: set[str]) -> dict[str, str]:
     """Join the days to the corpus; returns the texts of the wanted turns."""
-    import json  # noqa: PLC0415
-
     sessions = {turn.rsplit("_t", 1)[0] for turn in wanted}
     texts: dict[str, str] = {}
     draft = out / "corpus_sessions.part"

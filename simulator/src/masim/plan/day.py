@@ -14,7 +14,7 @@ from masim.plan.meetings import DayMeetings, Meeting
 from masim.plan.model import Kind, SessionPlan, Speaker, Statement, Thread
 from masim.plan.schedule import DaySchedule, plan_schedules
 from masim.plan.state import Knowledge, Role, StatedFact
-from masim.plan.statements import Chooser, Choice, frame_of
+from masim.plan.statements import Choice, Chooser, frame_of
 from masim.streams import Stream
 from masim.text.library import library
 from masim.world.build import pools
@@ -61,13 +61,17 @@ class Planner:
         events = plan_events(self.config, self.world, day)
         meetings = DayMeetings(self.config, self.world, day, schedules, events).draw()
         weather = Stream(self.config.key, "weather", day).pick(pools()["places"]["weather"])
-        sessions, stated, seen = [], [], []
+        sessions: list[SessionPlan] = []
+        stated: list[StatedFact] = []
+        seen: list[tuple[str, str, str]] = []
         for number, meeting in enumerate(meetings):
             plan, facts = self._session(day, number, meeting, weather)
             sessions.append(plan)
             stated.extend(facts)
             if len(meeting.people) == 2:
-                seen.extend((meeting.people[place], meeting.people[1 - place], plan.threads[0].topic) for place in (0, 1))
+                seen.extend(
+                    (meeting.people[place], meeting.people[1 - place], plan.threads[0].topic) for place in (0, 1)
+                )
         for person, other, topic in seen:
             self._looked.setdefault(person, []).append((day, other, topic))
         return DayPlan(day, tuple(sessions), tuple(stated), tuple(events), schedules)
@@ -189,7 +193,9 @@ def _assistant_of(owner: Person) -> Speaker:
     return Speaker(owner.assistant_id, "Assistant", 0, 1.0, 0.04, assistant=True)
 
 
-def _cut(topics: list[str], turns: int, narrator: int, people: int, stream: Stream, assistant: bool) -> tuple[Thread, ...]:
+def _cut(
+    topics: list[str], turns: int, narrator: int, people: int, stream: Stream, assistant: bool
+) -> tuple[Thread, ...]:
     """Threads of roughly equal length; in talk between people the teller changes now and then."""
     threads, left = [], turns
     for number, topic in enumerate(topics):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from datetime import timedelta
 
+from memarena.dataset.values import DateValue, TermValue
+
 from masim.config import WorldConfig
 from masim.facts.catalogue import Attribute, Catalogue, base, did
 from masim.facts.values import Said, date_words
 from masim.plan.state import Fact, FactKind
 from masim.streams import Stream
-from memarena.dataset.values import DateValue, TermValue
 
 _LEVELS: tuple[str | None, ...] = ("public", "public", "friends_only", "friends_only", "private", "private", None)
 GUARDED_SHARE = 0.12

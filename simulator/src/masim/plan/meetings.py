@@ -62,19 +62,19 @@ class DayMeetings:
         wanted = round(count * PP_SESSIONS_PER_AGENT_DAY * self._config.density)
         with_assistant = round(count * PA_SESSIONS_PER_AGENT_DAY * self._config.density)
         found: list[Meeting] = []
-        kinds, weights = zip(*KIND_SHARES, strict=True)
         for number in range(wanted):
-            kind = self._stream.weighted(kinds, weights)
-            meeting = self._between_people(kind, self._ids[(number * 7 + self._day) % count])
+            meeting = self._between_people(self._kind(KIND_SHARES), self._ids[(number * 7 + self._day) % count])
             if meeting is not None:
                 found.append(meeting)
-        kinds, weights = zip(*ASSISTANT_SHARES, strict=True)
         for number in range(with_assistant):
-            kind = self._stream.weighted(kinds, weights) if self._day else Kind.NARRATION
+            kind = self._kind(ASSISTANT_SHARES) if self._day else Kind.NARRATION
             meeting = self._with_assistant(kind, self._ids[number % count])
             if meeting is not None:
                 found.append(meeting)
         return sorted(found, key=lambda meeting: (meeting.slot, meeting.people, meeting.kind.value))
+
+    def _kind(self, shares: tuple[tuple[Kind, float], ...]) -> Kind:
+        return self._stream.weighted([kind for kind, _ in shares], [share for _, share in shares])
 
     def _with_assistant(self, kind: Kind, owner: str) -> Meeting | None:
         for _ in range(TRIES):
@@ -98,7 +98,9 @@ class DayMeetings:
             return self._meeting(kind, slot, one, other, place, event)
         return None
 
-    def _meeting(self, kind: Kind, slot: int, one: str, other: str, place: str | None, event: WorldEvent | None) -> Meeting:
+    def _meeting(
+        self, kind: Kind, slot: int, one: str, other: str, place: str | None, event: WorldEvent | None
+    ) -> Meeting:
         people = [one, other]
         if place is not None and self._stream.chance(THIRD_PERSON):
             third = self._stream.pick(self._ids)

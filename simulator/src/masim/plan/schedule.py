@@ -36,7 +36,9 @@ class DaySchedule:
             if rows and rows[-1]["location_id"] == here and rows[-1]["activity"] == doing:
                 rows[-1]["end_hour"] = (slot + 1) / 4
             else:
-                rows.append({"start_hour": slot / 4, "end_hour": (slot + 1) / 4, "location_id": here, "activity": doing})
+                rows.append(
+                    {"start_hour": slot / 4, "end_hour": (slot + 1) / 4, "location_id": here, "activity": doing}
+                )
         return rows
 
 
@@ -70,9 +72,7 @@ def _schedule(person: Person, world: World, weekday: int, stream: Stream, third:
                 if doing[slot] == "free":
                     places[slot], doing[slot] = group.place_id, "meeting"
             roles.append(dict(group.roles)[person.agent_id])
-    return DaySchedule(
-        person.agent_id, "workday" if working else "day off", tuple(places), tuple(doing), tuple(roles)
-    )
+    return DaySchedule(person.agent_id, "workday" if working else "day off", tuple(places), tuple(doing), tuple(roles))
 
 
 def _visits(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from masim.config import WorldConfig
-from masim.facts.catalogue import Catalogue, in_person
+from masim.facts.catalogue import Catalogue, PersonForm, in_person
 from masim.facts.values import Said, day_words
 from masim.plan.facts import FactSource
 from masim.plan.state import Fact, FactKind, Knowledge, Role
@@ -53,7 +53,9 @@ class Chooser:
         self._attributes = list(catalogue.attributes.values())
         self._open = [attribute for attribute in self._attributes if not attribute.sensitive]
 
-    def choose(self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool) -> Choice | None:
+    def choose(
+        self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool
+    ) -> Choice | None:
         """Something for ``speaker`` to say to ``listeners`` (none: to the own assistant); None if nothing fits."""
         names, weights = zip(*(ASSISTANT_SHARES if assistant else SHARES), strict=True)
         kind = stream.weighted(names, weights)
@@ -195,21 +197,27 @@ class Chooser:
         return None
 
 
-def frame_of(choice: Choice, config: WorldConfig, world_names: dict[str, str], catalogue: Catalogue, day: int) -> tuple[str, dict[str, str]]:
+def frame_of(
+    choice: Choice, config: WorldConfig, world_names: dict[str, str], catalogue: Catalogue, day: int
+) -> tuple[str, dict[str, str]]:
     """The rule that words a choice, and its slots."""
     fact = choice.fact
-    person = "own" if choice.speaker == fact.subject else "told"
+    person: PersonForm = "own" if choice.speaker == fact.subject else "told"
     slots = {"subject": world_names[fact.subject], "item": fact.item, **choice.value.slots()}
     match fact.kind:
         case FactKind.DETAIL:
             attribute = catalogue.attributes[fact.attribute]
-            about = in_person(attribute.about, person if person == "told" else "you")
+            about = in_person(attribute.about, "you" if person == "own" else person)
             slots["about"] = about.replace("$item", fact.item).replace("$subject", slots["subject"])
             return f"say.{fact.attribute}.{person}", slots
         case FactKind.HAPPENING:
             assert fact.happened is not None
             today = config.calendar_epoch + timedelta(days=day)
-            return f"say.happening.{person}", slots | {"did": fact.fate, "do": fact.item, "when": day_words(today, fact.happened)}
+            return f"say.happening.{person}", slots | {
+                "did": fact.fate,
+                "do": fact.item,
+                "when": day_words(today, fact.happened),
+            }
         case FactKind.FIND:
             key = "fate" if choice.role is Role.FATE else "find"
             return f"say.{key}.{person}", slots | {"source": fact.item, "did": fact.fate}

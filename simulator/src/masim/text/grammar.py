@@ -104,7 +104,9 @@ class Variants:
                 raise MasimError(f"{source}:{number}: {members[0]!r} has a set already")
             self._sets[members[0]] = (number, members)
         heads = sorted(self._sets, key=len, reverse=True)
-        self._pattern = re.compile(r"(?<![\w'’-])(" + "|".join(map(re.escape, heads)) + r")(?![\w'’-])") if heads else None
+        self._pattern = (
+            re.compile(r"(?<![\w'’-])(" + "|".join(map(re.escape, heads)) + r")(?![\w'’-])") if heads else None
+        )
 
     def split(self, literal: str) -> list[Node]:
         """``literal`` as nodes: plain stretches and variant sets."""
@@ -172,31 +174,31 @@ class Bank:
             if not match:
                 at = len(line)
                 break
-            token, at = match.group(), match.end()
-            if token in "{[":
-                inner, at = self._sequence(line, at, where, "}" if token == "{" else "]")
+            mark, at = match.group(), match.end()
+            if mark in "{[":
+                inner, at = self._sequence(line, at, where, "}" if mark == "{" else "]")
                 branches[-1].extend(inner)
-            elif token == "|":
+            elif mark == "|":
                 if not closing:
                     raise MasimError(f"{where}: '|' outside of brackets in {line!r}")
                 branches.append([])
-            elif token in "}]":
-                if token != closing:
-                    raise MasimError(f"{where}: unbalanced {token!r} in {line!r}")
+            elif mark in "}]":
+                if mark != closing:
+                    raise MasimError(f"{where}: unbalanced {mark!r} in {line!r}")
                 sequences = tuple(tuple(branch) for branch in branches)
-                return (Node(CHOICE, branches=(*sequences, ()) if token == "]" else sequences),), at
+                return (Node(CHOICE, branches=(*sequences, ()) if mark == "]" else sequences),), at
             else:
-                branches[-1].append(self._reference(token, where))
+                branches[-1].append(self._reference(mark, where))
         if closing:
             raise MasimError(f"{where}: missing {closing!r} in {line!r}")
         return tuple(branches[0]), at
 
-    def _reference(self, token: str, where: str) -> Node:
-        if token[0] == "<":
-            name = token[1:-1]
+    def _reference(self, mark: str, where: str) -> Node:
+        if mark[0] == "<":
+            name = mark[1:-1]
             self._wanted.setdefault(name, where)
             return Node(RULE, name, rule=self._rule(name))
-        return Node(TOPIC if token[0] == "@" else SLOT, token[1:])
+        return Node(TOPIC if mark[0] == "@" else SLOT, mark[1:])
 
     def link(self) -> None:
         """Check that every rule that is referred to has alternatives."""
@@ -289,7 +291,26 @@ COLOUR = 0.16
 """The same for nouns inside the other items of a topic."""
 ADJUNCT = 0.4
 _BEFORE_NOUNS = frozenset(("the", "my", "our", "that", "those", "these", "their"))
-_NO_NOUNS = frozenset("first last same whole entire one only other others way moment minute time more better best".split())
+_NO_NOUNS = frozenset(
+    [
+        "first",
+        "last",
+        "same",
+        "whole",
+        "entire",
+        "one",
+        "only",
+        "other",
+        "others",
+        "way",
+        "moment",
+        "minute",
+        "time",
+        "more",
+        "better",
+        "best",
+    ]
+)
 
 
 def _expand_item(item: str, scope: Scope, topic: Bank, out: list[str]) -> None:
@@ -303,7 +324,12 @@ def _expand_item(item: str, scope: Scope, topic: Bank, out: list[str]) -> None:
         rate = NAMED_COLOUR if item in ("thing", "who") else COLOUR
         for place, word in enumerate(words):
             out.append(word + " ")
-            if word in _BEFORE_NOUNS and place + 1 < len(words) and words[place + 1] not in _NO_NOUNS and stream.chance(rate):
+            if (
+                word in _BEFORE_NOUNS
+                and place + 1 < len(words)
+                and words[place + 1] not in _NO_NOUNS
+                and stream.chance(rate)
+            ):
                 expand(scope.draw(scope.colour), scope, out)
                 out.append(" ")
             rate = COLOUR
@@ -321,7 +347,7 @@ def phrase(sequence: Sequence_, scope: Scope) -> str:
 
 _ARTICLE = re.compile(r"\b([Aa])n? (?=([A-Za-z]+))")
 _GAP = re.compile(r"\s+([,.;:?!…])")
-_DOUBLE = re.compile(r"([,;])\s*([,.;?!])")
+_DOUBLE = re.compile(r"[,;](?:\s*[,;])*\s*([,.;?!])")
 
 
 def tidy(text: str) -> str:
@@ -329,8 +355,8 @@ def tidy(text: str) -> str:
     text = _ARTICLE.sub(_article, " ".join(text.split()))
     if " ," in text or " ." in text or " ?" in text or " !" in text or " ;" in text:
         text = _GAP.sub(r"\1", text)
-    if ",," in text or ",." in text or ", ," in text or ",?" in text:
-        text = _DOUBLE.sub(r"\2", text)
+    if _DOUBLE.search(text):
+        text = _DOUBLE.sub(r"\1", text)
     return text
 
 

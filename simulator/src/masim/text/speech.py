@@ -12,11 +12,49 @@ from masim.streams import Stream
 from masim.text.grammar import Scope, Voice, phrase
 from masim.text.library import Library, Topic
 
-_NARRATOR = ("tell.detail",) * 9 + ("tell.trouble", "tell.joy", "mood", "mood", "opine", "memory", "tell.trouble", "tell.joy")
-_LISTENER = ("echo", "opine", "opine", "agree", "disagree", "advise", "advise", "offer", "memory", "react.plain", "mood", "answer.self")
-_ASSISTANT = ("pa.note", "pa.note", "pa.note", "pa.echo", "pa.echo", "pa.ask", "ask.follow", "echo", "advise", "react.plain", "opine")
-_TIGHT = frozenset("a an the my your his her our their no very so as am is are I'm it's that's too more".split())
-_TIGHT_AFTER = frozenset("of to and or too enough I".split())
+_NARRATOR = ("tell.detail",) * 9 + (
+    "tell.trouble",
+    "tell.joy",
+    "mood",
+    "mood",
+    "opine",
+    "memory",
+    "tell.trouble",
+    "tell.joy",
+)
+_LISTENER = (
+    "echo",
+    "opine",
+    "opine",
+    "agree",
+    "disagree",
+    "advise",
+    "advise",
+    "offer",
+    "memory",
+    "react.plain",
+    "mood",
+    "answer.self",
+)
+_ASSISTANT = (
+    "pa.note",
+    "pa.note",
+    "pa.note",
+    "pa.echo",
+    "pa.echo",
+    "pa.ask",
+    "ask.follow",
+    "echo",
+    "advise",
+    "react.plain",
+    "opine",
+)
+_TIGHT = frozenset(
+    ("a", "an", "the", "my", "your", "his", "her", "our", "their", "no", "very", "so", "as", "am", "is", "are")
+)
+"""Words that no small word follows."""
+_TIGHT_AFTER = frozenset(("of", "to", "and", "or", "too", "enough", "I"))
+"""Words that no small word stands before."""
 
 
 @dataclass(slots=True)
@@ -86,23 +124,16 @@ def _scope(talk: _Talk, speaker: Speaker) -> Scope:
     return Scope(talk.stream, Voice(speaker.leaning), talk.slots, bank, talk.used, rules["colour"], rules["adjunct"])
 
 
-def _acts(talk: _Talk, thread: Thread, number: int, place: int, speaker: int, index: int) -> tuple[list[str], list[str]]:
+def _acts(
+    talk: _Talk, thread: Thread, number: int, place: int, speaker: int, index: int
+) -> tuple[list[str], list[str]]:
     """Rules that a turn opens with, and rules that it ends with."""
     plan, stream = talk.plan, talk.stream
     if plan.kind.with_assistant:
         return _assistant_acts(talk, speaker, index)
-    telling = speaker == thread.narrator
     last = index >= plan.turn_count - len(plan.speakers)
-    opening: list[str] = []
-    if index == 0:
-        opening.append("open." + plan.modality)
-        if plan.names_place:
-            opening.append("open.at_place")
-    elif index == 1:
-        opening.append("reply.open")
-    elif place == 0 and number:
-        opening.append("shift")
-    if telling:
+    opening = _greeting(plan, index) if index < 2 else ["shift"] if place == 0 and number else []
+    if speaker == thread.narrator:
         if place <= 1:
             opening.append("tell.start")
         elif talk.asked:
@@ -111,8 +142,7 @@ def _acts(talk: _Talk, thread: Thread, number: int, place: int, speaker: int, in
         if not last and stream.chance(0.45):
             ending.append("ask.you")
     else:
-        if index > 0:
-            opening.append("react." + talk.tone)
+        opening += ["react." + talk.tone] if index else []
         ending = ["ask.follow"] if not last and stream.chance(0.6) else []
     if stream.chance(0.12):
         opening.append("setting")
@@ -122,15 +152,23 @@ def _acts(talk: _Talk, thread: Thread, number: int, place: int, speaker: int, in
     return opening, ending
 
 
+def _greeting(plan: SessionPlan, index: int) -> list[str]:
+    if index == 1:
+        return ["reply.open"]
+    return ["open." + plan.modality, *(["open.at_place"] if plan.names_place else [])]
+
+
 def _assistant_acts(talk: _Talk, speaker: int, index: int) -> tuple[list[str], list[str]]:
     plan, stream = talk.plan, talk.stream
     last = index >= plan.turn_count - 2
     if plan.speakers[speaker].assistant:
         if index == 0:
-            kind = {"activity_narration": "narrate", "memory_reflection": "reflect", "memory_probe": "probe"}[plan.kind.value]
+            kind = {"activity_narration": "narrate", "memory_reflection": "reflect", "memory_probe": "probe"}[
+                plan.kind.value
+            ]
             return [f"pa.{kind}.open"], ["pa.ask"]
-        opening = stream.pick(("pa.ack", "pa.echo", "react." + talk.tone, "react.plain"))
-        return [opening], ["pa.close"] if last else [stream.pick(("pa.ask", "ask.follow", "ask.follow"))]
+        first = stream.pick(("pa.ack", "pa.echo", "react." + talk.tone, "react.plain"))
+        return [first], ["pa.close"] if last else [stream.pick(("pa.ask", "ask.follow", "ask.follow"))]
     opening = ["pa.user.open"] if index == 1 else ["answer.follow"]
     if plan.kind.value == "memory_reflection" and stream.chance(0.6):
         opening.append("pa.user.reflect")
@@ -153,7 +191,11 @@ def _turn(
     talk.slots["you"] = plan.speakers[listener].first_name
     scope = _scope(talk, who)
     target = plan.words_per_turn * (0.75 if who.assistant else 1.0) * who.pace * math.exp(0.28 * stream.bell() - 0.04)
-    telling = plan.threads and not who.assistant and (plan.kind.with_assistant or "tell.start" in opening or speaker == _narrator_now(talk))
+    telling = (
+        plan.threads
+        and not who.assistant
+        and (plan.kind.with_assistant or "tell.start" in opening or speaker == _narrator_now(talk))
+    )
     filler = _ASSISTANT if who.assistant else _NARRATOR if telling else _LISTENER
     head = [_sentence(talk, scope, who, rule) for rule in opening]
     tail = [_sentence(talk, scope, who, rule) for rule in ending]

@@ -117,7 +117,9 @@ def _groups(config: WorldConfig, people: tuple[Person, ...], places: dict[str, P
         teams.setdefault(person.work_id, []).append(person)
     for home_id, members in homes.items():
         if len(members) > 1:
-            groups.append(_group(f"family_{home_id}", f"household of {members[0].name}", "family", members, home_id, None, stream))
+            groups.append(
+                _group(f"family_{home_id}", f"household of {members[0].name}", "family", members, home_id, None, stream)
+            )
     for work_id, members in teams.items():
         if len(members) > 1:
             name = f"team at {places[work_id].name}"

@@ -17,8 +17,8 @@ def build_graph(ids: tuple[str, ...], stream: Stream) -> dict[tuple[str, str], E
     """An edge for every pair; a pair that several layers join keeps the closest."""
     order = stream.shuffled(ids)
     layer_of: dict[tuple[str, str], int] = {}
-    for layer, (size, neighbours, rewiring) in enumerate(LAYERS):
-        size = min(size, len(order))
+    for layer, (full, neighbours, rewiring) in enumerate(LAYERS):
+        size = min(full, len(order))
         for start in range(0, len(order), size):
             ring = order[start : start + size]
             if len(ring) < size and start:
