@@ -49,7 +49,9 @@ def test_projection_is_participation_and_visible_events(small_world: Path) -> No
     mapped = json.loads((small_world / "ego_session_map.json").read_text())
     with open_dataset(small_world) as dataset:
         for ego in dataset.egos:
-            seen = [session.session_id for day in range(dataset.day_count) for session in dataset.day_sessions(ego, day)]
+            seen = [
+                session.session_id for day in range(dataset.day_count) for session in dataset.day_sessions(ego, day)
+            ]
             assert sorted(seen) == sorted(mapped[ego])
 
 
@@ -102,7 +104,9 @@ def test_nothing_is_overwritten(tiny_world: Path) -> None:
 
 def test_every_statement_is_in_its_turn(small_world: Path) -> None:
     """The words of a planned statement stand in the turn that facts.jsonl names, said by the speaker it names."""
-    turns = {turn["turn_id"]: turn for session in rows(small_world / "corpus_sessions.jsonl") for turn in session["turns"]}
+    turns = {
+        turn["turn_id"]: turn for session in rows(small_world / "corpus_sessions.jsonl") for turn in session["turns"]
+    }
     for fact in rows(small_world / "facts.jsonl"):
         turn = turns[fact["turn_id"]]
         assert turn["speaker_id"] == fact["speaker_id"]
@@ -113,7 +117,9 @@ def test_every_statement_is_in_its_turn(small_world: Path) -> None:
 
 def test_a_fate_does_not_name_its_thing(small_world: Path) -> None:
     """The reference across sessions can only be resolved by the earlier session."""
-    turns = {turn["turn_id"]: turn for session in rows(small_world / "corpus_sessions.jsonl") for turn in session["turns"]}
+    turns = {
+        turn["turn_id"]: turn for session in rows(small_world / "corpus_sessions.jsonl") for turn in session["turns"]
+    }
     fates = [fact for fact in rows(small_world / "facts.jsonl") if fact["role"] == "fate"]
     assert fates
     for fact in fates:
@@ -132,13 +138,18 @@ def test_witness_pairs_ask_the_same_of_one_who_knows_and_one_who_does_not(small_
 
 def test_half_of_the_abstention_questions_have_an_answer(small_world: Path) -> None:
     """And they look the same."""
-    kinds = [row["ground_truth"]["expected_response"] for row in rows(small_world / "eval_instances" / "d3_confabulation.jsonl")]
+    kinds = [
+        row["ground_truth"]["expected_response"]
+        for row in rows(small_world / "eval_instances" / "d3_confabulation.jsonl")
+    ]
     assert abs(kinds.count("abstain") - kinds.count("answer")) <= 1
 
 
 def test_permission_keeps_three_allow_to_two_deny(small_world: Path) -> None:
     """In all, and so by asker and category."""
-    actions = [row["ground_truth"]["expected_action"] for row in rows(small_world / "eval_instances" / "d4_permission.jsonl")]
+    actions = [
+        row["ground_truth"]["expected_action"] for row in rows(small_world / "eval_instances" / "d4_permission.jsonl")
+    ]
     assert actions.count("disclose") * 2 == actions.count("withhold") * 3
 
 

@@ -77,7 +77,7 @@ def test_nobody_talks_asleep_twice_at_once_or_behind_closed_doors(seed: int) -> 
 @SLOW
 def test_nothing_is_known_without_a_path_of_provenance(seed: int) -> None:
     """Whoever speaks of somebody else's fact heard it on an earlier day, and so did those before."""
-    planner, plans = simulate(seed)
+    _, plans = simulate(seed)
     heard: dict[str, dict[str, int]] = {}
     for plan in plans:
         for stated in plan.stated:

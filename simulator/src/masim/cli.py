@@ -9,8 +9,10 @@ from typing import Annotated
 
 import typer
 
+from masim.bars.table import as_lines, measure
 from masim.config import preset, sized
 from masim.errors import MasimError
+from masim.inspect import day_lines, fact_lines, graph_lines, overview_lines
 from masim.output.generate import generate as make
 
 app = typer.Typer(help="Makes worlds whose ground truth is exact.", no_args_is_help=True, add_completion=False)
@@ -42,6 +44,39 @@ def generate(
         folder = out / f"world_{world:02d}" if worlds > 1 else out
         counts = make(config, folder, workers=count, progress=(lambda _: None) if quiet else _say)
         typer.echo(f"{folder}: {sum(counts.values())} questions")
+
+
+@app.command()
+def inspect(
+    folder: Annotated[Path, typer.Argument(help="Folder of a data set.")],
+    graph: Annotated[bool, typer.Option("--graph", help="Everybody's closest people.")] = False,
+    agent: Annotated[str | None, typer.Option(help="Agent id; shows a day of theirs.")] = None,
+    day: Annotated[int, typer.Option(help="Day index for --agent.")] = 0,
+    fact: Annotated[str | None, typer.Option(help="Fact id; shows who told it to whom, and who was asked.")] = None,
+) -> None:
+    """Show what is in a data set."""
+    if not (folder / "pipeline_report.json").exists():
+        raise MasimError(f"{folder}: pipeline_report.json is missing; the folder of a data set is expected")
+    lines = overview_lines(folder)
+    if graph:
+        lines = graph_lines(folder)
+    if agent is not None:
+        lines = day_lines(folder, agent, day)
+    if fact is not None:
+        lines = fact_lines(folder, fact)
+    typer.echo("\n".join(lines))
+
+
+@app.command()
+def bars(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of data sets that nothing was tuned on.")],
+    train: Annotated[
+        list[Path] | None, typer.Option(help="Worlds that the classifier of asked facts learns from.")
+    ] = None,
+    locomo: Annotated[Path | None, typer.Option(help="File of LoCoMo conversations, measured beside.")] = None,
+) -> None:
+    """Measure the bars that a world has to meet."""
+    typer.echo("\n".join(as_lines(measure(folders, train or [], locomo))))
 
 
 def _say(line: str) -> None:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from memarena.dataset.model import Family
 from memarena.dataset.permission_rules import AccessCase, Action, decide
 from memarena.dataset.value_matching import names_value
+from memarena.dataset.values import WeekdayValue
 
+from masim.facts.values import MONTHS
 from masim.families.book import Book, Draft, draw_lag, typed
 from masim.plan.state import Fact, FactKind, Role, StatedFact
 from masim.streams import Stream
@@ -55,6 +57,7 @@ def _cases(book: Book, stream: Stream, taken: set[tuple[str, str]]) -> list[Case
         fact = stated.fact
         for ego in stated.people:
             usable = fact.kind is FactKind.DETAIL and stated.role is Role.TELL and ego != fact.subject
+            usable = usable and not _everyday(fact)
             if not usable or (ego, fact.fact_id) in taken or len(book.statements(ego, fact.fact_id)) != 1:
                 continue
             if not fact.guarded and not stream.chance(0.1):
@@ -67,6 +70,11 @@ def _cases(book: Book, stream: Stream, taken: set[tuple[str, str]]) -> list[Case
                 if case is not None:
                     cases.append(case)
     return cases
+
+
+def _everyday(fact: Fact) -> bool:
+    """Whether a value's words come up in any talk (weekdays, months), so that hearing them says nothing of the fact."""
+    return isinstance(fact.value.value, WeekdayValue) or fact.value.text in MONTHS
 
 
 def _ties(book: Book) -> dict[tuple[str, str, str], StatedFact]:
