@@ -67,7 +67,7 @@ class Catalogue:
     fates: tuple[str, ...]
     bank: Bank
     common: str
-    """Normal form of all that the dialogue and topic banks can say, to tell which items only facts bring up."""
+    """Normal form of all banks but the details themselves, to tell which items only details bring up."""
 
     def distinctive(self, item: str) -> bool:
         """Whether an item's words come up in statements about it only."""
@@ -116,6 +116,8 @@ def catalogue() -> Catalogue:
 
 def _common_words() -> str:
     paths = sorted([*(BANKS / "dialogue").glob("*.bank"), *(BANKS / "topics").glob("*.topic"), BANKS / "variants.txt"])
+    paths += [BANKS / "facts" / name for name in ("happenings.toml", "finds.toml", "ties.toml", "levels.bank")]
+    paths.append(BANKS / "world" / "people.toml")
     return normal(" ".join(re.sub(r"[^A-Za-z' ]", " ", path.read_text(encoding="utf-8")) for path in paths))
 
 
