@@ -1,0 +1,86 @@
+"""What a world is made from: its size, its seed, its densities; the presets."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from memarena.dataset.model import Family
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from masim.errors import MasimError
+
+RELEASED_COUNTS: dict[Family, int] = {
+    Family.CLOZE: 198,
+    Family.METADATA: 169,
+    Family.QA: 170,
+    Family.TEMPORAL: 162,
+    Family.COUNTERFACTUAL: 170,
+    Family.CONFLICT: 170,
+    Family.ANAPHORA: 170,
+    Family.CONFABULATION: 170,
+    Family.PERMISSION: 200,
+}
+"""Questions per family of the released data set (design 3); preset ``l`` has the same."""
+RELEASED_AGENT_DAYS = 750
+PP_SESSIONS_PER_AGENT_DAY = 8.9
+PA_SESSIONS_PER_AGENT_DAY = 8.9
+"""At density 1: 13,343 sessions for 50 agents over 15 days, people and assistants in equal parts."""
+
+
+class WorldConfig(BaseModel):
+    """Everything that the bytes of a data set depend on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = "custom"
+    agents: int = Field(ge=4, le=2000)
+    days: int = Field(ge=2, le=365)
+    density: float = Field(default=1.0, gt=0, le=4)
+    """Sessions per agent and day, as a share of the released data set's."""
+    question_share: float = Field(default=1.0, gt=0)
+    """Questions per agent-day, as a share of the released data set's."""
+    seed: int = Field(ge=0)
+    world: int = Field(default=0, ge=0)
+    calendar_epoch: date = date(2025, 1, 1)
+
+    @property
+    def key(self) -> str:
+        """Names the random streams of this world."""
+        return f"masim1/{self.seed}/{self.world}"
+
+    def questions(self, family: Family) -> int:
+        """How many questions of a family are aimed at."""
+        share = self.agents * self.days / RELEASED_AGENT_DAYS * self.question_share
+        if family is Family.WITNESS:
+            return max(4, round(100 * share))
+        return max(4, round(RELEASED_COUNTS[family] * share))
+
+
+_PRESETS: dict[str, tuple[int, int, float, float]] = {
+    "tiny": (6, 3, 0.125, 2.0),
+    "s": (10, 5, 1.0, 1.25),
+    "m": (25, 10, 1.0, 1.0),
+    "l": (50, 15, 1.0, 1.0),
+}
+
+
+def preset(name: str, seed: int, world: int = 0) -> WorldConfig:
+    """A preset by name. MasimError if there is none of that name."""
+    if name not in _PRESETS:
+        raise MasimError(f"--preset {name}: unknown; one of {', '.join(_PRESETS)} is expected")
+    agents, days, density, share = _PRESETS[name]
+    return WorldConfig(
+        name=name, agents=agents, days=days, density=density, question_share=share, seed=seed, world=world
+    )
+
+
+def sized(config: WorldConfig, **sizes: int | float | None) -> WorldConfig:
+    """``config`` with other agents, days or density where given. MasimError names the flag that is out of range."""
+    given = {name: value for name, value in sizes.items() if value is not None}
+    if not given:
+        return config
+    try:
+        return WorldConfig.model_validate({**config.model_dump(), **given, "name": "custom"})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise MasimError(f"--{first['loc'][0]} {first['input']}: {first['msg'].lower()}") from error

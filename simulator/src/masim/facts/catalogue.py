@@ -1,0 +1,147 @@
+"""The kinds of facts that people state, read from the data files, with the rules that word them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from memarena.dataset.value_matching import normal, phrase_occurs
+
+from masim.errors import MasimError
+from masim.facts.values import ValueKind
+from masim.text.grammar import Bank, Variants
+from masim.text.inflect import inflect
+from masim.text.library import BANKS, library
+
+PersonForm = Literal["own", "you", "told"]
+
+_VERB = re.compile(r"\^([a-z]+)")
+_AGREEING = re.compile(r"\(([a-z']+)/([a-z']+)\)")
+_PRONOUN = re.compile(r"\$(I|my|me|their)\b")
+_WORDS: dict[PersonForm, dict[str, str]] = {
+    "own": {"I": "I", "my": "my", "me": "me", "their": "my"},
+    "you": {"I": "you", "my": "your", "me": "you", "their": "your"},
+    "told": {"I": "$subject", "my": "$subject's", "me": "$subject", "their": "their"},
+}
+SENSITIVE_CLASSES = ("credentials", "identity_number", "payment_number", "medical", "home_address")
+
+
+def in_person(line: str, form: PersonForm) -> str:
+    """A line of a data file in the given person: pronouns put in, verbs agreed."""
+    place = 2 if form == "told" else 1
+    line = _AGREEING.sub(lambda match: match.group(place), line)
+    return _PRONOUN.sub(lambda match: _WORDS[form][match.group(1)], line)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A kind of detail, of which a person has one value per item."""
+
+    key: str
+    category: str
+    sensitive: str
+    kind: ValueKind
+    items: tuple[str, ...]
+    plain: str
+    about: str
+    ask: str
+
+    def fill(self, line: str, form: PersonForm, item: str, value: str = "", number: str = "", subject: str = "") -> str:
+        """``plain``, ``about`` or ``ask`` with its slots filled."""
+        text = in_person(line, form).replace("$item", item).replace("$subject", subject)
+        text = text.replace("$v", value).replace("$n", number or value)
+        return text[0].upper() + text[1:] if line is self.ask else text
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Everything that can be stated."""
+
+    attributes: dict[str, Attribute]
+    happenings: tuple[str, ...]
+    finds: tuple[str, ...]
+    sources: tuple[str, ...]
+    fates: tuple[str, ...]
+    bank: Bank
+    common: str
+    """Normal form of all banks but the details themselves, to tell which items only details bring up."""
+
+    def distinctive(self, item: str) -> bool:
+        """Whether an item's words come up in statements about it only."""
+        return not phrase_occurs(item, self.common)
+
+
+def did(phrase: str) -> str:
+    """The verb phrase of a happening in the past: ``had the boiler serviced``."""
+    return _VERB.sub(lambda match: inflect(match.group(1), "past"), phrase)
+
+
+def base(phrase: str) -> str:
+    """The verb phrase of a happening in its base form."""
+    return _VERB.sub(lambda match: match.group(1), phrase)
+
+
+@cache
+def catalogue() -> Catalogue:
+    """The facts of this installation. MasimError names the file and key of the first fault."""
+    library()
+    bank = Bank(Variants((), "none"))
+    attributes: dict[str, Attribute] = {}
+    for name in ("details", "sensitive"):
+        for key, row in _toml(name).items():
+            attributes[key] = _attribute(key, row, f"facts/{name}.toml: {key}")
+            _rules(bank, key, row["say"], f"facts/{name}.toml: {key}")
+    happenings, finds, ties = _toml("happenings"), _toml("finds"), _toml("ties")
+    _rules(bank, "happening", happenings["say"]["lines"], "facts/happenings.toml: say")
+    _rules(bank, "find", finds["say"], "facts/finds.toml: say")
+    _rules(bank, "fate", finds["fate"], "facts/finds.toml: fate")
+    for key in ("friends", "not_friends"):
+        _rules(bank, key, ties[key]["say"], f"facts/ties.toml: {key}")
+    bank.read(BANKS / "facts" / "levels.bank")
+    bank.read(BANKS / "facts" / "prompts.bank")
+    bank.link()
+    return Catalogue(
+        attributes,
+        tuple(happenings["things"]["items"]),
+        tuple(finds["things"]),
+        tuple(f"the {place} {kind}" for place in finds["source_places"] for kind in finds["source_kinds"]),
+        tuple(finds["fates"]),
+        bank,
+        _common_words(),
+    )
+
+
+def _common_words() -> str:
+    paths = sorted([*(BANKS / "dialogue").glob("*.bank"), *(BANKS / "topics").glob("*.topic"), BANKS / "variants.txt"])
+    paths += [BANKS / "facts" / name for name in ("happenings.toml", "finds.toml", "ties.toml", "levels.bank")]
+    paths.append(BANKS / "world" / "people.toml")
+    return normal(" ".join(re.sub(r"[^A-Za-z' ]", " ", path.read_text(encoding="utf-8")) for path in paths))
+
+
+def _toml(name: str) -> dict[str, Any]:
+    path = BANKS / "facts" / f"{name}.toml"
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise MasimError(f"facts/{name}.toml: {error}") from error
+
+
+def _rules(bank: Bank, key: str, lines: list[str], where: str) -> None:
+    forms: tuple[PersonForm, ...] = ("own", "told")
+    for form in forms:
+        for line in lines:
+            bank.add(f"say.{key}.{form}", in_person(line, form), where)
+
+
+def _attribute(key: str, row: dict[str, Any], where: str) -> Attribute:
+    for field in ("category", "type", "values", "items", "plain", "about", "ask", "say"):
+        if field not in row:
+            raise MasimError(f"{where}: {field} is missing")
+    sensitive = row.get("sensitive", "")
+    if sensitive and sensitive not in SENSITIVE_CLASSES:
+        raise MasimError(f"{where}.sensitive: {sensitive!r}; one of {', '.join(SENSITIVE_CLASSES)} is expected")
+    kind = ValueKind.parse(row["type"], row.get("unit", ""), row["values"], where)
+    return Attribute(key, row["category"], sensitive, kind, tuple(row["items"]), row["plain"], row["about"], row["ask"])

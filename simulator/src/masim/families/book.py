@@ -1,0 +1,134 @@
+"""What each ego's projection states, and the form of a question before it is written."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memarena.dataset.model import Family
+from memarena.dataset.values import Value
+
+from masim.config import WorldConfig
+from masim.facts.catalogue import Attribute, Catalogue, PersonForm
+from masim.plan.state import Fact, FactKind, StatedFact
+from masim.streams import Stream
+from masim.world.model import World
+
+LAGS = ((0, 0), (1, 3), (4, 7), (8, 14), (15, 365))
+"""Days between the last evidence and the question, as reports bin them."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A question with its gold; ids, times and texts are added when it is written."""
+
+    family: Family
+    ego: str
+    query: str
+    truth: dict[str, Any]
+    evidence: tuple[StatedFact, ...]
+    fact_id: str
+    asker: str | None = None
+    difficulty: str = "easy"
+    extra: dict[str, Any] = field(default_factory=dict)
+    uses: tuple[str, ...] = ()
+    """Facts that no other question of the ego may ask after."""
+    no_evidence: bool = False
+    last_day: int = 0
+
+
+class Book:
+    """Statements by ego and fact, after all days are committed."""
+
+    def __init__(
+        self,
+        config: WorldConfig,
+        world: World,
+        catalogue: Catalogue,
+        said: Sequence[StatedFact],
+        mentions: Mapping[str, str],
+    ) -> None:
+        self.config, self.world, self.catalogue = config, world, catalogue
+        self.said = said
+        self.names = {person.agent_id: person.name for person in world.people}
+        self.by_fact: dict[str, dict[str, list[StatedFact]]] = {agent: {} for agent in self.names}
+        self.by_attribute: dict[tuple[str, str], list[StatedFact]] = defaultdict(list)
+        self._about: dict[tuple[str, str, str], int] = defaultdict(int)
+        self._around: dict[str, set[str]] = defaultdict(set)
+        self._items: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self.met: dict[str, dict[str, int]] = {agent: {} for agent in self.names}
+        for stated in said:
+            self._add(stated)
+        for session_id, other in mentions.items():
+            self._around[session_id].add(other)
+
+    def _add(self, stated: StatedFact) -> None:
+        fact = stated.fact
+        self._around[stated.session_id].update(stated.people, (fact.subject,))
+        if fact.kind is FactKind.TIE:
+            self._around[stated.session_id].add(fact.item)
+        for ego in stated.people:
+            self.by_fact[ego].setdefault(fact.fact_id, []).append(stated)
+            self.by_attribute[ego, fact.attribute].append(stated)
+            self._about[ego, fact.attribute, fact.item] += 1
+            self._items[ego, fact.item].add(stated.session_id)
+
+    # ---------------------------------------------------------------- facts
+
+    def statements(self, ego: str, fact_id: str) -> list[StatedFact]:
+        """All statements of a fact in an ego's projection."""
+        return self.by_fact[ego].get(fact_id, [])
+
+    def contested(self, ego: str, fact: Fact) -> bool:
+        """Whether the ego heard or said another value for it."""
+        return any(stated.value.text != fact.value.text for stated in self.statements(ego, fact.fact_id))
+
+    def interference(self, ego: str, fact: Fact) -> int:
+        """Near-duplicates in the projection: statements of the same attribute and item by or about others."""
+        return self._about[ego, fact.attribute, fact.item] - len(self.statements(ego, fact.fact_id))
+
+    def absent(self, ego: str, subject: str, item: str) -> bool:
+        """Whether no session of the ego brings a person and an item together."""
+        return all(subject not in self._around[session_id] for session_id in self._items.get((ego, item), ()))
+
+    # ---------------------------------------------------------------- words
+
+    def form(self, ego: str, fact: Fact, asker: str | None) -> PersonForm:
+        """In which person a question speaks of the fact's subject."""
+        return "own" if fact.subject == ego == asker else "told"
+
+    def attribute(self, fact: Fact) -> Attribute:
+        """The attribute of a detail."""
+        return self.catalogue.attributes[fact.attribute]
+
+    def ask(self, ego: str, fact: Fact, asker: str | None) -> str:
+        """The plain question after a detail."""
+        attribute = self.attribute(fact)
+        form = self.form(ego, fact, asker)
+        return attribute.fill(attribute.ask, form, fact.item, subject=self.names[fact.subject])
+
+    def about(self, ego: str, fact: Fact, asker: str | None) -> str:
+        """A clause that names what a detail is: ``what Maya Chen paid for the desk lamp``."""
+        attribute = self.attribute(fact)
+        form = self.form(ego, fact, asker)
+        return attribute.fill(attribute.about, form, fact.item, subject=self.names[fact.subject])
+
+    def plain(self, ego: str, fact: Fact, value: str, number: str) -> str:
+        """A detail as a plain sentence with the given words for its value."""
+        attribute = self.attribute(fact)
+        form = self.form(ego, fact, ego)
+        return attribute.fill(attribute.plain, form, fact.item, value, number, self.names[fact.subject])
+
+
+def typed(*values: Value) -> list[dict[str, Any]]:
+    """Values as they stand in a file."""
+    return [value.model_dump(exclude_none=True) for value in values]
+
+
+def draw_lag(stream: Stream, last_evidence: int, days: int) -> int:
+    """Days from the last evidence to the question: a bin is drawn among those that fit, then a day of it."""
+    room = days - 1 - last_evidence
+    low, high = stream.pick([bounds for bounds in LAGS if bounds[0] <= room])
+    return stream.between(low, min(high, room))

@@ -1,0 +1,103 @@
+"""The facts that a person has: made from the seed when they are first wanted, the same whenever they are."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+
+from memarena.dataset.values import DateValue, TermValue
+
+from masim.config import WorldConfig
+from masim.facts.catalogue import Attribute, Catalogue, base, did
+from masim.facts.values import Said, date_words
+from masim.plan.state import Fact, FactKind
+from masim.streams import Stream
+
+_LEVELS: tuple[str | None, ...] = ("public", "public", "friends_only", "friends_only", "private", "private", None)
+GUARDED_SHARE = 0.12
+"""Share of the details without a sensitive class that are kept for permission questions."""
+
+
+def opaque(prefix: str, *parts: str | int) -> str:
+    """An id that says nothing: twelve hex digits of a hash of ``parts``."""
+    name = "\x1f".join(map(str, parts))
+    return f"{prefix}_{hashlib.blake2b(name.encode(), digest_size=6).hexdigest()}"
+
+
+class FactSource:
+    """Makes the facts of a world."""
+
+    def __init__(self, config: WorldConfig, catalogue: Catalogue) -> None:
+        self._config = config
+        self._catalogue = catalogue
+        self._details: dict[tuple[str, str, str], Fact] = {}
+
+    def detail(self, subject: str, attribute: Attribute, item: str) -> Fact:
+        """The value that ``attribute`` has for a person and an item."""
+        key = (subject, attribute.key, item)
+        if key not in self._details:
+            stream = Stream(self._config.key, "fact", *key)
+            value = attribute.kind.draw(stream, self._config.calendar_epoch)
+            guarded = bool(attribute.sensitive) or stream.chance(GUARDED_SHARE)
+            self._details[key] = Fact(
+                fact_id=opaque("fact", self._config.key, *key),
+                kind=FactKind.DETAIL,
+                subject=subject,
+                attribute=attribute.key,
+                item=item,
+                value=value,
+                category=attribute.category,
+                sensitive=attribute.sensitive,
+                level=stream.pick(_LEVELS) if guarded else None,
+                guarded=guarded,
+            )
+        return self._details[key]
+
+    def changed(self, fact: Fact) -> Said:
+        """Another person's version of a detail."""
+        kind = self._catalogue.attributes[fact.attribute].kind
+        stream = Stream(self._config.key, "version", fact.fact_id)
+        return kind.other(stream, self._config.calendar_epoch, fact.value)
+
+    def happening(self, subject: str, phrase: str, day: int) -> Fact:
+        """Something that a person did on a day."""
+        moment = self._config.calendar_epoch + timedelta(days=day)
+        return Fact(
+            fact_id=opaque("fact", self._config.key, subject, "happening", phrase),
+            kind=FactKind.HAPPENING,
+            subject=subject,
+            attribute="date",
+            item=base(phrase),
+            value=Said(DateValue(date=moment.isoformat()), date_words(moment)),
+            category="happening",
+            happened=moment,
+            fate=did(phrase),
+        )
+
+    def find(self, subject: str, source: str) -> Fact:
+        """Something that a person got somewhere, and what became of it."""
+        stream = Stream(self._config.key, "find", subject, source)
+        thing, fate = stream.pick(self._catalogue.finds), stream.pick(self._catalogue.fates)
+        return Fact(
+            fact_id=opaque("fact", self._config.key, subject, "find", source),
+            kind=FactKind.FIND,
+            subject=subject,
+            attribute="find",
+            item=source,
+            value=Said(TermValue(text=thing), thing),
+            category="possession",
+            fate=did(fate),
+        )
+
+    def tie(self, subject: str, other: str, friends: bool) -> Fact:
+        """Whether two people are friends."""
+        words = "friends" if friends else "not friends"
+        return Fact(
+            fact_id=opaque("fact", self._config.key, subject, "tie", other),
+            kind=FactKind.TIE,
+            subject=subject,
+            attribute="tie",
+            item=other,
+            value=Said(TermValue(text=words), words),
+            category="tie",
+        )

@@ -1,0 +1,226 @@
+"""Who says which fact in a session: drawn from what each knew at the start of the day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from masim.config import WorldConfig
+from masim.facts.catalogue import Catalogue, PersonForm, in_person
+from masim.facts.values import Said, day_words
+from masim.plan.facts import FactSource
+from masim.plan.state import Fact, FactKind, Knowledge, Role
+from masim.streams import Stream
+from masim.world.model import World
+
+SHARES = (
+    ("detail", 0.37),
+    ("retell", 0.09),
+    ("happening", 0.20),
+    ("find", 0.16),
+    ("version", 0.09),
+    ("guarded", 0.07),
+    ("tie", 0.02),
+)
+"""What is stated, by share of the statements between people: in proportion to what is asked (design 6)."""
+ASSISTANT_SHARES = (("detail", 0.5), ("happening", 0.28), ("find", 0.22))
+AGAIN = 0.5
+"""Share of the details that the speaker has told somebody else before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A statement that is to be made: the fact, by whom, why, and the value said."""
+
+    fact: Fact
+    speaker: str
+    role: Role
+    value: Said
+
+
+class Chooser:
+    """Chooses what is said. Reads knowledge as of the last midnight; remembers only what must not be said twice."""
+
+    def __init__(
+        self, config: WorldConfig, world: World, catalogue: Catalogue, source: FactSource, knowledge: Knowledge
+    ) -> None:
+        self._config, self._world, self._catalogue = config, world, catalogue
+        self._source, self._knowledge = source, knowledge
+        self._pairs: set[tuple[str, str]] = set()
+        self._versioned: set[str] = set()
+        self._fated: set[str] = set()
+        self._used: set[tuple[str, str]] = set()
+        self._attributes = list(catalogue.attributes.values())
+        self._open = [attribute for attribute in self._attributes if not attribute.sensitive]
+
+    def choose(
+        self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool
+    ) -> Choice | None:
+        """Something for ``speaker`` to say to ``listeners`` (none: to the own assistant); None if nothing fits."""
+        names, weights = zip(*(ASSISTANT_SHARES if assistant else SHARES), strict=True)
+        kind = stream.weighted(names, weights)
+        choice = self._of_kind(kind, stream, day, speaker, listeners)
+        if choice is None and kind != "detail":
+            choice = self._detail(stream, speaker, listeners, guarded=False)
+        if choice is not None:
+            self._note(choice, listeners or (f"assistant_{speaker}",))
+        return choice
+
+    def recall(self, stream: Stream, owner: str) -> Choice | None:
+        """A fact that the assistant asks its owner about: one heard on an earlier day that nobody contradicts."""
+        heard = self._knowledge.facts_heard(owner)
+        for _ in range(6):
+            if not heard:
+                return None
+            fact = heard[stream.pick(list(heard))][0].fact
+            if fact.kind is FactKind.DETAIL and not fact.guarded and fact.fact_id not in self._versioned:
+                self._pairs.add((fact.fact_id, owner))
+                return Choice(fact, owner, Role.RECALL, fact.value)
+        return None
+
+    def _note(self, choice: Choice, listeners: tuple[str, ...]) -> None:
+        for listener in listeners:
+            self._pairs.add((choice.fact.fact_id, listener))
+
+    def _of_kind(self, kind: str, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        match kind:
+            case "detail" | "guarded":
+                return self._detail(stream, speaker, listeners, guarded=kind == "guarded")
+            case "happening":
+                return self._happening(stream, day, speaker, listeners)
+            case "find":
+                return self._find(stream, speaker, listeners)
+            case "retell":
+                return self._retell(stream, speaker, listeners)
+            case "version":
+                return self._version(stream, speaker, listeners)
+            case _:
+                return self._tie(stream, speaker, listeners)
+
+    def _new_to(self, fact: Fact, listeners: tuple[str, ...]) -> bool:
+        return all((fact.fact_id, listener) not in self._pairs for listener in listeners)
+
+    def _detail(self, stream: Stream, speaker: str, listeners: tuple[str, ...], guarded: bool) -> Choice | None:
+        told = self._knowledge.told.get(speaker, {})
+        to = listeners or (f"assistant_{speaker}",)
+        if told and not guarded and stream.chance(AGAIN):
+            keys = list(told)
+            for _ in range(6):
+                fact = told[stream.pick(keys)]
+                plain = fact.kind is FactKind.DETAIL and not fact.guarded and fact.fact_id not in self._versioned
+                if plain and self._new_to(fact, to):
+                    return Choice(fact, speaker, Role.TELL, fact.value)
+        for _ in range(12):
+            attribute = stream.pick(self._attributes if guarded else self._open)
+            item = attribute.items[min(int(len(attribute.items) * stream.unit() ** 1.5), len(attribute.items) - 1)]
+            fact = self._source.detail(speaker, attribute, item)
+            if fact.guarded == guarded and fact.fact_id not in self._versioned and self._new_to(fact, to):
+                if guarded and (speaker, fact.fact_id) in self._used:
+                    continue
+                self._used.add((speaker, fact.fact_id))
+                return Choice(fact, speaker, Role.TELL, fact.value)
+        return None
+
+    def _happening(self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        to = listeners or (f"assistant_{speaker}",)
+        told = [fact for fact in self._knowledge.told.get(speaker, {}).values() if fact.kind is FactKind.HAPPENING]
+        if told and stream.chance(AGAIN):
+            fact = stream.pick(told)
+            if self._new_to(fact, to):
+                return Choice(fact, speaker, Role.TELL, fact.value)
+        for _ in range(8):
+            phrase = stream.pick(self._catalogue.happenings)
+            if (speaker, phrase) not in self._used:
+                self._used.add((speaker, phrase))
+                fact = self._source.happening(speaker, phrase, day - stream.pick((0, 0, 1, 1, 2, 3, 4)))
+                return Choice(fact, speaker, Role.TELL, fact.value)
+        return None
+
+    def _find(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        if len(listeners) == 1 and stream.chance(0.7):
+            open_finds = [
+                fact
+                for fact in self._knowledge.told.get(speaker, {}).values()
+                if fact.kind is FactKind.FIND
+                and fact.fact_id not in self._fated
+                and fact.fact_id in self._knowledge.facts_heard(listeners[0])
+            ]
+            if open_finds:
+                fact = stream.pick(open_finds)
+                self._fated.add(fact.fact_id)
+                return Choice(fact, speaker, Role.FATE, fact.value)
+        if not listeners:
+            return None
+        for _ in range(8):
+            source = stream.pick(self._catalogue.sources)
+            if (speaker, source) not in self._used:
+                self._used.add((speaker, source))
+                fact = self._source.find(speaker, source)
+                return Choice(fact, speaker, Role.TELL, fact.value)
+        return None
+
+    def _retell(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        heard = self._knowledge.facts_heard(speaker)
+        for _ in range(8):
+            if not heard:
+                return None
+            fact = heard[stream.pick(list(heard))][0].fact
+            plain = fact.kind is FactKind.DETAIL and not fact.guarded and fact.fact_id not in self._versioned
+            if plain and fact.subject not in (speaker, *listeners) and self._new_to(fact, listeners):
+                return Choice(fact, speaker, Role.RETELL, fact.value)
+        return None
+
+    def _version(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        """The conflict injection: something that both heard, told with one detail changed."""
+        if len(listeners) != 1:
+            return None
+        mine, theirs = self._knowledge.facts_heard(speaker), self._knowledge.facts_heard(listeners[0])
+        shared = [key for key in mine if key in theirs]
+        for key in stream.sample(shared, 10):
+            fact = mine[key][0].fact
+            plain = fact.kind is FactKind.DETAIL and not fact.guarded and key not in self._versioned
+            others = {stated.speaker for stated in theirs[key]}
+            if plain and fact.subject not in (speaker, listeners[0]) and speaker not in others:
+                self._versioned.add(key)
+                return Choice(fact, speaker, Role.VERSION, self._source.changed(fact))
+        return None
+
+    def _tie(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        for _ in range(8):
+            other = stream.pick(self._world.people).agent_id
+            if other in (speaker, *listeners):
+                continue
+            layer = self._world.edge(speaker, other).layer
+            fact = self._source.tie(speaker, other, friends=layer in (0, 1))
+            if layer in (0, 1, -1) and self._new_to(fact, listeners):
+                return Choice(fact, speaker, Role.TELL, fact.value)
+        return None
+
+
+def frame_of(
+    choice: Choice, config: WorldConfig, world_names: dict[str, str], catalogue: Catalogue, day: int
+) -> tuple[str, dict[str, str]]:
+    """The rule that words a choice, and its slots."""
+    fact = choice.fact
+    person: PersonForm = "own" if choice.speaker == fact.subject else "told"
+    slots = {"subject": world_names[fact.subject], "item": fact.item, **choice.value.slots()}
+    match fact.kind:
+        case FactKind.DETAIL:
+            attribute = catalogue.attributes[fact.attribute]
+            about = in_person(attribute.about, "you" if person == "own" else person)
+            slots["about"] = about.replace("$item", fact.item).replace("$subject", slots["subject"])
+            return f"say.{fact.attribute}.{person}", slots
+        case FactKind.HAPPENING:
+            assert fact.happened is not None
+            today = config.calendar_epoch + timedelta(days=day)
+            return f"say.happening.{person}", slots | {
+                "did": fact.fate,
+                "do": fact.item,
+                "when": day_words(today, fact.happened),
+            }
+        case FactKind.FIND:
+            key = "fate" if choice.role is Role.FATE else "find"
+            return f"say.{key}.{person}", slots | {"source": fact.item, "did": fact.fate}
+        case FactKind.TIE:
+            key = "friends" if fact.value.text == "friends" else "not_friends"
+            return f"say.{key}.{person}", slots | {"a": world_names[fact.item]}

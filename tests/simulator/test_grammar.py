@@ -1,0 +1,96 @@
+"""Phrase grammar: what a bank file can say, and how faults in one are reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from masim.errors import MasimError
+from masim.streams import Stream
+from masim.text.grammar import Bank, Scope, Variants, Voice, phrase, tidy, ways
+from masim.text.inflect import inflect
+from masim.text.library import library
+
+
+def scope(seed: int = 0, **slots: str) -> Scope:
+    return Scope(Stream(seed), Voice(1), slots)
+
+
+@pytest.mark.parametrize(
+    ("verb", "past", "ing"),
+    [
+        ("stop", "stopped", "stopping"),
+        ("bake", "baked", "baking"),
+        ("carry", "carried", "carrying"),
+        ("play", "played", "playing"),
+        ("get", "got", "getting"),
+        ("lie", "lay", "lying"),
+        ("water", "watered", "watering"),
+    ],
+)
+def test_verbs_are_inflected(verb: str, past: str, ing: str) -> None:
+    """Regular, doubling, -e, -y and irregular verbs."""
+    assert (inflect(verb, "base"), inflect(verb, "past"), inflect(verb, "ing")) == (verb, past, ing)
+
+
+def test_all_branches_of_a_choice_are_reached() -> None:
+    """Choices and optional parts, nested."""
+    bank = Bank()
+    sequence = bank.compile("{a|b [c]} $x", "test")
+    said = {phrase(sequence, scope(seed, x="z")) for seed in range(60)}
+    assert said == {"a z", "b z", "b c z"}
+    assert ways(sequence) == 3
+
+
+def test_variants_replace_whole_words_only() -> None:
+    """``but`` has a set, ``butter`` has none."""
+    bank = Bank(Variants(["but | yet"], "variants.txt"))
+    said = {phrase(bank.compile("but butter", "test"), scope(seed)) for seed in range(40)}
+    assert said == {"but butter", "yet butter"}
+
+
+@pytest.mark.parametrize("line", ["{a|b", "a}", "a | b", "[a}", "{a]"])
+def test_a_fault_names_file_and_line(line: str, tmp_path: Path) -> None:
+    """Unbalanced brackets are found when the file is read."""
+    path = tmp_path / "bad.bank"
+    path.write_text(f"== rule\nfine\n{line}\n")
+    with pytest.raises(MasimError, match=r"bad\.bank:3"):
+        Bank().read(path)
+
+
+def test_a_rule_that_nobody_defines_is_reported(tmp_path: Path) -> None:
+    """The reference is named with its place."""
+    path = tmp_path / "bad.bank"
+    path.write_text("== rule\nsay <nothing>\n")
+    bank = Bank()
+    bank.read(path)
+    with pytest.raises(MasimError, match=r"bad\.bank:2: <nothing>"):
+        bank.link()
+
+
+@given(st.text(alphabet="ab ,.?;", max_size=40))
+def test_tidy_is_idempotent(text: str) -> None:
+    """Tidying what is tidy changes nothing."""
+    once = tidy(text)
+    assert tidy(once) == once
+
+
+def test_articles_follow_the_next_word() -> None:
+    """``a`` and ``an`` are chosen after the words are."""
+    assert tidy("a old hat, an hour, an unit, a honest man") == "an old hat, an hour, a unit, an honest man"
+
+
+def test_every_rule_of_the_banks_can_be_said() -> None:
+    """Each alternative of each dialogue rule expands on every topic without a missing slot."""
+    found = library()
+    slots = dict.fromkeys(
+        ("you", "owner", "other", "lastday", "weekday", "daypart", "weather", "place", "thing", "who", "topic"), "xx"
+    )
+    topics = sorted(found.topics)
+    for number, rule in enumerate(found.dialogue.rules.values()):
+        for place, alternative in enumerate(rule.alternatives):
+            topic = found.topics[topics[(number + place) % len(topics)]]
+            spoken = phrase(alternative, Scope(Stream(number, place), Voice(3), slots, topic.bank))
+            assert not set(spoken) & set("{}[]|<>$@^"), (rule.name, spoken)

@@ -1,0 +1,142 @@
+"""Laws of a world, over seeds: graph, schedules, meetings, knowledge."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from masim.config import WorldConfig
+from masim.facts.catalogue import catalogue
+from masim.plan.day import DayPlan, Planner
+from masim.plan.meetings import KIND_SHARES
+from masim.plan.state import Role
+from masim.streams import Stream
+from masim.world.build import build_world
+from masim.world.graph import LAYERS, build_graph, watts_strogatz
+
+SLOW = settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+seeds = st.integers(0, 10**6)
+
+
+def simulate(seed: int, agents: int = 9, days: int = 4, density: float = 0.6) -> tuple[Planner, list[DayPlan]]:
+    config = WorldConfig(agents=agents, days=days, density=density, seed=seed)
+    planner = Planner(config, build_world(config), catalogue())
+    plans = []
+    for day in range(days):
+        plan = planner.plan(day)
+        planner.commit(plan)
+        plans.append(plan)
+    return planner, plans
+
+
+@given(seeds, st.integers(4, 60))
+@settings(max_examples=20, deadline=None)
+def test_every_pair_has_one_edge_and_layers_nest(seed: int, count: int) -> None:
+    """All pairs, weights above nothing and by layer."""
+    ids = tuple(f"a{n:02d}" for n in range(count))
+    edges = build_graph(ids, Stream(seed))
+    assert len(edges) == count * (count - 1) // 2
+    for (one, other), edge in edges.items():
+        assert one < other
+        assert 0 < edge.weight <= 1.2
+        assert -1 <= edge.layer < len(LAYERS)
+
+
+@given(seeds, st.integers(5, 50))
+@settings(max_examples=20, deadline=None)
+def test_a_ring_without_rewiring_is_regular(seed: int, size: int) -> None:
+    """Each member of a ring of neighbours k has k of them."""
+    ring = [f"a{n:02d}" for n in range(size)]
+    degree = Counter(end for pair in watts_strogatz(ring, 4, 0.0, Stream(seed)) for end in pair)
+    assert set(degree.values()) == {4}
+
+
+@given(seeds)
+@SLOW
+def test_nobody_talks_asleep_twice_at_once_or_behind_closed_doors(seed: int) -> None:
+    """Waking hours, one session at a time, opening hours."""
+    planner, plans = simulate(seed)
+    for plan in plans:
+        seen: set[tuple[str, int]] = set()
+        for session in plan.sessions:
+            slot = int((session.start - plan.day) * 96 + 1e-9)
+            people = [speaker.agent_id for speaker in session.speakers if not speaker.assistant]
+            for person in people:
+                assert plan.schedules[person].awake(slot)
+                assert (person, slot) not in seen
+                seen.add((person, slot))
+            if session.place_id is not None:
+                place = planner.world.places[session.place_id]
+                assert place.opens <= slot / 4 < place.closes
+                assert session.modality == "face_to_face"
+
+
+@given(seeds)
+@SLOW
+def test_nothing_is_known_without_a_path_of_provenance(seed: int) -> None:
+    """Whoever speaks of somebody else's fact heard it on an earlier day, and so did those before."""
+    _, plans = simulate(seed)
+    heard: dict[str, dict[str, int]] = {}
+    for plan in plans:
+        for stated in plan.stated:
+            if stated.speaker != stated.fact.subject:
+                known = heard.get(stated.speaker, {}).get(stated.fact.fact_id)
+                assert known is not None, stated
+                assert known < plan.day
+        for stated in plan.stated:
+            for person in stated.people:
+                if person != stated.speaker:
+                    heard.setdefault(person, {}).setdefault(stated.fact.fact_id, plan.day)
+
+
+@given(seeds)
+@SLOW
+def test_a_plan_of_a_day_does_not_know_the_day(seed: int) -> None:
+    """Temporal isolation: until the commit, planning has not changed what anybody knows."""
+    config = WorldConfig(agents=8, days=3, density=0.5, seed=seed)
+    planner = Planner(config, build_world(config), catalogue())
+    planner.commit(planner.plan(0))
+    before = {person: dict(facts) for person, facts in planner.knowledge.heard.items()}
+    plan = planner.plan(1)
+    assert {person: dict(facts) for person, facts in planner.knowledge.heard.items()} == before
+    planner.commit(plan)
+    assert planner.knowledge.heard != before
+
+
+@given(seeds)
+@SLOW
+def test_only_versions_change_a_value_and_each_detail_has_one_at_most(seed: int) -> None:
+    """A conflict is planned, once, by somebody other than the subject and the one who told it first."""
+    planner, _ = simulate(seed, agents=8, days=6, density=0.8)
+    versions = [stated for stated in planner.knowledge.said if stated.role is Role.VERSION]
+    assert len({stated.fact.fact_id for stated in versions}) == len(versions)
+    for stated in planner.knowledge.said:
+        changed = stated.value.text != stated.fact.value.text
+        assert changed == (stated.role is Role.VERSION)
+    for stated in versions:
+        assert stated.fact.subject not in stated.people
+
+
+def test_kinds_of_sessions_keep_their_shares() -> None:
+    """Routine topics, events, encounters and remote talk as stated, within five points."""
+    _, plans = simulate(7, agents=30, days=6, density=1.0)
+    counts = Counter(session.kind for plan in plans for session in plan.sessions if not session.kind.with_assistant)
+    total = sum(counts.values())
+    for kind, share in KIND_SHARES:
+        assert counts[kind] / total == pytest.approx(share, abs=0.05)
+
+
+def test_a_reference_across_sessions_does_not_name_its_thing(small_world: object) -> None:
+    """The later word on a find is spoken on a later day to one who heard the first."""
+    planner, _ = simulate(11, agents=8, days=6, density=0.8)
+    first: dict[str, int] = {}
+    fates = 0
+    for stated in planner.knowledge.said:
+        if stated.role is Role.FATE:
+            fates += 1
+            assert first[stated.fact.fact_id] < stated.day
+        elif stated.fact.attribute == "find":
+            first.setdefault(stated.fact.fact_id, stated.day)
+    assert fates > 5
