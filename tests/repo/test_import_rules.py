@@ -60,6 +60,7 @@ VIOLATIONS = {
     "the contract package and the answering engine are leaves": ("memarena_answering", "memarena_proto"),
     "the kit knows the contract and the answering engine": ("memarena_backend", "memarena.dataset"),
     "a backend knows the kit, the answering engine and the contract": ("memarena_backend_bm25", "memarena.client"),
+    "the simulator knows the data set": ("masim", "memarena.run"),
     "the harness imports no backend": ("memarena.cli", "memarena_backend_vanilla_oracle"),
     "the data set and the guarded processes import nothing else of ours": ("memarena.dataset", "memarena.log.records"),
     "the log and the readings of words know the data set": ("memarena.text", "memarena.log"),
