@@ -111,7 +111,7 @@ def test_nothing_is_dropped_where_everything_fits(items: list[ContextItem]) -> N
 
 
 def items_of_words(*scores: float, words: int = 100) -> list[ContextItem]:
-    return [ContextItem(f"{chr(97 + i)} " * words, score=score) for i, score in enumerate(scores)]
+    return [ContextItem(f"{chr(97 + i % 26)} " * words, score=score) for i, score in enumerate(scores)]
 
 
 def first_letters(prompt: Prompt) -> str:
@@ -147,12 +147,15 @@ def test_a_single_item_that_is_too_long_is_cut_at_a_word() -> None:
 
 def test_a_text_without_spaces_is_cut_too_and_no_character_is_torn_apart() -> None:
     plan = ReadingPlan("m", 64, max_context_tokens=40)
-    prompt = build_prompt([ContextItem("e\u0301" * 500)], "q", "", OWNER, plan, count_by_bytes)
-    parts = split_prompt(prompt.messages)
-    assert parts is not None
-    assert prompt.cut_items == 1
-    assert parts.items[0].text
-    assert parts.items[0].text.replace("e\u0301", "") == ""
+    for length in range(1, 8):
+        group = "x" * length + "e\u0301"
+        prompt = build_prompt([ContextItem(group * 200)], "q", "", OWNER, plan, count_by_bytes)
+        parts = split_prompt(prompt.messages)
+        assert parts is not None
+        shown = parts.items[0].text
+        assert prompt.cut_items == 1
+        assert shown
+        assert not shown.endswith("e"), "the accent of the last letter is cut off"
 
 
 def test_a_question_that_leaves_no_room_at_all_is_an_error_that_says_so() -> None:
@@ -161,16 +164,13 @@ def test_a_question_that_leaves_no_room_at_all_is_an_error_that_says_so() -> Non
         build_prompt([ContextItem("x")], "word " * 3000, "", OWNER, plan, count_by_bytes)
 
 
-def test_an_estimating_counter_leaves_a_quarter_of_the_window_free() -> None:
-    items = items_of_words(*[1.0] * 100)
-    sizes = [
-        build_prompt(
-            items, "q", "", OWNER, ReadingPlan("m", 64, context_window_tokens=4000, counts_tokens=exact), count_by_bytes
-        ).prompt_tokens
-        for exact in (True, False)
-    ]
-    assert 3700 < sizes[0] <= 3936
-    assert 2700 < sizes[1] <= 2936
+def test_the_reply_and_the_template_keep_their_room_and_an_estimate_a_quarter_of_the_window() -> None:
+    items = items_of_words(*[1.0] * 900, words=10)
+    for exact, share in ((True, 4000), (False, 3000)):
+        for reply in (64, 800):
+            plan = ReadingPlan("m", reply, context_window_tokens=4000, counts_tokens=exact)
+            size = build_prompt(items, "q", "", OWNER, plan, count_by_bytes).prompt_tokens
+            assert share - reply - 48 - 60 < size <= share - reply - 48
 
 
 @pytest.mark.parametrize(("budget", "most_calls"), [(5_000, 1), (1_500, 3), (500, 4)])

@@ -201,6 +201,7 @@ def test_calls_that_the_gateway_refuses_are_on_the_record(harness: Harness) -> N
         assert (record.status, record.phase) == (status, "refused"), changes
         assert record.cell_id == ("cell" if used == token else None)
         assert not record.upstream_failed
+        assert (record.received_to_forwarded_ns, record.done_ns) == (None, None)
     assert harness.reader.received == (), "nothing that was refused reached the model"
     assert len(harness.gateway.revoke(token)) == len(cases) - 2
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from memarena.gateway import CallContext
+from memarena.gateway import CallContext, GatewayError, Upstream
 from memarena.readers.scripted import NullReader, Script
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def test_the_model_is_renamed_and_configured_extras_win(make_harness: Make) -> N
     )
     harness = make_harness(reader, upstreams=[upstream])
     reply, record = harness.one_chat(
-        model="offered", cache_prompt=True, chat_template_kwargs={"enable_thinking": False}, seed=5
+        model="offered", cache_prompt=True, chat_template_kwargs={"enable_thinking": False, "date": "caller's"}, seed=5
     )
     assert reply.status == 200
     sent = reader.received[-1]
@@ -227,3 +227,14 @@ def test_a_tokenizer_that_loses_texts_is_our_failure(make_harness: Make) -> None
     (record,) = harness.gateway.revoke(token)
     assert reply.status == record.status == 502
     assert record.upstream_failed
+
+
+def test_a_model_whose_server_was_started_again_is_served_from_its_new_place(make_harness: Make) -> None:
+    harness = make_harness()
+    with NullReader(Script(tokens=("from the new one",))) as restarted:
+        harness.reader.stop()
+        harness.gateway.replace_upstream(restarted.upstream())
+        _, record = harness.one_chat(stream=True)
+    assert record.output == "from the new one"
+    with pytest.raises(GatewayError, match="no model other"):
+        harness.gateway.replace_upstream(Upstream("other", "http://127.0.0.1:1/v1", "other"))

@@ -130,6 +130,7 @@ def test_a_reader_that_is_stopped_is_gone(tmp_path: Path) -> None:
     assert isinstance(reader.process, GuardedProcess)
     family = [psutil.Process(reader.process.pid), *psutil.Process(reader.process.pid).children(recursive=True)]
     assert len(family) == 2
+    assert reader.last_words() == ""
     reader.stop()
     reader.stop()
     assert not reader.alive()

@@ -94,7 +94,7 @@ def prompt_limit(plan: ReadingPlan) -> float:
 
 def _survivors(items: Sequence[ContextItem], costs: Sequence[int], budget: float) -> list[int]:
     """Indices, in order, that stay when the lowest score goes first (ties: the later). At least one stays."""
-    by_rank = sorted(range(len(items)), key=lambda i: (-_score(items[i]), i))
+    by_rank = _by_rank(items)
     total, kept = 0, 0
     for index in by_rank:
         total += costs[index]
@@ -102,6 +102,10 @@ def _survivors(items: Sequence[ContextItem], costs: Sequence[int], budget: float
             break
         kept += 1
     return sorted(by_rank[: max(kept, 1)])
+
+
+def _by_rank(items: Sequence[ContextItem]) -> list[int]:
+    return sorted(range(len(items)), key=lambda i: (-_score(items[i]), i))
 
 
 def _score(item: ContextItem) -> float:
@@ -177,20 +181,49 @@ def build_prompt(
 def _shrunk(request: _Request, rendered: Sequence[str], scaffold: int, count: TokenCounter) -> Prompt:
     costs = _counted(count, [f"{each}\n" for each in rendered])
     budget = min(request.prompt_limit - scaffold, request.context_limit)
+    fitting: Prompt | None = None
     while budget > 0 and rendered:
-        kept = _survivors(request.items, costs, budget)
-        shown, cut = [rendered[i] for i in kept], 0
-        if len(kept) == 1 and costs[kept[0]] > budget:
-            shorter = _cut(request.items[kept[0]], request, count, budget)
-            if shorter is None:
-                break
-            shown, cut = [render_item(shorter, request.plan.style)], 1
-        attempt = _attempt(request, shown, count)
-        excess = attempt.excess(request)
-        if excess <= 0:
-            dropped = len(rendered) - len(kept)
-            return Prompt(attempt.messages, len(kept), dropped, cut, attempt.context_tokens, attempt.prompt_tokens)
-        # The parts' sum misjudged the whole: ask for less, in steps that grow so that few are needed.
-        budget = min(budget - excess, budget * 0.98)
+        trial = _trial(request, rendered, costs, budget, count)
+        if trial is None:
+            break
+        prompt, excess = trial
+        if excess > 0 and fitting is not None:
+            return fitting
+        if excess > 0:
+            # The parts' sum misjudged the whole: ask for less, in steps that grow so that few are needed.
+            budget = min(budget - excess, budget * 0.98)
+        elif fitting is None and _room_for_more(request, costs, prompt, -excess):
+            # It misjudged the other way, as with counts that are rounded up part by part: ask once for more.
+            fitting, budget = prompt, budget - excess
+        else:
+            return prompt
     attempt = _attempt(request, [], count)
-    return Prompt(attempt.messages, 0, len(rendered), 0, 0, attempt.prompt_tokens)
+    return fitting or Prompt(attempt.messages, 0, len(rendered), 0, 0, attempt.prompt_tokens)
+
+
+def _room_for_more(request: _Request, costs: Sequence[int], prompt: Prompt, slack: float) -> bool:
+    """Whether the item that would be the next to stay fits into what the chosen ones leave."""
+    if prompt.cut_items or not prompt.dropped_items:
+        return False
+    return costs[_by_rank(request.items)[prompt.kept_items]] <= slack
+
+
+def _trial(
+    request: _Request, rendered: Sequence[str], costs: Sequence[int], budget: float, count: TokenCounter
+) -> tuple[Prompt, float] | None:
+    """The prompt for a budget that the parts' costs should keep, and by how much its whole exceeds the limits.
+
+    None if not even a piece of the best item fits.
+    """
+    kept = _survivors(request.items, costs, budget)
+    shown, cut = [rendered[i] for i in kept], 0
+    if len(kept) == 1 and costs[kept[0]] > budget:
+        shorter = _cut(request.items[kept[0]], request, count, budget)
+        if shorter is None:
+            return None
+        shown = [render_item(shorter, request.plan.style)]
+        cut = int(shown[0] != rendered[kept[0]])
+    attempt = _attempt(request, shown, count)
+    dropped = len(rendered) - len(kept)
+    prompt = Prompt(attempt.messages, len(kept), dropped, cut, attempt.context_tokens, attempt.prompt_tokens)
+    return prompt, attempt.excess(request)
