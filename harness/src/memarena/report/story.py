@@ -155,7 +155,7 @@ def _call(call: GatewayCall, full: bool) -> Section:
         lines += _text(role, content, full=full)
     if call.output:
         lines += _text("output", call.output, full=full)
-    if not call.prompt:
+    if not call.prompt and call.prompt_sha256:
         lines.append("the run kept no texts of prompts")
     return Section(f"Model call ({call.phase})", tuple(lines))
 
