@@ -145,17 +145,18 @@ def test_a_single_item_that_is_too_long_is_cut_at_a_word() -> None:
     assert parts.items[0].text.split()[-1] in {"alpha", "beta", "gamma", "delta"}
 
 
-def test_a_text_without_spaces_is_cut_too_and_no_character_is_torn_apart() -> None:
-    plan = ReadingPlan("m", 64, max_context_tokens=40)
-    for length in range(1, 8):
-        group = "x" * length + "e\u0301"
-        prompt = build_prompt([ContextItem(group * 200)], "q", "", OWNER, plan, count_by_bytes)
-        parts = split_prompt(prompt.messages)
-        assert parts is not None
-        shown = parts.items[0].text
-        assert prompt.cut_items == 1
-        assert shown
-        assert not shown.endswith("e"), "the accent of the last letter is cut off"
+@pytest.mark.parametrize("budget", range(10, 60, 7))
+@pytest.mark.parametrize("length", range(1, 8))
+def test_a_text_without_spaces_is_cut_too_and_no_character_is_torn_apart(length: int, budget: int) -> None:
+    plan = ReadingPlan("m", 64, max_context_tokens=budget)
+    group = "x" * length + "e\u0301"
+    prompt = build_prompt([ContextItem(group * 200)], "q", "", OWNER, plan, count_by_bytes)
+    parts = split_prompt(prompt.messages)
+    assert parts is not None
+    shown = parts.items[0].text
+    assert prompt.cut_items == 1
+    assert shown
+    assert not shown.endswith("e"), "the accent of the last letter is cut off"
 
 
 def test_a_question_that_leaves_no_room_at_all_is_an_error_that_says_so() -> None:
