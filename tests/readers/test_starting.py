@@ -126,12 +126,14 @@ def test_a_prompt_beyond_the_window_is_a_clean_400(tmp_path: Path) -> None:
 
 def test_a_reader_that_is_stopped_is_gone(tmp_path: Path) -> None:
     reader = start_reader("extractive", work_dir=tmp_path)
-    assert reader.alive()
-    assert isinstance(reader.process, GuardedProcess)
-    family = [psutil.Process(reader.process.pid), *psutil.Process(reader.process.pid).children(recursive=True)]
-    assert len(family) == 2
-    assert reader.last_words() == ""
-    reader.stop()
+    try:
+        assert reader.alive()
+        assert reader.last_words() == "", "a reader that works has nothing to say"
+        assert isinstance(reader.process, GuardedProcess)
+        family = [psutil.Process(reader.process.pid), *psutil.Process(reader.process.pid).children(recursive=True)]
+        assert len(family) == 2
+    finally:
+        reader.stop()
     reader.stop()
     assert not reader.alive()
     assert not any(process.is_running() for process in family)
@@ -309,7 +311,7 @@ def test_the_embedded_reader_answers_and_its_own_clock_agrees_with_ours(tmp_path
         with gateway_before(reader) as (gateway, records):
             assert probe(reader, gateway).ok
             for _ in range(2):
-                raw, call = read_with(gateway, reader, "When does Bo's train leave?")
+                raw, call = read_with(gateway, reader, "When does Bo's train leave?", max_tokens=8)
                 assert raw
                 assert call.cached_tokens == 0, "a cached prefix would make the second TTFT a warm one"
                 assert call.first_content_ns is not None

@@ -18,6 +18,9 @@ from importlib.resources import files
 
 from memarena_answering import ContextItem, Message, PromptParts, split_prompt
 
+MODEL = "extractive"
+DEFAULT_WINDOW_TOKENS = 16_384
+
 STOPWORD_FILE = "lexicons/stopwords.v1.txt"
 IRREGULAR_FILE = "lexicons/irregular.v1.txt"
 """One word per line, its other forms after it."""

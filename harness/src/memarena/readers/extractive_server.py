@@ -12,10 +12,9 @@ from aiohttp import web
 from pydantic import JsonValue
 
 from memarena.readers import extractive, wire
+from memarena.readers.extractive import DEFAULT_WINDOW_TOKENS, MODEL
 from memarena.readers.serving import Handler, serve_as_child
 
-MODEL = "extractive"
-DEFAULT_WINDOW_TOKENS = 16_384
 MAX_BODY_BYTES = 16 << 20
 _PIECE_CHARS = 32
 

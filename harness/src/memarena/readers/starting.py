@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from memarena.gateway import CallContext, Gateway, Upstream
 from memarena.log.records import ReaderProbed, ReaderRef
 from memarena.processes import GuardedProcess, ProcessError
-from memarena.readers import embedded, extractive_server, remote
+from memarena.readers import embedded, extractive, remote
 from memarena.readers.types import ReaderError, RunningReader
 
 API_KEY_VARIABLE = "MEMARENA_READER_API_KEY"
@@ -102,14 +102,14 @@ def _start_embedded(work_dir: Path, window_tokens: int | None, threads: int | No
 
 
 def _start_extractive(work_dir: Path, window_tokens: int | None) -> RunningReader:
-    window = window_tokens or extractive_server.DEFAULT_WINDOW_TOKENS
+    window = window_tokens or extractive.DEFAULT_WINDOW_TOKENS
     process, base_url = _start_child(
         "extractive", "memarena.readers.extractive_server", work_dir, ["--window-tokens", str(window)]
     )
     ref = ReaderRef(
         name="extractive",
         kind="extractive",
-        model=extractive_server.MODEL,
+        model=extractive.MODEL,
         base_url=base_url,
         context_window_tokens=window,
         counts_tokens=True,
@@ -119,7 +119,7 @@ def _start_extractive(work_dir: Path, window_tokens: int | None) -> RunningReade
     upstream = Upstream(
         model="extractive",
         base_url=base_url,
-        upstream_model=extractive_server.MODEL,
+        upstream_model=extractive.MODEL,
         context_window_tokens=window,
         tokenizer="bytes",
     )
