@@ -194,10 +194,10 @@ def test_what_cannot_be_started_says_why_in_one_line(
 def test_weights_that_are_not_installed_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "WEIGHTS_DISTRIBUTION", "no-such-weights")
     with pytest.raises(ReaderError, match="the package no-such-weights, which carries the weights, is not installed"):
-        start_reader("embedded", work_dir=tmp_path)
+        start_reader("embedded", work_dir=tmp_path, threads=1)
     monkeypatch.setattr(embedded, "ENGINE_DISTRIBUTION", "no_such_engine")
     with pytest.raises(ReaderError, match="the package no_such_engine is not installed"):
-        start_reader("embedded", work_dir=tmp_path)
+        start_reader("embedded", work_dir=tmp_path, threads=1)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
@@ -211,7 +211,7 @@ def test_a_reader_that_dies_while_starting_says_what_its_log_says(
     with pytest.raises(
         ReaderError, match=r"^reader embedded: it ended while starting; its log says: .*cannot load .*broken\.gguf"
     ):
-        start_reader("embedded", work_dir=tmp_path)
+        start_reader("embedded", work_dir=tmp_path, threads=1)
 
 
 # ------------------------------------------------------------------ behind a URL
@@ -304,7 +304,7 @@ def test_an_empty_reply_fails_the_probe_but_thinking_alone_does_not(tmp_path: Pa
 
 @pytest.mark.llm
 def test_the_embedded_reader_answers_and_its_own_clock_agrees_with_ours(tmp_path: Path) -> None:
-    reader = start_reader("embedded", work_dir=tmp_path)
+    reader = start_reader("embedded", work_dir=tmp_path, threads=1)
     try:
         assert reader.ref.is_real_reader
         assert len(reader.ref.details["weights_sha256"]) == 64
@@ -328,7 +328,7 @@ def test_the_embedded_reader_answers_and_its_own_clock_agrees_with_ours(tmp_path
 @pytest.mark.llm
 def test_a_context_that_fills_the_window_fits_llama_cpp(tmp_path: Path) -> None:
     """Our count of a prompt and the server's own agree closely enough that a full window is not overrun."""
-    reader = start_reader("embedded", work_dir=tmp_path, window_tokens=512)
+    reader = start_reader("embedded", work_dir=tmp_path, window_tokens=512, threads=1)
     try:
         with gateway_before(reader) as (gateway, _):
             up = reader.upstream
