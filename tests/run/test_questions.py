@@ -7,18 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.dataset.gold import ClozeGold, TextGold
+from memarena.dataset.gold import TextGold
 from memarena.dataset.model import Family, Instance
 from memarena.dataset.reading import open_dataset
-from memarena.run.questions import plan_questions, question_day, question_text, sample_questions
+from memarena.run.questions import plan_questions, question_day, sample_questions
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
-OPTIONS = ("red", "blue", "green", "black", "white")
-
-
-def cloze(query: str) -> Instance:
-    gold = ClozeGold(answer_letter="B", answer_text="blue", options=OPTIONS)
-    return Instance(instance_id="i", family=Family.CLOZE, query=query, gold=gold, ego_agent_id="e")
 
 
 def qa(timestamp: float | None) -> Instance:
@@ -26,19 +20,6 @@ def qa(timestamp: float | None) -> Instance:
     return Instance(
         instance_id="i", family=Family.QA, query="What?", gold=gold, ego_agent_id="e", query_timestamp=timestamp
     )
-
-
-def test_options_are_added_where_the_query_does_not_show_them() -> None:
-    text = question_text(cloze("The kite was ____."))
-    assert text == "The kite was ____.\nA) red\nB) blue\nC) green\nD) black\nE) white"
-
-
-@pytest.mark.parametrize(
-    "query",
-    ["It was ____.\nA) red\nB) blue", "It was ____. A. red B. blue", "It was ____. (A) red (B) blue", "____ A: x B: y"],
-)
-def test_a_query_that_shows_lettered_options_stays_as_it_is(query: str) -> None:
-    assert question_text(cloze(query)) == query
 
 
 @pytest.mark.parametrize(

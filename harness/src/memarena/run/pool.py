@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -54,18 +53,12 @@ class ReaderPool:
         return fresh
 
     def _start(self, config: ReaderConfig) -> RunningReader:
-        reader = start_reader(
+        return start_reader(
             config.spec,
             work_dir=self._work_dir,
             model=config.model,
             api_key=self._api_key,
             window_tokens=config.window_tokens,
-        )
-        if not config.no_system_role:
-            return reader
-        # No server says so of its template; the user does.
-        return replace(
-            reader,
-            ref=reader.ref.model_copy(update={"no_system_role": True}),
-            upstream=replace(reader.upstream, no_system_role=True),
+            # Unset leaves it to what the server says of its template.
+            no_system_role=config.no_system_role or None,
         )

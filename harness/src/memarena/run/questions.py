@@ -1,35 +1,22 @@
 """From the instances of a data set to the questions of a run: which words, on which day, in which order, asked by whom.
 
-Nothing here looks at gold or family to decide what goes on the wire. The one exception is visible to everybody who is
-asked: the options of a multiple-choice question belong to the question although the files keep them with the gold,
-and are appended where the query does not show them already.
+Nothing here looks at gold or family to decide what goes on the wire: the words are the instance's query, to which the
+data set's reader has added the options of a multiple-choice question where a file keeps them apart.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Literal
 
-from memarena.dataset.gold import ClozeGold
 from memarena.dataset.model import Instance
 from memarena.dataset.reading import Dataset
 from memarena.log.records import EvidenceSession, EvidenceText, EvidenceTurn, Question
 
 Protocol = Literal["interleaved", "end_of_horizon"]
-
-_SHOWS_OPTIONS = re.compile(r"(?:^|[\s(])A\s*[).:].*?(?:[\s(])B\s*[).:]", re.DOTALL)
-
-
-def question_text(instance: Instance) -> str:
-    """The words that go on the wire: the query, with its options where it does not show lettered ones itself."""
-    if not isinstance(instance.gold, ClozeGold) or _SHOWS_OPTIONS.search(instance.query):
-        return instance.query
-    options = "\n".join(f"{chr(ord('A') + i)}) {option}" for i, option in enumerate(instance.gold.options))
-    return f"{instance.query}\n{options}"
 
 
 def question_day(instance: Instance, day_count: int, protocol: Protocol) -> int:
@@ -76,7 +63,7 @@ def _question(dataset: Dataset, instance: Instance, protocol: Protocol) -> Quest
         kind = "anonymous"
     return Question(
         instance=instance,
-        question_text=question_text(instance),
+        question_text=instance.query,
         day=day,
         asked_at=rfc3339(dataset, day + 1),
         requester_kind=kind,
