@@ -124,6 +124,11 @@ def test_a_prompt_beyond_the_window_is_a_clean_400(tmp_path: Path) -> None:
         reader.stop()
 
 
+def test_a_template_that_is_known_cannot_be_said_to_lack_a_system_role(tmp_path: Path) -> None:
+    with pytest.raises(ReaderError, match="no_system_role is for a URL"):
+        start_reader("extractive", work_dir=tmp_path, no_system_role=True)
+
+
 def test_a_reader_that_is_stopped_is_gone(tmp_path: Path) -> None:
     reader = start_reader("extractive", work_dir=tmp_path)
     try:

@@ -53,6 +53,8 @@ def start_reader(
         return _connect(spec, model, key, window_tokens, no_system_role)
     if model is not None:
         raise ReaderError(f"reader {spec}: a model can only be named for a URL")
+    if no_system_role:
+        raise ReaderError(f"reader {spec}: its chat template is known; no_system_role is for a URL")
     if spec == "embedded":
         return _start_embedded(work_dir, window_tokens, threads)
     if spec == "extractive":

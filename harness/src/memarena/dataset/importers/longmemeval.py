@@ -20,7 +20,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import IO, Any
 
-import ijson  # type: ignore[import-untyped]
+import ijson
 
 from memarena.dataset.errors import DatasetError, FieldError
 from memarena.dataset.files import CORPUS, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
