@@ -82,7 +82,7 @@ def score_run(facts: RunFacts, more_verdicts: Iterable[Verdict], judge: str, jud
 
 
 def _verdicts_by(facts: RunFacts, more: Iterable[Verdict], judge: str) -> Mapping[VerdictKey, Verdict]:
-    own = (v for v in (*facts.verdicts, *more) if v.judge == judge)
+    own = (v for v in (*facts.verdicts, *more) if v.judge == judge and v.repeat == 0)
     return {(v.cell_id, v.instance_id, v.attempt): v for v in own}
 
 
