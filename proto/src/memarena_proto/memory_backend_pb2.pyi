@@ -328,6 +328,7 @@ class DescribeResponse(google.protobuf.message.Message):
     PREFERRED_PROMPT_STYLE_FIELD_NUMBER: builtins.int
     DIGEST_VERSIONS_FIELD_NUMBER: builtins.int
     RETENTION_FIELD_NUMBER: builtins.int
+    KEPT_FACTS_FIELD_NUMBER: builtins.int
     name: builtins.str
     """REQUIRED. Short name of the backend, for example "bm25"."""
     version: builtins.str
@@ -358,6 +359,12 @@ class DescribeResponse(google.protobuf.message.Message):
     def digest_versions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """REQUIRED. The digest tables (SPEC.md, Digest) that the backend can check; 1 is the table of this version."""
 
+    @property
+    def kept_facts(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___KeptFact]:
+        """REPEATED, at least one with RETENTION_EXTRACTED. Facts that the backend promises to keep and to find. Empty: words
+        are kept, so that any of them can be looked for.
+        """
+
     def __init__(
         self,
         *,
@@ -372,11 +379,38 @@ class DescribeResponse(google.protobuf.message.Message):
         preferred_prompt_style: Global___PromptStyle.ValueType = ...,
         digest_versions: collections.abc.Iterable[builtins.int] | None = ...,
         retention: Global___Retention.ValueType = ...,
+        kept_facts: collections.abc.Iterable[Global___KeptFact] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["limits", b"limits"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["capabilities", b"capabilities", "contract_version", b"contract_version", "digest_versions", b"digest_versions", "kind", b"kind", "limits", b"limits", "name", b"name", "options", b"options", "preferred_prompt_style", b"preferred_prompt_style", "retention", b"retention", "token_counting", b"token_counting", "version", b"version"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["capabilities", b"capabilities", "contract_version", b"contract_version", "digest_versions", b"digest_versions", "kept_facts", b"kept_facts", "kind", b"kind", "limits", b"limits", "name", b"name", "options", b"options", "preferred_prompt_style", b"preferred_prompt_style", "retention", b"retention", "token_counting", b"token_counting", "version", b"version"]) -> None: ...
 
 Global___DescribeResponse: typing_extensions.TypeAlias = DescribeResponse
+
+@typing.final
+class KeptFact(google.protobuf.message.Message):
+    """A kind of fact that is kept although words may be lost, so that what is visible can be told from outside (SPEC.md,
+    DSC-6). The value is a made-up word that the caller chooses.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    STATEMENT_FIELD_NUMBER: builtins.int
+    QUESTION_FIELD_NUMBER: builtins.int
+    statement: builtins.str
+    """REQUIRED. What the owner says in a turn, with "{value}" once where the value stands, for example
+    "My sister's name is {value}."
+    """
+    question: builtins.str
+    """REQUIRED. A question that finds the fact, without the value, for example "What is the name of my sister?" """
+    def __init__(
+        self,
+        *,
+        statement: builtins.str = ...,
+        question: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["question", b"question", "statement", b"statement"]) -> None: ...
+
+Global___KeptFact: typing_extensions.TypeAlias = KeptFact
 
 @typing.final
 class Limits(google.protobuf.message.Message):

@@ -97,7 +97,7 @@ class Engine:
             self._store.commit(received)
         except BaseException:
             self._visible_through.pop(namespace, None)
-            self.memory.forget(namespace)
+            self.memory.unload(namespace)
             raise
         self._visible_through[namespace] = received.day.index
         return notices
@@ -109,11 +109,11 @@ class Engine:
         with self._loading.setdefault(namespace, threading.Lock()):
             if namespace in self._visible_through:
                 return
-            self.memory.forget(namespace)
+            self.memory.unload(namespace)
             try:
                 self.memory.restore(namespace, self._store.days(namespace), call.without_models())
             except BaseException:
-                self.memory.forget(namespace)
+                self.memory.unload(namespace)
                 raise
             self._visible_through[namespace] = last
 

@@ -13,11 +13,11 @@ class Memory(ABC):
     """A memory of one person's life per namespace.
 
     The kit keeps every committed day on disk and is the one that knows which days count. So a memory may hold its index
-    in RAM: after a restart, a failed commit or a cancelled call the kit calls :meth:`forget` and gives it the committed
+    in RAM: after a restart, a failed commit or a cancelled call the kit calls :meth:`unload` and gives it the committed
     days again through :meth:`restore`.
 
     Calls for different namespaces come from different threads at the same time. Within a namespace, ``commit_day``,
-    ``restore`` and ``forget`` run alone; ``search`` runs beside other searches only.
+    ``restore``, ``unload`` and ``forget`` run alone; ``search`` runs beside other searches only.
 
     A method that cannot do its job raises: :class:`~memarena_backend.errors.CallError` where the contract has a code
     for it, anything else otherwise. It never returns an empty result instead.
@@ -45,8 +45,16 @@ class Memory(ABC):
     def forget(self, namespace: str) -> None:
         """Drop everything held for the namespace; one that was never seen is fine."""
 
+    def unload(self, namespace: str) -> None:
+        """Let go of the namespace because what is held may differ from what is committed; :meth:`restore` follows.
+
+        Override it where an index on disk can be put right more cheaply than made again. Unlike after :meth:`forget`,
+        something may stay on disk.
+        """
+        self.forget(namespace)
+
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
-        """Rebuild the namespace from its committed days, oldest first, after :meth:`forget`.
+        """Make the namespace hold exactly its committed days, given oldest first, after :meth:`unload`.
 
         Override it where taking in many days at once is cheaper than one after the other.
         """

@@ -172,4 +172,5 @@ def wire_description(description: Description) -> pb.DescribeResponse:
         preferred_prompt_style=pb.PromptStyle.Value(f"PROMPT_STYLE_{description.prompt_style.name}"),
         digest_versions=[1],
         retention=pb.Retention.Value(f"RETENTION_{description.retention.name}"),
+        kept_facts=[pb.KeptFact(statement=fact.statement, question=fact.question) for fact in description.kept_facts],
     )

@@ -246,6 +246,14 @@ class OptionSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptFact:
+    """A kind of fact that a memory keeps although it may lose words: ``statement`` holds ``{value}`` once (DSC-6)."""
+
+    statement: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """Limits tighter than those of the contract. None means the contract's own."""
 
@@ -268,3 +276,5 @@ class Description:
     limits: Limits = Limits()
     retention: Retention = Retention.VERBATIM
     token_counting: TokenCounting = TokenCounting.UTF8_BYTES_DIV_4
+    kept_facts: tuple[KeptFact, ...] = ()
+    """At least one where ``retention`` is EXTRACTED."""
