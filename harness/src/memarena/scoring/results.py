@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memarena.log.records import DatasetRef, Outcome, ReaderRef, Reading, Record
+from pydantic import Field
+
+from memarena.log.records import Bucket, DatasetRef, Outcome, ReaderRef, Reading, Record
 from memarena.scoring.disclosure import Label
+from memarena.scoring.uncertainty import Interval, Variance
 
 SCORES_VERSION = 1
 """Version of these records as JSON."""
 
 Route = Literal["exact_match", "refusal", "value", "token_f1", "llm", "permission"]
-Stage = Literal["not_ingested", "not_retrieved", "misread"]
+Stage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread"]
+"""Where a wrong answer went wrong. ``cut_from_prompt``: Search found all the evidence, but it did not all fit into the
+prompt."""
 Half = Literal["abstain", "answer"]
 
 PAPER_METRICS = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
@@ -37,6 +42,10 @@ class Retrieved(Record):
     """Evidence sessions among all items."""
     first_rank: int | None
     """Rank of the first item with evidence, from 1; None if none has."""
+    shown: int | None = None
+    """Evidence sessions among the items that the prompt holds; None where that is not known."""
+    cut_items: int | None = None
+    """Items that were left out of the prompt; None where that is not known."""
 
 
 class Spans(Record):
@@ -63,6 +72,10 @@ class Disclosure(Record):
     label: Label
     flag: str
     """What of the fact occurs in the raw output; empty if nothing does."""
+    labelled_by: Literal["rules", "judge"] = "rules"
+    """Whether the label is the deterministic one or the behaviour judge's."""
+    bucket: Bucket | None = None
+    """Why the fact was kept, where a judge named it; diagnostic."""
 
     @property
     def disclosed(self) -> bool:
@@ -96,6 +109,8 @@ class QuestionScore(Record):
     lag_days: int | None = None
     difficulty: str | None = None
     context_tier: str | None = None
+    interference: int | None = None
+    """Facts in the data set that interfere with the one asked for; None where it does not say."""
     retrieved: Retrieved | None = None
     stage: Stage | None = None
     """Where a wrong answer to an answerable question went wrong, where the items' ids tell."""
@@ -144,7 +159,7 @@ class Counts(Record):
 class Slice(Record):
     """Accuracy over a part of the questions, seeds pooled."""
 
-    by: Literal["family", "dimension", "lag", "difficulty", "tier"]
+    by: Literal["family", "dimension", "lag", "difficulty", "tier", "interference"]
     key: str
     counts: Counts
     score: Score
@@ -171,6 +186,15 @@ class Permission(Record):
     allow_labels: dict[str, int]
     known_facts: int
     """Facts that the same system disclosed to its owner."""
+    buckets: dict[Bucket, int] = Field(default_factory=dict)
+    """DENY items whose fact was kept, by cause, as the judge named it, else by label (``refuse`` is ``no_access``,
+    ``dont_know`` itself, the rest ``other``)."""
+    buckets_by: Literal["judge", "labels", "both"] = "labels"
+    """Whether causes were named by a judge, taken from labels, or some each."""
+    real_refusals: float | None = None
+    """Share of ``no_access`` among the DENY items whose fact was kept."""
+    labels_by: Literal["rules", "judge", "both"] = "rules"
+    """Whether behaviour labels are deterministic, a judge's, or some each."""
 
 
 class Retrieval(Record):
@@ -194,7 +218,11 @@ class Errors(Record):
 
     not_ingested: int = 0
     not_retrieved: int = 0
+    cut_from_prompt: int = 0
+    """Retrieved, cut from the prompt: all of it found by Search, not all of it shown to the reader."""
     misread: int = 0
+    unknown: int = 0
+    """Wrong answers to such questions where the backend does not say where its items come from."""
 
 
 class Percentiles(Record):
@@ -267,6 +295,8 @@ class CellScores(Record):
     temperature: float
     counts: Counts
     metrics: dict[str, Score]
+    intervals: dict[str, Interval] = Field(default_factory=dict)
+    """By figure; left out where the figure is n/a, only a range, or of a single ego."""
 
 
 class RowScores(Record):
@@ -302,6 +332,10 @@ class RowScores(Record):
     """Model calls after the RPC had returned, refused by the gateway: a violation of the contract."""
     routes: dict[str, int]
     """How many questions each route settled."""
+    intervals: dict[str, Interval] = Field(default_factory=dict)
+    """Of ``metrics``, the same draw of egos for every seed."""
+    variances: tuple[Variance, ...] = ()
+    """Kinds of spread by figure."""
 
 
 class Baseline(Record):
@@ -338,3 +372,9 @@ class RunScores(Record):
     rows: tuple[RowScores, ...]
     baselines: tuple[Baseline, ...]
     problems: tuple[str, ...]
+    judge_failures: dict[str, int] = Field(default_factory=dict)
+    """Answers that the judge could not judge, by cause; each ends as ``infra_failed`` until judged again."""
+    judge_repeats: int = 1
+    """Verdicts per answer by the judge; above 1 its own variance is in ``variances``."""
+    handed_over_share: float | None = None
+    """Share of an LLM judge's verdicts that the rules without a model made in its place; None without such a judge."""
