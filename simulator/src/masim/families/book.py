@@ -12,6 +12,7 @@ from memarena.dataset.values import Value
 
 from masim.config import WorldConfig
 from masim.facts.catalogue import Attribute, Catalogue, PersonForm
+from masim.families.wording import Wanted
 from masim.plan.state import Fact, FactKind, StatedFact
 from masim.streams import Stream
 from masim.world.model import World
@@ -37,6 +38,8 @@ class Draft:
     """Facts that no other question of the ego may ask after."""
     no_evidence: bool = False
     last_day: int = 0
+    wanted: Wanted | None = None
+    """What it asks for, from which ``hardening`` words it again; None keeps ``query`` as it is."""
 
 
 class Book:
@@ -98,6 +101,11 @@ class Book:
     def form(self, ego: str, fact: Fact, asker: str | None) -> PersonForm:
         """In which person a question speaks of the fact's subject."""
         return "own" if fact.subject == ego == asker else "told"
+
+    def wanted(self, kind: str, ego: str, fact: Fact, asker: str | None, **slots: str) -> Wanted:
+        """What a question of ``kind`` about a fact asks for; ``slots`` are further words that it needs."""
+        form = self.form(ego, fact, asker)
+        return Wanted(kind, fact.attribute, fact.item, form, self.names[fact.subject], tuple(sorted(slots.items())))
 
     def attribute(self, fact: Fact) -> Attribute:
         """The attribute of a detail."""

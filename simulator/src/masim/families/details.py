@@ -61,7 +61,9 @@ def cloze(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | N
         "values": typed(fact.value.value),
         "session_id": stated.session_id,
     }
-    return _detail_draft(book, Family.CLOZE, ego, fact, query, truth)
+    draft = _detail_draft(book, Family.CLOZE, ego, fact, query, truth)
+    draft.wanted = book.wanted("gap", ego, fact, ego, options="\n".join(lines))
+    return draft
 
 
 def counterfactual(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
@@ -79,6 +81,7 @@ def counterfactual(book: Book, ego: str, stated: StatedFact, stream: Stream) -> 
     }
     query = stream.pick(_PREMISES).format(premise=premise)
     draft = _detail_draft(book, Family.COUNTERFACTUAL, ego, fact, query, truth)
+    draft.wanted = book.wanted("premise", ego, fact, ego, **altered.slots())
     draft.difficulty = "hard"
     return draft
 
@@ -112,6 +115,7 @@ def unanswerable(book: Book, ego: str, stated: StatedFact, stream: Stream, fact:
         Family.CONFABULATION, ego, book.ask(ego, fact, ego), truth, (), fact.fact_id, asker=ego, no_evidence=True
     )
     draft.uses, draft.last_day = (fact.fact_id,), stated.day
+    draft.wanted = book.wanted("detail", ego, fact, ego)
     return draft
 
 
@@ -133,6 +137,7 @@ def witnesses(book: Book, ego: str, stated: StatedFact, stream: Stream) -> list[
             asker=other, no_evidence=True,
         )  # fmt: skip
         absent.uses, absent.last_day = (fact.fact_id,), heard.last_day
+        heard.wanted = absent.wanted = book.wanted("detail", ego, fact, None)
         return [heard, absent]
     return None
 
@@ -142,6 +147,7 @@ def _detail_draft(book: Book, family: Family, ego: str, fact: Fact, query: str, 
     truth = {**truth, "source_session": evidence[0].session_id}
     draft = Draft(family, ego, query, truth, evidence, fact.fact_id, asker=ego)
     draft.uses, draft.last_day = (fact.fact_id,), evidence[-1].day
+    draft.wanted = book.wanted("detail", ego, fact, ego)
     draft.difficulty = "easy" if len(evidence) > 1 else "medium"
     draft.extra["interference"] = book.interference(ego, fact)
     return draft

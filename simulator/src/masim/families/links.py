@@ -41,6 +41,7 @@ def conflict(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft 
     }
     query = stream.pick(_CONFLICTS).format(about=book.about(ego, fact, ego))
     draft = Draft(Family.CONFLICT, ego, query, truth, evidence, fact.fact_id, asker=ego)
+    draft.wanted = book.wanted("conflict", ego, fact, ego)
     draft.uses, draft.last_day = (fact.fact_id,), evidence[-1].day
     span = evidence[-1].day - evidence[0].day
     draft.difficulty = "easy" if span <= 1 else "medium" if span <= 4 else "hard"
@@ -69,6 +70,7 @@ def anaphora(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft 
         "values": typed(fact.value.value),
     }
     draft = Draft(Family.ANAPHORA, ego, query, truth, evidence, fact.fact_id, asker=ego)
+    draft.wanted = book.wanted("find", ego, fact, ego, did=fact.fate)
     draft.uses, draft.last_day = (fact.fact_id,), evidence[-1].day
     span = evidence[-1].day - first.day
     draft.difficulty = "easy" if span <= 1 else "medium" if span <= 4 else "hard"
@@ -102,6 +104,9 @@ def metadata(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft 
     }
     found = Draft(Family.METADATA, ego, query, truth, evidence, fact.fact_id, asker=ego)
     found.uses, found.last_day = (fact.fact_id,), evidence[-1].day
+    teller = "" if evidence[0].speaker == ego else book.names[evidence[0].speaker]
+    kind = attribute.removeprefix("conversation ") + ("" if attribute == "speaker" else ".told" if teller else ".own")
+    found.wanted = book.wanted(kind, ego, fact, ego, teller=teller)
     found.difficulty = "easy" if len(evidence) == 1 else "medium" if len(evidence) == 2 else "hard"
     found.extra["interference"] = book.interference(ego, fact)
     return found

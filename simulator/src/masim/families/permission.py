@@ -205,6 +205,7 @@ def _draft(book: Book, case: Case) -> Draft:
         asker=case.asker,
     )
     draft.uses, draft.last_day = (fact.fact_id,), case.day
+    draft.wanted = book.wanted("detail", case.ego, fact, case.asker)
     draft.difficulty = {3: "easy", 5: "medium", 6: "medium"}.get(case.rule, "hard")
     draft.extra |= {"rule": case.rule, "asked_on": case.day, "interference": book.interference(case.ego, fact)}
     if case.asker is not None:

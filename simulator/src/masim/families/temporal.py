@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 
 from memarena.dataset.model import Family
@@ -45,7 +46,9 @@ def _anchoring(book: Book, ego: str, fact: Fact) -> Draft:
         "temporal_type": "anchoring",
         "values": typed(DateValue(date=moment.isoformat())),
     }
-    return _draft(book, ego, f"On which date did {_who(book, ego, fact)} {fact.item}?", truth, [fact])
+    draft = _draft(book, ego, f"On which date did {_who(book, ego, fact)} {fact.item}?", truth, [fact])
+    draft.wanted = book.wanted("anchoring", ego, fact, ego, did=fact.fate)
+    return draft
 
 
 def _interval(book: Book, ego: str, fact: Fact, others: list[Fact], stream: Stream) -> Draft | None:
@@ -61,7 +64,10 @@ def _interval(book: Book, ego: str, fact: Fact, others: list[Fact], stream: Stre
         "values": typed(DurationValue(days=days)),
     }
     query = f"How many days lie between the day when {who} {first.fate} and the day when {who} {second.fate}?"
-    return _draft(book, ego, query, truth, [first, second])
+    draft = _draft(book, ego, query, truth, [first, second])
+    other = book.wanted("interval", ego, second, ego, did=second.fate)
+    draft.wanted = replace(book.wanted("interval", ego, first, ego, did=first.fate), other=other)
+    return draft
 
 
 def _ordering(book: Book, ego: str, fact: Fact, others: list[Fact], stream: Stream) -> Draft | None:
