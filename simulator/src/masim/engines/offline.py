@@ -1,0 +1,84 @@
+"""The offline engine: words from the phrase banks, on all workers. The same plan gives the same bytes anywhere."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.pool import Pool
+
+from pydantic import JsonValue
+
+from masim.config import WorldConfig
+from masim.engines.model import DayWords, Question, Rewordings, Setting
+from masim.output.rows import dump, session_row
+from masim.plan.day import DayPlan
+from masim.plan.model import SessionPlan
+from masim.streams import Stream
+from masim.text.library import library
+from masim.text.speech import SpokenTurn, speak
+
+_CHUNK = 48
+
+
+@dataclass(frozen=True)
+class OfflineEngine:
+    """Realises sessions in ``workers`` processes (in this one if there is one)."""
+
+    workers: int = 1
+
+    @property
+    def identity(self) -> Mapping[str, JsonValue]:
+        """Nothing but its name: configuration and banks are compared anyway."""
+        return {"name": "offline"}
+
+    @property
+    def run_info(self) -> Mapping[str, JsonValue]:
+        """The number of workers."""
+        return {"workers": self.workers}
+
+    def words(self, setting: Setting, plans: Iterator[DayPlan]) -> Iterator[DayWords]:
+        """The days' words. The next day is planned while the workers are still at the last one."""
+        with _pool(self.workers) as pool:
+            waiting: DayWords | None = None
+            for plan in plans:
+                ready, waiting = waiting, DayWords(plan.day, _realised(setting.config, plan.sessions, pool), {})
+                if ready is not None:
+                    yield ready
+            if waiting is not None:
+                yield waiting
+
+    def reword(self, questions: Sequence[Question]) -> Rewordings:
+        """None: there is no model."""
+        return Rewordings({}, {})
+
+
+def realise(job: tuple[WorldConfig, tuple[SessionPlan, ...]]) -> str:
+    """Lines of the corpus for some sessions of a world; runs in a worker."""
+    config, sessions = job
+    return "".join(line_of(plan, words_of(config, plan)) for plan in sessions)
+
+
+def words_of(config: WorldConfig, plan: SessionPlan) -> tuple[SpokenTurn, ...]:
+    """The turns of a session, from the session's own stream."""
+    return speak(plan, Stream(config.key, "speech", plan.day, plan.session_id), library(config.banks))
+
+
+def line_of(plan: SessionPlan, turns: tuple[SpokenTurn, ...]) -> str:
+    """A session's line of the corpus."""
+    return dump(session_row(plan, turns)) + "\n"
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[Pool | None]:
+    if workers <= 1:
+        yield None
+        return
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        yield pool
+
+
+def _realised(config: WorldConfig, sessions: tuple[SessionPlan, ...], pool: Pool | None) -> Iterable[str]:
+    jobs = [(config, sessions[start : start + _CHUNK]) for start in range(0, len(sessions), _CHUNK)]
+    return map(realise, jobs) if pool is None else pool.imap(realise, jobs)
