@@ -42,6 +42,9 @@ class CallFacts:
 
     first_content_ns: int | None
     server_prompt_ms: float | None
+    last_content_ns: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ class IngestFacts:
     payload_bytes: int = 0
     duration_ns: int = 0
     committed: set[tuple[str, int]] = field(default_factory=set)
+    turns_on: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Turns that arrived, by namespace and day."""
     model_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -186,7 +191,13 @@ def grep_choice(gold: ClozeGold, items: Sequence[RetrievedItem]) -> str | None:
 
 
 def _take_call(facts: RunFacts, call: GatewayCall) -> None:
-    facts.calls[call.call_id] = CallFacts(call.first_content_ns, call.server_prompt_ms)
+    facts.calls[call.call_id] = CallFacts(
+        call.first_content_ns,
+        call.server_prompt_ms,
+        call.last_content_ns,
+        call.prompt_tokens,
+        call.completion_tokens,
+    )
     if call.cell_id is None:
         return
     if call.phase == "after_return":
@@ -204,6 +215,7 @@ def _take_ingest(facts: RunFacts, done: IngestDone) -> None:
         ingest.failed += 1
         return
     ingest.committed.add((done.namespace, done.day))
+    ingest.turns_on[done.namespace, done.day] = done.turns
     if done.replayed:
         return
     ingest.days += 1
