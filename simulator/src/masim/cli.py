@@ -33,6 +33,9 @@ def generate(
     density: Annotated[
         float | None, typer.Option(help="Sessions per agent and day; 1 is the released density.")
     ] = None,
+    banks: Annotated[
+        str | None, typer.Option(help="Phrase banks: all, or the half that is tuned on, or the half held out.")
+    ] = None,
     worlds: Annotated[int, typer.Option(help="Independent worlds, each its own data set.")] = 1,
     workers: Annotated[int | None, typer.Option(help="Processes; all cores if not given.")] = None,
     quiet: Annotated[bool, typer.Option(help="Say nothing while working.")] = False,
@@ -40,7 +43,7 @@ def generate(
     """Make one or more data sets."""
     count = workers or os.cpu_count() or 1
     for world in range(worlds):
-        config = sized(preset(preset_name, seed, world), agents=agents, days=days, density=density)
+        config = sized(preset(preset_name, seed, world), agents=agents, days=days, density=density, banks=banks)
         folder = out / f"world_{world:02d}" if worlds > 1 else out
         counts = make(config, folder, workers=count, progress=(lambda _: None) if quiet else _say)
         typer.echo(f"{folder}: {sum(counts.values())} questions")

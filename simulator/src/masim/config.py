@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Literal
 
 from memarena.dataset.model import Family
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -27,6 +28,10 @@ PA_SESSIONS_PER_AGENT_DAY = 8.9
 """At density 1: 13,343 sessions for 50 agents over 15 days, people and assistants in equal parts."""
 
 
+Half = Literal["all", "tuning", "held-out"]
+"""Which half of the phrase banks is used: what is tuned on one half can be reported on the other."""
+
+
 class WorldConfig(BaseModel):
     """Everything that the bytes of a data set depend on."""
 
@@ -42,6 +47,7 @@ class WorldConfig(BaseModel):
     seed: int = Field(ge=0)
     world: int = Field(default=0, ge=0)
     calendar_epoch: date = date(2025, 1, 1)
+    banks: Half = "all"
 
     @property
     def key(self) -> str:
@@ -74,13 +80,17 @@ def preset(name: str, seed: int, world: int = 0) -> WorldConfig:
     )
 
 
-def sized(config: WorldConfig, **sizes: int | float | None) -> WorldConfig:
-    """``config`` with other agents, days or density where given. MasimError names the flag that is out of range."""
+def sized(config: WorldConfig, **sizes: int | float | str | None) -> WorldConfig:
+    """``config`` with other agents, days, density or banks where given; a custom one if a size is given.
+
+    MasimError names the flag that is out of range.
+    """
     given = {name: value for name, value in sizes.items() if value is not None}
     if not given:
         return config
+    name = config.name if set(given) == {"banks"} else "custom"
     try:
-        return WorldConfig.model_validate({**config.model_dump(), **given, "name": "custom"})
+        return WorldConfig.model_validate({**config.model_dump(), **given, "name": name})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise MasimError(f"--{first['loc'][0]} {first['input']}: {first['msg'].lower()}") from error

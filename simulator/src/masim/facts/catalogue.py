@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from memarena.dataset.value_matching import normal, phrase_occurs
 
+from masim.config import Half
 from masim.errors import MasimError
 from masim.facts.values import ValueKind
 from masim.text.grammar import Bank, Variants
@@ -48,6 +49,8 @@ class Attribute:
     plain: str
     about: str
     ask: str
+    changes: bool = False
+    """Whether a person's value can be replaced by another one in the course of a world."""
 
     def fill(self, line: str, form: PersonForm, item: str, value: str = "", number: str = "", subject: str = "") -> str:
         """``plain``, ``about`` or ``ask`` with its slots filled."""
@@ -57,10 +60,25 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
+class CommunityKind:
+    """A kind of fact that the world itself holds: homes, workplaces, groups. ``ask`` are questions, ``about`` a clause."""
+
+    key: str
+    about: str
+    ask: tuple[str, ...]
+
+    def fill(self, line: str, form: PersonForm, subject: str, group: str) -> str:
+        """``about`` or a line of ``ask`` with its slots filled."""
+        text = in_person(line, form).replace("$subject", subject).replace("$group", group)
+        return text[0].upper() + text[1:] if line in self.ask else text
+
+
+@dataclass(frozen=True, slots=True)
 class Catalogue:
     """Everything that can be stated."""
 
     attributes: dict[str, Attribute]
+    community: dict[str, CommunityKind]
     happenings: tuple[str, ...]
     finds: tuple[str, ...]
     sources: tuple[str, ...]
@@ -85,15 +103,18 @@ def base(phrase: str) -> str:
 
 
 @cache
-def catalogue() -> Catalogue:
-    """The facts of this installation. MasimError names the file and key of the first fault."""
-    library()
+def catalogue(banks: Half = "all") -> Catalogue:
+    """The facts of this installation, worded from ``banks``. MasimError names the file and key of the first fault."""
+    library(banks)
     bank = Bank(Variants((), "none"))
     attributes: dict[str, Attribute] = {}
+    changes = _toml("changes")
     for name in ("details", "sensitive"):
         for key, row in _toml(name).items():
-            attributes[key] = _attribute(key, row, f"facts/{name}.toml: {key}")
+            attributes[key] = _attribute(key, row, f"facts/{name}.toml: {key}", key in changes["attributes"])
             _rules(bank, key, row["say"], f"facts/{name}.toml: {key}")
+    _change_rules(bank, attributes, changes)
+    community = {key: _community(bank, key, row) for key, row in _toml("community").items()}
     happenings, finds, ties = _toml("happenings"), _toml("finds"), _toml("ties")
     _rules(bank, "happening", happenings["say"]["lines"], "facts/happenings.toml: say")
     _rules(bank, "find", finds["say"], "facts/finds.toml: say")
@@ -102,9 +123,11 @@ def catalogue() -> Catalogue:
         _rules(bank, key, ties[key]["say"], f"facts/ties.toml: {key}")
     bank.read(BANKS / "facts" / "levels.bank")
     bank.read(BANKS / "facts" / "prompts.bank")
-    bank.link()
+    bank.read(BANKS / "facts" / "probes.bank")
+    bank.link(banks)
     return Catalogue(
         attributes,
+        community,
         tuple(happenings["things"]["items"]),
         tuple(finds["things"]),
         tuple(f"the {place} {kind}" for place in finds["source_places"] for kind in finds["source_kinds"]),
@@ -136,7 +159,27 @@ def _rules(bank: Bank, key: str, lines: list[str], where: str) -> None:
             bank.add(f"say.{key}.{form}", in_person(line, form), where)
 
 
-def _attribute(key: str, row: dict[str, Any], where: str) -> Attribute:
+def _change_rules(bank: Bank, attributes: dict[str, Attribute], changes: dict[str, Any]) -> None:
+    """For every detail that can change, sentences that say so before they give the new value."""
+    for key in changes["attributes"]:
+        if key not in attributes or attributes[key].sensitive:
+            raise MasimError(f"facts/changes.toml: attributes: {key!r} is no section of facts/details.toml")
+        for line in changes["lead"]:
+            if "<say>" not in line:
+                raise MasimError(f"facts/changes.toml: lead: {line!r} lacks <say>")
+            bank.add(f"change.{key}.own", line.replace("<say>", f"<say.{key}.own>"), "facts/changes.toml: lead")
+
+
+def _community(bank: Bank, key: str, row: dict[str, Any]) -> CommunityKind:
+    where = f"facts/community.toml: {key}"
+    for field in ("about", "ask", "say"):
+        if not row.get(field):
+            raise MasimError(f"{where}: {field} is missing")
+    _rules(bank, key, row["say"], where)
+    return CommunityKind(key, row["about"], tuple(row["ask"]))
+
+
+def _attribute(key: str, row: dict[str, Any], where: str, changes: bool) -> Attribute:
     for field in ("category", "type", "values", "items", "plain", "about", "ask", "say"):
         if field not in row:
             raise MasimError(f"{where}: {field} is missing")
@@ -144,4 +187,5 @@ def _attribute(key: str, row: dict[str, Any], where: str) -> Attribute:
     if sensitive and sensitive not in SENSITIVE_CLASSES:
         raise MasimError(f"{where}.sensitive: {sensitive!r}; one of {', '.join(SENSITIVE_CLASSES)} is expected")
     kind = ValueKind.parse(row["type"], row.get("unit", ""), row["values"], where)
-    return Attribute(key, row["category"], sensitive, kind, tuple(row["items"]), row["plain"], row["about"], row["ask"])
+    items = tuple(row["items"])
+    return Attribute(key, row["category"], sensitive, kind, items, row["plain"], row["about"], row["ask"], changes)

@@ -52,7 +52,7 @@ class Planner:
             person.agent_id: person.first_name if firsts.count(person.first_name) == 1 else person.name
             for person in world.people
         }
-        self._topics = sorted(library().topics)
+        self._topics = sorted(library(config.banks).topics)
         self._looked: dict[str, list[tuple[int, str, str]]] = {}
 
     def plan(self, day: int) -> DayPlan:

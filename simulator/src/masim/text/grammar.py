@@ -23,8 +23,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
+from masim.config import Half
 from masim.errors import MasimError
 from masim.streams import Stream
 from masim.text.inflect import VerbForm, inflect
@@ -38,6 +39,7 @@ VARIANT: Final = 5
 
 _TOKEN = re.compile(r"[{}\[\]|]|<[a-z0-9_.]+>|[$@][a-zA-Z_]+[0-9]?")
 _VERB = re.compile(r"\^([a-z]+)")
+SPLIT_FROM: Final = 4
 LEANING: Final = 0.3
 """Share of the draws from a variant set in which a speaker uses the favourite."""
 
@@ -127,34 +129,53 @@ class Variants:
 class Bank:
     """Rules from one or more files, linked and ready to expand."""
 
-    def __init__(self, variants: Variants | None = None) -> None:
+    def __init__(self, variants: Variants | None = None, shared: Mapping[str, Rule] | None = None) -> None:
+        """``shared`` are rules of another bank that references may name."""
         self.rules: dict[str, Rule] = {}
         self._variants = variants or Variants((), "none")
+        self._shared = shared or {}
         self._wanted: dict[str, str] = {}
 
+    @property
+    def wanted(self) -> frozenset[str]:
+        """Names of the rules that this bank's lines refer to."""
+        return frozenset(self._wanted)
+
     def _rule(self, name: str) -> Rule:
+        if name in self._shared:
+            return self._shared[name]
         if name not in self.rules:
             self.rules[name] = Rule(name, len(self.rules))
         return self.rules[name]
 
     def read(self, path: Path) -> None:
         """Add the rules of a file. MasimError names file and line of what cannot be parsed."""
-        rule: Rule | None = None
+        names: tuple[str, ...] = ()
         for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             line = raw.strip()
             if not line or line.startswith("#"):
                 continue
             where = f"{path.name}:{number}"
             if line.startswith("=="):
-                rule = self._rule(line[2:].strip())
+                names = tuple(line[2:].strip().split("/"))
+                if len(names) not in (1, 3):
+                    raise MasimError(f"{where}: one name expected, or three for the forms of verbs (do/did/doing)")
                 continue
-            if rule is None:
+            if not names:
                 raise MasimError(f"{where}: a line before the first '== rule'")
-            rule.alternatives.append(self.compile(line, where))
+            if len(names) == 1:
+                self.add(names[0], line, where)
+            else:
+                self.add_verbs(names, line, where)
 
     def add(self, name: str, line: str, where: str, form: VerbForm = "base") -> None:
         """Add one alternative to a rule."""
         self._rule(name).alternatives.append(self.compile(line, where, form))
+
+    def add_verbs(self, names: Sequence[str], line: str, where: str) -> None:
+        """Add one alternative to three rules: with its verbs in the base form, in the past and in ``-ing``."""
+        for name, form in zip(names, get_args(VerbForm), strict=True):
+            self.add(name, line, where, form)
 
     def compile(self, line: str, where: str, form: VerbForm = "base") -> Sequence_:
         """Parse one alternative."""
@@ -200,11 +221,19 @@ class Bank:
             return Node(RULE, name, rule=self._rule(name))
         return Node(TOPIC if mark[0] == "@" else SLOT, mark[1:])
 
-    def link(self) -> None:
-        """Check that every rule that is referred to has alternatives."""
+    def link(self, half: Half = "all") -> None:
+        """Check that every rule that is referred to has alternatives; keep those of one half of the bank.
+
+        The first, third, … line of a rule belong to the tuning half, so that lines added at the end of a rule leave
+        the others where they are. Rules of fewer than ``SPLIT_FROM`` lines belong to both halves.
+        """
         for name, where in self._wanted.items():
-            if not self.rules[name].alternatives:
+            if not self._rule(name).alternatives:
                 raise MasimError(f"{where}: <{name}> is not defined in any bank file")
+        if half != "all":
+            for rule in self.rules.values():
+                if len(rule.alternatives) >= SPLIT_FROM:
+                    rule.alternatives = rule.alternatives[half == "held-out" :: 2]
 
     def topic_items(self) -> set[str]:
         """Names of all topic items that the rules refer to."""

@@ -6,15 +6,14 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import get_args
 
+from masim.config import Half
 from masim.errors import MasimError
 from masim.text.grammar import Bank, Variants
-from masim.text.inflect import VerbForm
 
 BANKS = Path(__file__).resolve().parent.parent / "banks"
 _LISTS = ("name", "thing", "act", "trouble", "joy", "view", "ask", "tip", "dream", "scene", "who")
-_FORMS = {"base": "act", "past": "acted", "ing": "acting"}
+_HALVES = ("tuning", "held-out")
 
 
 @dataclass(frozen=True)
@@ -24,58 +23,75 @@ class Topic:
     key: str
     bank: Bank
     heads: tuple[str, ...]
+    half: str
 
 
 @dataclass(frozen=True)
 class Library:
-    """Dialogue rules and topics."""
+    """Dialogue rules and topics of one half of the banks, or of all."""
 
+    banks: Half
     dialogue: Bank
     topics: dict[str, Topic]
 
 
 @cache
-def library() -> Library:
-    """The banks of this installation. MasimError names file and line of the first fault."""
+def library(banks: Half = "all") -> Library:
+    """The banks of this installation. MasimError names file and line of the first fault.
+
+    Of a rule with four lines or more, the first, third, … belong to the tuning half and the others to the held-out
+    half; shorter rules belong to both. A topic says itself to which half it belongs.
+    """
     lines = (BANKS / "variants.txt").read_text(encoding="utf-8").splitlines()
     variants = Variants(lines, "variants.txt")
     dialogue = Bank(variants)
     for path in sorted((BANKS / "dialogue").glob("*.bank")):
         dialogue.read(path)
-    dialogue.link()
-    topics = {path.stem: _topic(path, variants) for path in sorted((BANKS / "topics").glob("*.topic"))}
+    dialogue.link(banks)
+    found = [_topic(path, variants, dialogue) for path in sorted((BANKS / "topics").glob("*.topic"))]
+    topics = {topic.key: topic for topic in found if banks in ("all", topic.half)}
     wanted = dialogue.topic_items()
     for topic in topics.values():
         missing = wanted - set(topic.bank.rules)
         if missing:
             raise MasimError(f"topics/{topic.key}.topic: dialogue banks use @{min(missing)}, which topics do not have")
-    return Library(dialogue, topics)
+    return Library(banks, dialogue, topics)
 
 
-def _topic(path: Path, variants: Variants) -> Topic:
-    bank, heads, section = Bank(variants), [], ""
-    for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        line, where = raw.strip(), f"topics/{path.name}:{number}"
-        if not line or line.startswith("#"):
-            continue
+def _topic(path: Path, variants: Variants, dialogue: Bank) -> Topic:
+    """One topic. Lists of its own (any other name than the known ones) may be used in its lines as ``<name>``."""
+    lines = [
+        (f"topics/{path.name}:{number}", raw.strip())
+        for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if raw.strip() and not raw.startswith("#")
+    ]
+    own = {line[2:].strip() for _, line in lines if line.startswith("==")}
+    bank = Bank(variants, {name: rule for name, rule in dialogue.rules.items() if name not in own})
+    heads: list[str] = []
+    half = section = ""
+    for where, line in lines:
         if line.startswith("=="):
             section = line[2:].strip()
-            if section not in (*_LISTS, "heads"):
-                raise MasimError(f"{where}: unknown list {section!r}; expected one of {', '.join(_LISTS)}")
         elif section == "heads":
             heads.extend(line.split())
+        elif section == "half":
+            half = line
         elif section == "act":
             if "^" not in line:
                 raise MasimError(f"{where}: mark the verb with ^")
-            for form in get_args(VerbForm):
-                bank.add(_FORMS[form], line, where, form)
+            bank.add_verbs(("act", "acted", "acting"), line, where)
         else:
             bank.add(section, line, where)
     for name in _LISTS:
         if name not in bank.rules or len(bank.rules[name].alternatives) < 3:
             raise MasimError(f"topics/{path.name}: list {name!r} needs at least three lines")
+    if half not in _HALVES:
+        raise MasimError(f"topics/{path.name}: '== half' must say tuning or held-out, not {half!r}")
+    unused = {name for name in own if name not in ("heads", "half", *_LISTS)} - bank.wanted
+    if unused:
+        raise MasimError(f"topics/{path.name}: list {min(unused)!r} is used nowhere")
     bank.link()
-    return Topic(path.stem, bank, tuple(heads))
+    return Topic(path.stem, bank, tuple(heads), half)
 
 
 def data_files() -> dict[str, str]:

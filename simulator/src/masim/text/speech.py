@@ -273,7 +273,7 @@ def _finish(text: str) -> str:
 def _plain(talk: _Talk, scope: Scope, rule: str, slots: dict[str, str]) -> str:
     """A sentence of the facts bank; it gets no small words, so that its values stay whole."""
     own = Scope(scope.stream, scope.voice, talk.slots | slots, scope.topic, scope.used)
-    rules = catalogue().bank.rules
+    rules = catalogue(talk.library.banks).bank.rules
     return _finish(phrase(own.draw(rules[rule]), own))
 
 

@@ -6,7 +6,7 @@ import tomllib
 from functools import cache
 from typing import Any
 
-from masim.config import WorldConfig
+from masim.config import Half, WorldConfig
 from masim.errors import MasimError
 from masim.streams import Stream
 from masim.text.library import BANKS, library
@@ -69,11 +69,11 @@ def _people(config: WorldConfig, places: dict[str, Place]) -> tuple[Person, ...]
         name = f"{first[number % len(first)]} {family_name}"
         if number and stream.chance(0.7):
             home += 1
-        people.append(_person(name, f"home_{home}", stream))
+        people.append(_person(name, f"home_{home}", stream, config.banks))
     return tuple(people)
 
 
-def _person(name: str, home_id: str, stream: Stream) -> Person:
+def _person(name: str, home_id: str, stream: Stream, banks: Half) -> Person:
     pool = pools()
     occupation = stream.pick(sorted(pool["occupations"]))
     hobbies = tuple(stream.sample(pool["hobbies"], 3))
@@ -82,7 +82,7 @@ def _person(name: str, home_id: str, stream: Stream) -> Person:
     start = stream.pick((7.0, 8.0, 8.5, 9.0, 10.0, 12.0))
     heads = {f"hobby:{hobby}" for hobby in hobbies} | {f"concern:{concern}" for concern in concerns}
     heads.add(f"occupation:{occupation}")
-    own = [key for key, topic in library().topics.items() if heads & set(topic.heads)]
+    own = [key for key, topic in library(banks).topics.items() if heads & set(topic.heads)]
     return Person(
         agent_id=name.lower().replace(" ", "_"),
         name=name,
