@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from memarena.dataset.model import Instance
 
-SCHEMA_VERSION = 1
-"""Version of the record types below. A log of a newer version is refused, never half read."""
+SCHEMA_VERSION = 2
+"""Version of the log. A newer one is refused, never half read. 2: texts that repeat stand in a table of their own."""
 
 
 class Record(BaseModel):

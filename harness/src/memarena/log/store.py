@@ -1,7 +1,11 @@
 """The log's file: an SQLite database in WAL mode that only ever grows.
 
 One process writes (an advisory lock beside the file says so), any number read. Triggers refuse UPDATE and DELETE, so
-that not even a stray tool can change what a run wrote.
+that not even a stray tool can change what a run wrote. Large texts are kept once, in a table of their own
+(:mod:`memarena.log.texts`); whoever reads a record gets it whole.
+
+Schema version 1 had no such table: its bodies hold everything. It is read as it is, and gets the table when it is
+written to again; what stands in it stays as it was.
 """
 
 from __future__ import annotations
@@ -10,13 +14,17 @@ import contextlib
 import fcntl
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Self
 
 from pydantic import ValidationError
 
+from memarena.log.packing import Body, pack, unpack
 from memarena.log.records import RECORD_ADAPTER, SCHEMA_VERSION, AnyRecord
+from memarena.log.texts import TEXTS_SCHEMA, TextReader, TextWriter
 
 LOG_NAME = "run.sqlite"
 
@@ -33,8 +41,10 @@ CREATE INDEX records_by_kind ON records (kind, cell_id);
 CREATE INDEX records_by_instance ON records (instance_id) WHERE instance_id IS NOT NULL;
 CREATE TRIGGER records_no_update BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'the run log is append-only'); END;
 CREATE TRIGGER records_no_delete BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'the run log is append-only'); END;
+{TEXTS_SCHEMA}
 INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}');
 """  # noqa: S608 (a constant of ours)
+_FROM_VERSION_1 = f"{TEXTS_SCHEMA}; UPDATE meta SET value = '2' WHERE key = 'schema_version';"  # noqa: S608 (a constant of ours)
 
 
 class LogError(Exception):
@@ -75,17 +85,19 @@ class LogWriter:
         except BaseException:
             self._lock_file.close()
             raise
+        self._texts = TextWriter(self._db)
 
     def _open(self) -> sqlite3.Connection:
         fresh = is_blank(self._path)
-        if not fresh:
-            check_schema(self._path)
+        version = SCHEMA_VERSION if fresh else check_schema(self._path)
         db = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
         try:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=NORMAL")
             if fresh:
                 db.executescript(f"BEGIN;{_SCHEMA}COMMIT;")
+            elif version == 1:
+                db.executescript(f"BEGIN;{_FROM_VERSION_1}COMMIT;")
         except sqlite3.Error as error:
             db.close()
             raise LogFullError(f"{self._path}: cannot create the log: {error}") from error
@@ -93,14 +105,16 @@ class LogWriter:
 
     def append(self, *records: AnyRecord) -> None:
         """Append records in one transaction."""
-        rows = [(r.kind, getattr(r, "cell_id", None), _instance_id(r), r.model_dump_json()) for r in records]
         with self._mutex:
             try:
                 self._db.execute("BEGIN")
+                rows = [(r.kind, getattr(r, "cell_id", None), _instance_id(r), pack(r, self._texts)) for r in records]
                 self._db.executemany("INSERT INTO records (kind, cell_id, instance_id, body) VALUES (?,?,?,?)", rows)
                 self._db.execute("COMMIT")
+                self._texts.settle(kept=True)
             except BaseException as error:
                 # Ctrl-C too: a transaction left open would refuse the records that say how the run ended.
+                self._texts.settle(kept=False)
                 with contextlib.suppress(sqlite3.Error):
                     self._db.rollback()
                 if isinstance(error, sqlite3.Error):
@@ -149,26 +163,85 @@ def check_schema(path: Path) -> int:
 
 
 def read_records(run_dir: Path, *kinds: str, cell_id: str | None = None) -> Iterator[AnyRecord]:
-    """Records of the given kinds (all if none is given) in the order in which they were written.
+    """Records of the given kinds (all if none is given) in the order in which they were written, each whole.
 
     Raises :class:`LogError` if there is no log, it is newer than this program, or a record does not parse.
     """
-    path = log_path(run_dir)
-    if not path.exists():
-        raise LogError(f"{run_dir}: no run log ({LOG_NAME}) in this folder")
-    check_schema(path)
-    clauses: list[str] = []
-    arguments: list[str] = []
-    if kinds:
-        clauses.append(f"kind IN ({','.join('?' * len(kinds))})")
-        arguments += kinds
-    if cell_id is not None:
-        clauses.append("cell_id = ?")
-        arguments.append(cell_id)
-    where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
-    query = f"SELECT seq, body FROM records{where} ORDER BY seq"  # noqa: S608 (placeholders only)
-    with contextlib.closing(_open_to_read(path)) as db:
-        yield from _parse(path, _rows(path, db, query, arguments))
+    with LogReader(run_dir) as log:
+        yield from log.records(*kinds, cell_id=cell_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A record as it is stored; its body may name texts that stand elsewhere in the log."""
+
+    seq: int
+    kind: str
+    body: str
+
+
+class LogReader:
+    """Reads a run's log, also while it is written.
+
+    Raises :class:`LogError` if there is no log or it is newer than this program; reading does if the file is damaged
+    or a record does not parse.
+    """
+
+    def __init__(self, run_dir: Path) -> None:
+        self._path = log_path(run_dir)
+        if not self._path.exists():
+            raise LogError(f"{run_dir}: no run log ({LOG_NAME}) in this folder")
+        check_schema(self._path)
+        self._db = _open_to_read(self._path)
+        self.texts = TextReader(self._db)
+
+    def rows(self, *kinds: str, cell_id: str | None = None) -> Iterator[Row]:
+        """Rows of the given kinds (all if none is given) in the order in which they were written."""
+        clauses: list[str] = []
+        arguments: list[str] = []
+        if kinds:
+            clauses.append(f"kind IN ({','.join('?' * len(kinds))})")
+            arguments += kinds
+        if cell_id is not None:
+            clauses.append("cell_id = ?")
+            arguments.append(cell_id)
+        where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
+        query = f"SELECT seq, kind, body FROM records{where} ORDER BY seq"  # noqa: S608 (placeholders only)
+        try:
+            for seq, kind, body in self._db.execute(query, arguments):
+                yield Row(seq, kind, body)
+        except sqlite3.Error as error:
+            raise LogError(f"{self._path}: cannot be read: {error}") from error
+
+    def records(self, *kinds: str, cell_id: str | None = None) -> Iterator[AnyRecord]:
+        """Records of the given kinds, each whole."""
+        for row in self.rows(*kinds, cell_id=cell_id):
+            with self.parsing(row):
+                yield _parsed(unpack(row.kind, row.body, lambda: self.texts))
+
+    @contextlib.contextmanager
+    def parsing(self, row: Row) -> Iterator[None]:
+        """Names the record in what goes wrong while it is parsed."""
+        try:
+            yield
+        except ValidationError as error:
+            raise LogError(f"{self._path}: record {row.seq} does not parse: {error.errors()[0]['msg']}") from error
+        except sqlite3.Error as error:
+            raise LogError(f"{self._path}: cannot be read: {error}") from error
+        except KeyError as error:
+            raise LogError(f"{self._path}: record {row.seq} does not parse: it lacks {error}") from error
+        except (ValueError, zlib.error) as error:
+            raise LogError(f"{self._path}: record {row.seq} does not parse: {error}") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def _open_to_read(path: Path) -> sqlite3.Connection:
@@ -176,19 +249,8 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
 
 
-def _rows(path: Path, db: sqlite3.Connection, query: str, arguments: list[str]) -> Iterator[tuple[int, str]]:
-    try:
-        yield from db.execute(query, arguments)
-    except sqlite3.Error as error:
-        raise LogError(f"{path}: cannot be read: {error}") from error
-
-
-def _parse(path: Path, rows: Iterable[tuple[int, str]]) -> Iterator[AnyRecord]:
-    for seq, body in rows:
-        try:
-            yield RECORD_ADAPTER.validate_json(body)
-        except ValidationError as error:
-            raise LogError(f"{path}: record {seq} does not parse: {error.errors()[0]['msg']}") from error
+def _parsed(body: str | Body) -> AnyRecord:
+    return RECORD_ADAPTER.validate_json(body) if isinstance(body, str) else RECORD_ADAPTER.validate_python(body)
 
 
 def _instance_id(record: AnyRecord) -> str | None:

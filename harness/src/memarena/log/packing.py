@@ -1,0 +1,97 @@
+"""Bodies of records with their large texts taken out: how a record is written, and how it is read back whole.
+
+Only two kinds hold texts that repeat. In ``asked`` the items of search and answer become numbers (an item's text
+with its source ids and time is one text) beside their scores, and the raw output becomes numbers; in ``gateway_call``
+prompt, output and reasoning do. A packed value is an object where the record has a list or a string, so that bodies of
+schema version 1, which hold everything, read as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from memarena.log.records import AnyRecord, GatewayCall, QuestionAsked
+from memarena.log.texts import LEAST_PACKED_CHARACTERS, TextReader, TextWriter, join_ids, pieces, split_ids
+
+_CALL_TEXTS = ("prompt", "output", "reasoning")
+_MARK = '{"t":'
+"""How every packed value begins; a body without it holds everything."""
+
+Body = dict[str, Any]
+"""A record's body as JSON gives it; it does not leave this package."""
+
+
+def pack(record: AnyRecord, texts: TextWriter) -> str:
+    """The body of a record as it is stored."""
+    if isinstance(record, QuestionAsked):
+        body = record.model_dump(mode="json")
+        for span in (body["search"], body["answer"]):
+            if span is not None and span["items"]:
+                span["items"] = _packed_items(span["items"], texts)
+        if body["answer"] is not None:
+            body["answer"]["raw"] = _packed_text(body["answer"]["raw"], texts)
+        return _dumped(body)
+    if isinstance(record, GatewayCall):
+        body = record.model_dump(mode="json")
+        for name in _CALL_TEXTS:
+            body[name] = _packed_text(body[name], texts)
+        return _dumped(body)
+    return record.model_dump_json()
+
+
+def unpack(kind: str, body: str, texts: Callable[[], TextReader]) -> str | Body:
+    """The whole body: as it was stored where it holds everything, else as an object with its texts put back.
+
+    Raises KeyError or ValueError if it names a text that the log does not have.
+    """
+    if kind not in ("asked", "gateway_call") or _MARK not in body:
+        return body
+    whole: Body = from_json(body)
+    reader = texts()
+    if kind == "gateway_call":
+        for name in _CALL_TEXTS:
+            whole[name] = unpack_text(whole[name], reader)
+        return whole
+    for span in (whole["search"], whole["answer"]):
+        if span is not None:
+            span["items"] = _unpacked_items(span["items"], reader)
+    if whole["answer"] is not None:
+        whole["answer"]["raw"] = unpack_text(whole["answer"]["raw"], reader)
+    return whole
+
+
+def unpack_text(value: JsonValue, reader: TextReader) -> str:
+    """A text of a body, packed or not."""
+    return reader.joined(split_ids(str(value["t"]))) if isinstance(value, dict) else str(value)
+
+
+def item_ids(value: JsonValue) -> list[int] | None:
+    """Numbers of the items of a body; None where the items themselves stand there."""
+    return split_ids(str(value["t"])) if isinstance(value, dict) else None
+
+
+def _packed_text(text: str, texts: TextWriter) -> JsonValue:
+    if len(text) < LEAST_PACKED_CHARACTERS:
+        return text
+    return {"t": join_ids([texts.put(piece) for piece in pieces(text)])}
+
+
+def _packed_items(items: list[Body], texts: TextWriter) -> JsonValue:
+    scores = [item.pop("score") for item in items]
+    return {"t": join_ids([texts.put(_dumped(item)) for item in items]), "scores": scores}
+
+
+def _unpacked_items(value: Any, reader: TextReader) -> list[Body]:
+    if not isinstance(value, dict):
+        return list(value)
+    ids = split_ids(value["t"])
+    return [{**from_json(reader.get(n)), "score": score} for n, score in zip(ids, value["scores"], strict=True)]
+
+
+def _dumped(value: Body) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,135 @@
+"""Texts of a log, each kept once: pieces addressed by the hash of their content, named in bodies by number.
+
+A run repeats itself: the same turn is retrieved for many questions, the same prompt is sent for every seed. Texts are
+cut at line ends into pieces, so that prompts which differ in one line share all others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+
+TEXTS_SCHEMA = """
+CREATE TABLE texts (
+    id INTEGER PRIMARY KEY,
+    hash BLOB NOT NULL UNIQUE,
+    body NOT NULL
+);
+CREATE TRIGGER texts_no_update BEFORE UPDATE ON texts BEGIN SELECT RAISE(ABORT, 'the run log is append-only'); END;
+CREATE TRIGGER texts_no_delete BEFORE DELETE ON texts BEGIN SELECT RAISE(ABORT, 'the run log is append-only'); END;
+"""
+"""``body`` is TEXT as it is, or a BLOB: the UTF-8 bytes as a zlib stream."""
+
+LEAST_PIECE_CHARACTERS = 48
+"""A piece ends at the first line end behind so many characters: shorter ones would cost more than they save."""
+LEAST_PACKED_CHARACTERS = 64
+"""Texts below this stay in the record's body."""
+_LEAST_COMPRESSED_BYTES = 192
+_KNOWN_HASHES = 200_000
+"""Hashes that a writer remembers; others are looked up in the file."""
+_CACHED_TEXTS = 100_000
+"""Texts that a reader keeps."""
+
+_PIECE = re.compile(rf".{{{LEAST_PIECE_CHARACTERS},}}?(?:\n|\\n|\Z)|.+\Z", re.DOTALL)
+"""Line ends also as JSON writes them within a string, since a prompt is logged as JSON."""
+
+
+def pieces(text: str) -> list[str]:
+    """The text cut at line ends; joined they are the text."""
+    return _PIECE.findall(text)
+
+
+def join_ids(ids: Sequence[int]) -> str:
+    """Numbers as text, runs drawn together: ``3-5,9``."""
+    runs: list[list[int]] = []
+    for each in ids:
+        if runs and each == runs[-1][1] + 1:
+            runs[-1][1] = each
+        else:
+            runs.append([each, each])
+    return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in runs)
+
+
+def split_ids(joined: str) -> list[int]:
+    """Undo :func:`join_ids`. Raises ValueError if it is none of its making."""
+    found: list[int] = []
+    for run in joined.split(",") if joined else ():
+        first, dash, last = run.partition("-")
+        found += range(int(first), int(last) + 1) if dash else (int(first),)
+    return found
+
+
+class TextWriter:
+    """Puts texts into the log within the transaction of the record that names them. Not safe between threads."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._known: dict[bytes, int] = {}
+        self._fresh: list[bytes] = []
+
+    def put(self, text: str) -> int:
+        """Number of a text, written if the log does not have it yet."""
+        raw = text.encode()
+        digest = hashlib.blake2b(raw, digest_size=16).digest()
+        known = self._known.get(digest)
+        if known is not None:
+            return known
+        row = self._db.execute("SELECT id FROM texts WHERE hash = ?", (digest,)).fetchone()
+        if row is None:
+            cursor = self._db.execute("INSERT INTO texts (hash, body) VALUES (?, ?)", (digest, _stored(text, raw)))
+            number = int(cursor.lastrowid or 0)
+        else:
+            number = int(row[0])
+        self._fresh.append(digest)
+        self._known[digest] = number
+        return number
+
+    def settle(self, *, kept: bool) -> None:
+        """The transaction ended: what it wrote is known from now on, or was never there."""
+        if not kept:
+            for digest in self._fresh:
+                self._known.pop(digest, None)
+        self._fresh.clear()
+        for digest in list(self._known)[: max(0, len(self._known) - _KNOWN_HASHES)]:
+            del self._known[digest]
+
+
+def _stored(text: str, raw: bytes) -> str | bytes:
+    if len(raw) < _LEAST_COMPRESSED_BYTES:
+        return text
+    packed = zlib.compress(raw, 6)
+    return packed if len(packed) < 0.9 * len(raw) else text
+
+
+class TextReader:
+    """Reads texts back by number, over the connection that reads the records."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._cache: dict[int, str] = {}
+
+    def get(self, number: int) -> str:
+        """A text. Raises KeyError if the log has none of this number."""
+        cached = self._cache.get(number)
+        if cached is not None:
+            return cached
+        row = self._db.execute("SELECT body FROM texts WHERE id = ?", (number,)).fetchone()
+        if row is None:
+            raise KeyError(number)
+        body = row[0]
+        text = body if isinstance(body, str) else zlib.decompress(body).decode()
+        if len(self._cache) >= _CACHED_TEXTS:
+            self._cache.clear()
+        self._cache[number] = text
+        return text
+
+    def joined(self, numbers: Iterable[int]) -> str:
+        """Texts one behind the other."""
+        return "".join(self._each(numbers))
+
+    def _each(self, numbers: Iterable[int]) -> Iterator[str]:
+        for number in numbers:
+            yield self.get(number)
