@@ -16,6 +16,8 @@ class FactKind(str, Enum):
     HAPPENING = "happening"
     FIND = "find"
     TIE = "tie"
+    COMMUNITY = "community"
+    """What the world itself holds: where somebody lives or works, what a group is."""
 
 
 class Role(str, Enum):
@@ -26,6 +28,8 @@ class Role(str, Enum):
     RECALL = "recall"
     VERSION = "version"
     """A second person's version of a detail, changed: the conflict injection."""
+    CHANGE = "change"
+    """The subject's own new value, told to somebody who knows the one that it replaces."""
     FATE = "fate"
     """A later word on a find that does not name it: the cross-session reference."""
 
@@ -48,6 +52,8 @@ class Fact:
     """Reserved for permission questions: only the subject tells it."""
     happened: date | None = None
     fate: str = ""
+    supersedes: str = ""
+    """``fact_id`` of the value that this one replaces, "" if it is the first."""
 
     @property
     def about(self) -> str:
