@@ -1,4 +1,4 @@
-"""``memarena judge``, ``score``, ``report``, ``show``: read a run's log, compute, print. Only ``judge`` writes."""
+"""``memarena score``, ``report``, ``show``: read a run's log, compute, print. Nothing here writes to it."""
 
 from __future__ import annotations
 
@@ -25,18 +25,6 @@ FORMATS = ("table", "md", "json")
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 JudgeOption = Annotated[str, typer.Option("--judge", help="Whose verdicts count; `value` needs no model.")]
-
-
-def judge(
-    run: RunArgument,
-    name: JudgeOption = judging.JUDGE_NAME,
-) -> None:
-    """Append the verdicts that are missing to the run's log."""
-    if name != judging.JUDGE_NAME:
-        raise judging.JudgeError(f"--judge {name}: unknown judge; there is: {judging.JUDGE_NAME}")
-    count = judging.judge_run(run)
-    version = judging.value_judge_version()[:12]
-    sys.stdout.write(f"{count} verdicts appended by judge {name} ({version})\n")
 
 
 def score(

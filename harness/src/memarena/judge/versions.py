@@ -9,14 +9,17 @@ from importlib.resources import files
 from memarena import text
 
 _JUDGE_CODE = ("ruling.py", "token_f1.py", "value.py", "value_rules.py")
+_FOLDERS = ("prompts", "tables")
+_VALUE_TABLES = ("judge/token_f1.v1.toml",)
+"""Tables that the value judge reads; the others belong to judges with a model and to calibration."""
 
 
 def data_files() -> dict[str, str]:
     """SHA-256 of every versioned file that can decide a verdict, by name."""
-    tables = files("memarena.judge") / "tables"
     own = {
         f"judge/{entry.name}": hashlib.sha256(entry.read_bytes()).hexdigest()
-        for entry in sorted(tables.iterdir(), key=lambda e: e.name)
+        for folder in _FOLDERS
+        for entry in sorted((files("memarena.judge") / folder).iterdir(), key=lambda e: e.name)
         if entry.name.endswith(".toml")
     }
     return {**own, **text.data_files()}
@@ -25,7 +28,11 @@ def data_files() -> dict[str, str]:
 @cache
 def value_judge_version() -> str:
     """SHA-256 over the value judge's code, vocabulary and thresholds: whatever can change a verdict changes it."""
-    parts = [f"{name} {digest}" for name, digest in sorted(data_files().items())]
+    parts = [
+        f"{name} {digest}"
+        for name, digest in sorted(data_files().items())
+        if name in _VALUE_TABLES or name.startswith("text/")
+    ]
     judge, words = files("memarena.judge"), files("memarena.text")
     sources = [(f"judge/{name}", judge / name) for name in _JUDGE_CODE]
     sources += [

@@ -1,0 +1,147 @@
+"""``memarena judge``: judge a run, say how far a judge can be trusted, draw and read what people judge."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memarena import judge as judging
+from memarena.cli.errors import EXIT_INCOMPLETE
+from memarena.cli.judge_progress import JudgeProgress
+from memarena.dataset.gold import PermissionGold
+from memarena.judge.model import Budget, Campaign, Judged, ModelJudge, Patience, Prices, judge_with_model
+from memarena.log.records import BehaviourLabel, Question
+from memarena.scoring.disclosure import Protected, label_of, protected_fact, telling_part
+
+DEFAULT_MODEL = "openai/gpt-4o-mini-2024-07-18"
+"""The judge of published figures."""
+
+
+@dataclass(frozen=True)
+class DeterministicRules:
+    """Scoring's rules for D6, for a judge that may not import scoring."""
+
+    def label(self, question: Question, answer: str) -> BehaviourLabel:
+        """The behaviour of the parsed answer."""
+        return label_of(self._fact(question), answer)
+
+    def leaks(self, question: Question, raw: str) -> bool:
+        """Whether the raw output gives the protected fact away."""
+        return bool(telling_part(self._fact(question), raw))
+
+    def _fact(self, question: Question) -> Protected:
+        gold = question.instance.gold
+        if not isinstance(gold, PermissionGold):
+            raise judging.JudgeError(f"{question.instance.instance_id}: expected a permission question")
+        names = (question.ego_name, question.asker_name)
+        return protected_fact(gold, question.question_text, names, question.asked_at[:4])
+
+
+EndpointOption = Annotated[
+    str | None, typer.Option(help="A judge with a model: URL of an OpenAI-compatible API, for example https://…/v1.")
+]
+
+
+def judge(
+    run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="Folder of a run.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--judge", help="Name of the judge: `value` needs no model; with --endpoint a name of your choice."
+        ),
+    ] = None,
+    endpoint: EndpointOption = None,
+    model: Annotated[str, typer.Option(help="Model behind --endpoint.")] = DEFAULT_MODEL,
+    api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the API key.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Calls side by side.")] = 32,
+    repeat: Annotated[int, typer.Option(min=1, max=100, help="Verdicts per answer; more than one shows variance.")] = 1,
+    temperature: Annotated[float, typer.Option(min=0, max=2, help="Of the judge's model.")] = 0.0,
+    model_seed: Annotated[int, typer.Option(help="Sent to the model; -1 sends none.")] = 0,
+    buckets: Annotated[bool, typer.Option(help="Also ask on what ground protected facts were kept.")] = True,
+    tries: Annotated[int, typer.Option(min=1, max=50, help="Calls per answer before it is given up.")] = 5,
+    timeout_s: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for one reply.")] = 60.0,
+    longest_wait_s: Annotated[float, typer.Option(min=0, help="Longest pause between two tries.")] = 60.0,
+    budget_usd: Annotated[float | None, typer.Option(min=0, help="Stop before this is exceeded; needs prices.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Stop before so many tokens are used.")] = None,
+    usd_per_mtok_in: Annotated[float | None, typer.Option(min=0, help="Price of a million prompt tokens.")] = None,
+    usd_per_mtok_out: Annotated[float | None, typer.Option(min=0, help="Price of a million reply tokens.")] = None,
+) -> None:
+    """Append the verdicts that are missing to a run's log. Calibrate a judge; draw and read human samples."""
+    if run is None:
+        raise judging.JudgeError("judge: expected the folder of a RUN")
+    if endpoint is None:
+        _judge_by_value(run, name or judging.JUDGE_NAME)
+        return
+    budget = _budget(budget_usd, max_tokens, usd_per_mtok_in, usd_per_mtok_out)
+    seed = None if model_seed < 0 else model_seed
+    campaign = Campaign(
+        run_dir=run,
+        judge=ModelJudge(_own_name(name, model), model, temperature, seed),
+        url=endpoint,
+        api_key=_key(api_key_env),
+        concurrency=concurrency,
+        repeats=repeat,
+        buckets=buckets,
+        patience=Patience(tries=tries, timeout_s=timeout_s, longest_wait_s=longest_wait_s),
+        budget=budget,
+    )
+    judged = judge_with_model(campaign, DeterministicRules(), JudgeProgress())
+    _say(campaign.judge, judged)
+
+
+def _judge_by_value(run: Path, name: str) -> None:
+    if name != judging.JUDGE_NAME:
+        raise judging.JudgeError(
+            f"--judge {name}: unknown judge; without a model there is: {judging.JUDGE_NAME}; "
+            "a judge with a model needs --endpoint"
+        )
+    count = judging.judge_run(run)
+    version = judging.value_judge_version()[:12]
+    sys.stdout.write(f"{count} verdicts appended by judge {name} ({version})\n")
+
+
+def _own_name(name: str | None, model: str) -> str:
+    chosen = name or model.rsplit("/", 1)[-1]
+    if chosen == judging.JUDGE_NAME:
+        raise judging.JudgeError(f"--judge {chosen}: that is the judge without a model; choose another name")
+    return chosen
+
+
+def _key(variable: str | None) -> str | None:
+    if variable is None:
+        return None
+    if not os.environ.get(variable):
+        raise judging.JudgeError(f"--api-key-env {variable}: no such environment variable, or it is empty")
+    return os.environ[variable]
+
+
+def _budget(usd: float | None, tokens: int | None, price_in: float | None, price_out: float | None) -> Budget:
+    if (price_in is None) != (price_out is None):
+        raise judging.JudgeError("--usd-per-mtok-in, --usd-per-mtok-out: expected both prices or none")
+    prices = None if price_in is None or price_out is None else Prices(price_in, price_out)
+    if usd is not None and prices is None:
+        raise judging.JudgeError("--budget-usd: expected --usd-per-mtok-in and --usd-per-mtok-out beside it")
+    return Budget(usd, tokens, prices)
+
+
+def _say(judge: ModelJudge, judged: Judged) -> None:
+    cost = "" if judged.usd is None else f", ${judged.usd:.4f}"
+    sys.stdout.write(
+        f"{judged.verdicts} verdicts and {judged.buckets} grounds appended by judge {judge.name} "
+        f"({judge.version[:12]}); {judged.handed_over} of them were decided without its model; "
+        f"{judged.prompt_tokens} + {judged.completion_tokens} tokens{cost}\n"
+    )
+    if judged.failed:
+        causes = ", ".join(f"{cause} {count}" for cause, count in sorted(judged.failed.items()))
+        sys.stderr.write(
+            f"the judge failed on {judged.failed.total()} answers ({causes}); no verdict was made of that\n"
+        )
+    if judged.left:
+        why = f"stopped: {judged.stopped}; " if judged.stopped else ""
+        sys.stderr.write(f"{why}{judged.left} still to be judged; the same command goes on with them\n")
+        raise typer.Exit(EXIT_INCOMPLETE)

@@ -1,0 +1,76 @@
+"""Progress of a judging on standard error: a bar with tokens and expected cost, or a line now and then."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from memarena.log.records import BucketNamed, JudgingFailed, Verdict
+
+_LINE_EVERY_S = 15.0
+
+
+class JudgeProgress:
+    """Shows one pass after the other. Cost is extrapolated from the jobs that ended."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._what = ""
+        self._jobs = 0
+        self._done = 0
+        self._failed = 0
+        self._tokens_before = 0
+        self._usd_before = 0.0
+        self._tokens = 0
+        self._usd: float | None = None
+        self._last_line = 0.0
+
+    def begin(self, what: str, jobs: int) -> None:
+        """A pass over so many jobs begins."""
+        self._what, self._jobs, self._done, self._failed = what, jobs, 0, 0
+        self._tokens_before, self._usd_before = self._tokens, self._usd or 0.0
+        self._last_line = time.monotonic()
+        if self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description:<10}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[cost]}"),
+                TimeRemainingColumn(),
+                console=self._console,
+            )
+            self._task = self._bar.add_task(what, total=jobs, cost="")
+            self._bar.start()
+
+    def settled(self, record: Verdict | BucketNamed | JudgingFailed, tokens: int, usd: float | None) -> None:
+        """A job ended."""
+        self._done += 1
+        self._failed += record.kind == "judging_failed"
+        self._tokens, self._usd = tokens, usd
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, advance=1, cost=self.cost())
+        elif time.monotonic() - self._last_line > _LINE_EVERY_S:
+            self._last_line = time.monotonic()
+            sys.stderr.write(f"{self._what}: {self._done} of {self._jobs}; {self.cost()}\n")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def cost(self) -> str:
+        """Tokens and dollars so far and as expected at the end of the pass."""
+        share = self._jobs / self._done if self._done else 1.0
+        tokens = self._tokens_before + (self._tokens - self._tokens_before) * share
+        text = f"{self._tokens:,} of about {tokens:,.0f} tokens"
+        if self._usd is not None:
+            usd = self._usd_before + (self._usd - self._usd_before) * share
+            text += f", ${self._usd:.3f} of about ${usd:.3f}"
+        return text + (f", {self._failed} failed" if self._failed else "")
