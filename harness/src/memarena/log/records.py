@@ -305,6 +305,9 @@ class AnswerSpan(Record):
     """True: it was read from exactly the items that Search returned, which are not repeated in ``items``."""
     items: tuple[RetrievedItem, ...] = ()
     """What the answer was read from where that differs from what Search returned."""
+    shown_items: tuple[int, ...] | None = None
+    """Positions, from 0, of those items that the prompt held, among ``items`` or, with ``searched_items``, among those
+    of Search: the others did not fit. None where it is not known."""
     prompt_style: Literal["text_sessions", "json_context"] | None = None
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import fmean, median
 
-from memarena.scoring.questions import K
 from memarena.scoring.results import Errors, QuestionScore, Retrieval, Retrieved
+from memarena.scoring.seen import K
 
 
 def retrieval(questions: Sequence[QuestionScore]) -> Retrieval | None:
@@ -39,12 +39,14 @@ def recall_at_k(questions: Sequence[QuestionScore]) -> float | None:
 def errors(questions: Sequence[QuestionScore]) -> Errors | None:
     """Wrong answers by where they went wrong; None where nothing can be said of any."""
     stages = [q.stage for q in questions if q.stage is not None]
-    if not stages and retrieval(questions) is None:
+    if all(stage == "unknown" for stage in stages) and retrieval(questions) is None:
         return None
     return Errors(
         not_ingested=stages.count("not_ingested"),
         not_retrieved=stages.count("not_retrieved"),
+        cut_from_prompt=stages.count("cut_from_prompt"),
         misread=stages.count("misread"),
+        unknown=stages.count("unknown"),
     )
 
 

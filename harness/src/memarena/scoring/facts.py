@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memarena.dataset.gold import ClozeGold
+from memarena.dataset.gold import PermissionGold
 from memarena.log.records import (
     AnyRecord,
     BackendDescribed,
+    BucketNamed,
     EvidenceSession,
-    GatewayCall,
     IngestDone,
+    JudgingFailed,
     Manifest,
     Question,
     QuestionAsked,
-    RetrievedItem,
     RunEnded,
     RunStarted,
     Verdict,
 )
-from memarena.log.store import read_records
+from memarena.log.slim import SlimAsked, SlimCall, read_slim
 from memarena.scoring.errors import ScoringError
-
-BYTES_PER_TOKEN = 4
-"""Context is counted as UTF-8 bytes over 4, the same for every reader."""
-
-
-@dataclass(frozen=True)
-class ItemIds:
-    """Which sessions an item of a search came from."""
-
-    session_ids: tuple[str, ...]
+from memarena.scoring.seen import Seen, look
 
 
 @dataclass(frozen=True)
@@ -52,13 +42,10 @@ class Attempt:
     """One attempt at a question without the texts of its items."""
 
     record: QuestionAsked
-    """With the items of search and answer taken out."""
+    """With the items of search and answer taken out; ``raw`` is there for D6 only."""
     segment: int
-    items: tuple[ItemIds, ...] | None
-    """Of Search; None where it failed."""
-    context_bytes: int
-    grep_choice: str | None
-    """D1: the option that occurs most often in the items; None without a single best one."""
+    seen: Seen | None
+    """What Search found of the evidence; None where it failed."""
 
 
 @dataclass
@@ -90,6 +77,8 @@ class RunFacts:
     attempts: dict[tuple[str, str], list[Attempt]] = field(default_factory=dict)
     """By cell and instance, in the order in which they were made."""
     verdicts: list[Verdict] = field(default_factory=list)
+    buckets: list[BucketNamed] = field(default_factory=list)
+    judging_failures: list[JudgingFailed] = field(default_factory=list)
     calls: dict[str, CallFacts] = field(default_factory=dict)
     after_return: dict[str, int] = field(default_factory=dict)
     ingests: dict[str, IngestFacts] = field(default_factory=dict)
@@ -108,35 +97,93 @@ class RunFacts:
 
 def load_facts(run_dir: Path) -> RunFacts:
     """Facts of a run from its log. Raises LogError if it cannot be read, ScoringError if it holds no run."""
-    return gather(read_records(run_dir), str(run_dir))
+    gathering = Gathering(str(run_dir))
+    for record in read_slim(run_dir, wants_raw=gathering.wants_raw):
+        gathering.take(record)
+    return gathering.facts()
 
 
 def gather(records: Iterable[AnyRecord], name: str = "log") -> RunFacts:
     """Facts from records in the order in which they were written. Raises ScoringError if they make no run."""
-    facts: RunFacts | None = None
+    gathering = Gathering(name)
     for record in records:
-        if record.kind == "run_started":
-            facts = facts or RunFacts(record)
-        elif facts is None:
-            raise ScoringError(f"{name}: the log does not begin with run_started, so it says nothing of the run")
+        gathering.take(record)
+    return gathering.facts()
+
+
+class Gathering:
+    """Takes the records of a log one by one."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._facts: RunFacts | None = None
+        self._seen: dict[tuple[str, str, tuple[int, ...] | None], Seen] = {}
+
+    def facts(self) -> RunFacts:
+        """What was taken. Raises ScoringError if it was no run."""
+        if self._facts is None:
+            raise ScoringError(f"{self._name}: the log holds no run yet")
+        return self._facts
+
+    def wants_raw(self, instance_id: str) -> bool:
+        """Whether a question's raw output decides anything: in D6, where the fact may hide in it."""
+        question = self._facts.questions.get(instance_id) if self._facts else None
+        return question is not None and isinstance(question.instance.gold, PermissionGold)
+
+    def take(self, record: AnyRecord | SlimAsked | SlimCall) -> None:
+        """Take the next record. Raises ScoringError if the log does not begin as a run does."""
+        facts = self._facts
+        if facts is None:
+            if isinstance(record, SlimAsked | SlimCall) or record.kind != "run_started":
+                raise ScoringError(f"{self._name}: the log does not begin with run_started, so it says nothing")
+            self._facts = RunFacts(record)
+        elif isinstance(record, SlimAsked):
+            self._asked(facts, record)
+        elif isinstance(record, SlimCall):
+            _take_call(facts, record)
+        elif record.kind == "asked":
+            self._asked(facts, SlimAsked.of(record))
+        elif record.kind == "gateway_call":
+            _take_call(facts, SlimCall.of(record))
         else:
-            _take(facts, record, name)
-    if facts is None:
-        raise ScoringError(f"{name}: the log holds no run yet")
-    return facts
+            _take(facts, record)
+
+    def _asked(self, facts: RunFacts, asked: SlimAsked) -> None:
+        record = asked.record
+        question = facts.questions.get(record.instance_id)
+        if question is None:
+            raise ScoringError(f"{self._name}: question {record.instance_id} was asked but is not in the log")
+        attempts = facts.attempts.setdefault((record.cell_id, record.instance_id), [])
+        attempts.append(Attempt(record, facts.segments - 1, self._look(question, asked)))
+
+    def _look(self, question: Question, asked: SlimAsked) -> Seen | None:
+        """What Search found. Seeds and readers of a backend see the same, so each result is looked at once."""
+        record = asked.record
+        if record.search is None or record.search.code != "OK":
+            return None
+        read, shown = asked.found, None
+        if record.answer is not None:
+            shown = record.answer.shown_items
+            read = asked.read if asked.read.items and not record.answer.searched_items else asked.found
+        if asked.found.key is None or read is not asked.found:
+            return look(question, asked.found.items, read.items, shown)
+        key = (record.instance_id, asked.found.key, shown)
+        if key not in self._seen:
+            self._seen[key] = look(question, asked.found.items, read.items, shown)
+        return self._seen[key]
 
 
-def _take(facts: RunFacts, record: AnyRecord, name: str) -> None:
+def _take(facts: RunFacts, record: AnyRecord) -> None:
     if record.kind == "question":
         facts.questions[record.instance.instance_id] = record
     elif record.kind == "evidence":
         facts.evidence[record.session.session_id] = record.session
-    elif record.kind == "asked":
-        facts.attempts.setdefault((record.cell_id, record.instance_id), []).append(_attempt(facts, record, name))
     elif record.kind == "verdict":
         facts.verdicts.append(record)
-    elif record.kind == "gateway_call":
-        _take_call(facts, record)
+    elif record.kind == "bucket":
+        facts.buckets.append(record)
+    elif record.kind == "judging_failed":
+        facts.judging_failures.append(record)
     elif record.kind == "ingest":
         _take_ingest(facts, record)
     else:
@@ -159,38 +206,7 @@ def _take_course(facts: RunFacts, record: AnyRecord) -> None:
         facts.problems.append(f"{record.cause}: {record.where}: {record.message}")
 
 
-def _attempt(facts: RunFacts, record: QuestionAsked, name: str) -> Attempt:
-    question = facts.questions.get(record.instance_id)
-    if question is None:
-        raise ScoringError(f"{name}: question {record.instance_id} was asked but is not in the log")
-    items = record.search.items if record.search is not None and record.search.code == "OK" else None
-    gold = question.instance.gold
-    slim = record.model_copy(
-        update={
-            "search": record.search.model_copy(update={"items": ()}) if record.search else None,
-            "answer": record.answer.model_copy(update={"items": ()}) if record.answer else None,
-        }
-    )
-    return Attempt(
-        record=slim,
-        segment=facts.segments - 1,
-        items=None if items is None else tuple(ItemIds(item.session_ids) for item in items),
-        context_bytes=sum(len(item.text.encode()) for item in items or ()),
-        grep_choice=grep_choice(gold, items) if isinstance(gold, ClozeGold) and items is not None else None,
-    )
-
-
-def grep_choice(gold: ClozeGold, items: Sequence[RetrievedItem]) -> str | None:
-    """The letter of the option that occurs most often in the items; None if none or several do."""
-    context = "\n".join(item.text for item in items).casefold()
-    counts = [len(re.findall(rf"(?<!\w){re.escape(option.casefold())}(?!\w)", context)) for option in gold.options]
-    best = max(counts, default=0)
-    if best == 0 or counts.count(best) > 1:
-        return None
-    return chr(ord("A") + counts.index(best))
-
-
-def _take_call(facts: RunFacts, call: GatewayCall) -> None:
+def _take_call(facts: RunFacts, call: SlimCall) -> None:
     facts.calls[call.call_id] = CallFacts(
         call.first_content_ns,
         call.server_prompt_ms,

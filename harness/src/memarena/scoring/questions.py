@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import date
 
-from memarena.dataset.gold import AbstainGold, ClozeGold, PermissionGold
+from memarena.dataset.gold import AbstainGold, ClozeGold, Gold, PermissionGold
 from memarena.dataset.model import Dimension
 from memarena.log.records import AnswerSpan, Cell, Outcome, Question, Verdict
 from memarena.scoring.abstention import settle_abstention
 from memarena.scoring.choice import score_choice
 from memarena.scoring.disclosure import label_of, protected_fact, telling_part
-from memarena.scoring.facts import BYTES_PER_TOKEN, Attempt, CallFacts, RunFacts
+from memarena.scoring.facts import Attempt, CallFacts, RunFacts
 from memarena.scoring.judged import Settled, best_token_f1, settle_by_verdict
 from memarena.scoring.results import Disclosure, Half, QuestionScore, Retrieved, Spans, Stage
-
-K = 10
-"""Recall of evidence counts the first ten items."""
+from memarena.scoring.seen import look
 
 VerdictKey = tuple[str, str, int]
 Verdicts = Mapping[VerdictKey, Verdict]
@@ -69,9 +67,15 @@ def _score(facts: RunFacts, cell: Cell, question: Question, verdicts: Verdicts, 
             "retrieved": retrieved,
             "stage": _stage(facts, cell, question, latest, retrieved) if settled.outcome is Outcome.WRONG else None,
             "spans": _spans(facts, latest) if answered and cell.timing else None,
-            "grep_right": latest.grep_choice == gold.answer_letter if isinstance(gold, ClozeGold) else None,
+            "grep_right": _grep_right(gold, latest),
         }
     )
+
+
+def _grep_right(gold: Gold, latest: Attempt) -> bool | None:
+    if not isinstance(gold, ClozeGold):
+        return None
+    return latest.seen is not None and latest.seen.grep_choice == gold.answer_letter
 
 
 def half_of(question: Question) -> Half | None:
@@ -146,23 +150,12 @@ def _disclosure(question: Question, span: AnswerSpan | None) -> Disclosure | Non
 
 def _retrieved(question: Question, latest: Attempt) -> Retrieved | None:
     """What Search brought of the evidence. A backend that failed its search brought nothing; ours is left out."""
-    evidence = set(question.instance.evidence_session_ids)
-    search = latest.record.search
-    items = latest.items
-    if items is None:
-        if not evidence or search is None or latest.record.status != "backend_failed":
-            return None
-        items = ()
-    ranks = [rank for rank, item in enumerate(items, 1) if evidence & set(item.session_ids)]
-    return Retrieved(
-        items=len(items),
-        items_with_ids=sum(bool(item.session_ids) for item in items),
-        context_tokens=latest.context_bytes / BYTES_PER_TOKEN,
-        evidence_sessions=len(evidence),
-        found_at_k=len(evidence & {s for item in items[:K] for s in item.session_ids}),
-        found=len(evidence & {s for item in items for s in item.session_ids}),
-        first_rank=ranks[0] if ranks else None,
-    )
+    if latest.seen is not None:
+        return latest.seen.retrieved
+    has_evidence = bool(question.instance.evidence_session_ids)
+    if not has_evidence or latest.record.search is None or latest.record.status != "backend_failed":
+        return None
+    return look(question, (), (), None).retrieved
 
 
 def _stage(
@@ -176,9 +169,9 @@ def _stage(
     if not answerable or retrieved is None or not retrieved.evidence_sessions:
         return None
     if retrieved.items and not retrieved.items_with_ids:
-        return None
-    if retrieved.found == retrieved.evidence_sessions:
-        return "misread"
+        return "unknown"
+    if retrieved.read == retrieved.evidence_sessions:
+        return "misread" if retrieved.shown in (None, retrieved.read) else "cut_from_prompt"
     return "not_retrieved" if _evidence_ingested(facts, cell, question, latest) else "not_ingested"
 
 

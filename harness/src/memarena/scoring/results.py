@@ -14,9 +14,9 @@ SCORES_VERSION = 1
 """Version of these records as JSON."""
 
 Route = Literal["exact_match", "refusal", "value", "token_f1", "llm", "permission"]
-Stage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread"]
-"""Where a wrong answer went wrong. ``cut_from_prompt``: Search found all the evidence, but it did not all fit into the
-prompt."""
+Stage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread", "unknown"]
+"""Where a wrong answer went wrong. ``cut_from_prompt``: all the evidence was found, but it did not all fit into the
+prompt. ``unknown``: the backend does not say where its items come from."""
 Half = Literal["abstain", "answer"]
 
 PAPER_METRICS = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
@@ -40,6 +40,8 @@ class Retrieved(Record):
     """Evidence sessions among the first ten items."""
     found: int
     """Evidence sessions among all items."""
+    read: int
+    """Evidence sessions among the items that the answer was read from, which may be of a search of its own."""
     first_rank: int | None
     """Rank of the first item with evidence, from 1; None if none has."""
     shown: int | None = None

@@ -1,0 +1,175 @@
+"""Reading a log for scoring: every fact, without the texts that no score needs.
+
+Prompts and outputs of model calls stay in the file. An item's text is read once per log, however many questions it was
+retrieved for, and the raw output only where somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+
+from memarena.log.packing import item_ids, unpack_text
+from memarena.log.records import RECORD_ADAPTER, AnyRecord, GatewayCall, QuestionAsked, RetrievedItem
+from memarena.log.store import LogReader
+
+
+@dataclass(frozen=True, slots=True)
+class SeenItem:
+    """An item of a search as scoring looks at it."""
+
+    text: str
+    session_ids: tuple[str, ...]
+    size_bytes: int
+    """Of the text as UTF-8."""
+
+    @classmethod
+    def of(cls, item: RetrievedItem) -> SeenItem:
+        """From the item as the log's record holds it."""
+        return cls(item.text, item.session_ids, len(item.text.encode()))
+
+
+@dataclass(frozen=True, slots=True)
+class SeenItems:
+    """Items of one search in their order. Equal keys (where there is one) mean equal items."""
+
+    items: tuple[SeenItem, ...]
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SlimAsked:
+    """An attempt at a question without the texts of its items."""
+
+    record: QuestionAsked
+    """With the items of search and answer taken out, and ``raw`` empty where nobody asked for it."""
+    found: SeenItems
+    """Of Search."""
+    read: SeenItems
+    """What the answer was read from, where that differs; else empty."""
+
+    @classmethod
+    def of(cls, record: QuestionAsked) -> SlimAsked:
+        """From the whole record."""
+        search, answer = record.search, record.answer
+        slim = record.model_copy(
+            update={
+                "search": search.model_copy(update={"items": ()}) if search else None,
+                "answer": answer.model_copy(update={"items": ()}) if answer else None,
+            }
+        )
+        return cls(slim, _seen(search.items if search else ()), _seen(answer.items if answer else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class SlimCall:
+    """A model call without its texts."""
+
+    call_id: str
+    cell_id: str | None
+    phase: str
+    first_content_ns: int | None
+    last_content_ns: int | None
+    server_prompt_ms: float | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+    @classmethod
+    def of(cls, call: GatewayCall) -> SlimCall:
+        """From the whole record."""
+        return cls(
+            call.call_id,
+            call.cell_id,
+            call.phase,
+            call.first_content_ns,
+            call.last_content_ns,
+            call.server_prompt_ms,
+            call.prompt_tokens,
+            call.completion_tokens,
+        )
+
+
+WantsRaw = Callable[[str], bool]
+"""Whether the raw output of a question (by instance id) is needed."""
+
+
+def read_slim(run_dir: Path, *kinds: str, wants_raw: WantsRaw) -> Iterator[AnyRecord | SlimAsked | SlimCall]:
+    """Records in the order in which they were written, attempts and model calls without their texts.
+
+    Raises :class:`LogError` as :func:`read_records` does.
+    """
+    with LogReader(run_dir) as log:
+        reader = _SlimReader(log, wants_raw)
+        for row in log.rows(*kinds):
+            with log.parsing(row):
+                if row.kind == "asked":
+                    yield reader.asked(row.body)
+                elif row.kind == "gateway_call":
+                    yield _call(row.body)
+                else:
+                    yield RECORD_ADAPTER.validate_json(row.body)
+
+
+class _SlimReader:
+    """Holds each item once."""
+
+    def __init__(self, log: LogReader, wants_raw: WantsRaw) -> None:
+        self._log = log
+        self._wants_raw = wants_raw
+        self._items: dict[int, SeenItem] = {}
+        self._results: dict[str, SeenItems] = {}
+
+    def asked(self, body: str) -> SlimAsked:
+        """An attempt from its body."""
+        whole: dict[str, Any] = from_json(body, cache_strings="all")
+        search, answer = whole["search"], whole["answer"]
+        found = self._taken(search)
+        read = self._taken(answer)
+        if answer is not None:
+            wanted = self._wants_raw(whole["instance_id"])
+            answer["raw"] = unpack_text(answer["raw"], self._log.texts) if wanted else ""
+        return SlimAsked(QuestionAsked.model_validate(whole), found, read)
+
+    def _taken(self, span: dict[str, Any] | None) -> SeenItems:
+        """Takes the items out of a span."""
+        if span is None:
+            return SeenItems(())
+        items = span.pop("items", [])
+        ids = item_ids(items)
+        if ids is None:
+            return _seen(tuple(RetrievedItem.model_validate(item) for item in items))
+        key: str = items["t"]
+        if key not in self._results:
+            self._results[key] = SeenItems(tuple(self._item(number) for number in ids), key)
+        return self._results[key]
+
+    def _item(self, number: int) -> SeenItem:
+        known = self._items.get(number)
+        if known is None:
+            stored: dict[str, Any] = from_json(self._log.texts.get(number))
+            text = str(stored["text"])
+            known = SeenItem(text, tuple(map(str, stored["session_ids"])), len(text.encode()))
+            self._items[number] = known
+        return known
+
+
+def _call(body: str) -> SlimCall:
+    call: dict[str, Any] = from_json(body, cache_strings="keys")
+    return SlimCall(
+        call["call_id"],
+        call["cell_id"],
+        call["phase"],
+        call.get("first_content_ns"),
+        call.get("last_content_ns"),
+        call.get("server_prompt_ms"),
+        call.get("prompt_tokens"),
+        call.get("completion_tokens"),
+    )
+
+
+def _seen(items: tuple[RetrievedItem, ...]) -> SeenItems:
+    return SeenItems(tuple(SeenItem.of(item) for item in items))
