@@ -158,11 +158,17 @@ class NullReader:
             case "/v1/chat/completions" | "/v1/completions":
                 return await self._complete(request, body, script, arrived_s)
             case "/v1/embeddings":
-                return web.json_response(_embeddings(body, self.model))
+                return await self._embed(body, script, arrived_s)
         side_door = self._side_door(request.path, body)
         if side_door is None:
             return web.json_response(wire.error("no such route", "not_found"), status=404)
         return web.json_response(side_door)
+
+    async def _embed(self, body: Mapping[str, JsonValue], script: Script, arrived_s: float) -> web.StreamResponse:
+        if script.fault == "status":
+            return web.json_response(wire.error(script.message, "scripted"), status=script.status)
+        await _pause(arrived_s + script.first_token_delay_s)
+        return web.json_response(_embeddings(body, self.model))
 
     def _side_door(self, path: str, body: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
         if self.dialect == "llama.cpp" and path == "/props":

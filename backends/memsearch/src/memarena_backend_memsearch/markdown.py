@@ -1,0 +1,133 @@
+"""A day as a markdown file, and the map from its lines back to the turns that were said.
+
+The file is what MemSearch indexes and what a reader sees parts of, so it holds words only; ids stand in the map.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from memarena_backend import Day, Session, Turn, setting_in_words
+
+HEADING_LIMIT_CHARS = 240
+"""Milvus keeps at most 1,024 bytes of a heading; 240 characters fit whatever their script."""
+
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLines:
+    """Where a turn stands in its file: lines ``first`` to ``last``, counted from 1, both included."""
+
+    first: int
+    last: int
+    session_id: str
+    turn_id: str
+    said_at: str
+    """RFC 3339."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLines:
+    """Where a session stands in its file, heading and all: lines ``first`` to ``last``, counted from 1."""
+
+    first: int
+    last: int
+    session_id: str
+    started_at: str
+    """RFC 3339."""
+
+
+@dataclass(frozen=True, slots=True)
+class DayFile:
+    """A day as markdown. Sessions and turns stand in the order of their lines."""
+
+    name: str
+    text: str
+    sessions: tuple[SessionLines, ...]
+    turns: tuple[TurnLines, ...]
+
+    def session_at(self, line: int) -> SessionLines:
+        """The session that the line belongs to. Raises StopIteration for a line of none."""
+        return next(session for session in self.sessions if session.first <= line <= session.last)
+
+    def between(self, start_line: int, end_line: int) -> tuple[TurnLines, ...]:
+        """Turns of which a line lies within ``start_line`` to ``end_line``, both included, counted from 1."""
+        return tuple(turn for turn in self.turns if turn.first <= end_line and turn.last >= start_line)
+
+
+def day_file(day: Day) -> DayFile:
+    """The day as markdown: a heading per session, a paragraph per turn that begins with its speaker and time."""
+    lines = [f"# {_date(datetime.combine(day.date, datetime.min.time()))}", ""]
+    sessions: list[SessionLines] = []
+    turns: list[TurnLines] = []
+    for session in day.sessions:
+        said = [turn for turn in session.turns if turn.text.strip()]
+        if not said:
+            continue
+        start = len(lines) + 1
+        lines += [f"## {heading_of(session)}", ""]
+        for turn in said:
+            first = len(lines) + 1
+            lines += _paragraph(turn)
+            turns.append(TurnLines(first, len(lines), session.session_id, turn.turn_id, turn.said_at.isoformat()))
+            lines.append("")
+        sessions.append(SessionLines(start, len(lines), session.session_id, session.started_at.isoformat()))
+    name = f"{day.index:06}-{day.date.isoformat()}.md"
+    return DayFile(name, "\n".join(lines), tuple(sessions), tuple(turns))
+
+
+def heading_of(session: Session) -> str:
+    """When a session took place, and where and how as far as that is known."""
+    start, end = session.started_at, session.ended_at
+    words = f"{_date(start)}, {start:%H:%M} to {end:%H:%M}"
+    setting = _one_line(setting_in_words(session))
+    return f"{words} {setting}".strip()[:HEADING_LIMIT_CHARS].rstrip()
+
+
+def to_json(file: DayFile) -> str:
+    """The map of a file's lines as it is kept beside it."""
+    sessions = [[session.first, session.last, session.session_id] for session in file.sessions]
+    turns = [[turn.first, turn.last, turn.turn_id, turn.said_at] for turn in file.turns]
+    content = {"version": 1, "sessions": sessions, "turns": turns}
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+
+
+def _paragraph(turn: Turn) -> list[str]:
+    # A line of a turn must not look like a heading, at which MemSearch would cut: continuation lines are indented.
+    # splitlines() also breaks at characters that markdown does not break at, so only the three usual breaks count.
+    first, *more = turn.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    opening = f"**{_one_line(turn.speaker.display_name)}** {turn.said_at:%H:%M}: {first}"
+    return [opening, *(f"  {line}" if line.strip() else "" for line in _without_last_blanks(more))]
+
+
+def _without_last_blanks(lines: Iterable[str]) -> list[str]:
+    kept = list(lines)
+    while kept and not kept[-1].strip():
+        kept.pop()
+    return kept
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _date(at: datetime) -> str:
+    return f"{_WEEKDAYS[at.weekday()]} {at.day} {_MONTHS[at.month - 1]} {at.year}"
