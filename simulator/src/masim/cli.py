@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from masim.bars.table import as_lines, measure
-from masim.config import preset, sized
+from masim.config import WorldConfig, preset, sized
+from masim.display import EngineDisplay
+from masim.engines.endpoint import EndpointConfig
+from masim.engines.llm import LlmEngine
+from masim.engines.model import Engine
+from masim.engines.offline import OfflineEngine
+from masim.engines.options import EngineFlags
 from masim.errors import MasimError
 from masim.inspect import day_lines, fact_lines, graph_lines, overview_lines
 from masim.output.generate import generate as make
+from masim.output.parts import finished_days
+from masim.output.worlds import questions_of_complete, world_folder
 
 app = typer.Typer(help="Makes worlds whose ground truth is exact.", no_args_is_help=True, add_completion=False)
 
@@ -38,15 +48,46 @@ def generate(
     ] = None,
     worlds: Annotated[int, typer.Option(help="Independent worlds, each its own data set.")] = 1,
     workers: Annotated[int | None, typer.Option(help="Processes; all cores if not given.")] = None,
+    engine: Annotated[str, typer.Option(help="What words the plan: offline (phrase banks), or llm.")] = "offline",
+    endpoint: Annotated[
+        str | None, typer.Option(help="llm: URL of an OpenAI-compatible API, http://host:port/v1.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="llm: name of the model there.")] = None,
+    api_key_env: Annotated[
+        str | None, typer.Option(help="llm: environment variable that holds the key, if one is needed.")
+    ] = None,
+    concurrency: Annotated[int | None, typer.Option(help="llm: requests in flight at a time (8).")] = None,
+    temperature: Annotated[float | None, typer.Option(help="llm: sampling temperature (0.8).")] = None,
+    timeout_s: Annotated[float | None, typer.Option(help="llm: seconds that a reply may take (180).")] = None,
     quiet: Annotated[bool, typer.Option(help="Say nothing while working.")] = False,
 ) -> None:
-    """Make one or more data sets."""
-    count = workers or os.cpu_count() or 1
+    """Make one or more data sets. A killed generation goes on with the same command."""
+    connection = EngineFlags(engine, endpoint, model, api_key_env, concurrency, temperature, timeout_s).connection()
+    if worlds < 1:
+        raise MasimError(f"--worlds {worlds}: 1 or more is expected")
     for world in range(worlds):
         config = sized(preset(preset_name, seed, world), agents=agents, days=days, density=density, banks=banks)
-        folder = out / f"world_{world:02d}" if worlds > 1 else out
-        counts = make(config, folder, workers=count, progress=(lambda _: None) if quiet else _say)
-        typer.echo(f"{folder}: {sum(counts.values())} questions")
+        folder = world_folder(out, world, worlds)
+        with _engine(connection, config, folder, workers or os.cpu_count() or 1, quiet) as (writer, say):
+            done = questions_of_complete(config, writer.identity, folder) if worlds > 1 else None
+            if done is None:
+                done = sum(make(config, folder, engine=writer, progress=say).values())
+        typer.echo(f"{folder}: {done} questions")
+
+
+@contextmanager
+def _engine(
+    connection: EndpointConfig | None, config: WorldConfig, folder: Path, workers: int, quiet: bool
+) -> Iterator[tuple[Engine, Callable[[str], None]]]:
+    """The engine, and what to do with a line of progress."""
+    if connection is None:
+        yield OfflineEngine(workers), (lambda _: None) if quiet else _say
+        return
+    with (
+        EngineDisplay(config.days - finished_days(folder), quiet=quiet) as display,
+        LlmEngine(connection, progress=display.status) as engine,
+    ):
+        yield engine, display.day
 
 
 @app.command()

@@ -37,10 +37,12 @@ class DayWords:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How far an engine has come. ``tokens`` counts those that a server reported, both ways."""
+    """How far an engine has come in this call. ``tokens`` counts those that a server reported, both ways."""
 
     sessions_done: int
     sessions_planned: int
+    days_planned: int
+    """Days that the planned sessions belong to."""
     in_flight: int
     tokens: int
 
@@ -80,6 +82,11 @@ class Engine(Protocol):
     @property
     def run_info(self) -> Mapping[str, JsonValue]:
         """What varies between runs of the same engine, for ``run_info.json``."""
+        ...
+
+    @property
+    def rewords(self) -> bool:
+        """Whether ``reword`` can do anything."""
         ...
 
     def words(self, setting: Setting, plans: Iterator[DayPlan]) -> Iterator[DayWords]:

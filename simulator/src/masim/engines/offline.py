@@ -38,6 +38,11 @@ class OfflineEngine:
         """The number of workers."""
         return {"workers": self.workers}
 
+    @property
+    def rewords(self) -> bool:
+        """It has no model to do so."""
+        return False
+
     def words(self, setting: Setting, plans: Iterator[DayPlan]) -> Iterator[DayWords]:
         """The days' words. The next day is planned while the workers are still at the last one."""
         with _pool(self.workers) as pool:

@@ -10,7 +10,7 @@ import json
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from memarena.dataset.model import Family
@@ -20,6 +20,8 @@ from masim import __version__
 from masim.config import WorldConfig
 from masim.engines.model import Engine, Setting
 from masim.engines.offline import OfflineEngine
+from masim.engines.questions import rewordable
+from masim.engines.tally import summed
 from masim.facts.catalogue import catalogue
 from masim.families.book import Book
 from masim.families.derive import Asked, Deriver
@@ -34,6 +36,9 @@ from masim.world.build import build_world
 from masim.world.model import World
 
 __all__ = ["PARTS", "Progress", "generate"]
+
+ENGINE_LOG = "engine_log.jsonl"
+"""What an engine noted, one row each: unplanned facts that it took out, sessions that it had to word offline."""
 
 Progress = Callable[[str], None]
 
@@ -111,16 +116,34 @@ def _finish(
                         book.met[one].setdefault(other, plan.day)
     asked = Deriver(book, FactSource(config, planner.catalogue)).derive()
     wanted = {one.draft.truth["antecedent_turn"] for one in asked if "antecedent_turn" in one.draft.truth}
+    if engine.rewords:
+        wanted |= {stated.turn_id for one in asked for stated in one.draft.evidence}
     texts = _write_corpus(out, parts, config.days, wanted)
     write_world(world, plans, out)
+    work = [*parts.counts(config.days), _reword(asked, book, texts, config, engine)]
     counts = _write_questions(asked, out, texts)
     told = {one.statement_id for question in asked for one in question.draft.evidence}
     rows = (fact_row(stated, stated.statement_id in told) for stated in planner.knowledge.said)
     write_lines(out / "facts.jsonl", rows)
-    report = _counts(config, plans, counts, len(planner.knowledge.said))
+    log = list(parts.log(config.days))
+    if log:
+        write_lines(out / ENGINE_LOG, log)
+    report = _counts(config, plans, counts, len(planner.knowledge.said), {**engine.identity, **summed(work)})
     (out / "pipeline_report.json").write_text(dump(report) + "\n", encoding="utf-8")
     parts.remove()
     return counts
+
+
+def _reword(
+    asked: list[Asked], book: Book, texts: dict[str, str], config: WorldConfig, engine: Engine
+) -> Mapping[str, JsonValue]:
+    """Put questions in other words where the engine can; returns its counts."""
+    if not engine.rewords:
+        return {}
+    done = engine.reword(rewordable(asked, book.names, texts, config.calendar_epoch))
+    for one in asked:
+        one.draft.query = done.texts.get(one.instance_id, one.draft.query)
+    return done.counts
 
 
 def _named(session: SessionPlan, world: World) -> list[str]:
@@ -153,7 +176,13 @@ def _write_questions(asked: list[Asked], out: Path, texts: dict[str, str]) -> di
     return counts
 
 
-def _counts(config: WorldConfig, plans: list[DayPlan], questions: dict[str, int], stated: int) -> dict[str, object]:
+def _counts(
+    config: WorldConfig,
+    plans: list[DayPlan],
+    questions: dict[str, int],
+    stated: int,
+    engine: Mapping[str, JsonValue],
+) -> dict[str, object]:
     kinds = Counter(session.kind.value for plan in plans for session in plan.sessions)
     counts = {
         "agents": config.agents,
@@ -170,7 +199,7 @@ def _counts(config: WorldConfig, plans: list[DayPlan], questions: dict[str, int]
         if questions[family.value] < config.questions(family)
     }
     found = {"counts": counts, "session_kinds": dict(sorted(kinds.items())), "instances": questions, "short": short}
-    return report_row(config, {**found, "banks": data_files()})
+    return report_row(config, {**found, "engine": dict(engine), "banks": data_files()})
 
 
 def _write_run_info(out: Path, wall_s: float, engine: Engine) -> None:

@@ -29,6 +29,11 @@ class _Note(BaseModel):
     log: list[dict[str, JsonValue]]
 
 
+def finished_days(out: Path) -> int:
+    """How many days of an unfinished data set have words; 0 if there is none."""
+    return sum(1 for _ in (out / PARTS).glob("day_????.jsonl"))
+
+
 class Parts:
     """The folder of finished days of one data set."""
 

@@ -1,0 +1,229 @@
+"""Calling an OpenAI-compatible endpoint: a bound on what is in flight, retries that heed Retry-After, plain errors."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import openai
+from pydantic import JsonValue
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
+
+from masim.engines.prompting import Message
+from masim.errors import MasimError
+
+_REFUSED = (400, 413, 422)
+"""The request itself was not liked: no use to send it again."""
+
+
+@dataclass(frozen=True)
+class EndpointConfig:
+    """Where the model is and how it is asked. ``timeout_s`` bounds one attempt, ``attempts`` the tries per request."""
+
+    url: str
+    model: str
+    api_key: str | None = None
+    concurrency: int = 8
+    temperature: float = 0.8
+    timeout_s: float = 180.0
+    attempts: int = 6
+    longest_wait_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A completion. ``cut``: it ran into its length limit."""
+
+    text: str
+    cut: bool
+
+
+class NoReplyError(Exception):
+    """A request that got no reply, whatever was tried; the message is one line."""
+
+
+class _TransientError(Exception):
+    """An attempt that may succeed if it is made again. ``wait_s`` is what the server asked for."""
+
+    def __init__(self, cause: str, wait_s: float | None = None) -> None:
+        super().__init__(cause)
+        self.wait_s = wait_s
+
+
+class Endpoint:
+    """The model behind a URL. All calls go through one event loop; at most ``concurrency`` are in flight."""
+
+    def __init__(self, config: EndpointConfig) -> None:
+        self.config = config
+        self._client = openai.AsyncOpenAI(
+            base_url=config.url, api_key=config.api_key or "none", max_retries=0, timeout=config.timeout_s
+        )
+        self._slots = asyncio.Semaphore(config.concurrency)
+        self._open_from_s = 0.0
+        self._takes_schema = True
+        self._in_a_row = 0
+        self.in_flight = 0
+        self.counts: dict[str, int] = {}
+        self.tokens: dict[str, int] = {"prompt": 0, "completion": 0}
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._client.close()
+
+    async def complete(self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, object]) -> Reply:
+        """The reply to a chat.
+
+        Raises:
+            NoReplyError: this request got none: refused, or its tries are used up.
+            MasimError: the endpoint is of no use at all: wrong key, unknown model, or nobody answers any more.
+        """
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(_TransientError),
+            stop=stop_after_attempt(self.config.attempts),
+            wait=self._wait_s,
+            reraise=True,
+        )
+        try:
+            reply: Reply = await retrying(self._attempt, messages, max_tokens, schema)
+        except (_TransientError, NoReplyError) as error:
+            self._in_a_row += 1
+            if self._in_a_row >= max(3, self.config.concurrency):
+                raise MasimError(
+                    f"--endpoint {self.config.url}: {self._in_a_row} requests in a row got no reply ({error}); "
+                    "finished days are kept, the same command goes on"
+                ) from error
+            raise NoReplyError(str(error)) from error
+        self._in_a_row = 0
+        return reply
+
+    def _wait_s(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.wait_s if isinstance(error, _TransientError) else None
+        if asked is not None:
+            return min(asked, self.config.longest_wait_s)
+        return wait_exponential_jitter(initial=0.5, max=self.config.longest_wait_s, jitter=0.5)(state)
+
+    async def _attempt(self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, object]) -> Reply:
+        await self._until_open()
+        async with self._slots:
+            self.in_flight += 1
+            try:
+                return await self._call(messages, max_tokens, schema)
+            finally:
+                self.in_flight -= 1
+
+    async def _until_open(self) -> None:
+        """Wait until the moment from which the server wants to hear from anybody again."""
+        while (left := self._open_from_s - time.monotonic()) > 0:
+            await asyncio.sleep(left)
+
+    async def _call(self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, object]) -> Reply:
+        with_schema = self._takes_schema
+        extra: dict[str, Any] = {"response_format": _format(schema)} if with_schema else {}
+        self._count("requests")
+        try:
+            async with asyncio.timeout(self.config.timeout_s):
+                done = await self._client.chat.completions.create(
+                    model=self.config.model,
+                    messages=list(messages),  # type: ignore[arg-type]  # plain mappings are what goes over the wire
+                    max_tokens=max_tokens,
+                    temperature=self.config.temperature,
+                    **extra,
+                )
+        except (TimeoutError, openai.APITimeoutError) as error:
+            self._count("timeouts")
+            raise _TransientError(f"no reply within {self.config.timeout_s:g} s") from error
+        except openai.APIStatusError as error:
+            if with_schema and error.status_code in _REFUSED:
+                return await self._without_schema(messages, max_tokens, schema)
+            raise self._failure(error) from error
+        except openai.APIConnectionError as error:
+            self._count("connection_errors")
+            raise _TransientError(f"no connection: {error.__cause__ or error}") from error
+        except (openai.APIResponseValidationError, ValueError) as error:
+            self._count("malformed_replies")
+            raise _TransientError("the reply is no chat completion") from error
+        return self._read(done)
+
+    async def _without_schema(
+        self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, object]
+    ) -> Reply:
+        """Once more without a schema; if that is taken, the server does not know schemas and is not sent any more."""
+        self._takes_schema = False
+        try:
+            reply = await self._call(messages, max_tokens, schema)
+        except NoReplyError:
+            self._takes_schema = True  # it was the request that it did not like
+            raise
+        self._count("schema_refused")
+        return reply
+
+    def _failure(self, error: openai.APIStatusError) -> Exception:
+        status = error.status_code
+        self._count(f"status_{status}")
+        said = f"{status} {str(error.message).splitlines()[0][:200] if error.message else ''}".strip()
+        if status in (401, 403):
+            return MasimError(f"--endpoint {self.config.url}: {said}; a key is taken from the variable --api-key-env")
+        if status == 404:
+            return MasimError(f"--endpoint {self.config.url}, --model {self.config.model}: {said}")
+        if status in (408, 429) or status >= 500:
+            wait_s = _retry_after_s(error)
+            if wait_s is not None:
+                wait_s = min(wait_s, self.config.longest_wait_s)
+                self._open_from_s = max(self._open_from_s, time.monotonic() + wait_s)
+            return _TransientError(said, wait_s)
+        return NoReplyError(said)
+
+    def _read(self, done: Any) -> Reply:
+        """The text of a completion; a server may send anything, so nothing of it is trusted."""
+        try:
+            choice = done.choices[0]
+            text, cut = choice.message.content, choice.finish_reason == "length"
+        except (AttributeError, IndexError, TypeError) as error:
+            self._count("malformed_replies")
+            raise _TransientError("the reply is no chat completion") from error
+        usage = done.usage
+        if usage is None:
+            self._count("replies_without_usage")
+        else:
+            self.tokens["prompt"] += usage.prompt_tokens or 0
+            self.tokens["completion"] += usage.completion_tokens or 0
+        return Reply(text if isinstance(text, str) else "", cut)
+
+    def _count(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def take_counts(self) -> dict[str, JsonValue]:
+        """Calls and tokens since this was last asked for."""
+        found: dict[str, JsonValue] = {"calls": dict(sorted(self.counts.items())), "tokens": dict(self.tokens)}
+        self.counts, self.tokens = {}, {"prompt": 0, "completion": 0}
+        return found
+
+
+def _format(schema: Mapping[str, object]) -> dict[str, object]:
+    return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": dict(schema)}}
+
+
+def _retry_after_s(error: openai.APIStatusError) -> float | None:
+    """Seconds of the Retry-After header (RFC 9110, 10.2.3), or of its finer kin; None if there is none."""
+    for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        given = error.response.headers.get(name)
+        if given is None:
+            continue
+        try:
+            return max(0.0, float(given) / scale)
+        except ValueError:
+            return _until_date_s(given)
+    return None
+
+
+def _until_date_s(given: str) -> float | None:
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415  (rare form of the header)
+
+    try:
+        return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,154 @@
+"""Hard facts that a plan does not hold: numbers, times, dates, names, and what the world's own facts are about.
+
+Such words could contradict a gold answer, or make an absent claim present, so a turn may only hold those of its plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+from memarena.dataset.date_words import MONTHS, WEEKDAYS, explicit_dates_in
+from memarena.dataset.number_words import numbers_in, times_in
+from memarena.dataset.value_matching import tokens_of
+
+from masim.config import Half
+from masim.facts.catalogue import base, catalogue
+from masim.world.build import pools
+from masim.world.model import World
+
+TABLES = Path(__file__).resolve().parent / "tables"
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_PLAIN_MONTHS = frozenset(MONTHS) - {"march", "may", "august"}
+_HARMLESS_NUMBERS = frozenset({0.0, 1.0})
+"""``one`` is a pronoun more often than a number."""
+_OPENS = "\"“‘'(—-:…"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A hard fact in a text. ``kind`` is number, time, date, name or value."""
+
+    kind: str
+    words: str
+
+
+class Allowed:
+    """What a turn may hold: everything that stands in ``texts``."""
+
+    def __init__(self, texts: Iterable[str], said_on: date) -> None:
+        joined = " . ".join(texts)
+        self.said_on = said_on
+        self.numbers = numbers_in(joined) | _HARMLESS_NUMBERS
+        self.times = times_in(joined)
+        self.dates = explicit_dates_in(joined, said_on)
+        tokens = tokens_of(joined)
+        self.words = frozenset(tokens)
+        self.normal = f" {' '.join(tokens)} "
+
+
+class Detector:
+    """Finds the hard facts of one world in sentences."""
+
+    def __init__(self, world: World, banks: Half) -> None:
+        self._names = _listed("given_names.v1.txt") | {
+            word
+            for name in (*pools()["first_names"], *pools()["last_names"], *(person.name for person in world.people))
+            for word in name.split()
+        }
+        self._phrases = _phrases(banks)
+
+    def find(self, sentence: str, allowed: Allowed) -> tuple[Found, ...]:
+        """Every hard fact of a sentence that is not allowed."""
+        return (
+            *_numbers(sentence, allowed),
+            *_dates(sentence, allowed),
+            *self._named(sentence, allowed),
+            *self._values(sentence, allowed),
+        )
+
+    def _named(self, sentence: str, allowed: Allowed) -> Iterable[Found]:
+        """Capitals inside a sentence, and known names anywhere."""
+        for match in _WORD.finditer(sentence):
+            word = re.sub(r"['’]s?$", "", match.group())
+            if not word[:1].isupper() or allowed.words.issuperset(tokens_of(word)):
+                continue
+            before = sentence[: match.start()].rstrip()
+            opens = not before or before[-1] in ".!?" or before[-1] in _OPENS
+            if word in self._names or not (opens or word in _harmless() or word.lower() in _CALENDAR):
+                yield Found("name", word)
+
+    def _values(self, sentence: str, allowed: Allowed) -> Iterable[Found]:
+        """What facts of the world are about: items, values, finds."""
+        tokens = tokens_of(sentence)
+        words = f" {' '.join(tokens)} "
+        for token in dict.fromkeys(tokens):
+            for needle in self._phrases.get(token, ()):
+                if needle in words and needle not in allowed.normal:
+                    yield Found("value", needle.strip())
+
+
+def data_files() -> dict[str, str]:
+    """SHA-256 of the tables, by name."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(TABLES.glob("*.txt"))}
+
+
+_CALENDAR = frozenset((*MONTHS, *WEEKDAYS))
+
+
+def _numbers(sentence: str, allowed: Allowed) -> Iterable[Found]:
+    times = times_in(sentence) - allowed.times
+    extra = {number for number in numbers_in(sentence) if number not in allowed.numbers}
+    if times and (extra or ":" in sentence or re.search(r"\b(noon|midday|midnight|o'clock)\b", sentence.lower())):
+        yield Found("time", ", ".join(f"{time // 60:02d}:{time % 60:02d}" for time in sorted(times)))
+    if extra:
+        yield Found("number", ", ".join(f"{number:g}" for number in sorted(extra)))
+
+
+def _dates(sentence: str, allowed: Allowed) -> Iterable[Found]:
+    tokens = tokens_of(sentence)
+    for moment in sorted(explicit_dates_in(sentence, allowed.said_on) - allowed.dates):
+        yield Found("date", moment.isoformat())
+    for token in tokens:
+        if token in _PLAIN_MONTHS or token in WEEKDAYS or token.removesuffix("s") in WEEKDAYS:
+            day = token if token in WEEKDAYS or token in _PLAIN_MONTHS else token[:-1]
+            if day not in allowed.words:
+                yield Found("date", token)
+
+
+@cache
+def _listed(name: str) -> frozenset[str]:
+    lines = (TABLES / name).read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+def _harmless() -> frozenset[str]:
+    return _listed("capitals.v1.txt")
+
+
+@cache
+def _phrases(banks: Half) -> dict[str, tuple[str, ...]]:
+    """Normal forms of items and values that no talk brings up by chance, by their first word."""
+    found = catalogue(banks)
+    needles = {_needle(text) for text in (*found.finds, *found.sources)}
+    happenings = {_needle(base(one).split(" ", 1)[-1]) for one in found.happenings}
+    needles |= {one for one in happenings if " " in one}
+    for attribute in found.attributes.values():
+        values = [text for text in attribute.kind.choices if not any(letter.isdigit() for letter in text)]
+        needles |= {one for one in map(_needle, (*attribute.items, *values)) if found.distinctive(one)}
+    by_word: dict[str, set[str]] = {}
+    for needle in needles - _CALENDAR - {""}:
+        by_word.setdefault(needle.split(" ", 1)[0], set()).add(f" {needle} ")
+    return {word: tuple(sorted(phrases)) for word, phrases in by_word.items()}
+
+
+def _needle(text: str) -> str:
+    words = tokens_of(text)
+    while len(words) > 1 and words[0] in ("the", "a", "an"):
+        words = words[1:]
+    return " ".join(words)

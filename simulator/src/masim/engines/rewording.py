@@ -1,0 +1,97 @@
+"""Questions in a model's words: taken only if they keep what they ask for, and repeat little of their evidence."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+
+from memarena.dataset.checks.overlap import MAX_CONTAINMENT, MAX_JACCARD, function_words
+from memarena.dataset.number_words import numbers_in
+from memarena.dataset.value_matching import normal, phrase_occurs, tokens_of
+
+from masim.engines.endpoint import Endpoint, NoReplyError
+from masim.engines.model import Question, Rewordings
+from masim.engines.prompting import QUESTION_SCHEMA, question_prompt
+from masim.engines.replies import read_text
+from masim.engines.tally import Tally
+
+MAX_TOKENS = 160
+_ID = re.compile(r"\b(?:[a-z]+_[a-z0-9_]+|[a-z]{2,}\d{3,})\b")
+_QUOTE = re.compile(r"[\"“]([^\"”]+)[\"”]")
+_LONGEST = 2.5
+
+
+def fault_of(question: Question, text: str) -> str | None:
+    """Why a rewording does not hold, in one word; None if it does."""
+    words = normal(text)
+    faults = {
+        "too_long": len(text.split()) > _LONGEST * len(question.text.split()) + 4,
+        "loses_a_name": not all(phrase_occurs(name, words) for name in question.names),
+        "loses_what_it_asks_for": not all(
+            any(f" {token} " in words for token in _content(anchor)) for anchor in question.anchors
+        ),
+        "loses_a_quotation": any(normal(quoted) not in words for quoted in _QUOTE.findall(question.text)),
+        "names_an_id": _ID.search(text) is not None,
+        "states_the_gold": question.gives_away(text),
+        "adds_a_number": bool(numbers_in(text) - numbers_in(question.text) - {1.0}),
+    }
+    return next((fault for fault, holds in faults.items() if holds), None) or _overlap(question, text)
+
+
+def _overlap(question: Question, text: str) -> str | None:
+    """The limits on repeating the evidence, in content words without names."""
+    names = {token for name in question.names for token in tokens_of(name)}
+    asked = [word for word in _content(text) if word not in names]
+    said = [[word for word in _content(source) if word not in names] for source in question.sources]
+    evidence, own = {word for turn in said for word in turn}, set(asked)
+    if not own:
+        return "says_nothing"
+    if not evidence:
+        return None
+    common = own & evidence
+    if len(common) / len(own | evidence) >= MAX_JACCARD or len(common) / len(own) > MAX_CONTAINMENT:
+        return "repeats_the_evidence"
+    if _trigrams(asked) & {trigram for turn in said for trigram in _trigrams(turn)}:
+        return "repeats_the_evidence"
+    return None
+
+
+async def reword_all(endpoint: Endpoint, questions: Sequence[Question]) -> Rewordings:
+    """Every question that the model words so that it holds, with counts of the others by reason."""
+    tally, texts = Tally(), dict[str, str]()
+
+    async def one(question: Question) -> None:
+        tally.add("questions", "asked")
+        text = await _reworded(endpoint, question)
+        fault = "no_reply" if text is None else "unchanged" if text == question.text else fault_of(question, text)
+        if text is None or fault is not None:
+            tally.add("questions/kept_as_they_were", fault or "no_reply")
+        else:
+            tally.add("questions", "reworded")
+            texts[question.question_id] = text
+
+    async with asyncio.TaskGroup() as group:
+        for question in questions:
+            group.create_task(one(question))
+    return Rewordings(texts, {**tally.as_json(), **endpoint.take_counts()})
+
+
+async def _reworded(endpoint: Endpoint, question: Question) -> str | None:
+    names = {token for name in question.names for token in tokens_of(name)}
+    asked = {word for word in _content(question.text) if word not in names}
+    avoid = sorted(asked & {word for source in question.sources for word in _content(source)})
+    messages = question_prompt(question.text, question.names, question.anchors, avoid)
+    try:
+        reply = await endpoint.complete(messages, MAX_TOKENS, QUESTION_SCHEMA)
+    except NoReplyError:
+        return None
+    return read_text(reply.text, "question")
+
+
+def _content(text: str) -> list[str]:
+    return [word for word in tokens_of(text) if word not in function_words()]
+
+
+def _trigrams(words: list[str]) -> set[tuple[str, str, str]]:
+    return set(zip(words, words[1:], words[2:], strict=False))
