@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Literal
 
 from memarena.text.lexicon import phrases
@@ -67,7 +68,7 @@ def read_stance(answer: str, question: str = "", names: Iterable[str] = ()) -> S
     The question tells which words and values are no news in the answer; ``names`` are those by which the answer may
     address its asker.
     """
-    asked = _Asked(question, names)
+    asked = _asked(question, tuple(names))
     roles = [(clause.text, _role(clause.text, asked)) for clause in clauses(_unquoted(tidy(answer)))]
     declining = [(i, text) for i, (text, role) in enumerate(roles) if role in (*_DECLINING, "deny")]
     asserting = [(i, text) for i, (text, role) in enumerate(roles) if role == "assert"]
@@ -89,6 +90,12 @@ class _Asked:
         self.opens = bool(_OPENS_QUESTION.search(question)) if question else False
         kinds = (kinds for pattern, kinds in _ASKED if re.search(pattern, question.lower()))
         self.kinds: frozenset[Kind] = next(kinds, frozenset())
+
+
+@lru_cache(maxsize=4096)
+def _asked(question: str, names: tuple[str, ...]) -> _Asked:
+    # Many answers are read against one question.
+    return _Asked(question, names)
 
 
 def _role(clause: str, asked: _Asked) -> _Role:
@@ -128,7 +135,12 @@ def _guesses(spoken: str) -> bool:
 
 def _news(clause: str, asked: _Asked) -> set[str]:
     """Content words that the question does not have; words of guessing are none."""
-    return set(content_words(clause)) - asked.words - {stem(word) for word in _HOLLOW_WORDS.split()}
+    return set(content_words(clause)) - asked.words - _hollow_stems()
+
+
+@cache
+def _hollow_stems() -> frozenset[str]:
+    return frozenset(stem(word) for word in _HOLLOW_WORDS.split())
 
 
 def _names_asked_value(clause: str, asked: _Asked) -> bool:

@@ -8,6 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memarena.text.lexicon import word_list
 
@@ -17,8 +18,10 @@ _FOLDED = str.maketrans(
 _DASHES = re.compile(r"[\u2010\u2011\u2012\u2212]")
 _LONG_DASHES = re.compile(r"\s*[\u2013\u2014\u2015]\s*|\s+--?\s+|--+")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_PUNCTUATION = frozenset(string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 _CONTRACTIONS = (
     (re.compile(r"\bcan'?t\b|\bcannot\b|\bcan not\b"), "can not"),
@@ -34,6 +37,9 @@ _CONTRACTIONS = (
     (re.compile(r"\b(he|she|it|that|there|here|what|who|where|when|how)'s\b"), r"\1 is"),
     (re.compile(r"\b(let)'s\b"), r"\1 us"),
 )
+
+_MAY_CONTRACT = re.compile(r"\bcan|\bwont\b|nt\b|\bim\b")
+"""Finds every contraction that is written without its apostrophe."""
 
 _ABBREVIATION = re.compile(
     r"(?:^|\W)(?:[a-z]|mr|mrs|ms|dr|prof|st|vs|etc|no|approx|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)$",
@@ -54,8 +60,13 @@ def tidy(text: str) -> str:
 
     A dash that stands for a pause becomes an em dash with spaces, one inside a word a hyphen.
     """
+    if text.isascii():
+        # Most text is: what follows below comes to no more than this for it.
+        text = _CONTROL.sub("", text.replace("`", "'"))
+        return _LONG_DASHES.sub(" — ", text) if "-" in text else text
     text = unicodedata.normalize("NFKC", text).translate(_FOLDED)
-    text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc"))
+    unseen = [c for c in set(text) if c not in "\n\t" and unicodedata.category(c) in ("Cf", "Cc")]
+    text = text.translate({ord(c): None for c in unseen}) if unseen else text
     text = _DASHES.sub("-", text)
     text = re.sub(r"(?<=\d)\u2013(?=\d)", "-", text)
     return _LONG_DASHES.sub(" — ", text)
@@ -64,6 +75,8 @@ def tidy(text: str) -> str:
 def spell_out(text: str) -> str:
     """Lower case with contractions spelled out: ``can't`` is ``can not``, ``I'm`` is ``i am``."""
     text = tidy(text).lower()
+    if "'" not in text and not _MAY_CONTRACT.search(text):
+        return text
     for pattern, spelled in _CONTRACTIONS:
         text = pattern.sub(spelled, text)
     return text
@@ -71,7 +84,13 @@ def spell_out(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """Words in lower case with contractions spelled out and possessive endings dropped."""
-    return [w.removesuffix("'s").removesuffix("'") for w in _WORD.findall(spell_out(text))]
+    return list(_words(text))
+
+
+@lru_cache(maxsize=16_384)
+def _words(text: str) -> tuple[str, ...]:
+    # Questions, names and clauses come round again and again.
+    return tuple(w.removesuffix("'s").removesuffix("'") for w in _WORD.findall(spell_out(text)))
 
 
 def stem(word: str) -> str:
@@ -142,7 +161,10 @@ def _add(found: list[Clause], text: str, start: int, end: int) -> None:
 def squad_tokens(text: str) -> list[str]:
     """SQuAD's normal form as tokens: lower case, no punctuation, no articles."""
     lowered = tidy(text).lower()
-    bare = "".join(c for c in lowered if c not in _PUNCTUATION and not unicodedata.category(c).startswith("P"))
+    bare = lowered.translate(_NO_PUNCTUATION)
+    if not bare.isascii():
+        marks = {ord(c): None for c in set(bare) if unicodedata.category(c).startswith("P")}
+        bare = bare.translate(marks)
     return _ARTICLES.sub(" ", bare).split()
 
 
