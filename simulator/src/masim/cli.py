@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from masim_bars.command import bars as measure_bars
+from masim_bars.errors import BarsError
 
-from masim.bars.table import as_lines, measure
 from masim.config import WorldConfig, preset, sized
 from masim.display import EngineDisplay
 from masim.engines.endpoint import EndpointConfig
@@ -113,14 +114,24 @@ def inspect(
 
 @app.command()
 def bars(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of data sets that nothing was tuned on.")],
+    folders: Annotated[
+        list[Path], typer.Argument(help="Data sets that nothing was tuned on, or folders that hold several.")
+    ],
     train: Annotated[
-        list[Path] | None, typer.Option(help="Worlds that the classifier of asked facts learns from.")
+        list[Path] | None, typer.Option(help="Other worlds, that classifiers, patterns and guessers learn from.")
     ] = None,
-    locomo: Annotated[Path | None, typer.Option(help="File of LoCoMo conversations, measured beside.")] = None,
+    locomo: Annotated[
+        Path | None, typer.Option(help="LoCoMo conversations, measured beside; ../shared is looked in without it.")
+    ] = None,
+    llm: Annotated[bool, typer.Option("--llm", help="Also what takes the embedded model; minutes.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="File for the table with all its parts.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a bar is missed.")] = False,
 ) -> None:
-    """Measure the bars that a world has to meet."""
-    typer.echo("\n".join(as_lines(measure(folders, train or [], locomo))))
+    """Measure every bar that worlds have to meet, from their files alone."""
+    lines, met = measure_bars(folders, train or [], locomo=locomo, llm=llm, json_file=json_file, say=_say)
+    typer.echo("\n".join(lines))
+    if strict and not met:
+        raise typer.Exit(1)
 
 
 def _say(line: str) -> None:
@@ -131,7 +142,7 @@ def main() -> None:
     """Entry point: bad input is one line and exit code 2."""
     try:
         app(standalone_mode=True)
-    except MasimError as error:
+    except (MasimError, BarsError) as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
 

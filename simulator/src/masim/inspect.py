@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from masim.bars.text import rows
 from masim.errors import MasimError
+from masim.output.reading import rows
 
 
 def graph_lines(folder: Path) -> list[str]:

@@ -1,0 +1,1 @@
+"""The bars that a world has to meet, measured from its files alone. Imports nothing of the simulator."""

@@ -1,0 +1,83 @@
+"""Whether talk hangs together: does a language model prefer the true next turn to a random turn of the same speaker?"""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from memarena.dataset.model import Turn
+
+from masim_bars.child import Child
+from masim_bars.llm import mean_log_probability, tokens_of
+from masim_bars.words import words
+from masim_bars.world import World
+
+LEAST_WORDS = 8
+CONTEXT_TURNS = 4
+CONTEXT_CHARACTERS = 900
+SCORED_TOKENS = 24
+"""Both turns are read up to this many tokens, so that length cannot decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What was said before, the turn that followed, and a turn of the same speaker from another session."""
+
+    context: str
+    true: str
+    random: str
+
+
+def pairs(worlds: Sequence[World], count: int, seed: int = 0) -> list[Pair]:
+    """``count`` pairs, drawn evenly over worlds, and within a world over all sessions. Fewer if there are no more."""
+    found: list[Pair] = []
+    rng = random.Random(seed)  # noqa: S311 (a sample for a measure)
+    drawers = [_drawn(world, rng) for world in worlds]
+    while drawers and len(found) < count:
+        for drawer in list(drawers):
+            pair = next(drawer, None)
+            if pair is None:
+                drawers.remove(drawer)
+            elif len(found) < count:
+                found.append(pair)
+    return found
+
+
+def _drawn(world: World, rng: random.Random) -> Iterator[Pair]:
+    by_speaker: defaultdict[str, list[Turn]] = defaultdict(list)
+    for session in world.sessions:
+        for turn in session.turns:
+            if len(words(turn.text)) >= LEAST_WORDS:
+                by_speaker[turn.speaker_id].append(turn)
+    order = [session for session in world.sessions if len(session.turns) > 2]
+    rng.shuffle(order)
+    for session in order:
+        at = rng.randrange(2, len(session.turns))
+        turn = session.turns[at]
+        others = [one for one in by_speaker[turn.speaker_id] if one.session_id != session.session_id]
+        if len(words(turn.text)) < LEAST_WORDS or not others:
+            continue
+        before = [
+            f"{_first(world, one.speaker_id)}: {one.text}" for one in session.turns[max(0, at - CONTEXT_TURNS) : at]
+        ]
+        context = "\n".join(before)[-CONTEXT_CHARACTERS:]
+        yield Pair(f"{context}\n{_first(world, turn.speaker_id)}:", f" {turn.text}", f" {rng.choice(others).text}")
+
+
+def _first(world: World, agent_id: str) -> str:
+    return "Assistant" if agent_id.startswith("assistant_") else world.name(agent_id).split()[0]
+
+
+def preference(model: Child, found: Sequence[Pair]) -> float:
+    """Share of pairs whose true turn the model finds likelier, per token; ties count half. NaN for no pair."""
+    wins = []
+    for pair in found:
+        true, other = (
+            mean_log_probability(model, pair.context, tokens_of(model, text)[:SCORED_TOKENS])
+            for text in (pair.true, pair.random)
+        )
+        wins.append(1.0 if true > other else 0.5 if true == other else 0.0)
+    return statistics.fmean(wins) if wins else float("nan")

@@ -1,0 +1,75 @@
+"""Which names, places and terms are known: those that statements of the given worlds use as values.
+
+What a question is after must be learned elsewhere: the values of its own fact count only if another fact has them too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from memarena.dataset.model import Fact
+from memarena.dataset.value_matching import spellings, tokens_of
+from memarena.dataset.values import NameValue, PlaceValue, TermValue, Value
+from pydantic import TypeAdapter, ValidationError
+
+from masim_bars.world import World
+
+_VALUE: TypeAdapter[Value] = TypeAdapter(Value)
+Phrase = tuple[str, ...]
+
+
+def typed_value(fact: Fact) -> Value | None:
+    """The typed value of a statement; None for a plain text or number."""
+    try:
+        return _VALUE.validate_python(fact.value)
+    except ValidationError:
+        return None
+
+
+def base_id(world: World, fact_id: str) -> str:
+    """A fact's id without the mark of a changed version, unique over worlds."""
+    return f"{world.path.resolve()}:{fact_id.removesuffix('_v')}"
+
+
+class Lexicon:
+    """Known phrases by type of value, with the facts that use them."""
+
+    def __init__(self, worlds: Iterable[World]) -> None:
+        self._sources: defaultdict[str, defaultdict[Phrase, set[str]]] = defaultdict(lambda: defaultdict(set))
+        self._shown: dict[Phrase, str] = {}
+        self._first: defaultdict[str, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        for world in worlds:
+            for fact in world.facts:
+                value = typed_value(fact)
+                if isinstance(value, NameValue | PlaceValue | TermValue):
+                    self._add(value, base_id(world, fact.fact_id))
+
+    def _add(self, value: NameValue | PlaceValue | TermValue, source: str) -> None:
+        shown = value.text if isinstance(value, TermValue) else value.name
+        for form in spellings(value):
+            phrase = _without_article(tokens_of(form))
+            if phrase:
+                self._sources[value.type][phrase].add(source)
+                self._shown[phrase] = shown
+                self._first[value.type][phrase[0]].add(len(phrase))
+
+    def found(self, kind: str, tokens: list[str], own: str) -> Mapping[str, int]:
+        """Known values of a kind in a text, with the place of their first word. ``own`` is the fact that is asked."""
+        found: dict[str, int] = {}
+        place = 0
+        while place < len(tokens):
+            for length in sorted(self._first[kind].get(tokens[place], ()), reverse=True):
+                phrase = tuple(tokens[place : place + length])
+                if self._sources[kind].get(phrase, set()) - {own}:
+                    found.setdefault(self._shown[phrase], place)
+                    place += length - 1
+                    break
+            place += 1
+        return found
+
+
+def _without_article(tokens: list[str]) -> Phrase:
+    while len(tokens) > 1 and tokens[0] in ("the", "a", "an", "my", "his", "her", "their", "our"):
+        tokens = tokens[1:]
+    return tuple(tokens)

@@ -1,0 +1,84 @@
+"""Answers when things happened: the day of one, the days between two, the order of several."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from datetime import date
+
+from masim_bars.solver.dates import past_day
+from masim_bars.solver.evidence import Said, Task, best_sentence, content, overlap
+
+_LEAST_ITEMS = 3
+
+
+def answer(task: Task) -> str:
+    """The answer to a question about time, by the type of value that it wants; empty if the evidence gives none."""
+    rules: dict[tuple[str, ...], Callable[[Task], str]] = {("order",): order, ("duration",): interval}
+    return rules.get(task.kinds, day)(task)
+
+
+def day(task: Task) -> str:
+    """The one day that the evidence means."""
+    found = Counter(moment for said in task.said if (moment := _meant(said, content(task.query))) is not None)
+    return _written(found.most_common(1)[0][0]) if found else ""
+
+
+def interval(task: Task) -> str:
+    """Days between the two days that the evidence means."""
+    found = Counter(moment for said in task.said if (moment := _meant(said, content(task.query))) is not None)
+    two = sorted(moment for moment, _ in found.most_common(2))
+    return f"{(two[1] - two[0]).days} days" if len(two) == 2 else ""
+
+
+def order(task: Task) -> str:
+    """The listed things, first to last."""
+    items = listed(task.query)
+    dates: defaultdict[int, Counter[date]] = defaultdict(Counter)
+    for said in task.said:
+        scored = [(_fit(said, item, task.ego), -number) for number, item in enumerate(items)]
+        best, place = max(scored, default=(0.0, 0))
+        moment = _meant(said, content(items[-place])) if best else None
+        if moment is not None:
+            dates[-place][moment] += 1
+    if len(dates) < len(items):
+        return ""
+    meant = {number: found.most_common(1)[0][0] for number, found in dates.items()}
+    return "; ".join(items[number] for number in sorted(meant, key=lambda number: meant[number]))
+
+
+def listed(query: str) -> list[str]:
+    """The things that a question lists: its longest list by lines, semicolons, slashes or commas."""
+    _, _, tail = query.partition(":")
+    found: list[str] = []
+    for text in (tail, query):
+        for separator in ("\n", ";", " / ", ","):
+            parts = [re.sub(r"^\W*(?:\d+[.)]|[a-z][.)]|and |or |- )\s*", "", part).strip(" .?!") for part in
+                     text.split(separator)]  # fmt: skip
+            parts = [part for part in parts if part]
+            if len(parts) >= _LEAST_ITEMS and not found:
+                found = parts
+    return found
+
+
+def _fit(said: Said, item: str, ego: str) -> float:
+    """How well a turn fits a listed thing: shared words, and whether it speaks of the same person."""
+    words = content(item)
+    best, _ = best_sentence(words, said.sentences)
+    speaks_of_self = item.startswith("I ") or " I " in item or re.search(r"\bmy\b", item) is not None
+    same = said.ego if speaks_of_self else bool(overlap(content(said.speaker), item))
+    return best + (0.4 if same else 0.0) if best else 0.0
+
+
+def _meant(said: Said, wanted: frozenset[str]) -> date | None:
+    """The day that a turn means, in the sentence that is closest to what is asked among those that name a day."""
+    dated = [sentence for sentence in said.sentences if past_day(sentence, said.day) is not None]
+    if not dated:
+        return None
+    _, sentence = best_sentence(wanted, dated)
+    return past_day(sentence, said.day)
+
+
+def _written(moment: date) -> str:
+    return f"{moment:%B} {moment.day}, {moment.year}"
