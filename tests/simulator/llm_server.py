@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from memarena.readers.scripted import Script
+from aiohttp import web
+from memarena.readers.serving import ThreadedServer
 from pydantic import JsonValue
 
 _TURN = re.compile(r"^(\d+)\. (.+?)(?: — (.*))?$", re.MULTILINE)
@@ -57,29 +60,113 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 def small_talk(seed: str, place: int) -> str:
     """Harmless words, different in every turn."""
-    letters = "".join(chr(ord("a") + (ord(one) * 7 + place) % 26) for one in seed[-9:])
+    number = zlib.crc32(f"{seed}/{place}".encode())
+    letters = "".join(chr(ord("a") + (number >> shift) % 26) for shift in range(0, 30, 3))
     return f"{_TALK[place % len(_TALK)]}, {letters}, as they say around {letters[::-1]}."
 
 
 def session_reply(asked: Asked) -> list[dict[str, str]]:
     """A perfect reply to a session."""
-    seed = str(abs(hash(asked.user)))
     return [
-        {"speaker": speaker, "text": " ".join((small_talk(seed, place), *must))}
+        {"speaker": speaker, "text": " ".join((small_talk(asked.user, place), *must))}
         for place, (speaker, must) in enumerate(asked.turns)
     ]
 
 
+def as_json(turns: object) -> str:
+    """A session's reply as text."""
+    return json.dumps({"turns": turns}, ensure_ascii=False)
+
+
 def perfect(body: Mapping[str, JsonValue]) -> str:
-    """The perfect reply to any request."""
+    """The perfect reply to any request; questions stay as they are."""
     asked = read(body)
     if asked.kind == "session":
-        return json.dumps({"turns": session_reply(asked)}, ensure_ascii=False)
+        return as_json(session_reply(asked))
     if asked.kind == "turn":
         return json.dumps({"text": " ".join((small_talk(asked.user, 1), *asked.must))}, ensure_ascii=False)
-    return json.dumps({"question": "?"})
+    return json.dumps({"question": asked.user.split("\n\n")[1]})
 
 
-def script(text: str, **more: object) -> Script:
-    """A reply as the scripted server sends it."""
-    return Script(tokens=(text,), **more)  # type: ignore[arg-type]
+@dataclass(frozen=True)
+class Reaction:
+    """What the server does with a request. ``raw`` is sent instead of a completion."""
+
+    text: str = ""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    finish: str = "stop"
+    delay_s: float = 0.0
+    raw: str | None = None
+
+
+Behaviour = Callable[[Mapping[str, JsonValue], int], Reaction]
+"""From a request's body and its number (from 0) to what is done with it."""
+
+
+def friendly(body: Mapping[str, JsonValue], _number: int) -> Reaction:
+    """Perfect replies at once."""
+    return Reaction(perfect(body))
+
+
+class ModelServer:
+    """An OpenAI-compatible server in a thread. ``gate``, if given, is awaited before every reply."""
+
+    def __init__(self, behaviour: Behaviour = friendly, gate: Callable[[ModelServer], object] | None = None) -> None:
+        self.behaviour = behaviour
+        self.bodies: list[dict[str, JsonValue]] = []
+        self.in_flight = self.most_in_flight = 0
+        self.gate = gate
+        self._server = ThreadedServer(self._handle, "model-server")
+
+    @property
+    def url(self) -> str:
+        """Where the API is."""
+        return f"http://127.0.0.1:{self._server.port}/v1"
+
+    def requests(self, kind: str) -> list[Asked]:
+        """All requests of a kind so far."""
+        return [asked for asked in map(read, list(self.bodies)) if asked.kind == kind]
+
+    def __enter__(self) -> ModelServer:
+        self._server.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.stop()
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        body = json.loads(await request.content.read())
+        number = len(self.bodies)
+        self.bodies.append(body)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            if self.gate is not None:
+                waiting = self.gate(self)
+                assert asyncio.iscoroutine(waiting)
+                await waiting
+            reaction = self.behaviour(body, number)
+            await asyncio.sleep(reaction.delay_s)
+        finally:
+            self.in_flight -= 1
+        if reaction.raw is not None:
+            return web.Response(text=reaction.raw, content_type="application/json", status=reaction.status)
+        if reaction.status != 200:
+            error = {"error": {"message": reaction.text or "scripted failure", "type": "scripted"}}
+            return web.json_response(error, status=reaction.status, headers=dict(reaction.headers))
+        choice = {
+            "index": 0,
+            "finish_reason": reaction.finish,
+            "message": {"role": "assistant", "content": reaction.text},
+        }
+        usage = {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150}
+        reply = {
+            "id": "r",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "m",
+            "choices": [choice],
+            "usage": usage,
+        }
+        return web.json_response(reply)

@@ -10,13 +10,16 @@ from typing import Any
 
 import openai
 from pydantic import JsonValue
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from masim.engines.prompting import Message
 from masim.errors import MasimError
 
 _REFUSED = (400, 413, 422)
 """The request itself was not liked: no use to send it again."""
+_LOST_IN_A_ROW, _REFUSED_IN_A_ROW = 1, 8
+"""Requests in a row without a reply, per slot, after which the endpoint counts as of no use. A few sessions may be too
+long for a model's window; when all are refused, something else is wrong."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,9 @@ class Endpoint:
             reply: Reply = await retrying(self._attempt, messages, max_tokens, schema)
         except (_TransientError, NoReplyError) as error:
             self._in_a_row += 1
-            if self._in_a_row >= max(3, self.config.concurrency):
+            refused = isinstance(error, NoReplyError)
+            per_slot = _REFUSED_IN_A_ROW if refused else _LOST_IN_A_ROW
+            if self._in_a_row >= max(3, per_slot * self.config.concurrency):
                 raise MasimError(
                     f"--endpoint {self.config.url}: {self._in_a_row} requests in a row got no reply ({error}); "
                     "finished days are kept, the same command goes on"
@@ -104,21 +109,22 @@ class Endpoint:
         asked = error.wait_s if isinstance(error, _TransientError) else None
         if asked is not None:
             return min(asked, self.config.longest_wait_s)
-        return wait_exponential_jitter(initial=0.5, max=self.config.longest_wait_s, jitter=0.5)(state)
+        return wait_random_exponential(multiplier=1.0, max=self.config.longest_wait_s)(state)
 
     async def _attempt(self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, object]) -> Reply:
-        await self._until_open()
-        async with self._slots:
-            self.in_flight += 1
-            try:
-                return await self._call(messages, max_tokens, schema)
-            finally:
-                self.in_flight -= 1
+        while True:
+            async with self._slots:
+                if not self._closed_for_s():
+                    self.in_flight += 1
+                    try:
+                        return await self._call(messages, max_tokens, schema)
+                    finally:
+                        self.in_flight -= 1
+            await asyncio.sleep(self._closed_for_s())
 
-    async def _until_open(self) -> None:
-        """Wait until the moment from which the server wants to hear from anybody again."""
-        while (left := self._open_from_s - time.monotonic()) > 0:
-            await asyncio.sleep(left)
+    def _closed_for_s(self) -> float:
+        """Seconds until the server wants to hear from anybody again; 0 if it does now."""
+        return max(0.0, self._open_from_s - time.monotonic())
 
     async def _call(self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, object]) -> Reply:
         with_schema = self._takes_schema
