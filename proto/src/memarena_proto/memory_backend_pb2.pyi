@@ -154,6 +154,8 @@ class _ModelRoleEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """Extracts facts while a day is ingested."""
     MODEL_ROLE_EMBEDDER: _ModelRole.ValueType  # 3
     """Makes embeddings."""
+    MODEL_ROLE_RERANKER: _ModelRole.ValueType  # 4
+    """Scores texts against a query."""
 
 class ModelRole(_ModelRole, metaclass=_ModelRoleEnumTypeWrapper):
     """What a model is meant for."""
@@ -166,6 +168,8 @@ MODEL_ROLE_EXTRACTOR: ModelRole.ValueType  # 2
 """Extracts facts while a day is ingested."""
 MODEL_ROLE_EMBEDDER: ModelRole.ValueType  # 3
 """Makes embeddings."""
+MODEL_ROLE_RERANKER: ModelRole.ValueType  # 4
+"""Scores texts against a query."""
 Global___ModelRole: typing_extensions.TypeAlias = ModelRole
 
 class _ParticipantRole:

@@ -34,6 +34,7 @@ class ModelRole(str, Enum):
     READER = "reader"
     EXTRACTOR = "extractor"
     EMBEDDER = "embedder"
+    RERANKER = "reranker"
 
 
 class Kind(str, Enum):

@@ -50,6 +50,16 @@ def run(
     no_system_role: Annotated[
         bool, typer.Option("--no-system-role", help="The reader's chat template has no system role.")
     ] = False,
+    embedder: Annotated[
+        str | None, typer.Option(help="Embedding model for memories: embedded, or the URL of an OpenAI-compatible API.")
+    ] = None,
+    embedder_model: Annotated[str | None, typer.Option(help="Model behind the embedder's URL.")] = None,
+    extractor: Annotated[
+        str | None, typer.Option(help="URL of the model that extracts facts while ingesting; default: the reader.")
+    ] = None,
+    extractor_model: Annotated[str | None, typer.Option(help="Model behind the extractor's URL.")] = None,
+    reranker: Annotated[str | None, typer.Option(help="URL of a rerank API for memories.")] = None,
+    reranker_model: Annotated[str | None, typer.Option(help="Model behind the reranker's URL.")] = None,
     protocol: Annotated[str, typer.Option(help="interleaved or end_of_horizon.")] = "interleaved",
     seeds: Annotated[str, typer.Option(help="s1 (greedy), s2, s3, s4 (temperature 0.3), separated by commas.")] = "s1",
     max_context_tokens: Annotated[int, typer.Option(help="Tokens of context that a reader may see.")] = 8192,
@@ -91,7 +101,8 @@ def run(
 ) -> None:
     """Stream a data set to memory backends, ask its questions, and log everything.
 
-    The API key of a reader is taken from MEMARENA_READER_API_KEY.
+    The API key of a reader is taken from MEMARENA_READER_API_KEY; MEMARENA_EMBEDDER_API_KEY, MEMARENA_EXTRACTOR_API_KEY
+    and MEMARENA_RERANKER_API_KEY are for the others.
     """
     if out is None:
         raise RunError("--out: expected a folder for the run's log")
@@ -102,6 +113,9 @@ def run(
             {"spec": spec, "model": model, "window_tokens": reader_window, "no_system_role": no_system_role}
             for spec in _list(reader)
         ],
+        "embedder": _helper("embedder", embedder, embedder_model),
+        "extractor": _helper("extractor", extractor, extractor_model),
+        "reranker": _helper("reranker", reranker, reranker_model),
         "protocol": protocol,
         "seeds": _list(seeds),
         "max_context_tokens": EDGE_CONTEXT_TOKENS if edge else max_context_tokens,
@@ -194,6 +208,12 @@ def _config(file: Path | None, values: dict[str, object], given: list[str], *, r
 
 def _list(text: str | None) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()] if text else []
+
+
+def _helper(role: str, spec: str | None, model: str | None) -> dict[str, str | None] | None:
+    if spec is None and model is not None:
+        raise RunError(f"--{role}-model {model}: names a model behind --{role} URL, which is missing")
+    return None if spec is None else {"spec": spec, "model": model}
 
 
 def _options(pairs: list[str]) -> dict[str, dict[str, str]]:

@@ -22,7 +22,14 @@ _LARGE_BODY = 1 << 19
 _OUR_FAULT = frozenset({401, 403, 404, 405, 408, 425, 429})
 """Client errors that no caller of ours can cause: the server's key, address, route or load. The rest is passed on."""
 
-_PROMPT_KEYS = {"/v1/chat/completions": "messages", "/v1/completions": "prompt", "/v1/embeddings": "input"}
+_PROMPT_KEYS = {
+    "/v1/chat/completions": "messages",
+    "/v1/completions": "prompt",
+    "/v1/embeddings": "input",
+    "/v1/rerank": "documents",
+}
+_REPLY_KEYS = {"/v1/embeddings": "data", "/v1/rerank": "results"}
+"""What a reply must hold a list of; ``choices`` for the routes that generate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +47,7 @@ def prepare(route: str, body: Mapping[str, JsonValue], upstream: Upstream) -> Ou
     sent: dict[str, JsonValue] = {**body, "model": upstream.upstream_model}
     stream = body.get("stream") is True
     asked = True
-    if route != "/v1/embeddings":
+    if route not in _REPLY_KEYS:
         for key, value in upstream.extra_body.items():
             given = sent.get(key)
             sent[key] = {**given, **value} if isinstance(given, dict) and isinstance(value, dict) else value
@@ -113,8 +120,9 @@ class Forwarder:
             body: JsonValue = json.loads(raw)
         except ValueError as error:
             raise UpstreamError(f"the server answered with something that is no JSON: {raw[:80]!r}") from error
-        if not isinstance(body, dict) or not (isinstance(body.get("choices"), list) or "data" in body):
-            raise UpstreamError(f"the server's reply is no completion: {raw[:80]!r}")
+        wanted = _REPLY_KEYS.get(request.path, "choices")
+        if not isinstance(body, dict) or not isinstance(body.get(wanted), list):
+            raise UpstreamError(f"the server's reply holds no list of {wanted}: {raw[:80]!r}")
         call.take_usage(body.get("usage"))
         call.take_timings(body.get("timings"))
         call.output, call.reasoning = _said(body)

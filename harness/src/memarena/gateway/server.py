@@ -34,6 +34,7 @@ _ROLES = {
     "/v1/chat/completions": _GENERATION_ROLES,
     "/v1/completions": _GENERATION_ROLES,
     "/v1/embeddings": frozenset({"embedder"}),
+    "/v1/rerank": frozenset({"reranker"}),
 }
 _METHODS = {**dict.fromkeys(_ROLES, "POST"), "/v1/tokenize": "POST", "/v1/models": "GET"}
 

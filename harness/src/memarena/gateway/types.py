@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-Role = Literal["reader", "extractor", "embedder"]
+Role = Literal["reader", "extractor", "embedder", "reranker"]
 Phase = Literal["ingest", "search", "answer", "central", "probe", "floor"]
 
 

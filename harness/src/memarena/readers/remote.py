@@ -101,6 +101,17 @@ def choose_model(base_url: str, api_key: str | None, model: str | None) -> str:
     return offered[0]
 
 
+def ask(url: str, api_key: str | None, body: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The reply to one request. Raises :class:`ReaderError` if there is none, or no JSON object."""
+    try:
+        reply = _call(url, api_key, dict(body))
+    except _HttpError as error:
+        raise ReaderError(f"POST {url} {error}") from error
+    if not isinstance(reply, dict):
+        raise ReaderError(f"POST {url} answered with no JSON object")
+    return reply
+
+
 def identify(base_url: str, api_key: str | None) -> Server:
     """Ask the side doors of llama.cpp and SGLang. A server without them is an ordinary one."""
     root = base_url.removesuffix("/v1")

@@ -19,6 +19,7 @@ from aiohttp import web
 from pydantic import JsonValue
 
 from memarena.gateway import Upstream
+from memarena.gateway.types import Role
 from memarena.readers import wire
 from memarena.readers.serving import ThreadedServer
 
@@ -111,9 +112,7 @@ class NullReader:
         with self._lock:
             return tuple(self._received)
 
-    def upstream(
-        self, *, name: str | None = None, role: Literal["reader", "extractor", "embedder"] = "reader"
-    ) -> Upstream:
+    def upstream(self, *, name: str | None = None, role: Role = "reader") -> Upstream:
         """This reader as a model behind a gateway."""
         return Upstream(
             model=name or self.model,
@@ -157,18 +156,19 @@ class NullReader:
                 return web.json_response(wire.model_list(self.model))
             case "/v1/chat/completions" | "/v1/completions":
                 return await self._complete(request, body, script, arrived_s)
-            case "/v1/embeddings":
-                return await self._embed(body, script, arrived_s)
+            case "/v1/embeddings" | "/v1/rerank":
+                make = _embeddings if request.path == "/v1/embeddings" else _ranking
+                return await self._at_once(make(body, self.model), script, arrived_s)
         side_door = self._side_door(request.path, body)
         if side_door is None:
             return web.json_response(wire.error("no such route", "not_found"), status=404)
         return web.json_response(side_door)
 
-    async def _embed(self, body: Mapping[str, JsonValue], script: Script, arrived_s: float) -> web.StreamResponse:
+    async def _at_once(self, reply: Mapping[str, JsonValue], script: Script, arrived_s: float) -> web.StreamResponse:
         if script.fault == "status":
             return web.json_response(wire.error(script.message, "scripted"), status=script.status)
         await _pause(arrived_s + script.first_token_delay_s)
-        return web.json_response(_embeddings(body, self.model))
+        return web.json_response(reply)
 
     def _side_door(self, path: str, body: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
         if self.dialect == "llama.cpp" and path == "/props":
@@ -303,3 +303,17 @@ def _embeddings(body: Mapping[str, JsonValue], model: str) -> dict[str, JsonValu
     tokens = wire.bytes_tokens([str(text) for text in texts])
     usage: dict[str, JsonValue] = {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"object": "list", "data": data, "model": model, "usage": usage}
+
+
+def _ranking(body: Mapping[str, JsonValue], model: str) -> dict[str, JsonValue]:
+    """Documents by the share of the query's words that they hold, best first; ties in the order given."""
+    words = set(str(body.get("query", "")).lower().split())
+    documents = body.get("documents")
+    shares = [
+        len(words & set(str(document).lower().split())) / max(1, len(words))
+        for document in (documents if isinstance(documents, list) else [])
+    ]
+    top = body.get("top_n")
+    order = sorted(range(len(shares)), key=lambda index: -shares[index])[: top if isinstance(top, int) else None]
+    results: list[JsonValue] = [{"index": index, "relevance_score": shares[index]} for index in order]
+    return {"object": "list", "model": model, "results": results}

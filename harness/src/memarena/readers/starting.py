@@ -70,7 +70,7 @@ def _start_embedded(work_dir: Path, window_tokens: int | None, threads: int | No
     cpus = threads or embedded.usable_cpus()
     flags = {"--window-tokens": str(window), "--threads": str(cpus), "--model": weights.model}
     arguments = [part for flag in flags.items() for part in flag]
-    process, base_url = _start_child(
+    process, base_url = start_child(
         "embedded", "memarena.readers.embedded_server", work_dir, [*arguments, "--weights", str(weights.path)]
     )
     ref = ReaderRef(
@@ -105,7 +105,7 @@ def _start_embedded(work_dir: Path, window_tokens: int | None, threads: int | No
 
 def _start_extractive(work_dir: Path, window_tokens: int | None) -> RunningReader:
     window = window_tokens or extractive.DEFAULT_WINDOW_TOKENS
-    process, base_url = _start_child(
+    process, base_url = start_child(
         "extractive", "memarena.readers.extractive_server", work_dir, ["--window-tokens", str(window)]
     )
     ref = ReaderRef(
@@ -128,7 +128,7 @@ def _start_extractive(work_dir: Path, window_tokens: int | None) -> RunningReade
     return RunningReader(ref, upstream, process)
 
 
-def _start_child(name: str, module: str, work_dir: Path, arguments: Sequence[str]) -> tuple[GuardedProcess, str]:
+def start_child(name: str, module: str, work_dir: Path, arguments: Sequence[str]) -> tuple[GuardedProcess, str]:
     """Run one of our servers as a child; the process and the base URL of its API once it listens."""
     work_dir.mkdir(parents=True, exist_ok=True)
     address_file = work_dir / f"reader-{name}.address"

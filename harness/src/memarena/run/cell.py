@@ -12,7 +12,7 @@ from memarena_answering import ReaderClient
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.dataset.reading import Dataset
-from memarena.gateway import Gateway
+from memarena.gateway import Gateway, Upstream
 from memarena.log.records import AnyRecord, Cell, NamespaceOpened, Problem, Question, QuestionAsked
 from memarena.readers import RunningReader
 from memarena.run.asking import ask
@@ -33,6 +33,8 @@ class CellTools:
     dataset: Dataset
     gateway: Gateway
     reader: RunningReader
+    helpers: tuple[Upstream, ...]
+    """Models beside the reader."""
     reader_client: ReaderClient
     append: Callable[..., None]
     """Writes records to the log."""
@@ -81,6 +83,7 @@ class CellRun:
             prompt_style=preferred_style(description) if style == "backend" else style,
             counts_bytes=description.token_counting in _COUNTS_BYTES,
             answer_timeout_s=tools.answer_timeout_s,
+            helpers=tools.helpers,
         )
 
 

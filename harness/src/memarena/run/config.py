@@ -28,6 +28,15 @@ class ReaderConfig(BaseModel):
     no_system_role: bool = False
 
 
+class HelperConfig(BaseModel):
+    """A model that helps memories: ``embedded`` (embedder only) or the base URL of an OpenAI-compatible server."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    spec: str
+    model: str | None = None
+
+
 class DeadlineConfig(BaseModel):
     """Seconds that each kind of call to a backend may take."""
 
@@ -49,6 +58,12 @@ class RunConfig(BaseModel):
     dataset: Path
     backends: Annotated[tuple[str, ...], Field(min_length=1)]
     readers: Annotated[tuple[ReaderConfig, ...], Field(min_length=1)]
+    embedder: HelperConfig | None = None
+    """Makes embeddings for memories that ask the gateway for them."""
+    extractor: HelperConfig | None = None
+    """Extracts facts while a day is ingested; None: the cell's reader does."""
+    reranker: HelperConfig | None = None
+    """Scores texts against a question for memories that ask the gateway for it."""
     protocol: Literal["interleaved", "end_of_horizon"] = "interleaved"
     seeds: Annotated[tuple[_SeedLabel, ...], Field(min_length=1)] = ("s1",)
     max_context_tokens: Annotated[int, Field(ge=16)] = 8192

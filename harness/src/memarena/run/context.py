@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from memarena_answering import ReaderClient
 from memarena_proto import memory_backend_pb2 as pb
 
-from memarena.gateway import CallContext, Gateway
+from memarena.gateway import CallContext, Gateway, Upstream
+from memarena.gateway.types import Role
 from memarena.log.records import Cell, GatewayCall, Question, ReaderRef
 
 GENERATING_ROUTES = ("/v1/chat/completions", "/v1/completions")
+
+_ROLES_THAT_GENERATE = ("reader", "extractor")
+_ROLES: Mapping[Role, pb.ModelRole.ValueType] = {
+    "reader": pb.MODEL_ROLE_READER,
+    "extractor": pb.MODEL_ROLE_EXTRACTOR,
+    "embedder": pb.MODEL_ROLE_EMBEDDER,
+    "reranker": pb.MODEL_ROLE_RERANKER,
+}
 
 StyleName = Literal["text_sessions", "json_context"]
 
@@ -32,17 +41,28 @@ class AskContext:
     """The backend counts tokens as UTF-8 bytes / 4, so that its bounds can be checked."""
     prompt_style: StyleName
     answer_timeout_s: float
+    helpers: tuple[Upstream, ...] = ()
+    """Models beside the reader that the run has: an embedder, an extractor, a reranker."""
 
-    def access(self, token: str, role: pb.ModelRole.ValueType) -> pb.ModelAccess:
-        """Access to the reader through the gateway for one call, in the given role."""
-        model = pb.Model(
-            name=self.model,
-            role=role,
-            context_window_tokens=self.reader.context_window_tokens,
-            no_system_role=self.reader.no_system_role,
-            counts_tokens=self.reader.counts_tokens,
-        )
-        return pb.ModelAccess(base_url=self.gateway.base_url, token=token, models=[model])
+    def access(self, token: str, role: Literal["reader", "extractor"]) -> pb.ModelAccess:
+        """Access to models through the gateway for one call: one that generates, in the given role, and the helpers.
+
+        The reader extracts where no extractor was configured.
+        """
+        extractor = next((helper for helper in self.helpers if helper.role == "extractor"), None)
+        if role == "extractor" and extractor is not None:
+            generating = _model(extractor, extractor.context_window_tokens, "extractor")
+        else:
+            reader = self.reader
+            generating = pb.Model(
+                name=self.model,
+                role=_ROLES[role],
+                context_window_tokens=reader.context_window_tokens,
+                no_system_role=reader.no_system_role,
+                counts_tokens=reader.counts_tokens,
+            )
+        others = [_model(helper, 0, helper.role) for helper in self.helpers if helper.role not in _ROLES_THAT_GENERATE]
+        return pb.ModelAccess(base_url=self.gateway.base_url, token=token, models=[generating, *others])
 
     def call_context(self, phase: Literal["search", "answer", "central"], question: Question) -> CallContext:
         """What the gateway writes beside the calls that one question causes."""
@@ -53,6 +73,16 @@ class AskContext:
             ego=question.instance.ego_agent_id,
             day=question.day,
         )
+
+
+def _model(helper: Upstream, window_tokens: int, role: Role) -> pb.Model:
+    return pb.Model(
+        name=helper.model,
+        role=_ROLES[role],
+        context_window_tokens=window_tokens,
+        no_system_role=helper.no_system_role,
+        counts_tokens=helper.counts_tokens,
+    )
 
 
 def generating(calls: Sequence[GatewayCall]) -> list[GatewayCall]:

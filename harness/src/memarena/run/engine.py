@@ -19,11 +19,11 @@ from functools import partial
 from memarena_answering import ReaderClient
 
 from memarena.dataset.reading import Dataset, open_dataset
-from memarena.gateway import Gateway, GatewayError
+from memarena.gateway import Gateway, GatewayError, Upstream
 from memarena.gateway.tokens import random_token
 from memarena.log.records import GatewayCall, Problem, RunEnded, RunResumed, RunStarted
 from memarena.log.store import LogWriter
-from memarena.readers import ReaderError, RunningReader, probe
+from memarena.readers import ReaderError, probe
 from memarena.run.cell import CellRun, CellTools
 from memarena.run.config import RunConfig
 from memarena.run.display import Display, SilentDisplay
@@ -32,7 +32,7 @@ from memarena.run.floor import measure_floor
 from memarena.run.link import BackendLink
 from memarena.run.manifests import choose_backend
 from memarena.run.plan import RunPlan, plan_run, versions
-from memarena.run.pool import ReaderPool
+from memarena.run.pool import HelperPool, ReaderPool
 from memarena.run.preflight import (
     check_backends,
     check_space,
@@ -86,9 +86,11 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         check_writable(request.out)
         check_space(request.out)
         readers = stack.enter_context(ReaderPool(config.readers, request.out / "readers", request.reader_api_key))
+        helpers = stack.enter_context(HelperPool(config, request.out / "readers", readers.readers()))
         sink = _Sink()
-        gateway = _start_gateway(stack, config, readers.readers(), sink)
-        plan = plan_run(config, dataset, backends, [r.ref for r in readers.readers()], request.scoring_files)
+        gateway = _start_gateway(stack, config, [r.upstream for r in readers.readers()] + [*helpers.upstreams()], sink)
+        refs = {role: helper.ref for role, helper in helpers.items()}
+        plan = plan_run(config, dataset, backends, [r.ref for r in readers.readers()], request.scoring_files, refs)
         if previous is not None:
             plan = logged_plan(previous, plan)
         check_windows(plan)
@@ -96,7 +98,7 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         log = stack.enter_context(LogWriter(request.out))
         # The gateway stops before the log closes: its last records still have a place to go.
         stack.callback(gateway.stop)
-        run = _Run(request, config, dataset, plan, readers, gateway, log, display)
+        run = _Run(request, config, dataset, plan, readers, helpers, gateway, log, display)
         return run.execute(previous, sink)
 
 
@@ -110,6 +112,7 @@ class _Run:
         dataset: Dataset,
         plan: RunPlan,
         readers: ReaderPool,
+        helpers: HelperPool,
         gateway: Gateway,
         log: LogWriter,
         display: Display,
@@ -119,6 +122,7 @@ class _Run:
         self._dataset = dataset
         self._plan = plan
         self._readers = readers
+        self._helpers = helpers
         self._gateway = gateway
         self._log = log
         self._display = display
@@ -181,6 +185,7 @@ class _Run:
                 dataset=self._dataset,
                 gateway=self._gateway,
                 reader=reader,
+                helpers=self._helpers.upstreams(),
                 reader_client=ReaderClient(self._gateway.base_url),
                 append=self._log.append,
                 heal_reader=partial(self._heal, cell.reader),
@@ -208,6 +213,7 @@ class _Run:
     def _heal(self, name: str) -> None:
         """After a failure of ours: the reader must be alive and sane again, else the run stops here."""
         check_space(self._request.out)
+        self._heal_helpers()
         reader = self._readers[name]
         if not reader.alive():
             ended = f"the reader's process ended and is started again: {reader.last_words()}"
@@ -222,10 +228,21 @@ class _Run:
             self._log.append(result)
             raise InfraError(f"reader {name}: {result.message}")
 
+    def _heal_helpers(self) -> None:
+        for role, helper in self._helpers.items():
+            if helper.alive():
+                continue
+            ended = f"its process ended and is started again: {helper.last_words()}"
+            self._log.append(Problem(at=_now(), where=f"{role} {helper.ref.name}", cause="infra", message=ended))
+            try:
+                self._gateway.replace_upstream(self._helpers.restart(role).upstream)
+            except ReaderError as error:
+                raise InfraError(f"the {role} did not come back: {error}") from error
 
-def _start_gateway(stack: ExitStack, config: RunConfig, readers: Sequence[RunningReader], sink: _Sink) -> Gateway:
+
+def _start_gateway(stack: ExitStack, config: RunConfig, upstreams: Sequence[Upstream], sink: _Sink) -> Gateway:
     gateway = Gateway(
-        [reader.upstream for reader in readers],
+        upstreams,
         sink,
         port=config.gateway_port,
         keep_texts=config.keep_texts,

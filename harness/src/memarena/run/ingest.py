@@ -144,7 +144,7 @@ class DaySender:
     def _send_once(self, day: int, ids: NamespaceIds, retries: int) -> IngestDone:
         context = self._context
         token = context.gateway.grant(CallContext(phase="ingest", cell_id=context.cell.cell_id, ego=self._ego, day=day))
-        batch = day_batch(self._dataset, self._ego, day, ids, context.access(token, pb.MODEL_ROLE_EXTRACTOR))
+        batch = day_batch(self._dataset, self._ego, day, ids, context.access(token, "extractor"))
         failure: BackendCallError | None = None
         response, duration_ns = pb.IngestResponse(), 0
         began = time.monotonic_ns()

@@ -38,6 +38,7 @@ def plan_run(
     backends: Sequence[BackendChoice],
     readers: Sequence[ReaderRef],
     scoring_files: Sequence[DataFiles] = (),
+    helpers: Mapping[str, ReaderRef] = {},
 ) -> RunPlan:
     """The plan of a fresh run. Raises :class:`RunError` where the configuration does not fit the data set."""
     names = [b.name for b in backends]
@@ -57,6 +58,7 @@ def plan_run(
         dataset=dataset_ref(dataset),
         protocol=config.protocol,
         readers=tuple(readers),
+        helpers=dict(helpers),
         cells=cells,
         versions=versions(),
         data_files_sha256=_hashes([memarena_answering.data_files, *scoring_files]),

