@@ -4,12 +4,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint proto proto-check proto-baseline bench clean
+.PHONY: help setup demo test lint proto proto-check proto-baseline bench bars clean
 
 help:
 	@echo "make demo            run the benchmark on a tiny world and print the table"
 	@echo "make test            run the tests (ARGS='tests/proto -k digest' for some of them)"
 	@echo "make lint            style, types, import rules, the contract"
+	@echo "make bars            make worlds and measure every bar of the simulator (ARGS=--llm)"
 	@echo "make bench           measure this machine's floor and the parts that must be fast"
 	@echo "make proto           generate the stubs of the contract"
 	@echo "make proto-check     compare the stubs with what the contract generates"
@@ -48,6 +49,9 @@ proto-baseline: setup
 
 bench: setup
 	$(BIN)/python bench/run.py $(ARGS)
+
+bars: setup
+	$(BIN)/python scripts/bars.py $(ARGS)
 
 clean:
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

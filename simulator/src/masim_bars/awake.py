@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from masim_bars.world import World, opening_hours
 
+TOLERANCE_HOURS = 1 / 3600
+"""Times stand in the files as rounded fractions of a day: a second more or less is the same moment."""
+
 
 def asleep(world: World) -> int | None:
     """Sessions with a person who sleeps at their start or end by the schedules; None where there are none."""
@@ -22,7 +25,7 @@ def asleep(world: World) -> int | None:
 def _sleeps(world: World, person: str, at: float) -> bool:
     day, hour = int(at), (at - int(at)) * 24
     return any(
-        block.activity == "sleep" and block.start_hour <= hour < block.end_hour
+        block.activity == "sleep" and block.start_hour + TOLERANCE_HOURS < hour < block.end_hour - TOLERANCE_HOURS
         for block in world.blocks.get((person, day), ())
     )
 
@@ -37,5 +40,5 @@ def outside_hours(world: World) -> int | None:
         opens, closes = hours.get(session.location_id or "", (0.0, 24.0))
         start = (session.start_time - int(session.start_time)) * 24
         end = start + (session.end_time - session.start_time) * 24
-        found += not (opens <= start and end <= closes)
+        found += not (opens - TOLERANCE_HOURS <= start and end <= closes + TOLERANCE_HOURS)
     return found
