@@ -68,6 +68,7 @@ VIOLATIONS = {
     "scoring and judging know the log and the data set": ("memarena.judge", "memarena.scoring"),
     "reports know scores, the log and the data set": ("memarena.report", "memarena.judge"),
     "the client knows the contract": ("memarena.client", "memarena.run"),
+    "the conformance suite knows the client and the contract": ("memarena.conformance", "memarena.run"),
     "the gateway knows the log and the answering engine": ("memarena.gateway", "memarena.dataset.model"),
     "readers know the gateway, the log, guarded processes and the answering engine": (
         "memarena.readers",

@@ -8,6 +8,7 @@ from typing import NoReturn
 import typer
 from typer.exceptions import TyperException
 
+from memarena.conformance import ConformanceError
 from memarena.dataset.errors import DatasetError
 from memarena.gateway import GatewayError
 from memarena.judge import JudgeError
@@ -26,6 +27,7 @@ EXIT_INCOMPLETE = 3
 EXIT_INTERRUPTED = 130
 
 USER_ERRORS = (
+    ConformanceError,
     DatasetError,
     GatewayError,
     JudgeError,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from memarena.cli import dataset, demo, doctor, judge, run, scores
+from memarena.cli import conformance, dataset, demo, doctor, judge, run, scores
 from memarena.cli.errors import run_guarded
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app.add_typer(dataset.app, name="dataset", help="Everything about dataset files.
 app.command("run")(run.run)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
+app.command("conformance")(conformance.conformance)
 app.command("judge")(judge.judge)
 app.command("score")(scores.score)
 app.command("report")(scores.report)

@@ -1,0 +1,27 @@
+"""The vendor suite: holds any backend to SPEC.md from outside, by its address alone."""
+
+from memarena.conformance.check import Check, CheckResult
+from memarena.conformance.errors import ConformanceError
+from memarena.conformance.junit import write_junit
+from memarena.conformance.models import RealModel
+from memarena.conformance.printing import check_line, result_line, summary_line
+from memarena.conformance.subject import Patience
+from memarena.conformance.suite import Settings, SuiteResult, all_checks, restart_by, run_suite, select
+
+__all__ = [
+    "Check",
+    "CheckResult",
+    "ConformanceError",
+    "Patience",
+    "RealModel",
+    "Settings",
+    "SuiteResult",
+    "all_checks",
+    "check_line",
+    "restart_by",
+    "result_line",
+    "run_suite",
+    "select",
+    "summary_line",
+    "write_junit",
+]

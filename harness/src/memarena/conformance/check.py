@@ -1,0 +1,61 @@
+"""What a check is: an id, the clauses of SPEC.md that it holds a backend to, and the function that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from memarena.conformance.subject import Subject
+
+Status = Literal["passed", "failed", "skipped"]
+
+Applies = Callable[[Subject], str | None]
+"""Says why a check does not apply to a backend, None where it does."""
+
+
+def always(_: Subject) -> str | None:
+    """Every backend is held to it."""
+    return None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One property, seen from outside. ``run`` raises BrokenError where it does not hold."""
+
+    check_id: str
+    clauses: tuple[str, ...]
+    title: str
+    run: Callable[[Subject], None]
+    applies: Applies = always
+
+    @property
+    def chapter(self) -> str:
+        """Chapter of SPEC.md that the check belongs to, in lower case."""
+        return self.check_id.partition(".")[0]
+
+
+def check(
+    check_id: str, *clauses: str, title: str, applies: Applies = always
+) -> Callable[[Callable[[Subject], None]], Check]:
+    """Make a function a check."""
+
+    def wrap(function: Callable[[Subject], None]) -> Check:
+        return Check(check_id, clauses, title, function, applies)
+
+    return wrap
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """How a check ended. ``message`` says what was seen (failed) or why it does not apply (skipped)."""
+
+    check: Check
+    status: Status
+    message: str
+    duration_s: float
+
+
+def checks_of(module: object) -> tuple[Check, ...]:
+    """The checks of a chapter's module in the order in which they stand there."""
+    return tuple(value for value in vars(module).values() if isinstance(value, Check))

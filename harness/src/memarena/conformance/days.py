@@ -1,0 +1,112 @@
+"""Days to send: made-up facts, sessions that hold them, and the trailer that belongs to them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from memarena_proto import memory_backend_pb2 as pb
+from memarena_proto.digest import DayDigest, FrameError
+
+OWNER = pb.Participant(participant_id="p0", display_name="Maya Chen", role=pb.PARTICIPANT_ROLE_OWNER)
+FRIEND = pb.Participant(participant_id="p1", display_name="Omar Haddad", role=pb.PARTICIPANT_ROLE_PERSON)
+AIDE = pb.Participant(participant_id="p2", display_name="Aide", role=pb.PARTICIPANT_ROLE_ASSISTANT)
+
+_BEGIN = datetime(2025, 1, 1, 9, tzinfo=UTC)
+_CONSONANTS = "bdfgklmnprstvz"
+_VOWELS = "aeiou"
+_LAST_DATED_DAY = 100_000
+"""Days above it share one date: the calendar ends before the day indices do."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that is said once and can be asked for. ``value`` is a made-up word that occurs nowhere else."""
+
+    statement: str
+    question: str
+    value: str
+
+
+class Words:
+    """Made-up words, none of them twice and none part of another."""
+
+    def __init__(self) -> None:
+        self._random = random.Random()  # noqa: S311 (nothing secret)
+        self._used: set[str] = set()
+
+    def next(self) -> str:
+        """A word of four syllables, for example ``Zulobira``."""
+        while True:
+            word = "".join(self._random.choice(_CONSONANTS) + self._random.choice(_VOWELS) for _ in range(4))
+            if word not in self._used:
+                self._used.add(word)
+                return word.capitalize()
+
+
+def moment(day: int, minute: int = 0) -> str:
+    """A time of a day of the simulated life, RFC 3339. The life begins on 2025-01-01; minute 0 is nine o'clock."""
+    return (_BEGIN + timedelta(days=min(day, _LAST_DATED_DAY), minutes=minute)).isoformat()
+
+
+def session(session_id: str, texts: Sequence[str], *, day: int = 0, minute: int = 0) -> pb.Session:
+    """A session in which the owner says each text, a minute each. Turn ids are the session's with a number."""
+    turns = [
+        pb.Turn(
+            turn_id=f"{session_id}-{number}",
+            speaker_id=OWNER.participant_id,
+            text=text,
+            said_at=moment(day, minute + number),
+        )
+        for number, text in enumerate(texts)
+    ]
+    return pb.Session(
+        session_id=session_id,
+        participants=[OWNER, FRIEND],
+        started_at=moment(day, minute),
+        ended_at=moment(day, minute + max(1, len(texts))),
+        turns=turns,
+    )
+
+
+def event(event_id: str, text: str, day: int = 0) -> pb.Event:
+    """Something that happened at noon."""
+    return pb.Event(event_id=event_id, happened_at=moment(day, 180), text=text)
+
+
+def header(namespace: str, day: int, batch_id: str) -> pb.DayHeader:
+    """Header of a day."""
+    return pb.DayHeader(namespace=namespace, day_index=day, date=moment(day)[:10], batch_id=batch_id, owner=OWNER)
+
+
+def frames(
+    head: pb.DayHeader, sessions: Iterable[pb.Session] = (), events: Iterable[pb.Event] = ()
+) -> list[pb.IngestRequest]:
+    """Frames of a day without its trailer."""
+    return [
+        pb.IngestRequest(header=head),
+        *(pb.IngestRequest(session=each) for each in sessions),
+        *(pb.IngestRequest(event=each) for each in events),
+    ]
+
+
+def trailer(day: Iterable[pb.IngestRequest]) -> pb.IngestRequest:
+    """The trailer of these frames; of as many as make sense, where they stand in an order that has no digest."""
+    digest = DayDigest()
+    for frame in day:
+        try:
+            digest.add(frame)
+        except FrameError:
+            break
+    try:
+        return pb.IngestRequest(trailer=digest.trailer())
+    except FrameError:
+        return pb.IngestRequest(trailer=pb.DayTrailer(digest_version=1, digest=bytes(32)))
+
+
+def sealed(day: Iterable[pb.IngestRequest]) -> list[pb.IngestRequest]:
+    """The frames with the trailer that belongs to them."""
+    whole = list(day)
+    return [*whole, trailer(whole)]

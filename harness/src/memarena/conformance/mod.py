@@ -1,0 +1,85 @@
+"""MOD: models are called through the gateway alone, with the token of the call, and never after its return."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import needs
+from memarena.conformance.check import check
+from memarena.conformance.errors import BrokenError, SkippedError
+from memarena.conformance.models import EMBEDDER, EXTRACTOR, READER, ModelCall
+from memarena.conformance.subject import Subject
+from memarena.conformance.wire import RefusedError
+
+_PATHS = {
+    "/chat/completions": (READER, EXTRACTOR),
+    "/embeddings": (EMBEDDER,),
+    "/tokenize": (READER,),
+    "/models": ("",),
+}
+
+
+def _calls(subject: Subject) -> list[ModelCall]:
+    """Every model call of the run so far, with those of an ingest, a search and an answer made now."""
+    life, fact = subject.life(), subject.fact()
+    life.tell(fact)
+    life.expect_visible(fact)
+    if subject.has(pb.CAPABILITY_ANSWER):
+        life.answer(life.answer_request(fact.question))
+    time.sleep(subject.patience.linger_s)
+    if not subject.models.calls:
+        raise SkippedError("the backend has called no model")
+    return list(subject.models.calls)
+
+
+@check(
+    "mod.after-return",
+    "MOD-3",
+    "ING-7",
+    "MOD-2",
+    title="no token is used after the return of its call",
+    applies=needs.token_per_call,
+)
+def after_return(subject: Subject) -> None:
+    late = [call for call in _calls(subject) if call.phase == "after_return"]
+    if late:
+        raise BrokenError(
+            f"{len(late)} model calls came after the return of the call that their token belonged to, "
+            f"the first of {late[0].label} to {late[0].path}"
+        )
+
+
+@check(
+    "mod.offered-models",
+    "MOD-1",
+    "MOD-2",
+    "MOD-4",
+    title="every model call carries a token that was given, for a model that was offered",
+)
+def offered_models(subject: Subject) -> None:
+    for call in _calls(subject):
+        if call.phase == "unknown_token":
+            raise BrokenError(f"a call to {call.path} carried no token that was ever given")
+        if call.phase == "not_offered" or call.model not in _PATHS.get(call.path, ()):
+            raise BrokenError(f"a call to {call.path} named the model {call.model!r}, which is not offered for that")
+
+
+@check("mod.without-access", "MOD-6", title="without model access no model is called, and none is needed in silence")
+def without_access(subject: Subject) -> None:
+    life, fact = subject.life(), subject.fact()
+    with subject.models.recording() as calls:
+        try:
+            frames = life.frames(life.session(fact.statement))
+            subject.settled(partial(subject.wire.ingest, frames))
+            life.note(frames)
+            subject.settled(partial(subject.wire.search, life.question(fact.question)))
+        except RefusedError as error:
+            if error.code != "INVALID_ARGUMENT" or not any(field.endswith("model_access") for field in error.fields):
+                raise BrokenError(
+                    f"without model access: expected OK or INVALID_ARGUMENT naming model_access, got {error}"
+                ) from error
+    if calls:
+        raise BrokenError(f"a call without model access called a model at {calls[0].path}")

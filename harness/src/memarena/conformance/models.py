@@ -1,0 +1,371 @@
+"""The suite's own model endpoint: an OpenAI-compatible gateway with scripted models and tokens that get revoked.
+
+It serves chat completions (streaming and not), embeddings, the list of models and token counts, as SPEC.md MOD asks of
+a caller, and keeps a record of every call. The reader says what a check tells it to say; the embedder counts words; an
+extractor can be a real model elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import secrets
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Literal
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance.errors import ConformanceError
+
+READER, EXTRACTOR, EMBEDDER = "suite-reader", "suite-extractor", "suite-embedder"
+EMBEDDING_DIMENSIONS = 256
+HOLD_TIMEOUT_S = 5.0
+_FORWARD_TIMEOUT_S = 120.0
+_WORD = re.compile(r"\w+")
+
+Phase = Literal["in_call", "after_return", "unknown_token", "not_offered"]
+
+
+@dataclass
+class ReaderScript:
+    """What the reader does in one call. ``hold_reply`` and ``hold_rest`` are waited for before the first piece and
+    after it; ``held_out`` says that the wait was in vain.
+    """
+
+    pieces: Sequence[str] = ("Yes, ", "that is ", "right.")
+    finish: str = "stop"
+    prompt_tokens: int = 31
+    completion_tokens: int = 7
+    status: int = 200
+    hold_reply: threading.Event | None = None
+    hold_rest: threading.Event | None = None
+    hold_timeout_s: float = HOLD_TIMEOUT_S
+    held_out: bool = False
+
+    def hold(self, gate: threading.Event | None) -> None:
+        """Wait for a gate that the check opens."""
+        if gate is not None and not gate.wait(self.hold_timeout_s):
+            self.held_out = True
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """One request that arrived."""
+
+    path: str
+    model: str
+    phase: Phase
+    label: str
+    body: Mapping[str, object] = field(repr=False)
+
+    def messages(self) -> list[tuple[str, str]]:
+        """Role and text of each message of a chat."""
+        sent = self.body.get("messages")
+        found = []
+        for message in sent if isinstance(sent, list) else []:
+            if isinstance(message, dict):
+                found.append((str(message.get("role")), _text_of(message.get("content"))))
+        return found
+
+
+@dataclass
+class _Grant:
+    label: str
+    models: frozenset[str]
+    script: ReaderScript
+    revoked: bool = False
+
+
+class ScriptedModels:
+    """Serves from construction until :meth:`close`. ``base_url`` is what backends are told."""
+
+    def __init__(self, advertise: str | None, real: RealModel | None = None) -> None:
+        self._lock = threading.Lock()
+        self._grants: dict[str, _Grant] = {}
+        self.calls: list[ModelCall] = []
+        self.real = real
+        models = self
+
+        class Handler(_Handler):
+            endpoint = models
+
+        try:
+            self._server = ThreadingHTTPServer(("127.0.0.1" if advertise is None else "0.0.0.0", 0), Handler)  # noqa: S104
+        except OSError as error:
+            raise ConformanceError(f"the model endpoint cannot listen: {error.strerror}") from error
+        self._server.daemon_threads = True
+        self.base_url = f"http://{advertise or '127.0.0.1'}:{self._server.server_port}/v1"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(timeout=5)
+
+    def grant(self, label: str, script: ReaderScript | None = None, models: Sequence[pb.Model] | None = None) -> Access:
+        """Access for one call. ``label`` names the call in the record."""
+        offered = default_models() if models is None else models
+        token = secrets.token_urlsafe(24)
+        with self._lock:
+            self._grants[token] = _Grant(label, frozenset(m.name for m in offered), script or ReaderScript())
+        return Access(self, token, pb.ModelAccess(base_url=self.base_url, token=token, models=offered))
+
+    def rehearse(self, token: str, script: ReaderScript) -> None:
+        """Another script for a token that outlives a call (MOD-8)."""
+        with self._lock:
+            self._grants[token].script = script
+
+    def revoke(self, token: str) -> None:
+        """The call has returned."""
+        with self._lock:
+            self._grants[token].revoked = True
+
+    @contextmanager
+    def recording(self) -> Iterator[list[ModelCall]]:
+        """The calls that arrive within the block, in a list that is filled when it ends."""
+        begin = len(self.calls)
+        recorded: list[ModelCall] = []
+        try:
+            yield recorded
+        finally:
+            with self._lock:
+                recorded += self.calls[begin:]
+
+    def admit(self, path: str, authorization: str, body: Mapping[str, object]) -> tuple[Phase, ReaderScript]:
+        """Put a request on the record and say whether it may go on."""
+        token = authorization.removeprefix("Bearer ") if authorization.startswith("Bearer ") else ""
+        model = str(body.get("model", ""))
+        with self._lock:
+            grant = self._grants.get(token)
+            if grant is None:
+                phase: Phase = "unknown_token"
+            elif grant.revoked:
+                phase = "after_return"
+            elif path != "/models" and model not in grant.models:
+                phase = "not_offered"
+            else:
+                phase = "in_call"
+            self.calls.append(ModelCall(path, model, phase, grant.label if grant else "", body))
+        return phase, grant.script if grant else ReaderScript()
+
+
+@dataclass(frozen=True)
+class Access:
+    """Model access of one call; a context manager that revokes the token when the call has returned."""
+
+    models: ScriptedModels
+    token: str
+    message: pb.ModelAccess
+
+    def __enter__(self) -> pb.ModelAccess:
+        return self.message
+
+    def __exit__(self, *_: object) -> None:
+        self.models.revoke(self.token)
+
+
+def default_models(window_tokens: int = 8192, *, no_system_role: bool = False) -> list[pb.Model]:
+    """A reader, an extractor and an embedder."""
+    return [
+        pb.Model(
+            name=READER,
+            role=pb.MODEL_ROLE_READER,
+            context_window_tokens=window_tokens,
+            no_system_role=no_system_role,
+            counts_tokens=True,
+        ),
+        pb.Model(name=EXTRACTOR, role=pb.MODEL_ROLE_EXTRACTOR, context_window_tokens=8192),
+        pb.Model(name=EMBEDDER, role=pb.MODEL_ROLE_EMBEDDER),
+    ]
+
+
+def count_tokens(text: str) -> int:
+    """Tokens of the scripted models: UTF-8 bytes divided by 4, rounded up."""
+    return -(-len(text.encode()) // 4)
+
+
+def embed(text: str) -> list[float]:
+    """A bag of hashed words, of length 1: texts that share rare words are near each other."""
+    vector = [0.0] * EMBEDDING_DIMENSIONS
+    for word in _WORD.findall(text.lower()):
+        place = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest(), "big")
+        vector[place % EMBEDDING_DIMENSIONS] += 1.0
+    norm = math.sqrt(sum(value * value for value in vector))
+    return [value / norm for value in vector] if norm else [1.0, *vector[1:]]
+
+
+class RealModel:
+    """An OpenAI-compatible server that extracts in the place of the scripted extractor."""
+
+    def __init__(self, base_url: str, model: str | None, api_key: str | None) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._headers = {"Content-Type": "application/json"}
+        if api_key:
+            self._headers["Authorization"] = f"Bearer {api_key}"
+        if not self._base_url.startswith(("http://", "https://")):
+            raise ConformanceError(f"--model-endpoint {base_url}: expected an http or https URL")
+        self.model = model or self._first_model()
+
+    def _first_model(self) -> str:
+        try:
+            _, body = self._request("/models", None)
+            listed = json.loads(body)["data"]
+            return str(listed[0]["id"])
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise ConformanceError(f"--model-endpoint {self._base_url}: no list of models: {error}") from error
+
+    def chat(self, body: Mapping[str, object]) -> tuple[int, bytes]:
+        """Status and reply of a chat, the model's name replaced by the real one, not streamed."""
+        sent = {**body, "model": self.model, "stream": False}
+        sent.pop("stream_options", None)
+        try:
+            return self._request("/chat/completions", json.dumps(sent).encode())
+        except OSError as error:
+            return 502, _error(502, f"the model endpoint failed: {error}")
+
+    def _request(self, path: str, data: bytes | None) -> tuple[int, bytes]:
+        request = urllib.request.Request(self._base_url + path, data=data, headers=self._headers)  # noqa: S310 (checked)
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(request, timeout=_FORWARD_TIMEOUT_S) as reply:
+                return int(reply.status), bytes(reply.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read()
+
+
+_REFUSALS: dict[Phase, tuple[int, str]] = {
+    "after_return": (403, "the call that this token belonged to has returned"),
+    "unknown_token": (401, "unknown token"),
+    "not_offered": (404, "no such model for this call"),
+}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    endpoint: ScriptedModels
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (named by the base class)
+        """Nothing is printed: calls are on the record."""
+
+    def do_GET(self) -> None:
+        path = self.path.removeprefix("/v1").partition("?")[0]
+        phase, _ = self.endpoint.admit(path, self.headers.get("Authorization", ""), {})
+        if phase in _REFUSALS:
+            self._refuse(phase)
+        elif path == "/models":
+            names = [READER, EXTRACTOR, EMBEDDER]
+            self._json(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+        else:
+            self._send(404, _error(404, f"no such path: {path}"))
+
+    def do_POST(self) -> None:
+        path = self.path.removeprefix("/v1").partition("?")[0]
+        try:
+            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))))
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            self._send(400, _error(400, "expected a JSON object with a Content-Length"))
+            return
+        phase, script = self.endpoint.admit(path, self.headers.get("Authorization", ""), body)
+        try:
+            if phase in _REFUSALS:
+                self._refuse(phase)
+            else:
+                self._serve(path, body, script)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True  # the backend gave up waiting, which is its right
+
+    def _serve(self, path: str, body: Mapping[str, object], script: ReaderScript) -> None:
+        model = body.get("model")
+        if path == "/chat/completions" and model == EXTRACTOR and self.endpoint.real is not None:
+            self._send(*self.endpoint.real.chat(body))
+        elif path == "/chat/completions" and model != EMBEDDER:
+            self._chat(body, script if model == READER else ReaderScript(pieces=("Noted.",)))
+        elif path == "/embeddings" and model == EMBEDDER:
+            given = body.get("input")
+            texts = given if isinstance(given, list) else [given]
+            data = [{"object": "embedding", "index": n, "embedding": embed(str(t))} for n, t in enumerate(texts)]
+            usage = {"prompt_tokens": sum(count_tokens(str(text)) for text in texts)}
+            self._json(200, {"object": "list", "model": EMBEDDER, "data": data, "usage": usage})
+        elif path == "/tokenize" and model == READER:
+            sent = body.get("texts")
+            counts = [count_tokens(str(text)) for text in sent] if isinstance(sent, list) else []
+            self._json(200, {"counts": counts})
+        else:
+            self._send(404, _error(404, f"{path} is not there for the model {model}"))
+
+    def _chat(self, body: Mapping[str, object], script: ReaderScript) -> None:
+        script.hold(script.hold_reply)
+        if script.status != 200:
+            self._send(script.status, _error(script.status, "as the check wants it"))
+            return
+        usage = {
+            "prompt_tokens": script.prompt_tokens,
+            "completion_tokens": script.completion_tokens,
+            "total_tokens": script.prompt_tokens + script.completion_tokens,
+        }
+        head = {"id": "c1", "created": 0, "model": body.get("model")}
+        if body.get("stream") is not True:
+            message = {"role": "assistant", "content": "".join(script.pieces)}
+            choice = {"index": 0, "message": message, "finish_reason": script.finish}
+            self._json(200, {**head, "object": "chat.completion", "choices": [choice], "usage": usage})
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        head["object"] = "chat.completion.chunk"
+        deltas: list[Mapping[str, object]] = [{"role": "assistant", "content": ""}]
+        deltas += [{"content": piece} for piece in script.pieces]
+        for number, delta in enumerate(deltas):
+            self._event(json.dumps({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}))
+            if number == 1:
+                script.hold(script.hold_rest)
+        self._event(json.dumps({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": script.finish}]}))
+        options = body.get("stream_options")
+        if isinstance(options, dict) and options.get("include_usage"):
+            self._event(json.dumps({**head, "choices": [], "usage": usage}))
+        self._event("[DONE]")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _event(self, data: str) -> None:
+        chunk = f"data: {data}\n\n".encode()
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        self.wfile.flush()
+
+    def _refuse(self, phase: Phase) -> None:
+        status, message = _REFUSALS[phase]
+        self._send(status, _error(status, message))
+
+    def _json(self, status: int, value: Mapping[str, object]) -> None:
+        self._send(status, json.dumps(value).encode())
+
+    def _send(self, status: int, data: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def _error(status: int, message: str) -> bytes:
+    return json.dumps({"error": {"message": message, "type": "conformance", "code": status}}).encode()
+
+
+def _text_of(content: object) -> str:
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return "" if content is None else str(content)

@@ -1,0 +1,36 @@
+"""What a user reads of a run: one line for each check, and one at the end."""
+
+from __future__ import annotations
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance.check import Check, CheckResult
+from memarena.conformance.suite import SuiteResult
+
+_MARKS = {"passed": "ok  ", "failed": "FAIL", "skipped": "skip"}
+
+
+def check_line(check: Check) -> str:
+    """A check as ``--list`` shows it."""
+    return f"{check.check_id:21} {', '.join(check.clauses):21} {check.title}"
+
+
+def result_line(result: CheckResult) -> str:
+    """How a check ended: what was seen where it failed, why where it was skipped."""
+    mark = _MARKS[result.status]
+    line = f"{mark} {check_line(result.check)}"
+    return f"{line}: {one_line(result.message)}" if result.message else line
+
+
+def summary_line(result: SuiteResult) -> str:
+    """Who was looked at, and how many checks ended how."""
+    described = result.described
+    kind = pb.BackendKind.Name(described.kind).removeprefix("BACKEND_KIND_").lower()
+    who = f"{described.name} {described.version} ({kind}, contract {described.contract_version})"
+    counts = ", ".join(f"{len(result.ids(status))} {status}" for status in ("passed", "failed", "skipped"))
+    return f"{who if described.name else result.target}: {counts} in {result.duration_s:.1f} s"
+
+
+def one_line(text: str) -> str:
+    """The text without line feeds and control characters, so that a line stays a line."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -1,0 +1,56 @@
+"""VER: what a later minor version may send is ignored or refused, never misunderstood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from google.protobuf.message import Message
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import days
+from memarena.conformance.check import check
+from memarena.conformance.subject import Subject, changed, expect_refused
+
+_UNKNOWN_FIELD = b"\x82\xf7\x02\x05later"
+"""Field 6000 with five bytes: a number that no message of the contract has."""
+_UNKNOWN_VALUE = 99
+
+M = TypeVar("M", bound=Message)
+
+
+def _extended(message: M) -> M:
+    """A copy that carries a field of a later version."""
+    copy = type(message)()
+    copy.ParseFromString(message.SerializeToString() + _UNKNOWN_FIELD)
+    return copy
+
+
+@check("ver.unknown-fields", "VER-2", "VER-3", "VER-4", title="fields of a later version are ignored")
+def unknown_fields(subject: Subject) -> None:
+    life, fact = subject.life(), subject.fact()
+    session = life.session(fact.statement)
+    session.turns[0].CopyFrom(_extended(session.turns[0]))
+    session.participants[0].CopyFrom(_extended(session.participants[0]))
+    life.commit([_extended(frame) for frame in life.frames(_extended(session))])
+    life.expect_visible(fact)
+    question = _extended(life.question(fact.question))
+    life.expect_ok(partial(subject.search, question), "a question with a field of a later version")
+
+
+@check("ver.unknown-enums", "VER-3", title="an unknown value in a REQUIRED enum is refused")
+def unknown_enums(subject: Subject) -> None:
+    life = subject.life()
+    sound = life.frames(life.session("Good morning."))
+    edits: dict[str, tuple[int, Callable[[pb.IngestRequest], object]]] = {
+        "header.owner.role": (0, lambda f: setattr(f.header.owner, "role", _UNKNOWN_VALUE)),
+        "session.participants.role": (1, lambda f: setattr(f.session.participants[1], "role", _UNKNOWN_VALUE)),
+    }
+    for path, (place, edit) in edits.items():
+        frames = days.sealed(changed(sound[:-1], {place: edit}))
+        expect_refused(partial(subject.ingest, frames), "INVALID_ARGUMENT", f"{path} {_UNKNOWN_VALUE}")
+    life.commit(sound)
+    question = life.question("What?")
+    question.requester.kind = _UNKNOWN_VALUE  # type: ignore[assignment]
+    expect_refused(partial(subject.search, question), "INVALID_ARGUMENT", f"requester.kind {_UNKNOWN_VALUE}")

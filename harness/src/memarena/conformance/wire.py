@@ -1,0 +1,259 @@
+"""The suite's own connection to a backend: any call, also a wrong one, with a deadline, and errors taken apart."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
+import grpc
+from google.rpc import error_details_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_status import rpc_status
+from memarena_proto import memory_backend_pb2 as pb
+from memarena_proto import memory_backend_pb2_grpc as pb_grpc
+
+from memarena.client.backend import Security
+
+SERVICE = pb.DESCRIPTOR.services_by_name["MemoryBackend"].full_name
+
+_OPTIONS = (
+    ("grpc.enable_retries", 0),
+    # What a response may weigh is for a check to say, not for the transport.
+    ("grpc.max_receive_message_length", 64 << 20),
+    ("grpc.max_send_message_length", 64 << 20),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
+    ("grpc.enable_http_proxy", 0),
+)
+
+T = TypeVar("T")
+
+
+class RefusedError(Exception):
+    """A call ended with an error. ``fields`` are those that its BadRequest details name, brackets removed."""
+
+    def __init__(self, rpc: str, code: str, message: str, fields: tuple[str, ...]) -> None:
+        where = f" naming {', '.join(fields)}" if fields else ""
+        super().__init__(f"{rpc}: {code}{where}: {message[:300]}")
+        self.rpc = rpc
+        self.code = code
+        self.message = message
+        self.fields = fields
+
+
+@dataclass(frozen=True)
+class Received:
+    """What came of an Answer: its events in order, and the error that ended it, if one did."""
+
+    events: tuple[pb.AnswerEvent, ...]
+    refused: RefusedError | None
+
+    def kinds(self) -> list[str]:
+        """Names of the events in order."""
+        return [event.WhichOneof("event") or "nothing" for event in self.events]
+
+    @property
+    def completed(self) -> pb.Completed | None:
+        """The last Completed, None if there is none."""
+        return next((event.completed for event in reversed(self.events) if event.HasField("completed")), None)
+
+
+class Connection:
+    """Calls to one address. Every call ends within ``timeout_s``, unless it is given another deadline.
+
+    ``hung`` counts the calls that did not end in time although nothing was withheld from the backend.
+    """
+
+    def __init__(self, target: str, security: Security, timeout_s: float) -> None:
+        self.target = target
+        self.security = security
+        self.timeout_s = timeout_s
+        self.hung = 0
+        if security.tls_ca is not None:
+            credentials = grpc.ssl_channel_credentials(security.tls_ca.read_bytes())
+            self._channel = grpc.secure_channel(target, credentials, options=_OPTIONS)
+        else:
+            self._channel = grpc.insecure_channel(target, options=_OPTIONS)
+        self._stub = pb_grpc.MemoryBackendStub(self._channel)
+        self._health = health_pb2_grpc.HealthStub(self._channel)
+        token = security.bearer_token
+        self._metadata = () if token is None else (("authorization", f"Bearer {token}"),)
+
+    def close(self) -> None:
+        """Cancel what is under way and close the connection."""
+        self._channel.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---------------------------------------------------------------- calls; each raises RefusedError
+
+    def describe(self) -> pb.DescribeResponse:
+        return self._call(
+            "Describe",
+            lambda timeout: self._stub.Describe(pb.DescribeRequest(), timeout=timeout, metadata=self._metadata),
+        )
+
+    def ingest(self, frames: Iterable[pb.IngestRequest], deadline_s: float | None = None) -> pb.IngestResponse:
+        sent = list(frames)
+        return self._call(
+            "Ingest",
+            lambda timeout: self._stub.Ingest(iter(sent), timeout=timeout, metadata=self._metadata),
+            deadline_s,
+        )
+
+    def ingest_raw(self, frames: Iterable[bytes]) -> pb.IngestResponse:
+        """Frames as bytes, for those that no message can express."""
+        method = self._channel.stream_unary(
+            f"/{SERVICE}/Ingest", request_serializer=_as_is, response_deserializer=pb.IngestResponse.FromString
+        )
+        sent = list(frames)
+        return self._call("Ingest", lambda timeout: method(iter(sent), timeout=timeout, metadata=self._metadata))
+
+    def search(self, request: pb.SearchRequest, deadline_s: float | None = None) -> pb.SearchResponse:
+        return self._call(
+            "Search",
+            lambda timeout: self._stub.Search(request, timeout=timeout, metadata=self._metadata),
+            deadline_s,
+        )
+
+    def search_raw(self, request: bytes) -> pb.SearchResponse:
+        """A request as bytes."""
+        method = self._channel.unary_unary(
+            f"/{SERVICE}/Search", request_serializer=_as_is, response_deserializer=pb.SearchResponse.FromString
+        )
+        return self._call("Search", lambda timeout: method(request, timeout=timeout, metadata=self._metadata))
+
+    def answer(
+        self,
+        request: pb.AnswerRequest,
+        deadline_s: float | None = None,
+        on_event: Callable[[pb.AnswerEvent], None] = lambda _: None,
+    ) -> Received:
+        """Stream an answer to its end; an error is part of what is received."""
+        events: list[pb.AnswerEvent] = []
+
+        def drain(timeout: float) -> None:
+            call = self._stub.Answer(request, timeout=timeout, metadata=self._metadata)
+            try:
+                for event in call:
+                    events.append(event)
+                    on_event(event)
+            finally:
+                call.cancel()
+
+        try:
+            self._call("Answer", drain, deadline_s)
+        except RefusedError as error:
+            return Received(tuple(events), error)
+        return Received(tuple(events), None)
+
+    def reset(self, namespace: str) -> None:
+        self._call(
+            "Reset",
+            lambda timeout: self._stub.Reset(
+                pb.ResetRequest(namespace=namespace), timeout=timeout, metadata=self._metadata
+            ),
+        )
+
+    def unknown_rpc(self, name: str) -> None:
+        """An RPC that the contract does not have."""
+        method: grpc.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(
+            f"/{SERVICE}/{name}", request_serializer=_as_is, response_deserializer=_as_is
+        )
+        self._call(name, lambda timeout: method(b"", timeout=timeout, metadata=self._metadata))
+
+    def health(self, service: str = "", deadline_s: float | None = None) -> str:
+        """The status by name, ``SERVING`` for example. Sent without the bearer token (SEC-3)."""
+        response = self._call(
+            "Health",
+            lambda timeout: self._health.Check(health_pb2.HealthCheckRequest(service=service), timeout=timeout),
+            deadline_s,
+        )
+        return str(health_pb2.HealthCheckResponse.ServingStatus.Name(response.status))
+
+    def open_ingest(self, frames: Iterable[pb.IngestRequest], deadline_s: float) -> OpenIngest:
+        """An Ingest that sends ``frames`` and then keeps its stream open."""
+        return OpenIngest(self, list(frames), deadline_s)
+
+    # ---------------------------------------------------------------- beneath
+
+    def start_ingest(self, frames: Iterator[pb.IngestRequest], deadline_s: float) -> grpc.Future[pb.IngestResponse]:
+        """The call as a future."""
+        return self._stub.Ingest.future(frames, timeout=deadline_s, metadata=self._metadata)
+
+    def _call(self, rpc: str, call: Callable[[float], T], deadline_s: float | None = None) -> T:
+        try:
+            return call(self.timeout_s if deadline_s is None else deadline_s)
+        except grpc.RpcError as error:
+            refused = refusal(rpc, error)
+            if refused.code == "DEADLINE_EXCEEDED" and deadline_s is None:
+                self.hung += 1
+                refused = RefusedError(rpc, refused.code, f"no answer within {self.timeout_s:g} s", ())
+            raise refused from error
+
+
+class OpenIngest:
+    """An Ingest of which the first frames are sent and the rest is withheld, until it is cancelled or times out."""
+
+    def __init__(self, connection: Connection, frames: list[pb.IngestRequest], deadline_s: float) -> None:
+        self._frames = frames
+        self._sent = threading.Event()
+        self._over = threading.Event()
+        self._deadline_s = deadline_s
+        self._call = connection.start_ingest(self._stream(), deadline_s)
+
+    def _stream(self) -> Iterator[pb.IngestRequest]:
+        yield from self._frames
+        self._sent.set()
+        self._over.wait(self._deadline_s + 1.0)
+
+    def wait_until_sent(self) -> None:
+        """Return when the frames are on their way, or when the backend ended the call early."""
+        self._sent.wait(self._deadline_s)
+
+    def cancel(self) -> None:
+        """Cancel the call as a caller does that has gone away."""
+        self._call.cancel()
+        self._over.set()
+
+    def outlast(self) -> str:
+        """Wait for the deadline and say with which code the call ended."""
+        try:
+            self._call.result(timeout=self._deadline_s + 5.0)
+        except (grpc.RpcError, grpc.FutureTimeoutError, grpc.FutureCancelledError) as error:
+            self._over.set()
+            return refusal("Ingest", error).code if isinstance(error, grpc.RpcError) else "NO_END"
+        self._over.set()
+        return "OK"
+
+
+def refusal(rpc: str, error: grpc.RpcError) -> RefusedError:
+    """The error of a call with the fields that its BadRequest names."""
+    call: object = error
+    if not isinstance(call, grpc.Call):
+        return RefusedError(rpc, "UNKNOWN", str(error), ())
+    fields: list[str] = []
+    try:
+        status = rpc_status.from_call(call)
+    except ValueError:
+        status = None  # details that contradict the status line carry nothing that could be relied on
+    for detail in status.details if status is not None else ():
+        bad_request = error_details_pb2.BadRequest()
+        if detail.Unpack(bad_request):
+            fields += [_without_indices(violation.field) for violation in bad_request.field_violations]
+    return RefusedError(rpc, call.code().name, call.details() or "", tuple(fields))
+
+
+def _without_indices(path: str) -> str:
+    return ".".join(part.partition("[")[0] for part in path.split("."))
+
+
+def _as_is(data: bytes) -> bytes:
+    return data
