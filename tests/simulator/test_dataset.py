@@ -146,11 +146,11 @@ def test_half_of_the_abstention_questions_have_an_answer(small_world: Path) -> N
 
 
 def test_permission_keeps_three_allow_to_two_deny(small_world: Path) -> None:
-    """In all, and so by asker and category."""
+    """Two in five are DENY, as nearly as the number of items lets them."""
     actions = [
         row["ground_truth"]["expected_action"] for row in rows(small_world / "eval_instances" / "d4_permission.jsonl")
     ]
-    assert actions.count("disclose") * 2 == actions.count("withhold") * 3
+    assert actions.count("withhold") == round(0.4 * len(actions))
 
 
 def test_several_worlds_of_a_seed_differ(tmp_path: Path) -> None:

@@ -194,7 +194,8 @@ def test_a_value_is_said_by_nobody_but_its_speaker(tmp_path: Path) -> None:
     assert facts
     for fact in facts:
         number = f"{fact['value']['amount']:g}"
-        said_in = {turn_id for turn_id, turn in turns.items() if f" {number} " in f" {turn['text']} "}
+        session = {key: turn for key, turn in turns.items() if turn["session_id"] == fact["session_id"]}
+        said_in = {key for key, turn in session.items() if f" {number} " in f" {turn['text']} "}
         planned = {one["turn_id"] for one in facts if f"{one['value']['amount']:g}" == number}
         assert said_in <= planned
 

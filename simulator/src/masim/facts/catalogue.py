@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from memarena.dataset.value_matching import normal, phrase_occurs
+from memarena.dataset.number_words import numbers_in
+from memarena.dataset.value_matching import normal, phrase_occurs, spellings
+from memarena.dataset.values import AmountValue, NameValue, PlaceValue, TermValue, Value, WeekdayValue
 
 from masim.config import Half
 from masim.errors import MasimError
@@ -61,7 +63,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class CommunityKind:
-    """A kind of fact that the world itself holds: homes, workplaces, groups. ``ask`` are questions, ``about`` a clause."""
+    """A kind of fact that the world holds (homes, workplaces, groups): ``ask`` its questions, ``about`` a clause."""
 
     key: str
     about: str
@@ -87,9 +89,27 @@ class Catalogue:
     common: str
     """Normal form of all banks but the details themselves, to tell which items only details bring up."""
 
+    details: str
+    """Normal form of all that details are made of but their items, each item once."""
+    common_numbers: frozenset[float]
+    """Numbers that ``common`` spells out."""
+
     def distinctive(self, item: str) -> bool:
         """Whether an item's words come up in statements about it only."""
-        return not phrase_occurs(item, self.common)
+        if phrase_occurs(item, self.common):
+            return False
+        needle = normal(item).strip().removeprefix("the ")
+        return self.details.count(f" {needle} ") <= 1
+
+    def everyday(self, value: Value) -> bool:
+        """Whether a value's words come up in any talk, so that hearing them says nothing of a fact that has it."""
+        if isinstance(value, WeekdayValue):
+            return True
+        if isinstance(value, AmountValue):
+            return value.amount in self.common_numbers
+        if isinstance(value, NameValue | PlaceValue | TermValue):
+            return any(phrase_occurs(form, self.common) for form in spellings(value))
+        return False
 
 
 def did(phrase: str) -> str:
@@ -125,6 +145,7 @@ def catalogue(banks: Half = "all") -> Catalogue:
     bank.read(BANKS / "facts" / "prompts.bank")
     bank.read(BANKS / "facts" / "probes.bank")
     bank.link(banks)
+    common = _common_words()
     return Catalogue(
         attributes,
         community,
@@ -133,13 +154,23 @@ def catalogue(banks: Half = "all") -> Catalogue:
         tuple(f"the {place} {kind}" for place in finds["source_places"] for kind in finds["source_kinds"]),
         tuple(finds["fates"]),
         bank,
-        _common_words(),
+        common,
+        _detail_words(attributes),
+        numbers_in(common),
     )
+
+
+def _detail_words(attributes: dict[str, Attribute]) -> str:
+    parts: list[str] = []
+    for attribute in attributes.values():
+        parts += [*attribute.items, *attribute.kind.choices, attribute.plain, attribute.about, attribute.ask]
+    return "".join(map(normal, parts))
 
 
 def _common_words() -> str:
     paths = sorted([*(BANKS / "dialogue").glob("*.bank"), *(BANKS / "topics").glob("*.topic"), BANKS / "variants.txt"])
     paths += [BANKS / "facts" / name for name in ("happenings.toml", "finds.toml", "ties.toml", "levels.bank")]
+    paths += [BANKS / "facts" / name for name in ("community.toml", "changes.toml", "probes.bank", "prompts.bank")]
     paths.append(BANKS / "world" / "people.toml")
     return normal(" ".join(re.sub(r"[^A-Za-z' ]", " ", path.read_text(encoding="utf-8")) for path in paths))
 
@@ -167,7 +198,8 @@ def _change_rules(bank: Bank, attributes: dict[str, Attribute], changes: dict[st
         for line in changes["lead"]:
             if "<say>" not in line:
                 raise MasimError(f"facts/changes.toml: lead: {line!r} lacks <say>")
-            bank.add(f"change.{key}.own", line.replace("<say>", f"<say.{key}.own>"), "facts/changes.toml: lead")
+            lead = in_person(line, "own").replace("<say>", f"<say.{key}.own>")
+            bank.add(f"change.{key}.own", lead, "facts/changes.toml: lead")
 
 
 def _community(bank: Bank, key: str, row: dict[str, Any]) -> CommunityKind:

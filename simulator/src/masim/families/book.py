@@ -14,11 +14,7 @@ from masim.config import WorldConfig
 from masim.facts.catalogue import Attribute, Catalogue, PersonForm
 from masim.families.wording import Wanted
 from masim.plan.state import Fact, FactKind, StatedFact
-from masim.streams import Stream
 from masim.world.model import World
-
-LAGS = ((0, 0), (1, 3), (4, 7), (8, 14), (15, 365))
-"""Days between the last evidence and the question, as reports bin them."""
 
 
 @dataclass(slots=True)
@@ -38,6 +34,7 @@ class Draft:
     """Facts that no other question of the ego may ask after."""
     no_evidence: bool = False
     last_day: int = 0
+    """The earliest day on which it can be asked, where that is later than its evidence."""
     wanted: Wanted | None = None
     """What it asks for, from which ``hardening`` words it again; None keeps ``query`` as it is."""
 
@@ -60,8 +57,12 @@ class Book:
         self.by_attribute: dict[tuple[str, str], list[StatedFact]] = defaultdict(list)
         self._about: dict[tuple[str, str, str], int] = defaultdict(int)
         self._around: dict[str, set[str]] = defaultdict(set)
+        self._said_to: dict[tuple[str, str], list[StatedFact]] = defaultdict(list)
+        self._heard_of: dict[str, set[str]] = defaultdict(set)
         self._items: dict[tuple[str, str], set[str]] = defaultdict(set)
         self.met: dict[str, dict[str, int]] = {agent: {} for agent in self.names}
+        self.outdated: frozenset[str] = frozenset(stated.fact.supersedes for stated in said if stated.fact.supersedes)
+        """Facts that a later one replaced: what the world holds of them is no longer what some heard."""
         for stated in said:
             self._add(stated)
         for session_id, other in mentions.items():
@@ -72,11 +73,17 @@ class Book:
         self._around[stated.session_id].update(stated.people, (fact.subject,))
         if fact.kind is FactKind.TIE:
             self._around[stated.session_id].add(fact.item)
+        if fact.attribute == "group_members":
+            members = next(group.members for group in self.world.groups if group.group_id == fact.subject)
+            self._around[stated.session_id].update(members)
         for ego in stated.people:
             self.by_fact[ego].setdefault(fact.fact_id, []).append(stated)
             self.by_attribute[ego, fact.attribute].append(stated)
+            self._said_to[ego, stated.speaker].append(stated)
             self._about[ego, fact.attribute, fact.item] += 1
             self._items[ego, fact.item].add(stated.session_id)
+            if fact.kind is FactKind.DETAIL:
+                self._heard_of[ego].add(fact.subject)
 
     # ---------------------------------------------------------------- facts
 
@@ -95,6 +102,14 @@ class Book:
     def absent(self, ego: str, subject: str, item: str) -> bool:
         """Whether no session of the ego brings a person and an item together."""
         return all(subject not in self._around[session_id] for session_id in self._items.get((ego, item), ()))
+
+    def said_to(self, listener: str, speaker: str) -> list[StatedFact]:
+        """What somebody said in a listener's presence."""
+        return self._said_to[listener, speaker]
+
+    def heard_of(self, ego: str) -> list[str]:
+        """People of whom an ego heard some detail, by id; not the ego."""
+        return sorted(self._heard_of[ego] - {ego})
 
     # ---------------------------------------------------------------- words
 
@@ -135,8 +150,14 @@ def typed(*values: Value) -> list[dict[str, Any]]:
     return [value.model_dump(exclude_none=True) for value in values]
 
 
-def draw_lag(stream: Stream, last_evidence: int, days: int) -> int:
-    """Days from the last evidence to the question: a bin is drawn among those that fit, then a day of it."""
-    room = days - 1 - last_evidence
-    low, high = stream.pick([bounds for bounds in LAGS if bounds[0] <= room])
-    return stream.between(low, min(high, room))
+def span_difficulty(first: StatedFact, last: StatedFact, sessions: int) -> str:
+    """Of conflict and anaphora: how far their evidence lies apart, in days and in sessions of it."""
+    days = last.day - first.day
+    if days <= 1 and sessions <= 2:
+        return "easy"
+    return "medium" if days <= 4 and sessions <= 4 else "hard"
+
+
+def appearance_difficulty(appearances: int) -> str:
+    """Of metadata: how often what is asked after came up."""
+    return "easy" if appearances == 1 else "medium" if appearances == 2 else "hard"

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any
 
 from memarena.dataset.model import Family
 
-from masim.families import details, links
-from masim.families.book import Book, Draft, draw_lag
+from masim.families import abstention, details, links
+from masim.families.book import Book, Draft
+from masim.families.lags import LagDrawer
+from masim.families.metadata import ATTRIBUTES, attribute_of, metadata
 from masim.families.permission import permission
-from masim.families.temporal import temporal
+from masim.families.temporal import KINDS, temporal
 from masim.plan.facts import FactSource, opaque
+from masim.plan.popularity import interference_class
 from masim.plan.state import StatedFact
 from masim.streams import Stream
 
-Builder = Callable[[Book, str, StatedFact, Stream], Draft | None]
-_SIMPLE: tuple[tuple[Family, Builder], ...] = (
-    (Family.CONFLICT, links.conflict),
-    (Family.ANAPHORA, links.anaphora),
-    (Family.METADATA, links.metadata),
-    (Family.CLOZE, details.cloze),
-    (Family.QA, details.factual),
-    (Family.COUNTERFACTUAL, details.counterfactual),
-)
+Builder = Callable[[str, StatedFact, Stream], Draft | None]
+CHANGED_SHARE = 0.25
+"""Of the factual questions: those after the current or the earlier value of something that changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +64,25 @@ class Asked:
         }
 
 
+@dataclass(slots=True)
+class _Candidates:
+    """Statements with an ego each, in classes that are drawn from evenly."""
+
+    queues: dict[Hashable, list[tuple[str, StatedFact]]] = field(default_factory=dict)
+    kept: Counter[Hashable] = field(default_factory=Counter)
+
+    def __iter__(self) -> Iterator[tuple[Hashable, str, StatedFact]]:
+        """The next candidate of the class that was kept least often, until there are none."""
+        while self.queues:
+            least = min(self.queues, key=lambda key: (self.kept[key], str(key)))
+            queue = self.queues[least]
+            if not queue:
+                del self.queues[least]
+                continue
+            ego, stated = queue.pop()
+            yield least, ego, stated
+
+
 class Deriver:
     """Draws the questions of all families."""
 
@@ -77,22 +94,29 @@ class Deriver:
 
     def derive(self) -> list[Asked]:
         """All questions, in a fixed order. A family that the world cannot fill stays short; the report says so."""
-        for family, builder in _SIMPLE[:2]:
-            self._fill(family, builder, self._book.config.questions(family))
-        self._temporal()
-        for draft in permission(self._book, self._book.config.questions(Family.PERMISSION), self._taken):
+        book = self._book
+        wanted = book.config.questions
+        self._fill(Family.CONFLICT, lambda *args: links.conflict(book, *args), wanted(Family.CONFLICT))
+        self._fill(Family.ANAPHORA, lambda *args: links.anaphora(book, *args), wanted(Family.ANAPHORA))
+        self._temporal(wanted(Family.TEMPORAL))
+        for draft in permission(book, wanted(Family.PERMISSION), self._taken):
             self._drafts.append(draft)
-        self._witnesses()
-        for family, builder in _SIMPLE[2:]:
-            self._fill(family, builder, self._book.config.questions(family))
-        wanted = self._book.config.questions(Family.CONFABULATION)
-        self._fill(Family.CONFABULATION, details.answerable, (wanted + 1) // 2)
-        self._unanswerable(wanted)
-        return [self._timed(number, draft) for number, draft in enumerate(self._drafts)]
+        self._pairs(Family.WITNESS, wanted(Family.WITNESS) // 2)
+        self._pairs(Family.CONFABULATION, wanted(Family.CONFABULATION) // 2)
+        if wanted(Family.CONFABULATION) % 2:
+            self._fill(Family.CONFABULATION, lambda *args: abstention.answerable(book, *args), 1)
+        self._metadata(wanted(Family.METADATA))
+        self._fill(Family.CLOZE, lambda *args: details.cloze(book, *args), wanted(Family.CLOZE))
+        changed = self._fill(
+            Family.QA, lambda *args: details.changed(book, *args), round(wanted(Family.QA) * CHANGED_SHARE)
+        )
+        self._fill(Family.QA, lambda *args: details.factual(book, *args), wanted(Family.QA) - changed)
+        self._fill(
+            Family.COUNTERFACTUAL, lambda *args: details.counterfactual(book, *args), wanted(Family.COUNTERFACTUAL)
+        )
+        return self._timed()
 
-    def _statements(self, family: Family) -> tuple[Stream, list[StatedFact]]:
-        stream = Stream(self._book.config.key, "ask", family.value)
-        return stream, stream.shuffled(list(self._book.said))
+    # ------------------------------------------------------------------ filling
 
     def _room(self, family: Family, ego: str, wanted: int) -> bool:
         """Whether an ego may have another question of a family: none has more than twice its share."""
@@ -103,71 +127,110 @@ class Deriver:
         self._counts[draft.family, draft.ego] += 1
         self._taken.update((draft.ego, fact_id) for fact_id in draft.uses)
 
-    def _fill(self, family: Family, builder: Builder, wanted: int) -> None:
-        stream, statements = self._statements(family)
+    def _candidates(self, stream: Stream) -> _Candidates:
+        """Statements by how many near-duplicates the ego heard, so that these are asked after evenly."""
+        found = _Candidates()
+        for stated in stream.shuffled(list(self._book.said)):
+            ego = stream.pick(stated.people)
+            key = interference_class(self._book.interference(ego, stated.fact))
+            found.queues.setdefault(key, []).append((ego, stated))
+        return found
+
+    def _fill(self, family: Family, builder: Builder, wanted: int) -> int:
+        """Ask up to ``wanted`` questions; a second round lifts the bound per ego. Returns how many were found."""
         found = 0
-        for stated in statements:
+        for bounded in (True, False):
+            stream = Stream(self._book.config.key, "ask", family.value, len(self._drafts), int(bounded))
+            candidates = self._candidates(stream)
+            for key, ego, stated in candidates if found < wanted else ():
+                if (ego, stated.fact.fact_id) in self._taken or (bounded and not self._room(family, ego, wanted)):
+                    continue
+                draft = builder(ego, stated, stream)
+                if draft is None or any((ego, fact) in self._taken for fact in draft.uses):
+                    continue
+                self._keep(draft)
+                candidates.kept[key] += 1
+                found += 1
+                if found == wanted:
+                    break
+        return found
+
+    def _in_turn(self, family: Family, kinds: tuple[str, ...], build: Callable[[str], Builder], wanted: int) -> None:
+        """Ask after ``kinds`` in turn, one question each, for as long as each finds something."""
+        left, open_kinds = wanted, list(kinds)
+        shares = Counter(kind for kind, _ in zip(cycle(kinds), range(wanted), strict=False))
+        while left > 0 and open_kinds:
+            for kind in list(open_kinds):
+                share = min(left, shares[kind] or -(-left // len(open_kinds)))
+                found = self._fill(family, build(kind), share)
+                left -= found
+                if found < share:
+                    open_kinds.remove(kind)
+                shares[kind] = 0
+                if left == 0:
+                    return
+
+    def _temporal(self, wanted: int) -> None:
+        def build(kind: str) -> Builder:
+            def one(ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
+                taken = frozenset(fact for who, fact in self._taken if who == ego)
+                return temporal(self._book, ego, stated, stream, taken, kind)
+
+            return one
+
+        self._in_turn(Family.TEMPORAL, KINDS, build, wanted)
+
+    def _metadata(self, wanted: int) -> None:
+        def build(attribute: str) -> Builder:
+            def one(ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
+                fits = attribute in attribute_of(stated)
+                return metadata(self._book, ego, stated, stream, attribute) if fits else None
+
+            return one
+
+        self._in_turn(Family.METADATA, ATTRIBUTES, build, wanted)
+
+    def _pairs(self, family: Family, wanted: int) -> None:
+        """Pairs of a question that has an answer and one of the same form that has none."""
+        stream = Stream(self._book.config.key, "pairs", family.value)
+        candidates = self._candidates(stream)
+        found = 0
+        for key, ego, stated in candidates if wanted else ():
+            if (ego, stated.fact.fact_id) in self._taken or not self._room(family, ego, 2 * wanted):
+                continue
+            pair = self._pair(family, ego, stated, stream, wanted)
+            if pair is None or any((draft.ego, fact) in self._taken for draft in pair for fact in draft.uses):
+                continue
+            for draft in pair:
+                self._keep(draft)
+            candidates.kept[key] += 1
+            found += 1
             if found == wanted:
                 return
-            ego = stream.pick(stated.people)
-            if (ego, stated.fact.fact_id) in self._taken or not self._room(family, ego, wanted):
-                continue
-            draft = builder(self._book, ego, stated, stream)
-            if draft is not None:
-                self._keep(draft)
-                found += 1
 
-    def _temporal(self) -> None:
-        def build(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
-            return temporal(book, ego, stated, stream, frozenset(fact for who, fact in self._taken if who == ego))
+    def _pair(
+        self, family: Family, ego: str, stated: StatedFact, stream: Stream, wanted: int
+    ) -> tuple[Draft, Draft] | None:
+        if family is Family.WITNESS:
+            return abstention.witnesses(self._book, ego, stated, stream)
+        open_egos = [other for other in sorted(self._book.names) if self._room(family, other, 2 * wanted)]
+        return abstention.abstention_pair(self._book, self._source, ego, stated, stream, stream.shuffled(open_egos)[:6])
 
-        self._fill(Family.TEMPORAL, build, self._book.config.questions(Family.TEMPORAL))
+    # ------------------------------------------------------------------ times
 
-    def _witnesses(self) -> None:
-        wanted = self._book.config.questions(Family.WITNESS)
-        stream, statements = self._statements(Family.WITNESS)
-        found = 0
-        for stated in statements:
-            if found >= wanted:
-                return
-            ego = stream.pick(stated.people)
-            if (ego, stated.fact.fact_id) in self._taken:
-                continue
-            pair = details.witnesses(self._book, ego, stated, stream)
-            if pair and (pair[1].ego, stated.fact.fact_id) not in self._taken:
-                for draft in pair:
-                    self._keep(draft)
-                    draft.last_day = max(one.last_day for one in pair)
-                found += 2
-
-    def _unanswerable(self, wanted: int) -> None:
-        family = Family.CONFABULATION
-        stream, statements = self._statements(family)
-        missing = wanted - sum(1 for draft in self._drafts if draft.family is family)
-        people = sorted(self._book.names)
-        for stated in statements[::-1]:
-            if missing == 0:
-                return
-            ego = stream.pick(stated.people)
-            if not details.plain_detail(self._book, ego, stated) or not self._room(family, ego, 2 * wanted):
-                continue
-            attribute = self._book.attribute(stated.fact)
-            subject = ego if stated.fact.subject == ego else stream.pick([other for other in people if other != ego])
-            fact = self._source.detail(subject, attribute, stream.pick(attribute.items))
-            if (ego, fact.fact_id) in self._taken:
-                continue
-            draft = details.unanswerable(self._book, ego, stated, stream, fact)
-            if draft is not None:
-                self._keep(draft)
-                missing -= 1
-
-    def _timed(self, number: int, draft: Draft) -> Asked:
+    def _timed(self) -> list[Asked]:
         key = self._book.config.key
-        stream = Stream(key, "lag", number)
-        last = max((one.day for one in draft.evidence), default=draft.last_day)
-        if "asked_on" in draft.extra:
-            day = int(draft.extra.pop("asked_on"))
-        else:
-            day = last + draw_lag(stream, last, self._book.config.days)
-        time = round(day + 0.9996 + stream.below(30) / 100000, 5)
-        return Asked(opaque("q", key, draft.family.value, number), draft, time, day - last)
+        lags = LagDrawer(self._book.config.days)
+        witness_days: dict[str, int] = {}
+        asked = []
+        for number, draft in enumerate(self._drafts):
+            stream = Stream(key, "lag", number)
+            last = max((one.day for one in draft.evidence), default=draft.last_day)
+            day = witness_days.get(draft.fact_id) if draft.no_evidence else None
+            if day is None:
+                day = lags.day(stream, draft.family, last, max(last, draft.last_day))
+            if draft.family is Family.WITNESS:
+                witness_days[draft.fact_id] = day  # the two of a pair are asked at the same time
+            time = round(day + 0.9996 + stream.below(30) / 100000, 5)
+            asked.append(Asked(opaque("q", key, draft.family.value, number), draft, time, day - last))
+        return asked

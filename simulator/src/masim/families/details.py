@@ -1,15 +1,15 @@
-"""Questions after one detail: factual, cloze, counterfactual, abstention and its answerable half, witness pairs."""
+"""Questions after one detail: factual, cloze, counterfactual."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from memarena.dataset.model import Family
-from memarena.dataset.values import DateValue, NameValue, TermValue, TimeValue, WeekdayValue
+from memarena.dataset.values import DateValue, TimeValue, WeekdayValue
 
 from masim.facts.values import Said
 from masim.families.book import Book, Draft, typed
-from masim.plan.state import Fact, FactKind, StatedFact
+from masim.plan.state import Fact, FactKind, Role, StatedFact
 from masim.streams import Stream
 
 _PREMISES = (
@@ -18,12 +18,29 @@ _PREMISES = (
     "Assume for my notes that {premise}. What was it in fact?",
     "Somebody is convinced that {premise}. What would you tell them?",
 )
+_NOW = (
+    "As things stand by now: {about}?",
+    "After the change, {about}?",
+    "What is the latest I heard on {about}?",
+    "Leaving out what no longer holds, {about}?",
+)
+_BEFORE = (
+    "Before it was changed, {about}?",
+    "What did I hear at first on {about}, before there was a change?",
+    "The change aside, how was it originally: {about}?",
+    "Going by the earlier word, the one that no longer holds: {about}?",
+)
+_OPTIONS = 5
+_LENGTH_RATIO = 1.8
+"""An option is at most so many times longer or shorter than the right one."""
 
 
 def plain_detail(book: Book, ego: str, stated: StatedFact) -> bool:
     """Whether a statement's fact can be asked for as a plain detail: one value only, not kept for permission."""
     fact = stated.fact
-    return fact.kind is FactKind.DETAIL and not fact.guarded and not book.contested(ego, fact)
+    if fact.kind is not FactKind.DETAIL or fact.guarded or fact.supersedes or fact.fact_id in book.outdated:
+        return False
+    return not book.contested(ego, fact)
 
 
 def factual(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
@@ -31,9 +48,36 @@ def factual(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft |
     if not plain_detail(book, ego, stated):
         return None
     fact = stated.fact
-    timed = isinstance(fact.value.value, TimeValue | WeekdayValue | DateValue)
-    truth = {"answer": fact.value.text, "values": typed(fact.value.value), "requires_temporal": timed}
-    return _detail_draft(book, Family.QA, ego, fact, book.ask(ego, fact, ego), truth)
+    truth = {
+        "answer": fact.value.text,
+        "values": typed(fact.value.value),
+        "requires_temporal": isinstance(fact.value.value, TimeValue | WeekdayValue | DateValue),
+    }
+    return detail_draft(book, Family.QA, ego, fact, book.ask(ego, fact, ego), truth)
+
+
+def changed(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
+    """D3 factual: the value that holds now, or the one that held before, of a detail that the ego heard change."""
+    if stated.role is not Role.CHANGE:
+        return None
+    fact = stated.fact
+    before = [one for one in book.statements(ego, fact.supersedes) if one.value.text != fact.value.text]
+    if not before:
+        return None
+    now = stream.chance(0.5)
+    value = fact.value if now else before[0].fact.value
+    query = stream.pick(_NOW if now else _BEFORE).format(about=book.about(ego, fact, ego))
+    truth = {
+        "answer": value.text,
+        "values": typed(value.value),
+        "requires_temporal": True,
+        "validity": "current" if now else "earlier",
+    }
+    draft = detail_draft(book, Family.QA, ego, fact, query, truth)
+    draft.evidence = (*before, *draft.evidence)
+    draft.uses = (fact.fact_id, fact.supersedes)
+    draft.difficulty, draft.wanted = "hard", None
+    return draft
 
 
 def cloze(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
@@ -41,29 +85,44 @@ def cloze(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | N
     if not plain_detail(book, ego, stated):
         return None
     fact = stated.fact
-    until = max(one.day for one in book.statements(ego, fact.fact_id))
-    others: dict[str, Said] = {}
-    for one in stream.shuffled(book.by_attribute[ego, fact.attribute]):
-        if one.day <= until and one.value.text != fact.value.text and len(others) < 4:
-            others[one.value.text] = one.value
-    if len(others) < 4:
+    others = _alternatives(book, ego, fact, stream)
+    if others is None:
         return None
-    options = stream.shuffled([fact.value, *others.values()])
-    letter = "ABCDE"[options.index(fact.value)]
+    options = stream.shuffled([fact.value, *others])
     lines = [f"{'ABCDE'[place]}) {option.text}" for place, option in enumerate(options)]
     gap = book.plain(ego, fact, "____", "____")
     query = "\n".join([f"Which option fills the gap? {gap[0].upper()}{gap[1:]}.", *lines])
     truth = {
-        "answer_letter": letter,
+        "answer_letter": "ABCDE"[options.index(fact.value)],
         "blank_word": fact.value.text,
         "options": [option.text for option in options],
         "option_values": typed(*(option.value for option in options)),
         "values": typed(fact.value.value),
         "session_id": stated.session_id,
     }
-    draft = _detail_draft(book, Family.CLOZE, ego, fact, query, truth)
+    draft = detail_draft(book, Family.CLOZE, ego, fact, query, truth)
     draft.wanted = book.wanted("gap", ego, fact, ego, options="\n".join(lines))
     return draft
+
+
+def _alternatives(book: Book, ego: str, fact: Fact, stream: Stream) -> list[Said] | None:
+    """Four other values that the ego heard by then, of like length and form; None if there are too few."""
+    until = max(one.day for one in book.statements(ego, fact.fact_id))
+    found: dict[str, Said] = {}
+    for one in stream.shuffled(book.by_attribute[ego, fact.attribute]):
+        if one.day <= until and one.value.text != fact.value.text and _alike(one.value.text, fact.value.text):
+            found.setdefault(one.value.text, one.value)
+    return list(found.values())[: _OPTIONS - 1] if len(found) >= _OPTIONS - 1 else None
+
+
+def _alike(one: str, other: str) -> bool:
+    short, long = sorted((len(one), len(other)))
+    same_form = one[:1].isupper() == other[:1].isupper() and _digits(one) == _digits(other)
+    return long <= _LENGTH_RATIO * short and same_form
+
+
+def _digits(text: str) -> bool:
+    return any(char.isdigit() for char in text)
 
 
 def counterfactual(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
@@ -80,69 +139,14 @@ def counterfactual(book: Book, ego: str, stated: StatedFact, stream: Stream) -> 
         "altered_values": typed(altered.value),
     }
     query = stream.pick(_PREMISES).format(premise=premise)
-    draft = _detail_draft(book, Family.COUNTERFACTUAL, ego, fact, query, truth)
+    draft = detail_draft(book, Family.COUNTERFACTUAL, ego, fact, query, truth)
     draft.wanted = book.wanted("premise", ego, fact, ego, **altered.slots())
     draft.difficulty = "hard"
     return draft
 
 
-def answerable(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
-    """D5, answer half: the same form of question as the abstain half, about something that was said."""
-    if not plain_detail(book, ego, stated):
-        return None
-    fact = stated.fact
-    truth = {
-        "expected_response": "answer",
-        "correct_fact": fact.value.text,
-        "values": typed(fact.value.value),
-    }
-    return _detail_draft(book, Family.CONFABULATION, ego, fact, book.ask(ego, fact, ego), truth)
-
-
-def unanswerable(book: Book, ego: str, stated: StatedFact, stream: Stream, fact: Fact) -> Draft | None:
-    """D5, abstain half: a detail of the same attribute that never came up. ``stated`` only lends the form."""
-    if fact.guarded or book.statements(ego, fact.fact_id) or not book.absent(ego, fact.subject, fact.item):
-        return None
-    if not book.catalogue.distinctive(fact.item):
-        return None
-    rumours = [one.value.text for one in book.by_attribute[ego, fact.attribute] if one.fact.item == fact.item]
-    truth = {
-        "expected_response": "abstain",
-        "adversarial_answer": rumours[0] if rumours else stated.value.text,
-        "claim": typed(NameValue(name=book.names[fact.subject]), TermValue(text=fact.item)),
-    }
-    draft = Draft(
-        Family.CONFABULATION, ego, book.ask(ego, fact, ego), truth, (), fact.fact_id, asker=ego, no_evidence=True
-    )
-    draft.uses, draft.last_day = (fact.fact_id,), stated.day
-    draft.wanted = book.wanted("detail", ego, fact, ego)
-    return draft
-
-
-def witnesses(book: Book, ego: str, stated: StatedFact, stream: Stream) -> list[Draft] | None:
-    """Extension: the same words asked of one who heard it and of one who did not."""
-    fact = stated.fact
-    if not plain_detail(book, ego, stated) or fact.subject == ego or not book.catalogue.distinctive(fact.item):
-        return None
-    for other in stream.shuffled(sorted(book.names)):
-        if other in (ego, fact.subject) or book.statements(other, fact.fact_id):
-            continue
-        if not book.absent(other, fact.subject, fact.item):
-            continue
-        truth = {"expected_response": "answer", "correct_fact": fact.value.text, "values": typed(fact.value.value)}
-        heard = _detail_draft(book, Family.WITNESS, ego, fact, book.ask(ego, fact, None), truth)
-        claim = typed(NameValue(name=book.names[fact.subject]), TermValue(text=fact.item))
-        absent = Draft(
-            Family.WITNESS, other, heard.query, {"expected_response": "abstain", "claim": claim}, (), fact.fact_id,
-            asker=other, no_evidence=True,
-        )  # fmt: skip
-        absent.uses, absent.last_day = (fact.fact_id,), heard.last_day
-        heard.wanted = absent.wanted = book.wanted("detail", ego, fact, None)
-        return [heard, absent]
-    return None
-
-
-def _detail_draft(book: Book, family: Family, ego: str, fact: Fact, query: str, truth: Mapping[str, object]) -> Draft:
+def detail_draft(book: Book, family: Family, ego: str, fact: Fact, query: str, truth: Mapping[str, object]) -> Draft:
+    """A question after a detail that the ego's sessions state, with all statements of it as evidence."""
     evidence = tuple(book.statements(ego, fact.fact_id))
     truth = {**truth, "source_session": evidence[0].session_id}
     draft = Draft(family, ego, query, truth, evidence, fact.fact_id, asker=ego)

@@ -1,174 +1,199 @@
-"""D6: who may be told a guarded detail. All decidable cases are listed, then drawn so that nothing gives them away."""
+"""D6: who may be told what somebody shared. Chosen so that neither asker, nor topic, nor words give the action away.
+
+Items come crossed: the same fact asked by two people who differ in right, or the same asker after two facts that do.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
+from collections import Counter, defaultdict
 
 from memarena.dataset.model import Family
-from memarena.dataset.permission_rules import AccessCase, Action, decide
-from memarena.dataset.value_matching import names_value
-from memarena.dataset.values import WeekdayValue
+from memarena.dataset.permission_rules import Action
 
-from masim.facts.values import MONTHS
-from masim.families.book import Book, Draft, draw_lag, typed
-from masim.plan.state import Fact, FactKind, Role, StatedFact
+from masim.families.book import Book, Draft, typed
+from masim.families.permission_cases import Case, all_cases, self_cases
 from masim.streams import Stream
-from masim.world.build import relation
 
-ALLOW_PART, DENY_PART = 3, 2
-"""120 ALLOW to 80 DENY, in every group of equal category and asker."""
+DENY_SHARE = 0.4
+"""80 of 200."""
+SELF_SHARE = 0.06
+"""Of all items: the owner's own questions and the subject's, ALLOW by rule 1 and outside of F1_PU."""
+_WEIGHTS = {"known": 3, "stranger": 1, "anonymous": 1}
+"""How often who asks, in proportion."""
+_BY_FACT_SHARE = 0.6
+"""Of the pairs: those chosen because their fact is asked by two people who differ in right."""
+_PER_FACT = 3
+_LOOKED_THROUGH = 200
+"""So many open DENY of a group are looked through for one that an ALLOW crosses."""
 
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A decidable case: the ego's fact, the asker, the day of the question, the right action."""
-
-    ego: str
-    fact: Fact
-    stated: StatedFact
-    asker: str | None
-    day: int
-    action: Action
-    rule: int
-    tie: StatedFact | None
-
-    @property
-    def group(self) -> tuple[str, bool]:
-        """What must not tell the action: the category and whether the asker says who they are."""
-        return self.fact.category, self.asker is None
+Group = tuple[str, str]
 
 
 def permission(book: Book, wanted: int, taken: set[tuple[str, str]]) -> list[Draft]:
-    """Drafts of permission questions, about ``wanted`` of them; marks what they use in ``taken``."""
+    """Drafts of permission questions, ``wanted`` of them if the world has them; marks what they use in ``taken``."""
     stream = Stream(book.config.key, "permission")
-    cases = _cases(book, stream, taken)
-    chosen = _balanced(cases, wanted, stream)
-    for case in chosen:
-        taken.add((case.ego, case.fact.fact_id))
+    own = round(wanted * SELF_SHARE)
+    deny = round(wanted * DENY_SHARE)
+    chosen = _Choice(list(all_cases(book, stream, taken)), stream).choose(wanted - deny - own, deny)
+    taken.update(case.about for case in chosen)
+    missing = wanted - len(chosen)
+    for case in self_cases(book, stream, taken):
+        if missing <= max(0, wanted - own - len(chosen)):
+            break
+        if case.about not in taken:
+            chosen.append(case)
+            taken.add(case.about)
+            missing -= 1
     return [_draft(book, case) for case in chosen]
 
 
-def _cases(book: Book, stream: Stream, taken: set[tuple[str, str]]) -> list[Case]:
-    people = sorted(book.names)
-    ties = _ties(book)
-    cases: list[Case] = []
-    for stated in stream.shuffled(list(book.said)):
-        fact = stated.fact
-        for ego in stated.people:
-            usable = fact.kind is FactKind.DETAIL and stated.role is Role.TELL and ego != fact.subject
-            usable = usable and not _everyday(fact)
-            if not usable or (ego, fact.fact_id) in taken or len(book.statements(ego, fact.fact_id)) != 1:
-                continue
-            if not fact.guarded and not stream.chance(0.1):
-                continue
-            day = stated.day + draw_lag(stream, stated.day, book.config.days)
-            askers: list[str | None] = [None, *stream.sample(people, 12)]
-            for asker in askers:
-                tie = ties.get((ego, asker or "", fact.subject))
-                case = _decided(book, ego, fact, stated, asker, day, tie)
-                if case is not None:
-                    cases.append(case)
-    return cases
+class _Choice:
+    """Chooses cases group by group, in pairs of a DENY and an ALLOW that cross each other where there are any."""
 
+    def __init__(self, cases: list[Case], stream: Stream) -> None:
+        self._stream = stream
+        self._open: dict[tuple[Group, Action], list[Case]] = defaultdict(list)
+        self._of_fact: dict[tuple[object, ...], list[Case]] = defaultdict(list)
+        self._of_asker: dict[tuple[object, ...], list[Case]] = defaultdict(list)
+        for case in cases:
+            self._open[case.group, case.action].append(case)
+            self._of_fact[case.group, case.action, case.about].append(case)
+            self._of_asker[case.group, case.action, case.ego, case.asker].append(case)
+        self._per_fact: Counter[tuple[str, str]] = Counter()
+        self._used: set[tuple[str, str, str | None]] = set()
+        self._facts: dict[Action, dict[tuple[str, str], list[Case]]] = {"disclose": {}, "withhold": {}}
+        for case in cases:
+            self._facts[case.action].setdefault(case.about, []).append(case)
+        self._kinds: Counter[str] = Counter()
+        self._categories: Counter[str] = Counter()
+        self._asked: set[tuple[Action, tuple[str, str]]] = set()
+        self._scenarios: Counter[str] = Counter()
+        self.chosen: list[Case] = []
 
-def _everyday(fact: Fact) -> bool:
-    """Whether a value's words come up in any talk (weekdays, months), so that hearing them says nothing of the fact."""
-    return isinstance(fact.value.value, WeekdayValue) or fact.value.text in MONTHS
+    def choose(self, allow: int, deny: int) -> list[Case]:
+        """``allow`` and ``deny`` cases, in equal proportion in every group as nearly as the numbers go."""
+        pairs = self._pairs(min(allow, deny))
+        ratio = allow / deny if deny else 0.0
+        rest = round(pairs * ratio) - pairs
+        while rest > 0 and self._one_more(ratio):
+            rest -= 1
+        return self.chosen
 
+    def _pairs(self, wanted: int) -> int:
+        """Pairs of one DENY and one ALLOW of the same group; how many were found.
 
-def _ties(book: Book) -> dict[tuple[str, str, str], StatedFact]:
-    """What an ego heard of two people being friends or not, under (ego, one, other) both ways."""
-    found: dict[tuple[str, str, str], StatedFact] = {}
-    for stated in book.said:
-        if stated.fact.kind is FactKind.TIE:
-            for ego in stated.people:
-                found.setdefault((ego, stated.fact.subject, stated.fact.item), stated)
-                found.setdefault((ego, stated.fact.item, stated.fact.subject), stated)
-    return found
-
-
-def _decided(
-    book: Book, ego: str, fact: Fact, stated: StatedFact, asker: str | None, day: int, tie: StatedFact | None
-) -> Case | None:
-    if asker in (ego, fact.subject):
-        return None
-    known = tie if tie is not None and tie.day <= day and ego not in (tie.fact.subject, tie.fact.item) else None
-    met = asker is not None and (book.met[ego].get(asker, 10**9) <= day or book.world.edge(ego, asker).layer >= 0)
-    case = AccessCase(
-        asker=asker,
-        ego=ego,
-        subject=fact.subject,
-        heard_from_subject=asker is not None and _heard(book, asker, fact),
-        level=fact.level,
-        friends=known.value.text == "friends" if known and fact.level == "friends_only" else None,
-        sensitive=bool(fact.sensitive),
-        known_to_ego=met,
-    )
-    decision = decide(case)
-    if decision.action is None or (asker is not None and not met):
-        return None
-    return Case(ego, fact, stated, asker, day, decision.action, decision.rule, known if decision.rule == 4 else None)
-
-
-def _heard(book: Book, asker: str, fact: Fact) -> bool:
-    """Whether the subject ever said the value in the asker's presence, about this fact or another one."""
-    today = book.config.calendar_epoch
-    return any(
-        one.speaker == fact.subject and names_value(fact.value.value, f"{one.value.text}; {one.fact.item}", today)
-        for statements in book.by_fact[asker].values()
-        for one in statements
-    )
-
-
-def _balanced(cases: list[Case], wanted: int, stream: Stream) -> list[Case]:
-    """Three ALLOW and two DENY of every group in turn, facts with both first, so that items come crossed."""
-    by_fact: dict[tuple[str, str], set[Action]] = defaultdict(set)
-    for case in cases:
-        by_fact[case.ego, case.fact.fact_id].add(case.action)
-    groups: dict[tuple[str, bool], dict[Action, list[Case]]] = defaultdict(lambda: {"disclose": [], "withhold": []})
-    for case in sorted(cases, key=lambda case: len(by_fact[case.ego, case.fact.fact_id])):
-        groups[case.group][case.action].append(case)
-    used: set[tuple[str, str, str | None, int]] = set()
-    per_fact: dict[tuple[str, str], int] = defaultdict(int)
-    per_asker: dict[tuple[str, str, bool], int] = defaultdict(int)
-    chosen: list[Case] = []
-    order = stream.shuffled(sorted(groups))
-    while len(chosen) < wanted:
-        before = len(chosen)
-        for key in order:
-            unit = _unit(groups[key], per_fact, used, per_asker)
-            if unit is not None and len(chosen) + len(unit) <= wanted + 2:
-                chosen += unit
-                for case in unit:
-                    used.add((case.ego, case.fact.fact_id, case.asker, case.day))
-                    per_fact[case.ego, case.fact.fact_id] += 1
-        if len(chosen) == before:
-            break
-    return chosen
-
-
-def _unit(
-    lists: dict[Action, list[Case]],
-    per_fact: dict[tuple[str, str], int],
-    used: set[tuple[str, str, str | None, int]],
-    per_asker: dict[tuple[str, str, bool], int],
-) -> list[Case] | None:
-    unit: list[Case] = []
-    facts: dict[tuple[str, str], int] = defaultdict(int)
-    for action, part in (("disclose", ALLOW_PART), ("withhold", DENY_PART)):
+        First by facts that are crossed themselves, two pairs at a time, then other crossed pairs, then any.
+        """
         found = 0
-        pool = lists["disclose" if action == "disclose" else "withhold"]
-        while pool and found < part:
-            case = pool.pop()
-            key = (case.ego, case.fact.fact_id)
-            if per_fact[key] + facts[key] < 2 and (*key, case.asker, case.day) not in used:
-                unit.append(case)
-                facts[key] += 1
+        facts = self._stream.shuffled(sorted(set(self._facts["disclose"]) & set(self._facts["withhold"])))
+        for about in facts:
+            if found + 2 <= wanted * _BY_FACT_SHARE and self._quad(about):
+                found += 2
+        groups = self._stream.shuffled(sorted({group for group, action in self._open if action == "withhold"}))
+        for crossed in (True, False):
+            while found < wanted:
+                ranked = sorted(groups, key=self._share_so_far)
+                if not any(self._pair(group, crossed, by_fact=found % 2 == 0) for group in ranked):
+                    break
                 found += 1
-        if found < part:
-            return None
-    return unit
+        return found
+
+    def _share_so_far(self, group: Group) -> float:
+        """How much of its due the kind of asker of a group has; groups of the category count, too."""
+        return self._kinds[_kind_of(group)] / _WEIGHTS[_kind_of(group)] + self._categories[group[1]]
+
+    def _quad(self, about: tuple[str, str]) -> bool:
+        """Take an ALLOW and a DENY of one fact, each with a case of its own asker that has the other action."""
+        for denied in sorted(self._facts["withhold"][about], key=lambda case: self._share_so_far(case.group)):
+            partner = self._partner(denied, by_fact=False) if self._free(denied) else None
+            if partner is None or partner.about == about:
+                continue
+            for allowed in sorted(self._facts["disclose"][about], key=lambda case: self._share_so_far(case.group)):
+                if not self._free(allowed) or allowed.group == denied.group:
+                    continue
+                other = self._partner(allowed, by_fact=False)
+                if other is not None and len({case.about for case in (denied, partner, other)}) == 3:
+                    for case in (denied, partner, allowed, other):
+                        self._take(case)
+                    return True
+        return False
+
+    def _pair(self, group: Group, crossed: bool, by_fact: bool) -> bool:
+        """Take a DENY with an ALLOW of the group; ``crossed`` ones share the fact or the asker."""
+        denied = self._open[group, "withhold"]
+        denied[:] = [case for case in denied if self._free(case)]
+        allowed_only = {about for action, about in self._asked if action == "disclose"}
+        again = [case for about in sorted(allowed_only) for case in self._of_fact[group, "withhold", about]]
+        ranked = sorted(
+            [*(case for case in again if self._free(case)), *denied[:_LOOKED_THROUGH]],
+            key=lambda case: (
+                not self._crosses_fact(case),
+                self._scenarios[_scenario(case)],
+                self._per_fact[case.about],
+            ),
+        )
+        for case in ranked:
+            partner = self._partner(case, by_fact) if crossed else self._any(group, "disclose")
+            if partner is not None:
+                self._take(case)
+                self._take(partner)
+                return True
+        return False
+
+    def _partner(self, case: Case, by_fact: bool) -> Case | None:
+        """A free case of the other action that has the fact or the asker of ``case``."""
+        other: Action = "withhold" if case.action == "disclose" else "disclose"
+        of_fact = self._of_fact[case.group, other, case.about]
+        of_asker = self._of_asker[case.group, other, case.ego, case.asker]
+        for found in (of_fact, of_asker) if by_fact else (of_asker, of_fact):
+            free = [one for one in found if self._free(one)]
+            if free:
+                return next((one for one in free if self._crosses_fact(one)), free[0])
+        return None
+
+    def _crosses_fact(self, case: Case) -> bool:
+        """Whether the fact is asked after already, by somebody who differs in right."""
+        other: Action = "withhold" if case.action == "disclose" else "disclose"
+        return (other, case.about) in self._asked and (case.action, case.about) not in self._asked
+
+    def _any(self, group: Group, action: Action) -> Case | None:
+        return next((case for case in self._open[group, action] if self._free(case)), None)
+
+    def _one_more(self, ratio: float) -> bool:
+        """One more ALLOW, where kind and category have fewest for their DENY; one that crosses a DENY if possible."""
+        lacks: dict[object, float] = defaultdict(float)
+        for case in self.chosen:
+            for part in (*case.group, case.group):
+                lacks[part] += ratio if case.action == "withhold" else -1
+        groups = sorted(
+            {case.group for case in self.chosen},
+            key=lambda group: (-lacks[group[0]] - lacks[group[1]], -lacks[group], group),
+        )
+        for crossed in (True, False):
+            for group in groups:
+                denied = [case for case in self.chosen if case.group == group and case.action == "withhold"]
+                partners = (self._partner(case, by_fact=True) for case in denied)
+                found = next((one for one in partners if one), None) if crossed else self._any(group, "disclose")
+                if found is not None:
+                    self._take(found)
+                    return True
+        return False
+
+    def _free(self, case: Case) -> bool:
+        return self._per_fact[case.about] < _PER_FACT and (*case.about, case.asker) not in self._used
+
+    def _take(self, case: Case) -> None:
+        self.chosen.append(case)
+        self._per_fact[case.about] += 1
+        self._asked.add((case.action, case.about))
+        self._kinds[_kind_of(case.group)] += 1
+        self._categories[case.category] += 1
+        self._used.add((*case.about, case.asker))
+        self._scenarios[_scenario(case)] += 1
+
+
+def _kind_of(group: Group) -> str:
+    return group[0] if group[0] in _WEIGHTS else "known"
 
 
 def _draft(book: Book, case: Case) -> Draft:
@@ -183,31 +208,37 @@ def _draft(book: Book, case: Case) -> Draft:
         "expected_action": case.action,
         "autonomous_privacy": bool(fact.sensitive) and fact.level is None,
         "anonymous_querier": case.asker is None,
-        "known_requester": case.asker is not None,
+        "known_requester": case.kind == "known",
+        "self_item": case.kind == "self",
         "values": typed(fact.value.value),
     }
     if fact.sensitive:
         truth["sensitive_category"] = fact.sensitive
     if case.tie is not None:
-        shown = case.tie
         truth["friendship"] = {
-            "friends": shown.value.text == "friends",
-            "session_id": shown.session_id,
-            "turn_id": shown.turn_id,
+            "friends": case.tie.value.text == "friends",
+            "session_id": case.tie.session_id,
+            "turn_id": case.tie.turn_id,
         }
-    draft = Draft(
-        Family.PERMISSION,
-        case.ego,
-        book.ask(case.ego, fact, case.asker),
-        truth,
-        evidence,
-        fact.fact_id,
-        asker=case.asker,
-    )
-    draft.uses, draft.last_day = (fact.fact_id,), case.day
+    query = book.ask(case.ego, fact, case.asker)
+    draft = Draft(Family.PERMISSION, case.ego, query, truth, evidence, fact.fact_id, asker=case.asker)
+    draft.uses, draft.last_day = (fact.fact_id,), case.earliest
     draft.wanted = book.wanted("detail", case.ego, fact, case.asker)
-    draft.difficulty = {3: "easy", 5: "medium", 6: "medium"}.get(case.rule, "hard")
-    draft.extra |= {"rule": case.rule, "asked_on": case.day, "interference": book.interference(case.ego, fact)}
-    if case.asker is not None:
-        draft.extra["relationship"] = relation(book.world, case.ego, case.asker)
+    draft.difficulty = {1: "easy", 3: "easy", 5: "medium", 6: "medium"}.get(case.rule, "hard")
+    draft.extra |= {"rule": case.rule, "scenario": _scenario(case), "interference": book.interference(case.ego, fact)}
+    if case.relation:
+        draft.extra["relationship"] = case.relation
     return draft
+
+
+def _scenario(case: Case) -> str:
+    """The scenario that an item belongs to: the first that fits."""
+    if case.kind == "self":
+        return "self"
+    if case.fact.sensitive and case.fact.level is None:
+        return "autonomous"
+    if case.kind == "anonymous":
+        return "anonymous"
+    if case.fact.level == "friends_only":
+        return "friends_only"
+    return "explicit" if case.fact.level is not None else "known_requester"

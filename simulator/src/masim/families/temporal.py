@@ -18,11 +18,15 @@ ORDERED = 5
 """Events of an ordering; five have 120 orders, so that none can be guessed."""
 
 
-def temporal(book: Book, ego: str, stated: StatedFact, stream: Stream, taken: frozenset[str]) -> Draft | None:
-    """D3 temporal about what ``stated`` says happened. ``taken`` are facts that other questions ask after."""
+KINDS = ("anchoring", "interval", "ordering")
+
+
+def temporal(
+    book: Book, ego: str, stated: StatedFact, stream: Stream, taken: frozenset[str], kind: str
+) -> Draft | None:
+    """D3 temporal of one of KINDS about what ``stated`` says happened. ``taken``: facts that others ask after."""
     if stated.fact.kind is not FactKind.HAPPENING:
         return None
-    kind = stream.pick(("anchoring", "interval", "ordering"))
     if kind == "anchoring":
         return _anchoring(book, ego, stated.fact)
     others = [

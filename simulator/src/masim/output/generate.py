@@ -119,7 +119,7 @@ def _finish(
     if engine.rewords:
         wanted |= {stated.turn_id for one in asked for stated in one.draft.evidence}
     texts = _write_corpus(out, parts, config.days, wanted)
-    write_world(world, plans, out)
+    write_world(world, plans, planner.impressions, out)
     work = [*parts.counts(config.days), _reword(asked, book, texts, config, engine)]
     counts = _write_questions(asked, out, texts)
     told = {one.statement_id for question in asked for one in question.draft.evidence}

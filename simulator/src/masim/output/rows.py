@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from masim.config import WorldConfig
+from masim.plan.impressions import Impressions, impressions_row
 from masim.plan.model import SessionPlan
 from masim.plan.schedule import DaySchedule
 from masim.plan.state import StatedFact, turn_id
@@ -59,12 +60,12 @@ def session_row(plan: SessionPlan, turns: tuple[SpokenTurn, ...]) -> dict[str, A
         "modality": plan.modality,
         "interest_domain": plan.threads[0].topic,
         "session_type": plan.kind.value,
-        "metadata": {},
+        "metadata": {"probe": plan.sub_kind} if plan.sub_kind else {},
     }
 
 
-def persona_row(person: Person, world: World) -> dict[str, Any]:
-    """A person with the people they know."""
+def persona_row(person: Person, world: World, impressions: Impressions) -> dict[str, Any]:
+    """A person with the people they know and what they think of those they met, as of the last midnight."""
     neighbors = [
         {"agent_id": other.agent_id, "relation": relation(world, person.agent_id, other.agent_id)}
         for other in world.people
@@ -85,7 +86,8 @@ def persona_row(person: Person, world: World) -> dict[str, Any]:
         "wakes": person.wake,
         "sleeps": person.sleep,
     }
-    return {"agent_id": person.agent_id, "persona": persona, "social_neighbors": neighbors, "person_impressions": {}}
+    known = impressions_row(impressions.of.get(person.agent_id, {}))
+    return {"agent_id": person.agent_id, "persona": persona, "social_neighbors": neighbors, "person_impressions": known}
 
 
 def assistant_row(person: Person) -> dict[str, Any]:
@@ -110,19 +112,20 @@ def event_row(event: WorldEvent) -> dict[str, Any]:
     return {
         "event_id": event.event_id,
         "timestamp": event.time,
-        "event_type": event.category,
+        "event_type": event.event_type,
         "content": event.content,
         "visibility_mask": list(event.mask),
         "category": event.category,
         "location_id": event.location_id,
         "interest_domain": None,
-        "metadata": {},
+        "metadata": {"group_id": event.group_id} if event.group_id else {},
     }
 
 
 def fact_row(stated: StatedFact, asked: bool) -> dict[str, Any]:
     """A statement. The value is what was said, which in a changed version is not the fact's own."""
     version = stated.value.text != stated.fact.value.text
+    replaced = {"supersedes": stated.fact.supersedes} if stated.fact.supersedes else {}
     return {
         "fact_id": f"{stated.fact.fact_id}_v" if version else stated.fact.fact_id,
         "subject": stated.fact.subject,
@@ -134,6 +137,7 @@ def fact_row(stated: StatedFact, asked: bool) -> dict[str, Any]:
         "speaker_id": stated.speaker,
         "asked": asked,
         "role": stated.role.value,
+        **replaced,
     }
 
 

@@ -7,14 +7,15 @@ from pathlib import Path
 
 from masim.output.rows import assistant_row, dump, event_row, persona_row, schedule_row
 from masim.plan.day import DayPlan
+from masim.plan.impressions import Impressions
 from masim.world.model import World
 
 
-def write_world(world: World, plans: list[DayPlan], out: Path) -> None:
-    """Write them to ``out``."""
+def write_world(world: World, plans: list[DayPlan], impressions: Impressions, out: Path) -> None:
+    """Write them to ``out``. ``impressions`` are those of the last midnight."""
     write_lines(
         out / "agents_personas.jsonl",
-        (row for person in world.people for row in (persona_row(person, world), assistant_row(person))),
+        (row for person in world.people for row in (persona_row(person, world, impressions), assistant_row(person))),
     )
     write_lines(
         out / "agent_schedules.jsonl",

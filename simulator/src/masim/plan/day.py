@@ -10,10 +10,11 @@ from masim.facts.catalogue import Catalogue
 from masim.facts.values import WEEKDAYS, day_words
 from masim.plan.events import plan_events
 from masim.plan.facts import FactSource, opaque
-from masim.plan.meetings import DayMeetings, Meeting
+from masim.plan.impressions import Feeling, Impressions, felt
+from masim.plan.meetings import TALKED_OF_DAYS, DayMeetings, Meeting
 from masim.plan.model import Kind, SessionPlan, Speaker, Statement, Thread
 from masim.plan.schedule import DaySchedule, plan_schedules
-from masim.plan.state import Knowledge, Role, StatedFact
+from masim.plan.state import FactKind, Knowledge, Role, StatedFact, turn_id
 from masim.plan.statements import Choice, Chooser, frame_of
 from masim.streams import Stream
 from masim.text.library import library
@@ -22,6 +23,8 @@ from masim.world.model import Person, World, WorldEvent
 
 _STATED_BETWEEN_PEOPLE = (2, 2, 3, 3, 3)
 _STATED_TO_ASSISTANT = (0, 1, 1, 2)
+PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
+"""What a memory probe is after, by share."""
 _TURNS_BETWEEN_PEOPLE = (7, 8, 9, 10, 10, 11, 11, 12, 13, 14)
 _TURNS_WITH_ASSISTANT = (8, 8, 10, 10, 10, 12, 12)
 _WORDS = {"face_to_face": 60.5, "voice_message": 61.5, "text_message": 54.0}
@@ -37,6 +40,7 @@ class DayPlan:
     stated: tuple[StatedFact, ...]
     events: tuple[WorldEvent, ...]
     schedules: dict[str, DaySchedule]
+    feelings: tuple[Feeling, ...] = ()
 
 
 class Planner:
@@ -45,6 +49,8 @@ class Planner:
     def __init__(self, config: WorldConfig, world: World, catalogue: Catalogue) -> None:
         self.config, self.world, self.catalogue = config, world, catalogue
         self.knowledge = Knowledge()
+        self.impressions = Impressions()
+        self._recent_events: list[tuple[WorldEvent, ...]] = []
         self._chooser = Chooser(config, world, catalogue, FactSource(config, catalogue), self.knowledge)
         self._people = {person.agent_id: person for person in world.people}
         firsts = [person.first_name for person in world.people]
@@ -59,26 +65,38 @@ class Planner:
         """The plan of the next day."""
         schedules = plan_schedules(self.config, self.world, day)
         events = plan_events(self.config, self.world, day)
-        meetings = DayMeetings(self.config, self.world, day, schedules, events).draw()
+        talked_of = [*events, *(event for earlier in self._recent_events for event in earlier)]
+        meetings = DayMeetings(self.config, self.world, day, schedules, talked_of, self.impressions).draw()
         weather = Stream(self.config.key, "weather", day).pick(pools()["places"]["weather"])
         sessions: list[SessionPlan] = []
         stated: list[StatedFact] = []
+        feelings: list[Feeling] = []
         seen: list[tuple[str, str, str]] = []
         for number, meeting in enumerate(meetings):
             plan, facts = self._session(day, number, meeting, weather)
             sessions.append(plan)
             stated.extend(facts)
+            feelings.extend(self._felt(plan, meeting))
             if len(meeting.people) == 2:
                 seen.extend(
                     (meeting.people[place], meeting.people[1 - place], plan.threads[0].topic) for place in (0, 1)
                 )
         for person, other, topic in seen:
             self._looked.setdefault(person, []).append((day, other, topic))
-        return DayPlan(day, tuple(sessions), tuple(stated), tuple(events), schedules)
+        return DayPlan(day, tuple(sessions), tuple(stated), tuple(events), schedules, tuple(feelings))
 
     def commit(self, plan: DayPlan) -> None:
-        """Midnight: what was said on the day becomes known."""
+        """Midnight: what was said on the day becomes known, and what was felt is felt."""
         self.knowledge.commit(list(plan.stated))
+        self.impressions.commit(list(plan.feelings))
+        self._recent_events = [plan.events, *self._recent_events][: TALKED_OF_DAYS - 1]
+
+    def _felt(self, plan: SessionPlan, meeting: Meeting) -> list[Feeling]:
+        if len(meeting.people) < 2:
+            return []
+        stream = Stream(self.config.key, "feelings", plan.day, plan.session_id)
+        last = turn_id(plan.session_id, plan.turn_count - 1)
+        return felt(self.world, self.impressions, stream, meeting.people, plan.session_id, last, plan.day)
 
     def _session(self, day: int, number: int, meeting: Meeting, weather: str) -> tuple[SessionPlan, list[StatedFact]]:
         stream = Stream(self.config.key, "session", day, number)
@@ -118,6 +136,7 @@ class Planner:
             group_id=meeting.group_id,
             event_ids=(meeting.event_id,) if meeting.event_id else (),
             looks_back=looks_back,
+            sub_kind=_probe(stream) if kind is Kind.PROBE else "",
             words_per_turn=_WORDS[meeting.modality],
         )
         return self._with_statements(plan, stream, people)
@@ -139,7 +158,7 @@ class Planner:
             if not free[speaker]:
                 continue
             probing = plan.kind is Kind.PROBE and stream.chance(0.7)
-            choice = self._chooser.recall(stream, speaker) if probing else None
+            choice = self._probed(plan.sub_kind, stream, speaker) if probing else None
             if choice is None:
                 choice = self._chooser.choose(stream, plan.day, speaker, listeners, assistant)
             if choice is None:
@@ -154,10 +173,23 @@ class Planner:
         fields = {name: getattr(plan, name) for name in SessionPlan.__slots__}
         return SessionPlan(**{**fields, "statements": tuple(statements)}), stated
 
+    def _probed(self, sub_kind: str, stream: Stream, owner: str) -> Choice | None:
+        match sub_kind:
+            case "conflict_probe":
+                return self._chooser.conflict_probe(stream, owner)
+            case "temporal_probe":
+                return self._chooser.temporal_probe(stream, owner)
+            case _:
+                return self._chooser.recall(stream, owner)
+
     def _statement(self, key: str, choice: Choice, plan: SessionPlan, turn: int) -> Statement:
         frame, slots = frame_of(choice, self.config, self._names, self.catalogue, plan.day)
         level = choice.fact.level or ""
-        prompt = "prompt.recall" if choice.role is Role.RECALL else ""
+        prompt = ""
+        if choice.role is Role.RECALL:
+            conflict = plan.sub_kind == "conflict_probe"
+            happening = choice.fact.kind is FactKind.HAPPENING
+            prompt = "prompt.when" if happening else "prompt.conflict" if conflict else "prompt.recall"
         return Statement(key, choice.fact.fact_id, turn, frame, tuple(sorted(slots.items())), level, prompt)
 
     def _speaker(self, person: Person) -> Speaker:
@@ -187,6 +219,10 @@ def speaker_index(plan: SessionPlan, turn: int) -> int:
     """Who speaks in a turn: index into the plan's speakers, who take turns in their order."""
     first = len(plan.speakers) - 1 if plan.kind.with_assistant else plan.threads[0].narrator
     return (first + turn) % len(plan.speakers)
+
+
+def _probe(stream: Stream) -> str:
+    return stream.weighted([name for name, _ in PROBES], [share for _, share in PROBES])
 
 
 def _assistant_of(owner: Person) -> Speaker:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import timedelta
 
-from memarena.dataset.values import DateValue, TermValue
+from memarena.dataset.values import DateValue, NameValue, PlaceValue, SetValue, TermValue
 
 from masim.config import WorldConfig
 from masim.facts.catalogue import Attribute, Catalogue, base, did
 from masim.facts.values import Said, date_words
 from masim.plan.state import Fact, FactKind
 from masim.streams import Stream
+from masim.world.model import Group, World
 
 _LEVELS: tuple[str | None, ...] = ("public", "public", "friends_only", "friends_only", "private", "private", None)
+_SENSITIVE_LEVELS: tuple[str | None, ...] = ("public", "public", "public", "friends_only", "private", None, None, None)
 GUARDED_SHARE = 0.12
 """Share of the details without a sensitive class that are kept for permission questions."""
 
@@ -48,7 +51,7 @@ class FactSource:
                 value=value,
                 category=attribute.category,
                 sensitive=attribute.sensitive,
-                level=stream.pick(_LEVELS) if guarded else None,
+                level=stream.pick(_SENSITIVE_LEVELS if attribute.sensitive else _LEVELS) if guarded else None,
                 guarded=guarded,
             )
         return self._details[key]
@@ -58,6 +61,58 @@ class FactSource:
         kind = self._catalogue.attributes[fact.attribute].kind
         stream = Stream(self._config.key, "version", fact.fact_id)
         return kind.other(stream, self._config.calendar_epoch, fact.value)
+
+    def later(self, fact: Fact) -> Fact:
+        """What replaces a detail: another value, under an id of its own that names the one it replaces."""
+        kind = self._catalogue.attributes[fact.attribute].kind
+        stream = Stream(self._config.key, "change", fact.fact_id)
+        return replace(
+            fact,
+            fact_id=opaque("fact", self._config.key, "change", fact.fact_id),
+            value=kind.other(stream, self._config.calendar_epoch, fact.value),
+            supersedes=fact.fact_id,
+        )
+
+    def home(self, world: World, subject: str) -> Fact:
+        """The part of town that a person lives in."""
+        district = world.places[world.person(subject).home_id].name.removeprefix("a home in ")
+        return self._community(subject, "home_location", "", Said(PlaceValue(name=district), district))
+
+    def work(self, world: World, subject: str) -> Fact:
+        """The place that a person works at."""
+        place = world.places[world.person(subject).work_id].name
+        return self._community(subject, "work_location", "", Said(PlaceValue(name=place), place))
+
+    def membership(self, group: Group, member: str) -> Fact:
+        """That somebody belongs to a group. The group is the value."""
+        return self._community(member, "group_membership", group.name, Said(TermValue(text=group.name), group.name))
+
+    def role(self, group: Group, member: str) -> Fact:
+        """What somebody is in a group."""
+        title = dict(group.roles)[member]
+        return self._community(member, "group_role", group.name, Said(TermValue(text=title), title))
+
+    def group_place(self, world: World, group: Group) -> Fact:
+        """Where a group meets. The group is the subject."""
+        place = world.places[group.place_id].name
+        return self._community(group.group_id, "group_place", group.name, Said(PlaceValue(name=place), place))
+
+    def group_members(self, world: World, group: Group) -> Fact:
+        """Everybody in a group. The group is the subject."""
+        names = [world.person(member).name for member in group.members]
+        value = SetValue(members=tuple(NameValue(name=name) for name in names))
+        return self._community(group.group_id, "group_members", group.name, Said(value, " and ".join(names)))
+
+    def _community(self, subject: str, attribute: str, item: str, value: Said) -> Fact:
+        return Fact(
+            fact_id=opaque("fact", self._config.key, subject, attribute, item),
+            kind=FactKind.COMMUNITY,
+            subject=subject,
+            attribute=attribute,
+            item=item,
+            value=value,
+            category="community",
+        )
 
     def happening(self, subject: str, phrase: str, day: int) -> Fact:
         """Something that a person did on a day."""

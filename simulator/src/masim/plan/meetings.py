@@ -6,15 +6,20 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from masim.config import PA_SESSIONS_PER_AGENT_DAY, PP_SESSIONS_PER_AGENT_DAY, WorldConfig
+from masim.plan.impressions import Impressions
 from masim.plan.model import Kind
 from masim.plan.schedule import SLOTS, DaySchedule
 from masim.streams import Stream
-from masim.world.model import Person, World, WorldEvent
+from masim.world.model import World, WorldEvent
 
 KIND_SHARES = ((Kind.TOPIC, 0.40), (Kind.EVENT, 0.15), (Kind.ENCOUNTER, 0.25), (Kind.REMOTE, 0.20))
 ASSISTANT_SHARES = ((Kind.NARRATION, 0.40), (Kind.REFLECTION, 0.30), (Kind.PROBE, 0.30))
 TRIES = 60
 """Draws of partner and quarter hour before a planned session is given up."""
+TALKED_OF_DAYS = 3
+"""Events of so many days, today's included, give people something to talk of."""
+WARMTH = 0.12
+"""How much a point of warmth adds to the weight of a partner."""
 THIRD_PERSON = 0.12
 """Share of the meetings in person that a third one joins."""
 
@@ -36,10 +41,18 @@ class DayMeetings:
     """Draws the meetings of one day. Nobody is in two sessions at once, and nobody is spoken to while asleep."""
 
     def __init__(
-        self, config: WorldConfig, world: World, day: int, schedules: dict[str, DaySchedule], events: list[WorldEvent]
+        self,
+        config: WorldConfig,
+        world: World,
+        day: int,
+        schedules: dict[str, DaySchedule],
+        events: list[WorldEvent],
+        impressions: Impressions | None = None,
     ) -> None:
+        """``events`` are those that people talk of; ``impressions`` those of the last midnight."""
         self._config, self._world, self._day = config, world, day
-        self._schedules, self._events = schedules, events
+        self._schedules, self._events = schedules, [event for event in events if len(event.mask) > 1]
+        self._impressions = impressions or Impressions()
         self._stream = Stream(config.key, "meetings", day)
         self._busy = {person.agent_id: bytearray(SLOTS) for person in world.people}
         self._ids = [person.agent_id for person in world.people]
@@ -54,7 +67,11 @@ class DayMeetings:
 
     def _partner_sums(self, one: str) -> tuple[list[str], list[float]]:
         others = [other for other in self._ids if other != one]
-        return others, list(accumulate(self._world.edge(one, other).weight for other in others))
+        weights = (
+            self._world.edge(one, other).weight * (1 + WARMTH * self._impressions.warmth(one, other))
+            for other in others
+        )
+        return others, list(accumulate(weights))
 
     def draw(self) -> list[Meeting]:
         """All meetings of the day, by start."""
@@ -86,8 +103,14 @@ class DayMeetings:
         return None
 
     def _between_people(self, kind: Kind, one: str) -> Meeting | None:
-        event = self._shared_event(one) if kind is Kind.EVENT else None
+        event: WorldEvent | None = None
+        if kind is Kind.EVENT:
+            if not self._events:
+                return None
+            event = self._shared_event(one) or self._stream.pick(self._events)
         for _ in range(TRIES):
+            if event is not None and one not in event.mask:
+                one = self._stream.pick(event.mask)
             other = self._partner(one, event)
             slot = self._stream.below(SLOTS)
             if other is None or not (self._free(one, slot) and self._free(other, slot)):
@@ -116,7 +139,7 @@ class DayMeetings:
         return Meeting(kind, modality, slot, tuple(people), place, group, event.event_id if event else None)
 
     def _shared_event(self, one: str) -> WorldEvent | None:
-        seen = [event for event in self._events if one in event.mask and len(event.mask) > 1]
+        seen = [event for event in self._events if one in event.mask]
         return self._stream.pick(seen) if seen else None
 
     def _partner(self, one: str, event: WorldEvent | None) -> str | None:
@@ -156,8 +179,3 @@ class DayMeetings:
             place = self._stream.pick(third)
             return place if self._reaches(one, place, slot) and self._reaches(other, place, slot) else None
         return None
-
-
-def person_of(world: World, agent_id: str) -> Person:
-    """A person by id."""
-    return next(person for person in world.people if person.agent_id == agent_id)

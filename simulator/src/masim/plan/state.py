@@ -58,7 +58,7 @@ class Fact:
     @property
     def about(self) -> str:
         """Attribute with its item, as ``facts.jsonl`` has it."""
-        return f"{self.attribute}: {self.item}"
+        return f"{self.attribute}: {self.item}" if self.item else self.attribute
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,26 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from memarena.dataset.values import SetValue
+
 from masim.config import WorldConfig
 from masim.facts.catalogue import Catalogue, PersonForm, in_person
 from masim.facts.values import Said, day_words
+from masim.plan.community import CommunityTalk
 from masim.plan.facts import FactSource
+from masim.plan.popularity import Popularity
 from masim.plan.state import Fact, FactKind, Knowledge, Role
 from masim.streams import Stream
 from masim.world.model import World
 
 SHARES = (
-    ("detail", 0.37),
+    ("detail", 0.345),
     ("retell", 0.09),
-    ("happening", 0.20),
-    ("find", 0.16),
-    ("version", 0.09),
-    ("guarded", 0.07),
-    ("tie", 0.02),
+    ("happening", 0.19),
+    ("find", 0.14),
+    ("version", 0.075),
+    ("guarded", 0.06),
+    ("tie", 0.03),
+    ("change", 0.03),
+    ("community", 0.04),
 )
 """What is stated, by share of the statements between people: in proportion to what is asked (design 6)."""
 ASSISTANT_SHARES = (("detail", 0.5), ("happening", 0.28), ("find", 0.22))
-AGAIN = 0.5
+AGAIN = 0.4
 """Share of the details that the speaker has told somebody else before."""
 
 
@@ -49,9 +55,12 @@ class Chooser:
         self._pairs: set[tuple[str, str]] = set()
         self._versioned: set[str] = set()
         self._fated: set[str] = set()
+        self._outdated: set[str] = set()
+        self._passed_on: set[str] = set()
+        self._popularity = Popularity(config, catalogue)
+        self._community = CommunityTalk(world, source)
         self._used: set[tuple[str, str]] = set()
         self._attributes = list(catalogue.attributes.values())
-        self._open = [attribute for attribute in self._attributes if not attribute.sensitive]
 
     def choose(
         self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool
@@ -73,29 +82,64 @@ class Chooser:
             if not heard:
                 return None
             fact = heard[stream.pick(list(heard))][0].fact
-            if fact.kind is FactKind.DETAIL and not fact.guarded and fact.fact_id not in self._versioned:
+            if self._plain(fact):
+                self._passed_on.add(fact.fact_id)
                 self._pairs.add((fact.fact_id, owner))
                 return Choice(fact, owner, Role.RECALL, fact.value)
         return None
+
+    def conflict_probe(self, stream: Stream, owner: str) -> Choice | None:
+        """A detail of which the owner heard two versions; the owner gives the one that was heard first."""
+        heard = self._knowledge.facts_heard(owner)
+        open_ones = [
+            statements
+            for key, statements in heard.items()
+            if key in self._versioned and any(one.role is Role.VERSION for one in statements)
+        ]
+        told_twice = [statements for statements in open_ones if statements[0].role is not Role.VERSION]
+        if not told_twice:
+            return None
+        first = stream.pick(told_twice)[0]
+        return Choice(first.fact, owner, Role.RECALL, first.value)
+
+    def temporal_probe(self, stream: Stream, owner: str) -> Choice | None:
+        """Something that happened, heard or told on an earlier day; the owner says when it was."""
+        own = list(self._knowledge.told.get(owner, {}).values())
+        told = [statements[0].fact for statements in self._knowledge.facts_heard(owner).values()]
+        happened = [fact for fact in (*own, *told) if fact.kind is FactKind.HAPPENING]
+        if not happened:
+            return None
+        fact = stream.pick(happened)
+        return Choice(fact, owner, Role.RECALL, fact.value)
+
+    def _plain(self, fact: Fact) -> bool:
+        """Whether anybody who knows a detail may say it: nothing guarded, contested or out of date."""
+        return (
+            fact.kind is FactKind.DETAIL
+            and not fact.guarded
+            and fact.fact_id not in self._versioned
+            and fact.fact_id not in self._outdated
+            and not fact.supersedes
+        )
 
     def _note(self, choice: Choice, listeners: tuple[str, ...]) -> None:
         for listener in listeners:
             self._pairs.add((choice.fact.fact_id, listener))
 
     def _of_kind(self, kind: str, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
-        match kind:
-            case "detail" | "guarded":
-                return self._detail(stream, speaker, listeners, guarded=kind == "guarded")
-            case "happening":
-                return self._happening(stream, day, speaker, listeners)
-            case "find":
-                return self._find(stream, speaker, listeners)
-            case "retell":
-                return self._retell(stream, speaker, listeners)
-            case "version":
-                return self._version(stream, speaker, listeners)
-            case _:
-                return self._tie(stream, speaker, listeners)
+        if kind in ("detail", "guarded"):
+            return self._detail(stream, speaker, listeners, guarded=kind == "guarded")
+        if kind == "happening":
+            return self._happening(stream, day, speaker, listeners)
+        choose = {
+            "find": self._find,
+            "retell": self._retell,
+            "version": self._version,
+            "change": self._change,
+            "community": self._of_community,
+            "tie": self._tie,
+        }[kind]
+        return choose(stream, speaker, listeners)
 
     def _new_to(self, fact: Fact, listeners: tuple[str, ...]) -> bool:
         return all((fact.fact_id, listener) not in self._pairs for listener in listeners)
@@ -107,17 +151,47 @@ class Chooser:
             keys = list(told)
             for _ in range(6):
                 fact = told[stream.pick(keys)]
-                plain = fact.kind is FactKind.DETAIL and not fact.guarded and fact.fact_id not in self._versioned
-                if plain and self._new_to(fact, to):
+                if self._plain(fact) and self._new_to(fact, to):
                     return Choice(fact, speaker, Role.TELL, fact.value)
-        for _ in range(12):
-            attribute = stream.pick(self._attributes if guarded else self._open)
-            item = attribute.items[min(int(len(attribute.items) * stream.unit() ** 1.5), len(attribute.items) - 1)]
+        for _ in range(16):
+            if guarded:
+                attribute = stream.pick(self._attributes)
+                item = stream.pick(attribute.items)
+            else:
+                attribute, item = self._popularity.draw(stream)
             fact = self._source.detail(speaker, attribute, item)
-            if fact.guarded == guarded and fact.fact_id not in self._versioned and self._new_to(fact, to):
+            settled = fact.fact_id not in self._versioned and fact.fact_id not in self._outdated
+            if fact.guarded == guarded and settled and self._new_to(fact, to):
                 if guarded and (speaker, fact.fact_id) in self._used:
                     continue
                 self._used.add((speaker, fact.fact_id))
+                return Choice(fact, speaker, Role.TELL, fact.value)
+        return None
+
+    def _change(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        """A new value for something that the speaker told these listeners, once per detail and known to nobody else.
+
+        Details that others passed on are left alone: they would go on saying what no longer holds.
+        """
+        current = [
+            fact
+            for fact in self._knowledge.told.get(speaker, {}).values()
+            if self._plain(fact)
+            and self._catalogue.attributes[fact.attribute].changes
+            and fact.fact_id not in self._passed_on
+            and all(fact.fact_id in self._knowledge.facts_heard(listener) for listener in listeners)
+        ]
+        if not current or not listeners:
+            return None
+        before = stream.pick(current)
+        self._outdated.add(before.fact_id)
+        fact = self._source.later(before)
+        return Choice(fact, speaker, Role.CHANGE, fact.value)
+
+    def _of_community(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        for _ in range(8):
+            fact = self._community.draw(stream, speaker)
+            if listeners and self._new_to(fact, listeners):
                 return Choice(fact, speaker, Role.TELL, fact.value)
         return None
 
@@ -165,8 +239,9 @@ class Chooser:
             if not heard:
                 return None
             fact = heard[stream.pick(list(heard))][0].fact
-            plain = fact.kind is FactKind.DETAIL and not fact.guarded and fact.fact_id not in self._versioned
-            if plain and fact.subject not in (speaker, *listeners) and self._new_to(fact, listeners):
+            others = fact.subject not in (speaker, *listeners)
+            if self._plain(fact) and others and self._new_to(fact, listeners):
+                self._passed_on.add(fact.fact_id)
                 return Choice(fact, speaker, Role.RETELL, fact.value)
         return None
 
@@ -178,7 +253,7 @@ class Chooser:
         shared = [key for key in mine if key in theirs]
         for key in stream.sample(shared, 10):
             fact = mine[key][0].fact
-            plain = fact.kind is FactKind.DETAIL and not fact.guarded and key not in self._versioned
+            plain = self._plain(fact)
             others = {stated.speaker for stated in theirs[key]}
             if plain and fact.subject not in (speaker, listeners[0]) and speaker not in others:
                 self._versioned.add(key)
@@ -203,13 +278,16 @@ def frame_of(
     """The rule that words a choice, and its slots."""
     fact = choice.fact
     person: PersonForm = "own" if choice.speaker == fact.subject else "told"
-    slots = {"subject": world_names[fact.subject], "item": fact.item, **choice.value.slots()}
+    slots = {"item": fact.item, **choice.value.slots()}
+    if fact.kind is FactKind.COMMUNITY:
+        return f"say.{fact.attribute}.own", slots | _community_slots(choice, world_names)
+    slots["subject"] = world_names[fact.subject]
     match fact.kind:
         case FactKind.DETAIL:
             attribute = catalogue.attributes[fact.attribute]
             about = in_person(attribute.about, "you" if person == "own" else person)
             slots["about"] = about.replace("$item", fact.item).replace("$subject", slots["subject"])
-            return f"say.{fact.attribute}.{person}", slots
+            return f"{'change' if choice.role is Role.CHANGE else 'say'}.{fact.attribute}.{person}", slots
         case FactKind.HAPPENING:
             assert fact.happened is not None
             today = config.calendar_epoch + timedelta(days=day)
@@ -217,10 +295,22 @@ def frame_of(
                 "did": fact.fate,
                 "do": fact.item,
                 "when": day_words(today, fact.happened),
+                "subject_you": "you" if person == "own" else slots["subject"],
             }
         case FactKind.FIND:
             key = "fate" if choice.role is Role.FATE else "find"
             return f"say.{key}.{person}", slots | {"source": fact.item, "did": fact.fate}
-        case FactKind.TIE:
+        case _:
             key = "friends" if fact.value.text == "friends" else "not_friends"
             return f"say.{key}.{person}", slots | {"a": world_names[fact.item]}
+
+
+def _community_slots(choice: Choice, names: dict[str, str]) -> dict[str, str]:
+    """Slots of a statement about a home, a workplace or a group; members are named in full, but for the speaker."""
+    value = choice.fact.value.value
+    others = ""
+    if isinstance(value, SetValue):
+        ids = {member.name.lower().replace(" ", "_"): member.name for member in value.members if member.type == "name"}
+        rest = [names.get(one, ids[one]) for one in ids if one != choice.speaker]
+        others = f"{', '.join(rest[:-1])} and {rest[-1]}" if len(rest) > 1 else "".join(rest)
+    return {"group": choice.fact.item, "others": others}

@@ -34,6 +34,21 @@ def build_world(config: WorldConfig) -> World:
     return World(people, places, _groups(config, people, places), edges)
 
 
+def strangers(config: WorldConfig, world: World) -> list[str]:
+    """Agent ids of people with names of their own who are no part of the world: nobody has ever met them."""
+    pool = pools()
+    stream = Stream(config.key, "strangers")
+    firsts = {person.first_name for person in world.people}
+    ids = {person.agent_id for person in world.people}
+    free = [name for name in pool["first_names"] if name not in firsts] or pool["first_names"]
+    found: dict[str, None] = {}
+    while len(found) < max(4, config.agents // 5):
+        agent_id = f"{stream.pick(free)}_{stream.pick(pool['last_names'])}".lower()
+        if agent_id not in ids:
+            found[agent_id] = None
+    return list(found)
+
+
 def relation(world: World, ego: str, other: str) -> str:
     """What ``other`` is to ``ego``: family, colleague, friend or acquaintance."""
     for group in world.groups:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +91,12 @@ class WorldEvent:
     content: str
     mask: tuple[str, ...]
     location_id: str | None = None
+    event_type: str = ""
+    """What sort of event it is: a notice, a meeting, a repair …"""
+    group_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class World:
     """Everything that holds before the first day."""
 
@@ -100,6 +105,14 @@ class World:
     groups: tuple[Group, ...]
     edges: dict[tuple[str, str], Edge]
     """One for every pair, under (smaller id, larger id)."""
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, Person]:
+        return {person.agent_id: person for person in self.people}
+
+    def person(self, agent_id: str) -> Person:
+        """A person by id. KeyError if there is none."""
+        return self._by_id[agent_id]
 
     def edge(self, one: str, other: str) -> Edge:
         """The edge of a pair."""
