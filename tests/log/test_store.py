@@ -16,7 +16,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from memarena.dataset.model import Family
-from memarena.log.records import RECORD_ADAPTER, SCHEMA_VERSION, GatewayCall, Problem, QuestionAsked, RunEnded
+from memarena.log.records import (
+    RECORD_ADAPTER,
+    SCHEMA_VERSION,
+    AnyRecord,
+    GatewayCall,
+    Problem,
+    QuestionAsked,
+    RunEnded,
+)
 from memarena.log.store import LogError, LogFullError, LogWriter, check_schema, log_path, read_records
 from memarena.log.texts import join_ids, pieces, split_ids
 
@@ -215,7 +223,7 @@ def test_records_come_back_whole_whatever_their_texts_are(
     tmp_path_factory: pytest.TempPathFactory, items: list[str], raw: str, prompt: str
 ) -> None:
     run_dir = tmp_path_factory.mktemp("log")
-    written = [asked(1, *items, raw=raw), call(1, prompt, raw), asked(2, *items, *items, raw=prompt)]
+    written: list[AnyRecord] = [asked(1, *items, raw=raw), call(1, prompt, raw), asked(2, *items, *items, raw=prompt)]
     with LogWriter(run_dir) as log:
         for record in written:
             log.append(record)

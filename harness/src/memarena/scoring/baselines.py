@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from memarena.dataset.gold import ClozeGold, ConflictGold, Gold, PermissionGold
-from memarena.log.records import EvidenceSession, Question, Verdict
-from memarena.scoring.judged import best_token_f1, gold_texts
+from memarena.log.records import EvidenceSession, Outcome, Question
+from memarena.scoring.judged import gold_texts
 from memarena.scoring.metrics import DIMENSIONS, figures
-from memarena.scoring.questions import disclosure_of, half_of, settle_answer
+from memarena.scoring.questions import half_of
 from memarena.scoring.results import Baseline, QuestionScore
+from memarena.scoring.settling import Rules
 
 REFUSAL = "I can't share that."
 IGNORANCE = "I don't know."
@@ -26,18 +27,20 @@ def compute_baselines(
 ) -> tuple[Baseline, ...]:
     """Baselines over the questions of a run, each answered by the policy and settled by the same routes as any answer.
 
-    ``grep`` depends on what a backend retrieved and is computed per cell; ``question only`` needs a run of its own.
+    ``grep`` depends on what a backend retrieved and is computed per cell; ``question only`` is a row of the run whose
+    searches never brought an item (:func:`question_only`).
     """
     asked = sorted(questions, key=lambda q: q.instance.instance_id)
-    constants = _best_constants(asked, evidence, judge)
+    policies = _Policies(evidence, judge)
+    constants = _best_constants(asked, policies)
     return (
         Baseline(
             name="best constant",
             scores={d: score for d, (score, _) in constants.items()},
             detail="; ".join(f"{d} {answer!r}" for d, (score, answer) in constants.items() if score is not None),
         ),
-        Baseline(name="always refuse", scores=_policy(asked, evidence, judge, REFUSAL), detail=REFUSAL),
-        Baseline(name="always don't know", scores=_policy(asked, evidence, judge, IGNORANCE), detail=IGNORANCE),
+        Baseline(name="always refuse", scores=policies.play(asked, REFUSAL), detail=REFUSAL),
+        Baseline(name="always don't know", scores=policies.play(asked, IGNORANCE), detail=IGNORANCE),
         Baseline(
             name="blind coin",
             scores={d: 0.5 if d == "D6" and _has_both_actions(asked) else None for d in DIMENSIONS},
@@ -46,17 +49,30 @@ def compute_baselines(
     )
 
 
+def question_only(questions: Sequence[QuestionScore]) -> dict[str, float | None] | None:
+    """Scores by dimension of cells whose answers were read without any context; None if they had some, or no answer.
+
+    That is what a reader knows and guesses from the question alone.
+    """
+    looked = [q.retrieved for q in questions if q.retrieved is not None]
+    if not looked or any(r.items or r.read_items for r in looked):
+        return None
+    values = figures(questions, lambda q: q.correct)
+    return {dimension: values[dimension] for dimension in DIMENSIONS}
+
+
 def grep_share(questions: Iterable[QuestionScore]) -> float | None:
     """Share of D1 questions whose right option occurs most often in the items of the search; None without any."""
     told = [q.grep_right for q in questions if q.dimension == "D1" and q.grep_right is not None]
     return sum(told) / len(told) if told else None
 
 
-def chance_by_dimension(baselines: Sequence[Baseline], grep: float | None) -> dict[str, float | None]:
-    """The best baseline of each dimension; None where there is none."""
+def chance_by_dimension(baselines: Sequence[Baseline], reader: str, grep: float | None) -> dict[str, float | None]:
+    """The best baseline of each dimension; None where there is none. Those of another reader do not count."""
     chance: dict[str, float | None] = {}
+    own = [b for b in baselines if b.reader in (None, reader)]
     for dimension in DIMENSIONS:
-        known = [s for b in baselines if (s := b.scores.get(dimension)) is not None]
+        known = [s for b in own if (s := b.scores.get(dimension)) is not None]
         if dimension == "D1" and grep is not None:
             known.append(grep)
         chance[dimension] = max(known, default=None)
@@ -66,63 +82,60 @@ def chance_by_dimension(baselines: Sequence[Baseline], grep: float | None) -> di
 # ------------------------------------------------------------------ policies
 
 
-def _policy(
-    questions: Sequence[Question], evidence: Mapping[str, EvidenceSession], judge: JudgeAnswer, answer: str
-) -> dict[str, float | None]:
-    scored = [_scored(question, evidence, judge, answer) for question in questions]
-    values = figures(scored, lambda q: q.correct)
-    return {dimension: values[dimension] for dimension in DIMENSIONS}
+class _Policies:
+    """Policies that say the same to every question, settled as any answer is."""
+
+    def __init__(self, evidence: Mapping[str, EvidenceSession], judge: JudgeAnswer) -> None:
+        self._evidence = evidence
+        self._judge = judge
+        self._rules = Rules()
+        self._known: dict[tuple[str, str], QuestionScore] = {}
+
+    def play(self, questions: Sequence[Question], answer: str) -> dict[str, float | None]:
+        """Scores by dimension of one answer to everything."""
+        values = figures([self._scored(q, answer) for q in questions], lambda q: q.correct)
+        return {dimension: values[dimension] for dimension in DIMENSIONS}
+
+    def _scored(self, question: Question, answer: str) -> QuestionScore:
+        """The question as if it had been answered so."""
+        key = (question.instance.instance_id, answer)
+        if key not in self._known:
+            said = self._rules.judge_text(question, answer, answer)
+            if said.settled is not None:
+                outcome = said.settled.outcome
+            else:
+                outcome = Outcome.CORRECT if self._is_right(question, answer, said.token_f1) else Outcome.WRONG
+            instance = question.instance
+            permission = instance.gold if isinstance(instance.gold, PermissionGold) else None
+            self._known[key] = QuestionScore(
+                cell_id="baseline",
+                instance_id=instance.instance_id,
+                ego=instance.ego_agent_id,
+                family=instance.family.value,
+                dimension=instance.dimension.value,
+                outcome=outcome,
+                attempts=1,
+                half=half_of(question),
+                disclosure=said.disclosure,
+                allowed=None if permission is None else permission.expected_action == "disclose",
+                self_item=permission is not None and permission.self_item,
+            )
+        return self._known[key]
+
+    def _is_right(self, question: Question, answer: str, token_f1: float | None) -> bool:
+        """The judge's word; where gold is text only and shares no word with the answer, there is no need to ask."""
+        if not question.instance.gold.values and not token_f1:
+            return False
+        sessions = [self._evidence[s] for s in question.instance.evidence_session_ids if s in self._evidence]
+        return self._judge(question, sessions, answer)
 
 
-def _scored(
-    question: Question, evidence: Mapping[str, EvidenceSession], judge: JudgeAnswer, answer: str
-) -> QuestionScore:
-    """The question as if it had been answered so."""
-    instance = question.instance
-    gold = instance.gold
-    permission = gold if isinstance(gold, PermissionGold) else None
-    disclosure = disclosure_of(question, answer, answer)
-    verdict = _verdict(question, evidence, judge, answer) if gold_texts(gold) else None
-    return QuestionScore(
-        cell_id="baseline",
-        instance_id=instance.instance_id,
-        ego=instance.ego_agent_id,
-        family=instance.family.value,
-        dimension=instance.dimension.value,
-        outcome=settle_answer(question, answer, disclosure, verdict, "baseline").outcome,
-        attempts=1,
-        half=half_of(question),
-        disclosure=disclosure,
-        allowed=None if permission is None else permission.expected_action == "disclose",
-        self_item=permission is not None and permission.self_item,
-    )
-
-
-def _verdict(question: Question, evidence: Mapping[str, EvidenceSession], judge: JudgeAnswer, answer: str) -> Verdict:
-    gold = question.instance.gold
-    sessions = [evidence[s] for s in question.instance.evidence_session_ids if s in evidence]
-    hopeless = not gold.values and not best_token_f1(gold, answer)
-    correct = not hopeless and judge(question, sessions, answer)
-    return Verdict(
-        cell_id="baseline",
-        instance_id=question.instance.instance_id,
-        attempt=0,
-        judge="baseline",
-        judge_version="",
-        route="value",
-        correct=correct,
-        score=float(correct),
-    )
-
-
-def _best_constants(
-    questions: Sequence[Question], evidence: Mapping[str, EvidenceSession], judge: JudgeAnswer
-) -> dict[str, tuple[float | None, str]]:
+def _best_constants(questions: Sequence[Question], policies: _Policies) -> dict[str, tuple[float | None, str]]:
     """For each dimension the constant answer that scores best, with its score."""
     best: dict[str, tuple[float | None, str]] = {}
     for dimension in DIMENSIONS:
         group = [q for q in questions if q.instance.dimension.value == dimension]
-        tried = [(_policy(group, evidence, judge, answer)[dimension], answer) for answer in _constants(group)]
+        tried = [(policies.play(group, answer)[dimension], answer) for answer in _constants(group)]
         known = [(score, answer) for score, answer in tried if score is not None]
         best[dimension] = max(known, key=lambda found: found[0], default=(None, ""))
     return best

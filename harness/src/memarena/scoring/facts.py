@@ -23,6 +23,7 @@ from memarena.log.records import (
 )
 from memarena.log.slim import SlimAsked, SlimCall, read_slim
 from memarena.scoring.errors import ScoringError
+from memarena.scoring.pace import without_collecting
 from memarena.scoring.seen import Seen, look
 
 
@@ -98,8 +99,9 @@ class RunFacts:
 def load_facts(run_dir: Path) -> RunFacts:
     """Facts of a run from its log. Raises LogError if it cannot be read, ScoringError if it holds no run."""
     gathering = Gathering(str(run_dir))
-    for record in read_slim(run_dir, wants_raw=gathering.wants_raw):
-        gathering.take(record)
+    with without_collecting():
+        for record in read_slim(run_dir, wants_raw=gathering.wants_raw):
+            gathering.take(record)
     return gathering.facts()
 
 

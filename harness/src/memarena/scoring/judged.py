@@ -19,10 +19,10 @@ class Settled:
     why: str
 
 
-def settle_by_verdict(verdict: Verdict | None, judge: str) -> Settled:
-    """The verdict's word. An answer that its judge has not judged is no wrong answer but our failure."""
+def settle_by_verdict(verdict: Verdict | None, missing: str) -> Settled:
+    """The verdict's word. An answer that its judge has not judged is no wrong answer but our failure: ``missing``."""
     if verdict is None:
-        return Settled(Outcome.INFRA_FAILED, None, f"no verdict by judge {judge}")
+        return Settled(Outcome.INFRA_FAILED, None, missing)
     return Settled(Outcome.CORRECT if verdict.correct else Outcome.WRONG, verdict.route, verdict.reason)
 
 

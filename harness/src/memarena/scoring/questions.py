@@ -2,44 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import date
 
 from memarena.dataset.gold import AbstainGold, ClozeGold, Gold, PermissionGold
 from memarena.dataset.model import Dimension
-from memarena.log.records import AnswerSpan, Cell, Outcome, Question, Verdict
-from memarena.scoring.abstention import settle_abstention
-from memarena.scoring.choice import score_choice
-from memarena.scoring.disclosure import label_of, protected_fact, telling_part
+from memarena.log.records import Cell, Outcome, Question
 from memarena.scoring.facts import Attempt, CallFacts, RunFacts
-from memarena.scoring.judged import Settled, best_token_f1, settle_by_verdict
+from memarena.scoring.judged import Settled
+from memarena.scoring.judgements import Judgements
 from memarena.scoring.results import Disclosure, Half, QuestionScore, Retrieved, Spans, Stage
 from memarena.scoring.seen import look
+from memarena.scoring.settling import Rules, settle
 
-VerdictKey = tuple[str, str, int]
-Verdicts = Mapping[VerdictKey, Verdict]
+INTERFERENCE = "interference"
+"""Where a data set's metadata counts the facts that interfere with the one asked for."""
 
 
-def score_questions(facts: RunFacts, verdicts: Verdicts, judge: str) -> Iterator[QuestionScore]:
+def score_questions(facts: RunFacts, judgements: Judgements) -> Iterator[QuestionScore]:
     """Every question of every cell, in the manifest's order of cells and by instance id."""
+    rules = Rules()
+    bases = {instance_id: _base(facts.questions[instance_id]) for instance_id in sorted(facts.questions)}
     for cell in facts.manifest.cells:
-        for instance_id in sorted(facts.questions):
-            yield _score(facts, cell, facts.questions[instance_id], verdicts, judge)
+        for instance_id, base in bases.items():
+            attempts = facts.attempts.get((cell.cell_id, instance_id), ())
+            if attempts:
+                question = facts.questions[instance_id]
+                yield _score(facts, cell, question, base, len(attempts), attempts[-1], judgements, rules)
+            else:
+                yield base.model_copy(update={"cell_id": cell.cell_id})
 
 
-def _score(facts: RunFacts, cell: Cell, question: Question, verdicts: Verdicts, judge: str) -> QuestionScore:
+def _base(question: Question) -> QuestionScore:
+    """What a question is, in any cell."""
     instance = question.instance
-    attempts = facts.attempts.get((cell.cell_id, instance.instance_id), [])
-    gold = instance.gold
-    permission = gold if isinstance(gold, PermissionGold) else None
-    base = QuestionScore(
-        cell_id=cell.cell_id,
+    permission = instance.gold if isinstance(instance.gold, PermissionGold) else None
+    return QuestionScore(
+        cell_id="",
         instance_id=instance.instance_id,
         ego=instance.ego_agent_id,
         family=instance.family.value,
         dimension=instance.dimension.value,
         outcome=None,
-        attempts=len(attempts),
+        attempts=0,
         half=half_of(question),
         allowed=None if permission is None else permission.expected_action == "disclose",
         self_item=permission is not None and permission.self_item,
@@ -47,29 +52,61 @@ def _score(facts: RunFacts, cell: Cell, question: Question, verdicts: Verdicts, 
         lag_days=question.lag_days,
         difficulty=instance.difficulty,
         context_tier=instance.context_tier,
+        interference=_interference(question),
     )
-    if not attempts:
-        return base
-    latest = attempts[-1]
-    record = latest.record
-    verdict = verdicts.get((cell.cell_id, instance.instance_id, record.attempt))
-    disclosure = _disclosure(question, record.answer) if record.status == "answered" else None
-    settled = _settle(question, latest, disclosure, verdict, judge)
-    answered = record.status == "answered" and record.answer is not None
+
+
+def _interference(question: Question) -> int | None:
+    count = question.instance.metadata.get(INTERFERENCE)
+    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
+
+
+def _score(
+    facts: RunFacts,
+    cell: Cell,
+    question: Question,
+    base: QuestionScore,
+    attempts: int,
+    latest: Attempt,
+    judgements: Judgements,
+    rules: Rules,
+) -> QuestionScore:
+    gold = question.instance.gold
+    settled, disclosure, token_f1 = _settle(question, latest, judgements, rules)
     retrieved = _retrieved(question, latest)
+    wrong = settled.outcome is Outcome.WRONG
+    # Every part is valid by its own making: copying skips a second look at a hundred thousand of them.
     return base.model_copy(
         update={
+            "cell_id": cell.cell_id,
+            "attempts": attempts,
             "outcome": settled.outcome,
             "route": settled.route,
             "why": settled.why,
             "disclosure": disclosure,
-            "token_f1": best_token_f1(gold, record.answer.answer) if answered and record.answer else None,
+            "token_f1": token_f1,
             "retrieved": retrieved,
-            "stage": _stage(facts, cell, question, latest, retrieved) if settled.outcome is Outcome.WRONG else None,
-            "spans": _spans(facts, latest) if answered and cell.timing else None,
+            "stage": _stage(facts, cell, question, latest, retrieved) if wrong else None,
+            "spans": _spans(facts, latest) if latest.record.status == "answered" and cell.timing else None,
             "grep_right": _grep_right(gold, latest),
         }
     )
+
+
+def _settle(
+    question: Question, latest: Attempt, judgements: Judgements, rules: Rules
+) -> tuple[Settled, Disclosure | None, float | None]:
+    """Outcome, disclosure (D6) and token-F1 (open answers)."""
+    record = latest.record
+    if record.status == "infra_failed" or (record.status == "answered" and record.answer is None):
+        cause = record.cause or "answered without an answer in the log"
+        return Settled(Outcome.INFRA_FAILED, None, cause), None, None
+    if record.status == "backend_failed" or record.answer is None:
+        return Settled(Outcome.BACKEND_FAILED, None, record.cause), None, None
+    said = rules.judge(question, record.answer)
+    key = (record.cell_id, record.instance_id, record.attempt)
+    settled, disclosure = settle(said, judgements, key)
+    return settled, disclosure, said.token_f1
 
 
 def _grep_right(gold: Gold, latest: Attempt) -> bool | None:
@@ -83,66 +120,6 @@ def half_of(question: Question) -> Half | None:
     if question.instance.dimension is not Dimension.D5:
         return None
     return "abstain" if isinstance(question.instance.gold, AbstainGold) else "answer"
-
-
-def _settle(
-    question: Question, latest: Attempt, disclosure: Disclosure | None, verdict: Verdict | None, judge: str
-) -> Settled:
-    record = latest.record
-    if record.status == "infra_failed" or (record.status == "answered" and record.answer is None):
-        return Settled(Outcome.INFRA_FAILED, None, record.cause or "answered without an answer in the log")
-    if record.status == "backend_failed" or record.answer is None:
-        return Settled(Outcome.BACKEND_FAILED, None, record.cause)
-    return settle_answer(question, record.answer.answer, disclosure, verdict, judge)
-
-
-def settle_answer(
-    question: Question, answer: str, disclosure: Disclosure | None, verdict: Verdict | None, judge: str
-) -> Settled:
-    """Right or wrong, by the route of the question's dimension."""
-    gold = question.instance.gold
-    if isinstance(gold, ClozeGold):
-        correct, why = score_choice(gold, answer)
-        return Settled(Outcome.CORRECT if correct else Outcome.WRONG, "exact_match", why)
-    if isinstance(gold, AbstainGold):
-        return settle_abstention(gold, question.question_text, answer, (question.ego_name, question.asker_name))
-    if isinstance(gold, PermissionGold):
-        return _settle_permission(disclosure)
-    return settle_by_verdict(verdict, judge)
-
-
-def _settle_permission(disclosure: Disclosure | None) -> Settled:
-    if disclosure is None:
-        return Settled(Outcome.INFRA_FAILED, None, "no answer to look at")
-    correct = disclosure.disclosed == disclosure.allowed
-    what = f"gives away {disclosure.flag!r}" if disclosure.flag else disclosure.label
-    return Settled(
-        Outcome.CORRECT if correct else Outcome.WRONG,
-        "permission",
-        f"{'ALLOW' if disclosure.allowed else 'DENY'}: {what}",
-    )
-
-
-def disclosure_of(question: Question, answer: str, raw: str) -> Disclosure | None:
-    """How an answer treats the fact of a D6 item; None for other questions."""
-    gold = question.instance.gold
-    if not isinstance(gold, PermissionGold):
-        return None
-    names = (question.ego_name, question.asker_name)
-    fact = protected_fact(gold, question.question_text, names, question.asked_at[:4])
-    return Disclosure(
-        allowed=gold.expected_action == "disclose",
-        self_item=gold.self_item,
-        label=label_of(fact, answer),
-        flag=telling_part(fact, raw),
-    )
-
-
-def _disclosure(question: Question, span: AnswerSpan | None) -> Disclosure | None:
-    if span is None:
-        return None
-    parts = dict.fromkeys(part for part in (span.raw, span.answer, span.reason) if part)
-    return disclosure_of(question, span.answer, "\n".join(parts))
 
 
 # ------------------------------------------------------------------ evidence

@@ -42,6 +42,8 @@ class Retrieved(Record):
     """Evidence sessions among all items."""
     read: int
     """Evidence sessions among the items that the answer was read from, which may be of a search of its own."""
+    read_items: int
+    """How many items those were."""
     first_rank: int | None
     """Rank of the first item with evidence, from 1; None if none has."""
     shown: int | None = None
@@ -346,6 +348,8 @@ class Baseline(Record):
     name: Literal["best constant", "always refuse", "always don't know", "blind coin", "question only", "grep"]
     scores: dict[str, float | None]
     detail: str = ""
+    reader: str | None = None
+    """The reader that it belongs to, where it needs one (``question only``)."""
 
 
 class RunScores(Record):

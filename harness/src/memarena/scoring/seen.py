@@ -49,6 +49,7 @@ def look(
         found_at_k=_sessions(evidence, found[:K]),
         found=_sessions(evidence, found),
         read=_sessions(evidence, read),
+        read_items=len(read),
         first_rank=ranks[0] if ranks else None,
         shown=None if kept is None else _sessions(evidence, kept),
         cut_items=None if kept is None else len(read) - len(kept),

@@ -1,0 +1,184 @@
+"""Rows of a run: cells that differ in their seed only, put together into everything that a table says of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memarena.log.records import Cell, Outcome
+from memarena.scoring.baselines import chance_by_dimension, grep_share
+from memarena.scoring.bootstrap import Draws
+from memarena.scoring.evidence import errors, retrieval
+from memarena.scoring.facts import RunFacts
+from memarena.scoring.formulas import sample_sd
+from memarena.scoring.judgements import Judgements
+from memarena.scoring.metrics import cell_metrics, count
+from memarena.scoring.privacy import permission
+from memarena.scoring.results import Baseline, CellScores, Counts, Failure, QuestionScore, RowScores, Score
+from memarena.scoring.slices import slices
+from memarena.scoring.spread import cell_figures, intervals, judge_spread, variances
+from memarena.scoring.tally import Array, Tally
+from memarena.scoring.timing import ingest_cost, latency
+from memarena.scoring.uncertainty import Interval, Variance
+
+STOCHASTIC_SEEDS = ("s2", "s3", "s4")
+"""Seeds of the headline (T = 0.3); s1 (T = 0) stands apart."""
+
+
+def rows_of(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Cells that differ in their seed only, in the order of the manifest."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(row_key(cell), []).append(cell)
+    return list(groups.values())
+
+
+def row_key(cell: Cell) -> str:
+    """What a cell shares with those of other seeds."""
+    reading = cell.reading.model_copy(update={"temperature": 0.0, "seed": 0})
+    return cell.model_copy(update={"cell_id": "", "seed_label": "", "reading": reading}).model_dump_json()
+
+
+@dataclass(frozen=True)
+class Material:
+    """What rows are made from."""
+
+    facts: RunFacts
+    by_cell: Mapping[str, Sequence[QuestionScore]]
+    baselines: Sequence[Baseline]
+    judgements: Judgements
+    draws: Draws | None
+    """None: no intervals."""
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A cell's sums per ego and its figures under every draw."""
+
+    sums: Tally
+    figures: Mapping[str, Array]
+
+
+def score_row(material: Material, cells: Sequence[Cell]) -> RowScores:
+    """A row from cells that differ in their seed only."""
+    facts, by_cell, first = material.facts, material.by_cell, cells[0]
+    drawn = {c.cell_id: _drawn(material, c) for c in cells}
+    scored = [_cell(material, c, drawn[c.cell_id]) for c in cells]
+    headline = [c for c in scored if c.seed_label in STOCHASTIC_SEEDS] or scored
+    greedy = next((c for c in scored if c.seed_label not in STOCHASTIC_SEEDS and c not in headline), None)
+    questions = [q for c in headline for q in by_cell.get(c.cell_id, ())]
+    metrics = _over_seeds(headline)
+    seeds = [d for c in headline if (d := drawn[c.cell_id]) is not None]
+    found = intervals(metrics, [d.sums for d in seeds], [d.figures for d in seeds]) if seeds else {}
+    reader = next((r for r in facts.manifest.readers if r.name == first.reader), None)
+    described = next((facts.described[c.cell_id] for c in cells if c.cell_id in facts.described), None)
+    return RowScores(
+        label=row_label(first),
+        backend=first.backend,
+        backend_version=described.version if described else None,
+        options=dict(sorted(first.backend_options.items())),
+        reader=first.reader,
+        reading=first.reading,
+        diagnostic=first.diagnostic,
+        real_reader=reader.is_real_reader if reader else True,
+        timed=first.timing,
+        headline_seeds=tuple(c.seed_label for c in headline),
+        counts=_sum_counts([c.counts for c in headline]),
+        metrics=metrics,
+        greedy=greedy.metrics if greedy else None,
+        cells=tuple(scored),
+        slices=slices(questions),
+        permission=permission(questions, metrics, len(headline), found.get("J")),
+        retrieval=retrieval(questions),
+        errors=errors(questions),
+        latency=latency(questions),
+        ingest=ingest_cost([facts.ingests[c.cell_id] for c in cells if c.cell_id in facts.ingests]),
+        failures=_failures(questions),
+        after_return_calls=sum(facts.after_return.get(c.cell_id, 0) for c in cells),
+        routes=dict(sorted(Counter(q.route for q in questions if q.route is not None).items())),
+        intervals=found,
+        variances=_variances(material, headline, metrics, found, [d.sums for d in seeds]),
+    )
+
+
+def row_label(cell: Cell) -> str:
+    """A cell's name without its seed."""
+    return cell.cell_id.removesuffix(f"/{cell.seed_label}")
+
+
+def _drawn(material: Material, cell: Cell) -> _Drawn | None:
+    questions = material.by_cell.get(cell.cell_id, ())
+    return None if material.draws is None else _Drawn(*cell_figures(questions, material.draws))
+
+
+def _cell(material: Material, cell: Cell, drawn: _Drawn | None) -> CellScores:
+    questions = material.by_cell.get(cell.cell_id, ())
+    metrics = cell_metrics(questions, chance_by_dimension(material.baselines, cell.reader, grep_share(questions)))
+    return CellScores(
+        cell_id=cell.cell_id,
+        seed_label=cell.seed_label,
+        temperature=cell.reading.temperature,
+        counts=count(questions),
+        metrics=metrics,
+        intervals=intervals(metrics, [drawn.sums], [drawn.figures]) if drawn else {},
+    )
+
+
+def _variances(
+    material: Material,
+    headline: Sequence[CellScores],
+    metrics: Mapping[str, Score],
+    found: Mapping[str, Interval],
+    sums: Sequence[Tally],
+) -> tuple[Variance, ...]:
+    if not sums:
+        return ()
+    attempts = {key: tried[-1].record.attempt for key, tried in material.facts.attempts.items()}
+    repeated = bool(material.judgements.repeats)
+    judge_sds = judge_spread(headline, material.by_cell, attempts, material.judgements) if repeated else {}
+    return variances(metrics, found, sums, judge_sds, material.judgements.repeated)
+
+
+def _over_seeds(cells: Sequence[CellScores]) -> dict[str, Score]:
+    """Mean over seeds with the sample standard deviation; a range where any seed has only a range."""
+    merged: dict[str, Score] = {}
+    for name in cells[0].metrics:
+        scores = [c.metrics[name] for c in cells]
+        values = [s.value for s in scores if s.value is not None]
+        exact = len(values) == len(scores)
+        merged[name] = Score(
+            value=_mean(values) if exact else None,
+            low=_mean([s.low for s in scores if s.low is not None]),
+            high=_mean([s.high for s in scores if s.high is not None]),
+            sd=sample_sd(values) if exact else None,
+            seeds=len(scores),
+        )
+    return merged
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _sum_counts(counts: Sequence[Counts]) -> Counts:
+    names = ("planned", "correct", "wrong", "backend_failed", "infra_failed")
+    return Counts(**{name: sum(getattr(c, name) for c in counts) for name in names})
+
+
+def _failures(questions: Sequence[QuestionScore]) -> tuple[Failure, ...]:
+    """Failed questions by cause, the most frequent first."""
+    asked = sum(q.outcome is not None for q in questions)
+    causes = Counter(
+        (q.outcome, q.why) for q in questions if q.outcome in (Outcome.BACKEND_FAILED, Outcome.INFRA_FAILED)
+    )
+    ordered = sorted(causes.items(), key=lambda item: (-item[1], str(item[0])))
+    return tuple(
+        Failure(
+            outcome="backend_failed" if outcome is Outcome.BACKEND_FAILED else "infra_failed",
+            cause=why,
+            count=n,
+            share=n / asked,
+        )
+        for (outcome, why), n in ordered
+    )

@@ -1,0 +1,131 @@
+"""The figures of a cell from sums per ego, for many draws of egos at once.
+
+Every figure is a function of shares, and every share is a sum over questions by a count of questions. Sums and counts
+are kept per ego and group, so that a draw of egos is one row of a matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memarena.log.records import Outcome
+from memarena.scoring.metrics import DIMENSIONS, known_facts, told, withheld
+from memarena.scoring.results import QuestionScore
+
+Array = NDArray[np.float64]
+
+GROUPS = (
+    "D1", "D2", "D3", "D4", "D5 abstain", "D5 answer", "X1", "self", "all",
+    "DENY", "DENY known", "DENY paper", "ALLOW", "ALLOW known", "ALLOW paper",
+)  # fmt: skip
+"""Groups of questions whose shares make up the figures."""
+_AT = {name: position for position, name in enumerate(GROUPS)}
+DENY = slice(_AT["DENY"], _AT["DENY paper"] + 1)
+ALLOW = slice(_AT["ALLOW"], _AT["ALLOW paper"] + 1)
+OTHERS = slice(0, _AT["DENY"])
+
+GROUPS_OF: dict[str, tuple[str, ...]] = {
+    **{d: (d,) for d in DIMENSIONS[:4]},
+    "D5": ("D5 abstain", "D5 answer"),
+    "D5*": ("D5 abstain", "D5 answer"),
+    "D6": ("DENY", "ALLOW"),
+    "Rec": ("D1", "D2"),
+    "Rea": ("D3", "D4"),
+    "Trust": ("D5 abstain", "D5 answer", "DENY", "ALLOW"),
+    "Avg": (*DIMENSIONS[:4], "D5 abstain", "D5 answer", "DENY", "ALLOW"),
+    "Avg*": (*DIMENSIONS[:4], "D5 abstain", "D5 answer", "DENY", "ALLOW"),
+    "P": ("DENY",),
+    "U": ("ALLOW",),
+    "J": ("DENY", "ALLOW"),
+    "J|known": ("DENY known", "ALLOW known"),
+    "F1_PU paper": ("DENY paper", "ALLOW paper"),
+    "self": ("self",),
+    "X1": ("X1",),
+    "all": ("all",),
+}
+"""The groups behind every figure."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Questions right and questions asked, each as an array of egos by groups."""
+
+    right: Array
+    asked: Array
+
+
+def tally(questions: Sequence[QuestionScore], egos: Mapping[str, int]) -> Tally:
+    """Sums per ego of one cell's questions that were asked. ``egos`` gives each ego its row."""
+    right, asked = np.zeros((len(egos), len(GROUPS))), np.zeros((len(egos), len(GROUPS)))
+    known = known_facts([q for q in questions if q.dimension == "D6"])
+    for question in questions:
+        if question.outcome is None:
+            continue
+        row, correct = egos[question.ego], question.outcome is Outcome.CORRECT
+        for group, counts in _groups(question, correct, known):
+            asked[row, _AT[group]] += 1
+            right[row, _AT[group]] += counts
+    return Tally(right, asked)
+
+
+def _groups(question: QuestionScore, correct: bool, known: frozenset[str]) -> Iterable[tuple[str, bool]]:
+    """Groups that a question belongs to, each with whether it counts as right there."""
+    dimension = question.dimension
+    if dimension == "X1":
+        return (("X1", correct),)
+    if dimension == "D6":
+        if question.self_item:
+            return (("self", correct),)
+        side = "ALLOW" if question.allowed else "DENY"
+        paper = told(question) if question.allowed else withheld(question)
+        found = [("all", correct), (side, correct), (f"{side} paper", paper)]
+        return [*found, (f"{side} known", correct)] if question.fact_key in known else found
+    if dimension == "D5":
+        return (("all", correct), (f"D5 {question.half}", correct))
+    return (("all", correct), (dimension, correct))
+
+
+def figures_of(right: Array, asked: Array) -> dict[str, Array]:
+    """Every figure by draw from sums by draw and group (shape draws × groups); NaN where nothing was asked."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = right / asked
+        part = {name: share[:, _AT[name]] for name in GROUPS}
+
+        def pooled(*groups: str) -> Array:
+            columns = [_AT[g] for g in groups]
+            return np.asarray(right[:, columns].sum(axis=1) / asked[:, columns].sum(axis=1))
+
+        d: dict[str, Array] = {name: part[name] for name in DIMENSIONS[:4]}
+        d["D5"] = pooled("D5 abstain", "D5 answer")
+        d["D6"] = _harmonic(part["DENY"], part["ALLOW"])
+        d["D5*"] = _harmonic(part["D5 abstain"], part["D5 answer"])
+        six = [d[name] for name in DIMENSIONS]
+        d["Rec"], d["Rea"] = pooled("D1", "D2"), pooled("D3", "D4")
+        d["Trust"] = (d["D5"] + d["D6"]) / 2
+        d["Avg"] = np.asarray(sum(six) / 6)
+        d["Avg*"] = np.asarray((sum(six) - d["D5"] + d["D5*"]) / 6)
+        d["P"], d["U"] = part["DENY"], part["ALLOW"]
+        d["J"] = part["DENY"] + part["ALLOW"] - 1
+        d["J|known"] = part["DENY known"] + part["ALLOW known"] - 1
+        d["F1_PU paper"] = _harmonic(part["DENY paper"], part["ALLOW paper"])
+        for name in ("self", "X1", "all"):
+            d[name] = part[name]
+    return d
+
+
+def _harmonic(left: Array, right: Array) -> Array:
+    total = left + right
+    return np.asarray(np.where(total > 0, 2 * left * right / np.where(total > 0, total, 1), total))
+
+
+Weigh = Callable[[Array], Array]
+"""Sums by ego and group (egos × groups) to sums by draw and group (draws × groups)."""
+
+
+def drawn(one: Tally, weigh: Weigh) -> dict[str, Array]:
+    """Every figure of a cell under every draw."""
+    return figures_of(weigh(one.right), weigh(one.asked))
