@@ -314,12 +314,31 @@ def expand(sequence: Sequence_, scope: Scope, out: list[str]) -> None:
             out.append(scope.slots[node.text])
 
 
-NAMED_COLOUR = 0.4
+NAMED_COLOUR = 0.35
 """Share of things and people that get an adjective when they are named."""
-COLOUR = 0.16
+COLOUR = 0.1
 """The same for nouns inside the other items of a topic."""
-ADJUNCT = 0.4
-_BEFORE_NOUNS = frozenset(("the", "my", "our", "that", "those", "these", "their"))
+ADJUNCT = 0.3
+ROUND_ABOUT = 0.5
+"""Share of the doings that are told with another verb before them: ``had to @act`` for ``@acted``."""
+_ROUND_ABOUT: Final = {
+    "acted": (
+        *(("had to ", "act"), ("got to ", "act"), ("managed to ", "act"), ("tried to ", "act"), ("chose to ", "act")),
+        *(("went and ", "acted"), ("could only ", "act"), ("just ", "acted"), ("even ", "acted"), ("never ", "acted")),
+        *(("really ", "acted"), ("did ", "act"), ("started ", "acting"), ("kept on ", "acting"), ("once ", "acted")),
+        *(("also ", "acted"), ("should never have had to ", "act"), ("would have to ", "act"), ("still ", "acted")),
+    ),
+    "acting": (
+        *(("having to ", "act"), ("trying to ", "act"), ("being asked to ", "act"), ("learning to ", "act")),
+        *(("all that ", "acting"), ("all of this ", "acting"), ("just ", "acting"), ("not ", "acting")),
+        *(("having just ", "acted"), ("even ", "acting"), ("really ", "acting"), ("going out to ", "act")),
+    ),
+    "act": (
+        *(("go and ", "act"), ("try to ", "act"), ("learn to ", "act"), ("get to ", "act"), ("start ", "acting")),
+        *(("just ", "act"), ("help to ", "act"), ("keep on ", "acting")),
+    ),
+}
+_BEFORE_NOUNS = frozenset(("the", "my", "our", "their"))
 _NO_NOUNS = frozenset(
     [
         "first",
@@ -345,25 +364,29 @@ _NO_NOUNS = frozenset(
 def _expand_item(item: str, scope: Scope, topic: Bank, out: list[str]) -> None:
     """A topic item; some nouns get a word of colour, some clauses an adjunct, from the rules bound in the scope."""
     at = len(out)
-    expand(scope.draw(topic.rules[item]), scope, out)
     stream = scope.stream
+    said = item
+    if scope.adjunct is not None and item in _ROUND_ABOUT and stream.chance(ROUND_ABOUT):
+        verb, said = stream.pick(_ROUND_ABOUT[item])
+        out.append(verb)
+    expand(scope.draw(topic.rules[said]), scope, out)
     if scope.colour is not None:
         words = "".join(out[at:]).split(" ")
         del out[at:]
         rate = NAMED_COLOUR if item in ("thing", "who") else COLOUR
         for place, word in enumerate(words):
-            out.append(word + " ")
+            out.append(word if place == 0 else " " + word)
             if (
                 word in _BEFORE_NOUNS
                 and place + 1 < len(words)
                 and words[place + 1] not in _NO_NOUNS
                 and stream.chance(rate)
             ):
-                expand(scope.draw(scope.colour), scope, out)
                 out.append(" ")
+                expand(scope.draw(scope.colour), scope, out)
             rate = COLOUR
     if item in ("trouble", "joy", "acted") and scope.adjunct is not None and stream.chance(ADJUNCT):
-        out.append(", " if stream.chance(0.4) else " ")
+        out.append(" ")
         expand(scope.draw(scope.adjunct), scope, out)
 
 
@@ -382,8 +405,7 @@ _DOUBLE = re.compile(r"[,;](?:\s*[,;])*\s*([,.;?!])")
 def tidy(text: str) -> str:
     """Single spaces, none before punctuation, no doubled commas."""
     text = _ARTICLE.sub(_article, " ".join(text.split()))
-    if " ," in text or " ." in text or " ?" in text or " !" in text or " ;" in text:
-        text = _GAP.sub(r"\1", text)
+    text = _GAP.sub(r"\1", text)
     if _DOUBLE.search(text):
         text = _DOUBLE.sub(r"\1", text)
     return text

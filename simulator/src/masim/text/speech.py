@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -12,49 +13,52 @@ from masim.streams import Stream
 from masim.text.grammar import Scope, Voice, phrase
 from masim.text.library import Library, Topic
 
-_NARRATOR = ("tell.detail",) * 9 + (
-    "tell.trouble",
-    "tell.joy",
-    "mood",
-    "mood",
+_NARRATOR = (
+    *("tell.detail",) * 8,
+    *("tell.trouble",) * 2,
+    *("tell.joy",) * 2,
+    *("mood",) * 2,
+    *("life",) * 3,
     "opine",
     "memory",
-    "tell.trouble",
-    "tell.joy",
 )
 _LISTENER = (
-    "echo",
-    "opine",
-    "opine",
-    "agree",
-    "disagree",
-    "advise",
-    "advise",
+    *("opine",) * 2,
+    *("advise",) * 2,
+    *("tell.self",) * 3,
+    *("life",) * 2,
     "offer",
     "memory",
-    "react.plain",
-    "mood",
-    "answer.self",
-)
-_ASSISTANT = (
-    "pa.note",
-    "pa.note",
-    "pa.note",
-    "pa.echo",
-    "pa.echo",
-    "pa.ask",
-    "ask.follow",
     "echo",
-    "advise",
-    "react.plain",
-    "opine",
+    "mood",
 )
-_TIGHT = frozenset(
-    ("a", "an", "the", "my", "your", "his", "her", "our", "their", "no", "very", "so", "as", "am", "is", "are")
+_ASSISTANT = (*("pa.note",) * 4, *("pa.echo",) * 2)
+_STATEMENTS = frozenset(
+    (
+        "tell.start",
+        "tell.detail",
+        "tell.trouble",
+        "tell.joy",
+        "tell.end",
+        "tell.self",
+        "mood",
+        "life",
+        "opine",
+        "memory",
+        "setting",
+    )
 )
-"""Words that no small word follows."""
-_TIGHT_AFTER = frozenset(("of", "to", "and", "or", "too", "enough", "I"))
-"""Words that no small word stands before."""
+"""Rules whose sentences may get a small word before, and a word in passing inside or behind."""
+_PAUSE_AFTER = frozenset(
+    ("and", "but", "so", "because", "then", "that", "which", "with", "was", "about", "or", "until")
+)
+"""Words after which speakers hesitate."""
+_PAUSES = ("um,", "uh,", "er,", "well,", "like,", "you know,", "I mean,", "hm,", "let's say,", "what was it,", "oh,")
+_SMALL = ("just", "really", "still", "even", "also", "actually", "only", "almost", "soon", "then", "honestly", "simply")
+"""Small words behind an I."""
+_NOT_AFTER_I = frozenset(("and", "or", "then", *_SMALL))
+_JOINT = re.compile(r", (and|but|so|because|since|which) ")
+_SENTENCE_START = re.compile(r"([.?!] )([a-z])")
 
 
 @dataclass(slots=True)
@@ -68,7 +72,8 @@ class _Talk:
     used: set[int] = field(default_factory=set)
     topic: Topic | None = None
     tone: str = "plain"
-    asked: bool = False
+    asked: str = ""
+    """What the turn before ended with: "ask.follow", "ask.you" or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,22 +138,23 @@ def _acts(
         return _assistant_acts(talk, speaker, index)
     last = index >= plan.turn_count - len(plan.speakers)
     opening = _greeting(plan, index) if index < 2 else ["shift"] if place == 0 and number else []
+    if talk.asked and opening != ["shift"]:
+        opening.append("answer." + talk.asked.removeprefix("ask."))
     if speaker == thread.narrator:
         if place <= 1:
             opening.append("tell.start")
-        elif talk.asked:
-            opening.append("answer.follow")
         ending = ["tell.end"] if last or place >= thread.turns - 2 else []
-        if not last and stream.chance(0.45):
+        if not last and stream.chance(0.4):
             ending.append("ask.you")
     else:
-        opening += ["react." + talk.tone] if index else []
+        if index and not talk.asked:
+            opening.append(stream.pick(("react." + talk.tone, "react." + talk.tone, "agree", "disagree", "echo")))
         ending = ["ask.follow"] if not last and stream.chance(0.6) else []
-    if stream.chance(0.12):
+    if stream.chance(0.1):
         opening.append("setting")
     if last and index:
         ending.append("close")
-    talk.asked = bool(ending) and ending[-1] in ("ask.follow", "ask.you")
+    talk.asked = ending[-1] if ending and ending[-1].startswith("ask.") else ""
     return opening, ending
 
 
@@ -166,9 +172,8 @@ def _assistant_acts(talk: _Talk, speaker: int, index: int) -> tuple[list[str], l
             kind = {"activity_narration": "narrate", "memory_reflection": "reflect", "memory_probe": "probe"}[
                 plan.kind.value
             ]
-            return [f"pa.{kind}.open"], ["pa.ask"]
-        first = stream.pick(("pa.ack", "pa.echo", "react." + talk.tone, "react.plain"))
-        return [first], ["pa.close"] if last else [stream.pick(("pa.ask", "ask.follow", "ask.follow"))]
+            return [f"pa.{kind}.open"], []
+        return [stream.pick(("pa.ack", "pa.ack", "pa.echo"))], ["pa.close" if last else "pa.ask"]
     opening = ["pa.user.open"] if index == 1 else ["answer.follow"]
     if plan.kind.value == "memory_reflection" and stream.chance(0.6):
         opening.append("pa.user.reflect")
@@ -209,7 +214,7 @@ def _turn(
         rule = stream.pick(filler)
         if not who.assistant and telling and rule in tones:
             talk.tone = tones[rule]
-        text = _sentence(talk, scope, who, rule if rule != "answer.self" else "tell.detail")
+        text = _sentence(talk, scope, who, rule)
         words += text.count(" ") + 1
         body.append(text)
     if stated:
@@ -236,37 +241,43 @@ def _raw(talk: _Talk, scope: Scope, rule: str) -> str:
 def _sentence(talk: _Talk, scope: Scope, who: Speaker, rule: str) -> str:
     """A sentence of a rule, with this speaker's small words around it."""
     text, stream = _raw(talk, scope, rule), talk.stream
+    if who.assistant:
+        return _finish(text)
     chance = who.fillers
-    if stream.chance(chance) and not rule.startswith(("open", "reply", "close", "pa.close")):
-        text = f"{_raw(talk, scope, 'opener')}, {text}"
-    if ", " in text and stream.chance(chance * 0.5):
-        before, after = text.split(", ", 1)
-        text = f"{before}{_raw(talk, scope, 'mid')} {after}".replace(" ,", ",")
-    if text[-1] not in ".?!" and stream.chance(chance * 0.55):
-        text += _raw(talk, scope, "tail")
-    if not who.assistant:
-        text = _hesitate(talk, scope, who, text)
+    if rule in _STATEMENTS:
+        joints = list(_JOINT.finditer(text))
+        if joints and stream.chance(chance):
+            at = stream.pick(joints).end() - 1
+            text = f"{text[:at]}, {_raw(talk, scope, 'aside')},{text[at:]}"
+        elif text[-1] not in ".?!" and stream.chance(chance):
+            text = f"{text}, {_raw(talk, scope, 'aside')}"
+        if stream.chance(chance):
+            opener = _raw(talk, scope, "opener")
+            text = f"{opener} {text}" if opener[-1] == ":" or opener.endswith("but") else f"{opener}, {text}"
+    text = _hesitate(stream, chance * (0.5 if talk.plan.modality == "text_message" else 1.0), text)
     return _finish(text)
 
 
-def _hesitate(talk: _Talk, scope: Scope, who: Speaker, text: str) -> str:
-    """``text`` with small words between its words, as spoken language has them; fewer in writing."""
-    stream = talk.stream
-    rate = who.fillers * (0.14 if talk.plan.modality == "text_message" else 0.2)
+def _hesitate(stream: Stream, rate: float, text: str) -> str:
+    """``text`` with small words where speakers look for the next one."""
     words = text.split(" ")
-    out = words[:1]
-    for before, word in pairwise(words):
-        if stream.chance(rate) and before[-1].isalnum() and before not in _TIGHT and word not in _TIGHT_AFTER:
-            out.append(_raw(talk, scope, "hesitation"))
+    out: list[str] = []
+    for word, after in pairwise([*words, ""]):
         out.append(word)
+        if word == "I" and after.isalpha() and after not in _NOT_AFTER_I and stream.chance(rate * 0.7):
+            out.append(stream.pick(_SMALL))
+        if word in _PAUSE_AFTER and after and after[0].isalpha() and stream.chance(rate * 0.45):
+            out.append(stream.pick(_PAUSES))
     return " ".join(out)
 
 
 def _finish(text: str) -> str:
+    """``text`` as a sentence, or several: capitals where they start, a full stop where there is no other mark."""
     if text[-1] in ",;:":
         text = text[:-1]
     if text[-1] not in ".?!":
         text += "."
+    text = _SENTENCE_START.sub(lambda match: match.group(1) + match.group(2).upper(), text)
     return text[0].upper() + text[1:]
 
 
