@@ -21,10 +21,11 @@ from masim.engines.model import Engine
 from masim.engines.offline import OfflineEngine
 from masim.engines.options import EngineFlags
 from masim.errors import MasimError
-from masim.inspect import day_lines, fact_lines, graph_lines, overview_lines
+from masim.inspect import Inspected, day_lines, fact_lines, graph_lines, overview_lines
 from masim.output.generate import generate as make
 from masim.output.parts import finished_days
 from masim.output.worlds import questions_of_complete, world_folder
+from masim.social import html_of, svg_of
 
 app = typer.Typer(help="Makes worlds whose ground truth is exact.", no_args_is_help=True, add_completion=False)
 
@@ -94,22 +95,39 @@ def _engine(
 @app.command()
 def inspect(
     folder: Annotated[Path, typer.Argument(help="Folder of a data set.")],
-    graph: Annotated[bool, typer.Option("--graph", help="Everybody's closest people.")] = False,
+    graph: Annotated[bool, typer.Option("--graph", help="The social graph, layer by layer.")] = False,
+    svg: Annotated[Path | None, typer.Option(help="File to draw the social graph in.")] = None,
+    html: Annotated[Path | None, typer.Option(help="File for a page with the drawing and the graph in words.")] = None,
     agent: Annotated[str | None, typer.Option(help="Agent id; shows a day of theirs.")] = None,
-    day: Annotated[int, typer.Option(help="Day index for --agent.")] = 0,
+    day: Annotated[int | None, typer.Option(help="Day index for --agent (0).")] = None,
     fact: Annotated[str | None, typer.Option(help="Fact id; shows who told it to whom, and who was asked.")] = None,
 ) -> None:
     """Show what is in a data set."""
-    if not (folder / "pipeline_report.json").exists():
-        raise MasimError(f"{folder}: pipeline_report.json is missing; the folder of a data set is expected")
-    lines = overview_lines(folder)
-    if graph:
-        lines = graph_lines(folder)
+    data = Inspected.open(folder)
+    if day is not None and agent is None:
+        raise MasimError(f"--day {day}: give --agent too")
+    title = f"Social graph of {folder.resolve().name}"
+    lines = graph_lines(data) if graph else []
+    if svg is not None:
+        _write(svg, svg_of(data.graph, data.names, title), "--svg")
+    if html is not None:
+        _write(html, html_of(data.graph, data.names, title, graph_lines(data)), "--html")
     if agent is not None:
-        lines = day_lines(folder, agent, day)
+        lines += day_lines(data, agent, day or 0)
     if fact is not None:
-        lines = fact_lines(folder, fact)
-    typer.echo("\n".join(lines))
+        lines += fact_lines(data, fact)
+    if not lines and svg is None and html is None:
+        lines = overview_lines(data)
+    for line in lines:
+        typer.echo(line)
+
+
+def _write(path: Path, text: str, flag: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise MasimError(f"{flag} {path}: {error.strerror}") from error
+    typer.echo(str(path))
 
 
 @app.command()
