@@ -39,13 +39,17 @@ def memarena(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     return call
 
 
-@pytest.mark.parametrize("output", ["table", "md", "json"])
-def test_report_prints_every_form(memarena: Command, run_dir: Path, output: str) -> None:
+@pytest.mark.parametrize("output", ["table", "md", "latex", "html", "json"])
+def test_report_prints_every_form_and_writes_the_same_to_a_file(
+    memarena: Command, run_dir: Path, tmp_path: Path, output: str
+) -> None:
     code, out, err = memarena("report", run_dir, "--format", output)
     assert (code, err) == (0, "")
     assert "bm25" in out
     if output == "json":
         assert json.loads(out)["runs"][0]["run_id"] == "run-test"
+    assert memarena("report", run_dir, "--format", output, "--out", tmp_path / "report") == (0, "", "")
+    assert (tmp_path / "report").read_text(encoding="utf-8") == out
 
 
 def test_report_takes_several_runs(memarena: Command, run_dir: Path) -> None:
@@ -90,6 +94,55 @@ def test_show_lists_failures_of_a_cell_or_family_one_line_each(memarena: Command
     ]
 
 
+def test_every_figure_of_the_families_can_be_traced_to_answers_that_give_it(memarena: Command, run_dir: Path) -> None:
+    report = json.loads(memarena("report", run_dir, "--format", "json")[1])
+    traced = 0
+    for row in report["runs"][0]["rows"]:
+        for part in row["slices"]:
+            if part["by"] not in ("family", "dimension") or part["score"]["value"] is None:
+                continue
+            arguments = ["--cell", row["label"], f"--{part['by']}", part["key"]]
+            _, out, _ = memarena("show", run_dir, "--answers", *arguments)
+            counts = part["counts"]
+            if part["key"] not in ("d4_permission", "D6"):  # the owner's own items stand apart in the figure
+                asked = counts["correct"] + counts["wrong"] + counts["backend_failed"]
+                assert out.startswith(f"{counts['correct']} of {asked} questions asked ended right"), arguments
+                traced += 1
+    assert traced > 40
+
+
+def test_the_command_that_a_table_names_works(memarena: Command, run_dir: Path) -> None:
+    _, out, _ = memarena("report", run_dir, "--format", "md")
+    commands = [line.split("`")[1] for line in out.splitlines() if line.startswith("- answers behind a row: `")]
+    assert len(commands) > 8
+    for command in commands:
+        code, listed, err = memarena(*command.replace("RUN", str(run_dir)).split()[1:])
+        assert (code, err) == (0, ""), command
+        assert "questions asked ended right" in listed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--cell", "bm25@small", "--dimension", "D2"], "2 of 3 questions asked ended right (66.7%)"),
+        (["--cell", "bm25@small/s2", "--dimension", "D2"], "1 of 1 questions asked ended right (100.0%)"),
+        (["--cell", "hazy@small", "--outcome", "backend_failed"], "0 of 2 questions asked ended right (0.0%)"),
+        (["--cell", "hazy@small", "--family", "d7_qa"], "0 of 2 questions asked ended right (0.0%), 1 failed for"),
+        (["--cell", "hazy@small", "--stage", "not_retrieved"], "0 of 4 questions asked ended right (0.0%)"),
+        (["--cell", "oracle@small", "--label", "disclosed"], "8 of 14 questions asked ended right (57.1%)"),
+        (["--cell", "bm25@small", "--difficulty", "easy"], "6 of 6 questions asked ended right (100.0%)"),
+    ],
+)
+def test_answers_are_chosen_by_what_figures_are_over(
+    memarena: Command, run_dir: Path, arguments: list[str], expected: str
+) -> None:
+    code, out, _ = memarena("show", run_dir, "--answers", *arguments)
+    assert code == 0
+    assert out.startswith(expected), out.splitlines()[0]
+    lines = [line for line in out.splitlines() if line.startswith("  ")]
+    assert len(lines) == int(expected.split()[2])
+
+
 def test_show_tells_the_story_of_a_question_in_one_cell_or_all_that_asked(memarena: Command, run_dir: Path) -> None:
     _, one, _ = memarena("show", run_dir, "--question", "temp_1", "--cell", "bm25@small/s3")
     assert one.count("Question temp_1 in ") == 1
@@ -106,11 +159,28 @@ def test_show_tells_the_story_of_a_question_in_one_cell_or_all_that_asked(memare
         (["show", "RUN", "--failures", "--cell", "x"], "--cell x: no such cell"),
         (["show", "RUN", "--failures", "--family", "x"], "--family x: no question of this family; there are: d10_"),
         (["show", "RUN", "--question", "perm_1", "--cell", "bm25@extractive/s1"], "not asked yet"),
-        (["show", "RUN"], "expected either --failures or --question ID"),
-        (["show", "RUN", "--failures", "--question", "qa_1"], "expected either --failures or --question ID"),
-        (["report", "RUN", "--format", "pdf"], "--format pdf: expected one of table, md, json"),
+        (["show", "RUN"], "expected one of --failures, --answers and --question ID"),
+        (
+            ["show", "RUN", "--failures", "--question", "qa_1"],
+            "expected one of --failures, --answers and --question ID",
+        ),
+        (["report", "RUN", "--format", "pdf"], "--format pdf: expected one of table, md, latex, html, json"),
+        (["score", "RUN", "--format", "html"], "--format html: expected one of table, md, json"),
+        (["report", "RUN", "--out", "EMPTY"], "--out EMPTY: expected a file, this is a folder"),
+        (["report", "RUN", "--out", "RUN/run.sqlite"], "this is the name of a run's log, which is never overwritten"),
+        (["report", "RUN", "--out", "RUN/no/r.md"], "--out RUN/no/r.md: cannot be written: No such file"),
+        (["report", "RUN", "--against", "me"], "--against me: expected published; two runs are compared by"),
+        (
+            ["show", "RUN", "--answers", "--dimension", "D9"],
+            "--dimension D9: no question of this dimension; there are: D1",
+        ),
+        (
+            ["show", "RUN", "--answers", "--stage", "x"],
+            "--stage x: no question has it; there are: misread, not_retrieved",
+        ),
+        (["show", "RUN", "--question", "qa_1", "--family", "d7_qa"], "--family: goes with --failures or --answers"),
         (["score", "RUN", "--judge", "gpt"], "--judge gpt: no verdict by this judge in the log; there are: none"),
-        (["judge", "RUN", "--judge", "gpt"], "--judge gpt: unknown judge; there is: value"),
+        (["judge", "RUN", "--judge", "gpt"], "--judge gpt: unknown judge; "),
         (["report", "EMPTY"], "EMPTY: no run log (run.sqlite) in this folder"),
         (["judge", "EMPTY"], "EMPTY: no run log (run.sqlite) in this folder"),
     ],
@@ -120,7 +190,7 @@ def test_bad_input_is_one_line_and_exit_code_two(
 ) -> None:
     (tmp_path / "empty").mkdir()
     names = {"RUN": str(run_dir), "EMPTY": str(tmp_path / "empty")}
-    code, out, err = memarena(*(names.get(a, a) for a in arguments))
+    code, out, err = memarena(*(a.replace("RUN", names["RUN"]).replace("EMPTY", names["EMPTY"]) for a in arguments))
     assert (code, out) == (2, "")
     for name, path in names.items():
         message = message.replace(name, path)

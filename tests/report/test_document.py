@@ -12,6 +12,7 @@ from memarena.report.as_json import JsonReport, committed_schema, schema, to_jso
 from memarena.report.document import report_document
 from memarena.report.layout import Cell, Column, Document, Section, section
 from memarena.report.markdown import to_markdown
+from memarena.report.reported import ReportedRun
 from memarena.scoring import RunScores
 from pydantic import ValidationError
 
@@ -35,7 +36,7 @@ def scores_of(*rights: int, asked: int = 4, diagnostic: bool = False, real: bool
 
 
 def document_of(*runs: RunScores) -> Document:
-    return report_document(runs)
+    return report_document([ReportedRun(run) for run in runs])
 
 
 def part(document: Document, title: str) -> Section:
@@ -83,7 +84,7 @@ def test_columns_that_are_na_everywhere_are_left_out_and_named() -> None:
     grid = part(document_of(scores_of(3)), "Main grid")
     assert grid.table is not None
     assert [c.title for c in grid.table.columns] == ["backend", "reader", "Rec", "all"]
-    assert "n/a in every row and left out: Rea, Trust, Avg, Avg*, TTFT, search" in grid.notes
+    assert "n/a in every row and left out: Rea, Trust, Avg, Avg*, Δ Vanilla, TTFT, search" in grid.notes
 
 
 def test_a_column_with_one_figure_stays() -> None:
@@ -111,7 +112,7 @@ def test_runs_over_other_data_are_said_to_be_incomparable() -> None:
 
 
 def test_a_fallback_to_token_f1_is_said_with_its_share() -> None:
-    lines = report_document([score_records(golden_run.records()).scores]).sections[0].lines
+    lines = document_of(score_records(golden_run.records()).scores).sections[0].lines
     assert any("% of its verdicts used the token-F1 fallback" in line for line in lines)
 
 
@@ -121,20 +122,20 @@ def golden() -> RunScores:
 
 
 def test_the_table_form_fits_120_columns(golden: RunScores) -> None:
-    lines = plain(report_document([golden, golden])).splitlines()
+    lines = plain(document_of(golden, golden)).splitlines()
     assert max(len(line) for line in lines) <= 120
     assert not any("\x1b" in line for line in lines)
 
 
 def test_every_column_of_the_main_grid_is_explained(golden: RunScores) -> None:
-    grid = part(report_document([golden]), "Main grid")
+    grid = part(document_of(golden), "Main grid")
     assert grid.table is not None
     explained = {title for title, _ in grid.legend}
     assert {c.title for c in grid.table.columns} - explained == {"backend", "reader"}
 
 
 def test_markdown_tables_are_well_formed(golden: RunScores) -> None:
-    lines = to_markdown(report_document([golden])).splitlines()
+    lines = to_markdown(document_of(golden)).splitlines()
     tables: list[list[str]] = [[]]
     for line in lines:
         if line.startswith("|"):
@@ -166,7 +167,7 @@ def test_the_committed_schema_is_that_of_the_records() -> None:
 
 
 def test_json_reports_follow_their_records(golden: RunScores) -> None:
-    text = to_json([golden, golden])
+    text = to_json([ReportedRun(golden)] * 2)
     assert len(JsonReport.model_validate_json(text).runs) == 2
     for broken in (text.replace('"metrics"', '"figures"', 1), text.replace('"runs": [', '"runs": [7, ', 1)):
         with pytest.raises(ValidationError):
@@ -174,7 +175,7 @@ def test_json_reports_follow_their_records(golden: RunScores) -> None:
 
 
 def test_json_holds_figures_as_numbers_and_na_as_null(golden: RunScores) -> None:
-    row = json.loads(to_json([golden]))["runs"][0]["rows"][0]
+    row = json.loads(to_json([ReportedRun(golden)]))["runs"][0]["rows"][0]
     assert isinstance(row["metrics"]["D1"]["value"], float)
     assert row["metrics"]["X1"]["value"] is None
     assert _no_long_floats(row)

@@ -5,35 +5,36 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from memarena.judge import missing_verdicts, value_judge_version
+from memarena.cli.scores import report_run
+from memarena.judge import value_judge_version
 from memarena.report.as_json import to_json
 from memarena.report.document import report_document, score_document
-from memarena.report.failures import failures_document
+from memarena.report.failures import Filter, failures_document
+from memarena.report.latex import to_latex
 from memarena.report.layout import Document
 from memarena.report.markdown import to_markdown
+from memarena.report.page import to_html
 from memarena.report.terminal import print_document
-from memarena.scoring import load_facts, score_run
+from memarena.scoring import load_facts
 
-from .scoring import is_right
-
-REPORTS = ("report.md", "report.json", "report.txt", "scores.txt", "failures.txt")
+REPORTS = ("report.md", "report.json", "report.txt", "report.tex", "report.html", "scores.txt", "failures.txt")
 
 
 def render(run_dir: Path, name: str) -> str:
     """One report. The judge's version, which changes with its code, is replaced by a fixed word."""
     facts = load_facts(run_dir)
-    scored = score_run(facts, missing_verdicts(run_dir), "value", is_right)
-    scores = scored.scores
+    run = report_run(run_dir, stories=name == "report.html")
     if name == "report.json":
-        text = to_json([scores])
-    elif name == "report.md":
-        text = to_markdown(report_document([scores]))
-    elif name == "report.txt":
-        text = plain(report_document([scores]))
+        text = to_json([run])
+    elif name == "report.html":
+        text = to_html([run])
     elif name == "scores.txt":
-        text = plain(score_document(scores))
+        text = plain(score_document(run.scores))
+    elif name == "failures.txt":
+        text = plain(failures_document(facts, run.questions, Filter()))
     else:
-        text = plain(failures_document(facts, scored.questions, None, None))
+        forms = {"report.md": to_markdown, "report.tex": to_latex, "report.txt": plain}
+        text = forms[name](report_document([run]))
     version = value_judge_version()
     return text.replace(version, "JUDGE-VERSION").replace(version[:12], "JUDGE-VERSIO")
 

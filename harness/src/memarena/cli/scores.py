@@ -1,27 +1,31 @@
-"""``memarena score``, ``report``, ``show``: read a run's log, compute, print. Nothing here writes to it."""
+"""``memarena score`` and ``report``: read runs' logs, compute, print or write. Nothing here writes to a log."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
 from memarena import judge as judging
 from memarena.log.records import EvidenceSession, GatewayCall, Question, QuestionAsked
-from memarena.log.store import read_records
+from memarena.log.store import LOG_NAME, read_records
 from memarena.report.as_json import to_json
 from memarena.report.document import report_document, score_document
-from memarena.report.failures import failures_document
+from memarena.report.latex import to_latex
 from memarena.report.layout import Document
 from memarena.report.markdown import to_markdown
-from memarena.report.story import question_story
+from memarena.report.page import to_html
+from memarena.report.published import PUBLISHED
+from memarena.report.reported import ReportedRun, reported
+from memarena.report.stories import Story, choose_stories, tell
 from memarena.report.terminal import print_document
 from memarena.scoring import RunFacts, ScoredRun, ScoringError, load_facts, score_run
 
-FORMATS = ("table", "md", "json")
+FORMATS = ("table", "md", "latex", "html", "json")
+SCORE_FORMATS = ("table", "md", "json")
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 JudgeOption = Annotated[str, typer.Option("--judge", help="Whose verdicts count; `value` needs no model.")]
@@ -33,56 +37,53 @@ def score(
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
     """Print the dimension scores of a run. Missing verdicts are computed on the way and not written."""
-    _check_format(output)
-    scored = _scored(run, name)
-    _emit([scored], score_document(scored.scores), output)
+    _check_format(output, SCORE_FORMATS)
+    facts = load_facts(run)
+    scored = score_facts(facts, run, name)
+    _emit([reported(facts, scored)], score_document(scored.scores), output, None)
 
 
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of one run or several.")],
-    output: Annotated[str, typer.Option("--format", help="table, md or json.")] = "table",
+    output: Annotated[str, typer.Option("--format", help="table, md, latex, html or json.")] = "table",
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file instead of printing.")] = None,
+    against: Annotated[
+        str | None, typer.Option(help="`published` sets the paper's cells beside ours, with what differs.")
+    ] = None,
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
     """Print the whole report of one run or several. Works while a run goes on."""
-    _check_format(output)
-    scored = [_scored(run, name) for run in runs]
-    _emit(scored, report_document([s.scores for s in scored]), output)
+    _check_format(output, FORMATS)
+    if against not in (None, PUBLISHED):
+        raise ScoringError(f"--against {against}: expected {PUBLISHED}; two runs are compared by `memarena compare`")
+    write_report(runs, output, out, name, published=against == PUBLISHED)
 
 
-def show(
-    run: RunArgument,
-    question: Annotated[str | None, typer.Option(help="Instance id: the whole story of one question.")] = None,
-    failures: Annotated[bool, typer.Option("--failures", help="One line per question that did not end right.")] = False,
-    cell: Annotated[str | None, typer.Option(help="Only this cell, for example bm25@embedded/s1.")] = None,
-    family: Annotated[str | None, typer.Option(help="With --failures: only this family.")] = None,
-    full: Annotated[bool, typer.Option("--full", help="Do not cut long texts.")] = False,
-    name: JudgeOption = judging.JUDGE_NAME,
+def write_report(
+    runs: Sequence[Path],
+    output: str,
+    out: Path | None = None,
+    name: str = judging.JUDGE_NAME,
+    *,
+    published: bool = False,
 ) -> None:
-    """Show one question from asking to verdict, or list what went wrong."""
-    if failures == (question is not None):
-        raise ScoringError("show: expected either --failures or --question ID")
+    """Report runs in a format, to a file or standard output."""
+    found = [report_run(run, name, stories=output == "html") for run in runs]
+    if output == "html":
+        _write(to_html(found, published=published), out)
+    else:
+        _emit(found, report_document(found, published=published), output, out)
+
+
+def report_run(run: Path, name: str = judging.JUDGE_NAME, *, stories: bool = False) -> ReportedRun:
+    """A run read, scored and told."""
     facts = load_facts(run)
-    _check_cell(facts, cell)
-    if question is None:
-        _check_family(facts, family)
-        scored = _score_facts(facts, run, name)
-        print_document(failures_document(facts, scored.questions, cell, family))
-        return
-    if question not in facts.questions:
-        raise ScoringError(f"--question {question}: no such question in {run}")
-    scored = _score_facts(facts, run, name)
-    for cell_id in _cells_that_asked(facts, question, cell):
-        print_document(_story(run, scored, question, cell_id, full=full))
+    scored = score_facts(facts, run, name)
+    return reported(facts, scored, _stories(run, facts, scored) if stories else ())
 
 
-# ------------------------------------------------------------------ scoring and printing
-
-
-def _scored(run: Path, name: str) -> ScoredRun:
-    return _score_facts(load_facts(run), run, name)
-
-
-def _score_facts(facts: RunFacts, run: Path, name: str) -> ScoredRun:
+def score_facts(facts: RunFacts, run: Path, name: str) -> ScoredRun:
+    """Score a run by a judge. Raises ScoringError if no verdict of that judge is in the log."""
     if name == judging.JUDGE_NAME:
         return score_run(facts, judging.missing_verdicts(run), name, _is_right)
     judges = sorted({verdict.judge for verdict in facts.verdicts})
@@ -96,58 +97,62 @@ def _is_right(question: Question, evidence: Sequence[EvidenceSession], answer: s
     return judging.judge_answer(question, evidence, answer).correct
 
 
-def _emit(scored: Sequence[ScoredRun], document: Document, output: str) -> None:
-    if output == "table":
+# ------------------------------------------------------------------ stories
+
+
+def _stories(run: Path, facts: RunFacts, scored: ScoredRun) -> Iterator[Story]:
+    """The sample of questions that a page tells, with the texts that scoring does not keep."""
+    chosen = choose_stories(scored.scores.rows, scored.questions)
+    wanted = {(q.cell_id, q.instance_id) for _, q in chosen}
+    asked: dict[tuple[str, str], list[QuestionAsked]] = {}
+    calls: dict[tuple[str, str], list[GatewayCall]] = {}
+    for cell_id in sorted({cell for cell, _ in wanted}):
+        for record in read_records(run, "asked", "gateway_call", cell_id=cell_id):
+            if record.kind == "asked" and (cell_id, record.instance_id) in wanted:
+                asked.setdefault((cell_id, record.instance_id), []).append(record)
+            elif record.kind == "gateway_call" and (cell_id, record.instance_id) in wanted:
+                calls.setdefault((cell_id, record.instance_id or ""), []).append(record)
+    for row, question in chosen:
+        key = question.cell_id, question.instance_id
+        verdicts = [v for v in facts.verdicts if (v.cell_id, v.instance_id) == key]
+        wording = facts.questions[question.instance_id]
+        yield tell(row, question, wording, facts.evidence, asked.get(key, ()), calls.get(key, ()), verdicts)
+
+
+# ------------------------------------------------------------------ printing
+
+
+def _emit(found: Sequence[ReportedRun], document: Document, output: str, out: Path | None) -> None:
+    if output != "table":
+        forms = {"md": to_markdown, "latex": to_latex}
+        _write(to_json(found) if output == "json" else forms[output](document), out)
+    elif out is None:
         print_document(document)
     else:
-        sys.stdout.write(to_markdown(document) if output == "md" else to_json([s.scores for s in scored]))
+        with _opened(out) as file:
+            print_document(document, file)
 
 
-def _check_format(output: str) -> None:
-    if output not in FORMATS:
-        raise ScoringError(f"--format {output}: expected one of {', '.join(FORMATS)}")
+def _write(text: str, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.write(text)
+        return
+    with _opened(out) as file:
+        file.write(text)
 
 
-# ------------------------------------------------------------------ show
+def _opened(out: Path) -> TextIO:
+    """The file that a report goes to. A report is written anew each time; a run's log is never taken for one."""
+    if out.is_dir():
+        raise ScoringError(f"--out {out}: expected a file, this is a folder")
+    if out.name == LOG_NAME:
+        raise ScoringError(f"--out {out}: this is the name of a run's log, which is never overwritten")
+    try:
+        return out.open("w", encoding="utf-8")
+    except OSError as error:
+        raise ScoringError(f"--out {out}: cannot be written: {error.strerror}") from error
 
 
-def _check_cell(facts: RunFacts, cell: str | None) -> None:
-    cells = [c.cell_id for c in facts.manifest.cells]
-    if cell is not None and cell not in cells:
-        raise ScoringError(f"--cell {cell}: no such cell; there are: {', '.join(cells)}")
-
-
-def _check_family(facts: RunFacts, family: str | None) -> None:
-    families = sorted({q.instance.family.value for q in facts.questions.values()})
-    if family is not None and family not in families:
-        raise ScoringError(f"--family {family}: no question of this family; there are: {', '.join(families)}")
-
-
-def _cells_that_asked(facts: RunFacts, question: str, cell: str | None) -> list[str]:
-    asked = [c.cell_id for c in facts.manifest.cells if (c.cell_id, question) in facts.attempts]
-    chosen = [c for c in asked if cell in (None, c)]
-    if not chosen:
-        raise ScoringError(f"--question {question}: not asked yet in {cell or 'any cell'}")
-    return chosen
-
-
-def _story(run: Path, scored: ScoredRun, question: str, cell_id: str, *, full: bool) -> Document:
-    """The story of a question, with the texts that scoring does not keep."""
-    found = next(q for q in scored.questions if (q.cell_id, q.instance_id) == (cell_id, question))
-    asked: list[QuestionAsked] = []
-    calls: list[GatewayCall] = []
-    wording: Question | None = None
-    evidence: dict[str, EvidenceSession] = {}
-    for record in read_records(run, "question", "evidence"):
-        if record.kind == "question" and record.instance.instance_id == question:
-            wording = record
-        elif record.kind == "evidence":
-            evidence[record.session.session_id] = record.session
-    for record in read_records(run, "asked", "gateway_call", cell_id=cell_id):
-        if record.kind == "asked" and record.instance_id == question:
-            asked.append(record)
-        elif record.kind == "gateway_call" and record.instance_id == question:
-            calls.append(record)
-    if wording is None:
-        raise ScoringError(f"--question {question}: no such question in {run}")
-    return question_story(wording, evidence, asked, calls, found, full=full)
+def _check_format(output: str, known: Sequence[str]) -> None:
+    if output not in known:
+        raise ScoringError(f"--format {output}: expected one of {', '.join(known)}")

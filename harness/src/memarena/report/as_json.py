@@ -10,6 +10,9 @@ from importlib.resources import files
 from pydantic import JsonValue
 
 from memarena.log.records import Record
+from memarena.report.costs import RowCosts
+from memarena.report.provenance import Provenance
+from memarena.report.reported import ReportedRun
 from memarena.scoring.results import RunScores
 
 REPORT_VERSION = 1
@@ -18,15 +21,22 @@ DIGITS = 6
 
 
 class JsonReport(Record):
-    """The scores of one run or several."""
+    """The scores of one run or several, with what made them. The lists run in parallel."""
 
     report_version: int = REPORT_VERSION
     runs: tuple[RunScores, ...]
+    provenance: tuple[Provenance | None, ...]
+    costs: tuple[tuple[RowCosts, ...], ...]
+    """Of each run its rows, in the order of the run."""
 
 
-def to_json(runs: Sequence[RunScores]) -> str:
-    """The scores as indented JSON; ends in a newline."""
-    content = JsonReport(runs=tuple(runs)).model_dump(mode="json")
+def to_json(runs: Sequence[ReportedRun]) -> str:
+    """The report as indented JSON; ends in a newline."""
+    content = JsonReport(
+        runs=tuple(run.scores for run in runs),
+        provenance=tuple(run.provenance for run in runs),
+        costs=tuple(run.costs for run in runs),
+    ).model_dump(mode="json")
     return json.dumps(_rounded(content), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memarena.report.figures import NA, interval, metric, milliseconds, number, percent, signed, whole
 from memarena.report.grid import FAMILY_NAMES
 from memarena.report.layout import Cell, Column, Section, section
-from memarena.report.rows import ReportRow, lead_cells, lead_columns
+from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace
 from memarena.scoring.results import Permission, RowScores
 
 _LABELS = ("disclosed", "refuse", "dont_know", "disclose_wrong", "other")
@@ -46,7 +46,8 @@ def permission_table(rows: Sequence[ReportRow]) -> Section | None:
                 metric(scores, "self"),
             ]
         )
-    return section("Permission (D6)", [*lead_columns(rows), *columns], body)
+    command = trace(rows, "--dimension D6")
+    return section("Permission (D6)", [*lead_columns(rows), *columns], body, breaks=breaks(rows), trace=command)
 
 
 def _gates(found: Permission | None) -> Cell:
@@ -75,7 +76,10 @@ def behaviour_table(rows: Sequence[ReportRow]) -> Section | None:
         shares = [percent(labels.get(label, 0) / deny) if deny else NA for label in _LABELS]
         refusals = percent(labels.get("refuse", 0) / kept) if kept else NA
         body.append([*lead_cells(rows, row), whole(deny), *shares, refusals, whole(failed)])
-    return section("Behaviour on DENY items", [*lead_columns(rows), *columns], body, ["percent of the DENY items"])
+    notes = ["percent of the DENY items"]
+    command = trace(rows, "--dimension D6 --label refuse")
+    lead = lead_columns(rows)
+    return section("Behaviour on DENY items", [*lead, *columns], body, notes, breaks=breaks(rows), trace=command)
 
 
 def retrieval_table(rows: Sequence[ReportRow]) -> Section:
@@ -109,7 +113,8 @@ def retrieval_table(rows: Sequence[ReportRow]) -> Section:
             ]
         )
     notes = ["n/a: the backend does not say where its items come from"] if _some_silent(rows) else []
-    return section("Retrieval", [*lead_columns(rows), *columns], body, notes)
+    command = trace(rows, "--stage not_retrieved")
+    return section("Retrieval", [*lead_columns(rows), *columns], body, notes, breaks=breaks(rows), trace=command)
 
 
 def _some_silent(rows: Sequence[ReportRow]) -> bool:
@@ -124,7 +129,8 @@ def recall_by_family(rows: Sequence[ReportRow]) -> Section | None:
         return None
     body = [[*lead_cells(rows, row), *(percent(found.get((id(row), f))) for f in present)] for row in rows]
     columns = [*lead_columns(rows), *(Column(FAMILY_NAMES[f]) for f in present)]
-    return section("Evidence recall at 10 by family", columns, body, ["percent"])
+    command = trace(rows, f"--family {present[0]}")
+    return section("Evidence recall at 10 by family", columns, body, ["percent"], breaks=breaks(rows), trace=command)
 
 
 # ------------------------------------------------------------------ time
@@ -149,7 +155,10 @@ def latency_table(rows: Sequence[ReportRow]) -> Section | None:
     body = [[*lead_cells(rows, row), *_latency_cells(row.scores)] for row in timed]
     notes = ["n/a: too few samples (p50 needs 11, p90 64, p95 130, p99 662) or nothing to measure"]
     notes += _segment_notes(timed)
-    return section("Latency at concurrency 1, ms", [*lead_columns(rows), *columns], body, notes)
+    lead = lead_columns(rows)
+    return section(
+        "Latency at concurrency 1, ms", [*lead, *columns], body, notes, breaks=breaks(timed), trace=trace(timed)
+    )
 
 
 def _latency_cells(row: RowScores) -> list[Cell]:
@@ -198,7 +207,8 @@ def stopwatch_table(rows: Sequence[ReportRow]) -> Section | None:
         count = found.server_prompt.n if found else 0
         cells = [whole(count), milliseconds(ours), milliseconds(theirs), number(gap)]
         body.append([*lead_cells(rows, row), *cells])
-    return section("The stopwatch beside the server's own", [*lead_columns(rows), *columns], body)
+    title = "The stopwatch beside the server's own"
+    return section(title, [*lead_columns(rows), *columns], body, breaks=breaks(checked))
 
 
 def ingest_table(rows: Sequence[ReportRow]) -> Section | None:
@@ -231,7 +241,7 @@ def ingest_table(rows: Sequence[ReportRow]) -> Section | None:
                 whole(found.failed),
             ]
         body.append([*lead_cells(rows, row), *cells])
-    return section("Ingest", [*lead_columns(rows), *columns], body)
+    return section("Ingest", [*lead_columns(rows), *columns], body, breaks=breaks(rows))
 
 
 # ------------------------------------------------------------------ failures
@@ -259,4 +269,5 @@ def failure_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("share", "of the questions asked, percent"),
         Column("cause", align="left"),
     ]
-    return section("Failed questions", columns, body)
+    failed = [row for row in rows if row.scores.failures]
+    return section("Failed questions", columns, body, trace=trace(failed, "--outcome backend_failed"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from memarena.report.cost_tables import efficiency_table, history_table
 from memarena.report.details import (
     behaviour_table,
     failure_table,
@@ -25,28 +27,84 @@ from memarena.report.grid import (
 )
 from memarena.report.head import comparison_warnings, head_section
 from memarena.report.layout import Document, Section
-from memarena.report.rows import rows_of
+from memarena.report.provenance import provenance_sections
+from memarena.report.published import published_sections
+from memarena.report.reported import ReportedRun
+from memarena.report.rows import ReportRow, comparable_groups, rows_of
+from memarena.report.uncertainty_tables import bucket_table, interval_table, variance_table
 from memarena.scoring.results import RunScores
 
 
-def report_document(runs: Sequence[RunScores]) -> Document:
-    """The whole report: what was run, the grid, and everything behind it. Empty sections are left out."""
+def report_document(runs: Sequence[ReportedRun], *, published: bool = False) -> Document:
+    """The whole report: what was run, the grid, and everything behind it. Empty sections are left out.
+
+    Runs that cannot be compared (another data set, protocol or other questions) never share a table: each group has
+    tables of its own.
+    """
+    parts = [*head_sections(runs)]
+    for group in report_groups(runs, published=published):
+        parts += group.sections
+    return Document("MemArena", (*parts, *provenance_sections([r.provenance for r in runs if r.provenance])))
+
+
+def head_sections(runs: Sequence[ReportedRun]) -> list[Section]:
+    """What was run, and what keeps the runs from being compared."""
+    heads = [head_section(n, run.scores, several=len(runs) > 1) for n, run in enumerate(runs, 1)]
+    warnings = comparison_warnings([run.scores for run in runs])
+    return [*heads, *([Section("Between the runs", tuple(warnings))] if warnings else [])]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that can be compared: their rows, and the tables over them."""
+
+    name: str
+    """Which runs, where there are several groups; empty for the only one."""
+    rows: tuple[ReportRow, ...]
+    plain_sections: tuple[Section, ...]
+    """Titled without the name of the group."""
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """Titled so that they can be told from those of other groups."""
+        if not self.name:
+            return self.plain_sections
+        return tuple(replace(part, title=f"{part.title}, {self.name}") for part in self.plain_sections)
+
+
+def report_groups(runs: Sequence[ReportedRun], *, published: bool = False) -> list[Group]:
+    """Tables of each group of comparable runs, with the published cells where asked for."""
+    scores = [run.scores for run in runs]
+    places = comparable_groups(scores)
     rows = rows_of(runs)
-    heads = [head_section(n, run, several=len(runs) > 1) for n, run in enumerate(runs, 1)]
-    warnings = comparison_warnings(runs)
-    between = [Section("Between the runs", tuple(warnings))] if warnings else []
+    found = []
+    for members in places:
+        numbers = [place + 1 for place in members]
+        name = "" if len(places) == 1 else f"run{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+        own = [row for row in rows if row.run in numbers]
+        parts = _sections(own, [scores[place] for place in members])
+        if published:
+            parts += published_sections(own, [scores[place] for place in members])
+        found.append(Group(name, tuple(own), tuple(parts)))
+    return found
+
+
+def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Section]:
     parts: list[Section | None] = [
-        *heads,
-        *between,
         main_grid(rows),
+        interval_table(rows),
+        variance_table(rows),
         dimension_table(rows),
         family_table(rows),
         permission_table(rows),
         behaviour_table(rows),
+        bucket_table(rows),
         failure_table(rows),
         retrieval_table(rows),
         recall_by_family(rows),
         latency_table(rows),
+        efficiency_table(rows),
+        history_table(rows),
         stopwatch_table(rows),
         ingest_table(rows),
         *slice_tables(rows),
@@ -54,11 +112,11 @@ def report_document(runs: Sequence[RunScores]) -> Document:
         token_f1_table(rows),
         baseline_table(runs),
     ]
-    return Document("MemArena", tuple(part for part in parts if part is not None))
+    return [part for part in parts if part is not None]
 
 
 def score_document(run: RunScores) -> Document:
     """The dimension scores of a run."""
-    rows = rows_of([run])
+    rows = rows_of([ReportedRun(run)])
     parts = [head_section(1, run, several=False), main_grid(rows), dimension_table(rows), permission_table(rows)]
     return Document("MemArena scores", tuple(part for part in parts if part is not None))

@@ -1,32 +1,91 @@
-"""One line per question that did not end right."""
+"""One line per question: those that did not end right, or all that stand behind a figure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from memarena.log.records import Outcome
 from memarena.report.layout import Document, Section
 from memarena.scoring.facts import RunFacts
 from memarena.scoring.results import QuestionScore
+from memarena.scoring.slices import lag_bucket
 
 ANSWER_WIDTH = 60
 
 
-def failures_document(
-    facts: RunFacts, questions: Sequence[QuestionScore], cell: str | None, family: str | None
-) -> Document:
-    """Wrong and failed questions, by cell and id, of one cell or family where given."""
-    chosen = [
-        q
-        for q in questions
-        if q.outcome not in (None, Outcome.CORRECT) and cell in (None, q.cell_id) and family in (None, q.family)
-    ]
-    asked = [q for q in questions if q.outcome is not None and cell in (None, q.cell_id) and family in (None, q.family)]
-    table = [_columns(facts, q) for q in chosen]
+@dataclass(frozen=True)
+class Filter:
+    """Which questions to list; None: all. Every figure of a report is over one such choice."""
+
+    cells: frozenset[str] | None = None
+    family: str | None = None
+    dimension: str | None = None
+    outcome: str | None = None
+    stage: str | None = None
+    """Where a wrong answer went wrong."""
+    label: str | None = None
+    """Behaviour on a D6 item; ``disclosed`` where flag or label says so."""
+    lag: str | None = None
+    difficulty: str | None = None
+    tier: str | None = None
+
+    def admits(self, question: QuestionScore) -> bool:
+        """Whether the question is among those chosen."""
+        return (self.cells is None or question.cell_id in self.cells) and all(
+            wanted is None or wanted == value_of(question, name) for name, wanted in self._wanted().items()
+        )
+
+    def _wanted(self) -> dict[str, str | None]:
+        return {name: getattr(self, name) for name in FILTERS}
+
+
+FILTERS = ("family", "dimension", "outcome", "stage", "label", "lag", "difficulty", "tier")
+"""What questions can be chosen by, beside their cell."""
+
+
+def value_of(question: QuestionScore, name: str) -> str | None:
+    """What a question has under the name of a filter; None: nothing, so that no choice takes it."""
+    if name == "outcome":
+        return question.outcome.value if question.outcome else None
+    if name == "label":
+        return behaviour(question)
+    if name == "lag":
+        return lag_bucket(question.lag_days)
+    value = getattr(question, "context_tier" if name == "tier" else name)
+    return None if value is None else str(value)
+
+
+def behaviour(question: QuestionScore) -> str | None:
+    """Behaviour on a D6 item; None without an answer to one."""
+    if question.disclosure is None:
+        return None
+    return "disclosed" if question.disclosure.disclosed else question.disclosure.label
+
+
+def failures_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter) -> Document:
+    """Wrong and failed questions among those chosen, by cell and id."""
+    asked = [q for q in questions if q.outcome is not None and chosen.admits(q)]
+    failed = [q for q in asked if q.outcome is not Outcome.CORRECT]
+    summary = f"{len(failed):,} of {len(asked):,} questions asked did not end right"
+    return Document("Failures", (Section(summary, _lines(facts, failed), one_line_each=True),))
+
+
+def answers_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter) -> Document:
+    """Every question chosen, right ones included: the count on top is the figure that a report gives."""
+    asked = [q for q in questions if q.outcome is not None and chosen.admits(q)]
+    right = sum(q.correct for q in asked)
+    share = f" ({100 * right / len(asked):.1f}%)" if asked else ""
+    lost = sum(q.outcome is Outcome.INFRA_FAILED for q in asked)
+    open_ = f", {lost:,} failed for reasons of ours and count as neither" if lost else ""
+    summary = f"{right:,} of {len(asked):,} questions asked ended right{share}{open_}"
+    return Document("Answers", (Section(summary, _lines(facts, asked), one_line_each=True),))
+
+
+def _lines(facts: RunFacts, questions: Sequence[QuestionScore]) -> tuple[str, ...]:
+    table = [_columns(facts, q) for q in questions]
     widths = [max(len(row[i]) for row in table) for i in range(4)] if table else []
-    lines = tuple(_line(row, widths) for row in table)
-    summary = f"{len(lines):,} of {len(asked):,} questions asked did not end right"
-    return Document("Failures", (Section(summary, lines, one_line_each=True),))
+    return tuple(_line(row, widths) for row in table)
 
 
 def _columns(facts: RunFacts, question: QuestionScore) -> tuple[str, ...]:

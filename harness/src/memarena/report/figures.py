@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from memarena.report.layout import Cell
 from memarena.scoring.results import RowScores, Score
@@ -64,17 +64,20 @@ def is_headline(row: RowScores) -> bool:
     return row.counts.planned > 0 and row.counts.missing == 0 and row.counts.infra_failed == 0
 
 
-def best(rows: Sequence[RowScores], metric: str) -> float | None:
-    """The best headline of a metric among competitors; None where none stands out."""
-    values = [
-        value for row in rows if not row.diagnostic and is_headline(row) and (value := _value(row, metric)) is not None
-    ]
-    return max(values) if len(set(values)) > 1 else None
+def best(rows: Sequence[RowScores], metric: str) -> dict[str, float]:
+    """The best headline of a metric among the competitors of each reader; no entry where none stands out."""
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        value = _value(row, metric)
+        if not row.diagnostic and is_headline(row) and value is not None:
+            values.setdefault(row.reader, []).append(value)
+    return {reader: max(found) for reader, found in values.items() if len(set(found)) > 1}
 
 
-def metric(row: RowScores, name: str, best_value: float | None = None) -> Cell:
-    """A metric of a row, marked where it is the best of its column."""
-    strong = best_value is not None and not row.diagnostic and is_headline(row) and _value(row, name) == best_value
+def metric(row: RowScores, name: str, bests: Mapping[str, float] | None = None) -> Cell:
+    """A metric of a row, marked where it is the best of its reader."""
+    top = (bests or {}).get(row.reader)
+    strong = top is not None and not row.diagnostic and is_headline(row) and _value(row, name) == top
     return score(row.metrics.get(name), so_far=row.counts.missing > 0, strong=strong)
 
 

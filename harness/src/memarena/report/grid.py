@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memarena.report.figures import NA, best, metric, milliseconds, percent, score
+from memarena.report.figures import NA, best, metric, milliseconds, percent, score, signed
 from memarena.report.layout import Cell, Column, Section, section
-from memarena.report.rows import ReportRow, lead_cells, lead_columns, marks
+from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, marks, trace
 from memarena.scoring.results import RowScores, RunScores, Slice
 
 DIMENSION_NAMES = {
@@ -36,6 +36,10 @@ SLICE_TITLES = {
 }
 
 
+VANILLA = "vanilla"
+"""Name of the backend that every other is set against: the latest turns and no memory."""
+
+
 def main_grid(rows: Sequence[ReportRow]) -> Section:
     """Backend by reader: the headline."""
     scored = [row.scores for row in rows]
@@ -49,25 +53,53 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
     ]
     names = [c.title for c in columns]
     bests = {name: best(scored, name) for name in names}
+    gap = Column("Δ Vanilla", "Avg less that of Vanilla with the same reader and budgets, points")
     times = [
-        Column("TTFT", "time to the first token of the answer at the gateway, p50, ms"),
-        Column("search", "time of Search, p50, ms"),
+        Column("TTFT", "time to the first token, end to end: Search and prefill at the gateway, p50, ms"),
+        Column("search", "what the memory adds to it: Search, p50, ms"),
     ]
     body = [
-        [*lead_cells(rows, row), *(metric(row.scores, n, bests[n]) for n in names), *_times(row.scores)] for row in rows
+        [
+            *lead_cells(rows, row),
+            *(metric(row.scores, n, bests[n]) for n in names),
+            signed(gap_to_vanilla(rows, row)),
+            *_times(row.scores),
+        ]
+        for row in rows
     ]
     notes = [*marks(rows)]
     if any(len(row.scores.headline_seeds) > 1 for row in rows):
         notes.append("± sample standard deviation over seeds s2 to s4 (T = 0.3)")
-    if any(value is not None for value in bests.values()):
-        notes.append("* (bold): best of its column among competitors")
-    return section("Main grid", [*lead_columns(rows), *columns, *times], body, notes)
+    if any(bests.values()):
+        notes.append("* (bold): best of its reader among competitors")
+    lead = lead_columns(rows)
+    return section("Main grid", [*lead, *columns, gap, *times], body, notes, breaks=breaks(rows), trace=trace(rows))
+
+
+def gap_to_vanilla(rows: Sequence[ReportRow], row: ReportRow) -> float | None:
+    """Avg less that of Vanilla of the same run, reader and budgets; None where either has no headline."""
+    own = row.scores
+    twin = next(
+        (
+            r.scores
+            for r in rows
+            if r.run == row.run
+            and r.scores.backend == VANILLA
+            and r.scores.reader == own.reader
+            and r.scores.reading == own.reading
+        ),
+        None,
+    )
+    if twin is None or own.backend == VANILLA or own.counts.missing or twin.counts.missing:
+        return None
+    ours, theirs = own.metrics["Avg"].value, twin.metrics["Avg"].value
+    return None if ours is None or theirs is None else ours - theirs
 
 
 def _times(row: RowScores) -> list[Cell]:
     if row.latency is None:
         return [NA, NA]
-    ttft = row.latency.ttft.p50 if row.real_reader else None
+    ttft = row.latency.end_to_end.p50 if row.real_reader else None
     return [milliseconds(ttft), milliseconds(row.latency.search.p50)]
 
 
@@ -78,14 +110,19 @@ def dimension_table(rows: Sequence[ReportRow]) -> Section:
     columns = [Column(name, meanings[name]) for name in names]
     scored = [row.scores for row in rows]
     bests = {name: best(scored, name) for name in names}
-    body = []
-    for row in rows:
+    body: list[list[Cell]] = []
+    rules, ruled = [], breaks(rows)
+    for place, row in enumerate(rows):
+        if place in ruled:
+            rules.append(len(body))
         body.append([*lead_cells(rows, row), *(metric(row.scores, n, bests[n]) for n in names)])
         if row.scores.greedy is not None:
             lead = lead_cells(rows, row)
             lead[-1] = Cell(f"{lead[-1].text}, s1 (T = 0)", faint=True)
             body.append([*lead, *(score(row.scores.greedy.get(n)) for n in names)])
-    return section("Dimensions", [*lead_columns(rows), *columns], body)
+    return section(
+        "Dimensions", [*lead_columns(rows), *columns], body, breaks=rules, trace=trace(rows, "--dimension D1")
+    )
 
 
 def corrected_table(rows: Sequence[ReportRow]) -> Section:
@@ -97,6 +134,8 @@ def corrected_table(rows: Sequence[ReportRow]) -> Section:
         [*lead_columns(rows), *(Column(n) for n in names)],
         body,
         ["(s - c) / (1 - c) with c the best baseline of the dimension; 0 is what needs no memory, 100 is perfect"],
+        breaks=breaks(rows),
+        trace=trace(rows, "--dimension D1"),
     )
 
 
@@ -127,7 +166,12 @@ def family_table(rows: Sequence[ReportRow]) -> Section:
     columns = [Column(FAMILY_NAMES[f]) for f in present]
     body = [[*lead_cells(rows, row), *(_share(row.scores, "family", f) for f in present)] for row in rows]
     return section(
-        "Families", [*lead_columns(rows), *columns], body, ["share right, percent; permission: right action"]
+        "Families",
+        [*lead_columns(rows), *columns],
+        body,
+        ["share right, percent; permission: right action"],
+        breaks=breaks(rows),
+        trace=trace(rows, "--family d7_qa"),
     )
 
 
@@ -145,7 +189,9 @@ def token_f1_table(rows: Sequence[ReportRow]) -> Section | None:
         found = [_slice(row.scores, "family", f) for f in present]
         body.append([*lead_cells(rows, row), *(percent(s.token_f1 if s else None) for s in found)])
     columns = [*lead_columns(rows), *(Column(FAMILY_NAMES[f]) for f in present)]
-    return section("Token-F1 of open answers", columns, body, ["mean over the answers that arrived, percent"])
+    notes = ["mean over the answers that arrived, percent"]
+    command = trace(rows, f"--family {present[0]}")
+    return section("Token-F1 of open answers", columns, body, notes, breaks=breaks(rows), trace=command)
 
 
 def slice_tables(rows: Sequence[ReportRow]) -> list[Section]:
@@ -159,7 +205,16 @@ def slice_tables(rows: Sequence[ReportRow]) -> list[Section]:
             continue
         columns = [Column(f"{key} (n {_planned(rows, by, key)})") for key in keys]
         body = [[*lead_cells(rows, row), *(_share(row.scores, by, key) for key in keys)] for row in rows]
-        found.append(section(title, [*lead_columns(rows), *columns], body, ["share right, percent"]))
+        found.append(
+            section(
+                title,
+                [*lead_columns(rows), *columns],
+                body,
+                ["share right, percent"],
+                breaks=breaks(rows),
+                trace=trace(rows, f"--{by} {keys[0]}"),
+            )
+        )
     return found
 
 

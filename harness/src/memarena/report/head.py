@@ -13,9 +13,10 @@ def head_section(number: int, run: RunScores, *, several: bool) -> Section:
     data = run.dataset
     planned = sum(run.planned.values())
     dimensions = ", ".join(f"{name} {count}" for name, count in run.planned.items())
+    size = f"{counted(data.ego_count, 'ego')}, {counted(data.day_count, 'day')}"
     lines = [
-        f"data set  {data.name} ({data.ego_count} egos, {data.day_count} days, sha256 {data.sha256[:12]})",
-        f"asked     {planned} questions ({dimensions}), protocol {run.protocol}" + _filter(run),
+        f"data set  {data.name} ({size}, sha256 {data.sha256[:12]})",
+        f"asked     {counted(planned, 'question')} ({dimensions}), protocol {run.protocol}" + _filter(run),
         *(f"reader    {line}" for line in _readers(run)),
         f"judge     {_judge(run)}",
         f"state     {_state(run)}",
@@ -24,6 +25,11 @@ def head_section(number: int, run: RunScores, *, several: bool) -> Section:
         lines.append(f"floor     {_floor(run)}")
     title = f"Run {number}: {run.run_id}" if several else f"Run {run.run_id}"
     return Section(title, tuple(lines), notes=tuple(_warnings(run)))
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def _filter(run: RunScores) -> str:
@@ -76,11 +82,13 @@ def _warnings(run: RunScores) -> list[str]:
     counts = [cell.counts for row in run.rows for cell in row.cells]
     missing, infra = sum(c.missing for c in counts), sum(c.infra_failed for c in counts)
     if missing:
-        found.append(f"incomplete: {missing:,} questions not asked yet; figures with ~ are over those asked so far")
+        found.append(
+            f"incomplete: {counted(missing, 'question')} not asked yet; figures with ~ are over those asked so far"
+        )
     if infra:
         found.append(
-            f"failed for reasons of ours: {infra:,} questions; their rows have a range (all wrong … all right) and no "
-            "headline until --resume has repaired them"
+            f"failed for reasons of ours: {counted(infra, 'question')}; such rows have a range (all wrong … all right) "
+            "and no headline until --resume has repaired them"
         )
     late = sum(row.after_return_calls for row in run.rows)
     if late:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -11,11 +12,15 @@ Align = Literal["left", "right"]
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table. ``strong`` is the best of its column, ``faint`` is n/a or beside the point."""
+    """One cell of a table.
+
+    ``strong`` is the best of its column, ``faint`` is n/a or beside the point, ``slanted`` is predicted, not measured.
+    """
 
     text: str
     strong: bool = False
     faint: bool = False
+    slanted: bool = False
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,8 @@ class Table:
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    breaks: tuple[int, ...] = ()
+    """Rows, from 0, that a rule sets apart from the one above: diagnostics, another run."""
 
     def without_empty_columns(self) -> tuple[Table, tuple[str, ...]]:
         """The table without columns that are n/a in every row, and the titles left out."""
@@ -43,7 +50,7 @@ class Table:
         ]
         left_out = tuple(c.title.strip("· ") for i, c in enumerate(self.columns) if i not in kept)
         rows = tuple(tuple(row[i] for i in kept) for row in self.rows)
-        return Table(tuple(self.columns[i] for i in kept), rows), left_out
+        return Table(tuple(self.columns[i] for i in kept), rows, self.breaks), left_out
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,13 @@ class Section:
     notes: tuple[str, ...] = ()
     one_line_each: bool = False
     """Lines are cut at a terminal's edge instead of wrapped."""
+    trace: str = ""
+    """The command that lists the answers behind the figures."""
+
+    @property
+    def key(self) -> str:
+        """The title as a name for links and labels: lower case, hyphens."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
 
     @property
     def legend(self) -> tuple[tuple[str, str], ...]:
@@ -74,9 +88,16 @@ class Document:
 
 
 def section(
-    title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], notes: Sequence[str] = ()
+    title: str,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Cell]],
+    notes: Sequence[str] = (),
+    *,
+    breaks: Sequence[int] = (),
+    trace: str = "",
 ) -> Section:
     """A section of one table, without the columns that say nothing anywhere."""
-    table, left_out = Table(tuple(columns), tuple(tuple(row) for row in rows)).without_empty_columns()
+    whole = Table(tuple(columns), tuple(tuple(row) for row in rows), tuple(breaks))
+    table, left_out = whole.without_empty_columns()
     hidden = (f"n/a in every row and left out: {', '.join(dict.fromkeys(left_out))}",) if left_out else ()
-    return Section(title, (), table, (*notes, *hidden))
+    return Section(title, (), table, (*notes, *hidden), trace=trace)

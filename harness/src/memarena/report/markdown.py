@@ -30,6 +30,8 @@ def _section(part: Section) -> Iterator[str]:
         yield f"- {_escaped(note)}"
     for title, meaning in part.legend:
         yield f"- **{_escaped(title.strip())}**: {_escaped(meaning)}"
+    if part.trace:
+        yield f"- answers behind a row: `{part.trace}`"
 
 
 def _table(table: Table) -> Iterator[str]:
@@ -45,6 +47,8 @@ def _row(texts: Sequence[str]) -> str:
 
 def _cell(cell: Cell) -> str:
     text = _escaped(cell.text)
+    if cell.slanted:
+        return f"*{text}*"
     return f"**{text}**" if cell.strong else text
 
 

@@ -1,29 +1,50 @@
-"""The rows that every table shares: backend and reader, over one run or several."""
+"""The rows that every table shares: backend and reader, over one run or several that can be compared."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memarena.report.costs import RowCosts
 from memarena.report.layout import Cell, Column
+from memarena.report.reported import ReportedRun
 from memarena.scoring.results import RowScores, RunScores
 
 
 @dataclass(frozen=True)
 class ReportRow:
-    """A row of scores with the number of its run, from 1."""
+    """A row of scores with the number of its run, from 1, and the letters that stand for it in figures."""
 
     run: int
     scores: RowScores
+    tag: str = ""
+    costs: RowCosts | None = None
 
 
-def rows_of(runs: Sequence[RunScores]) -> list[ReportRow]:
-    """All rows, runs and cells in the order given; competitors before diagnostics within a run."""
-    return [
-        ReportRow(number, row)
-        for number, run in enumerate(runs, 1)
-        for row in sorted(run.rows, key=lambda r: r.diagnostic)
-    ]
+def rows_of(runs: Sequence[ReportedRun]) -> list[ReportRow]:
+    """All rows, runs in the order given; within a run competitors before diagnostics, and reader by reader."""
+    found: list[ReportRow] = []
+    for number, run in enumerate(runs, 1):
+        costs = {cost.label: cost for cost in run.costs}
+        readers = list(dict.fromkeys(row.reader for row in run.scores.rows))
+        for row in sorted(run.scores.rows, key=lambda r: (r.diagnostic, readers.index(r.reader))):
+            found.append(ReportRow(number, row, _letters(len(found)), costs.get(row.label)))
+    return found
+
+
+def _letters(place: int) -> str:
+    """A, B, … Z, AA, AB, …"""
+    head, tail = divmod(place, 26)
+    return (_letters(head - 1) if head else "") + chr(ord("A") + tail)
+
+
+def comparable_groups(runs: Sequence[RunScores]) -> list[list[int]]:
+    """Places of runs, from 0, whose rows may share a table: same data set, protocol and questions."""
+    groups: dict[object, list[int]] = {}
+    for place, run in enumerate(runs):
+        key = (run.dataset.sha256, run.protocol, run.question_filter, tuple(sorted(run.families.items())))
+        groups.setdefault(key, []).append(place)
+    return list(groups.values())
 
 
 def lead_columns(rows: Sequence[ReportRow]) -> list[Column]:
@@ -37,15 +58,47 @@ def lead_cells(rows: Sequence[ReportRow], row: ReportRow) -> list[Cell]:
     """Cells that name a row."""
     several = len({r.run for r in rows}) > 1
     run = [Cell(str(row.run))] if several else []
-    scores = row.scores
-    return [*run, Cell(backend_name(rows, scores)), Cell(scores.reader if scores.real_reader else f"{scores.reader} †")]
+    return [*run, Cell(backend_name(rows, row)), Cell(reader_name(row))]
 
 
-def backend_name(rows: Sequence[ReportRow], row: RowScores) -> str:
-    """The backend, ``◇`` behind a diagnostic one, its options where they tell it from another row."""
-    twins = {r.scores.label for r in rows if r.scores.backend == row.backend and r.scores.reader == row.reader}
-    options = ",".join(f"{k}={v}" for k, v in row.options.items()) if len(twins) > 1 else ""
-    return row.backend + (f" [{options}]" if options else "") + (" ◇" if row.diagnostic else "")
+def backend_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
+    """The backend, ``◇`` behind a diagnostic one, its options where they tell it from another row of its run."""
+    own = row.scores
+    twins = {
+        r.scores.label
+        for r in rows
+        if r.run == row.run and r.scores.backend == own.backend and r.scores.reader == own.reader
+    }
+    options = ",".join(f"{k}={v}" for k, v in own.options.items()) if len(twins) > 1 else ""
+    return own.backend + (f" [{options}]" if options else "") + (" ◇" if own.diagnostic else "")
+
+
+def reader_name(row: ReportRow) -> str:
+    """The reader, ``†`` behind one that is no language model."""
+    return row.scores.reader if row.scores.real_reader else f"{row.scores.reader} †"
+
+
+def row_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
+    """Backend and reader in one, with the run where there are several."""
+    several = len({r.run for r in rows}) > 1
+    return f"{backend_name(rows, row)} · {reader_name(row)}" + (f" (run {row.run})" if several else "")
+
+
+def breaks(rows: Sequence[ReportRow]) -> list[int]:
+    """Rows above which a rule stands: where another run, another reader or the diagnostics begin."""
+
+    def group(row: ReportRow) -> tuple[int, bool, str]:
+        return row.run, row.scores.diagnostic, "" if row.scores.diagnostic else row.scores.reader
+
+    return [place for place in range(1, len(rows)) if group(rows[place]) != group(rows[place - 1])]
+
+
+def trace(rows: Sequence[ReportRow], filters: str = "") -> str:
+    """The command that lists the answers behind a row, with the first row as the example."""
+    if not rows:
+        return ""
+    first = rows[0].scores.label
+    return f"memarena show RUN --answers --cell {first}" + (f" {filters}" if filters else "")
 
 
 def marks(rows: Sequence[ReportRow]) -> list[str]:

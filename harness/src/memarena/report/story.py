@@ -56,19 +56,23 @@ def question_story(
 
 def _asked(question: Question, score: QuestionScore) -> Section:
     instance = question.instance
-    who = {"owner": f"{question.ego_name}, the owner", "anonymous": "somebody unknown"}.get(
-        question.requester_kind, f"{question.asker_name or 'a person'} ({question.relationship or 'no relation known'})"
-    )
     days = "day" if question.lag_days == 1 else "days"
     lag = "no evidence" if question.lag_days is None else f"{question.lag_days} {days} after the latest evidence"
     lines = [
         f"family    {instance.family.value} ({score.dimension}), difficulty {instance.difficulty or 'n/a'}",
-        f"asked by  {who}, to the assistant of {question.ego_name}",
+        f"asked by  {asker(question)}, to the assistant of {question.ego_name}",
         f"asked at  {question.asked_at}, after day {question.day}; {lag}",
         *_text("question", question.question_text, full=True),
         *_text("gold", describe_gold(instance.gold), full=True),
     ]
     return Section(f"Question {instance.instance_id} in {score.cell_id}", tuple(lines))
+
+
+def asker(question: Question) -> str:
+    """Who asks, in words."""
+    known = f"{question.asker_name or 'a person'} ({question.relationship or 'no relation known'})"
+    kinds = {"owner": f"{question.ego_name}, the owner", "anonymous": "somebody unknown"}
+    return kinds.get(question.requester_kind, known)
 
 
 def describe_gold(gold: Gold) -> str:
@@ -151,7 +155,7 @@ def _call(call: GatewayCall, full: bool) -> Section:
     lines = [
         f"{call.route}, model {call.model}, status {call.status}; {tokens}" + (f"; {call.error}" if call.error else "")
     ]
-    for role, content in _messages(call.prompt):
+    for role, content in messages_of(call.prompt):
         lines += _text(role, content, full=full)
     if call.output:
         lines += _text("output", call.output, full=full)
@@ -178,9 +182,7 @@ def _answer(question: Question, answer: AnswerSpan, full: bool) -> Section:
 
 def _times(search: SearchSpan | None, answer: AnswerSpan, calls: Sequence[GatewayCall]) -> Section:
     t_search = search.t_search_ns if search else None
-    rest = None
-    if answer.first_delta_ns is not None and answer.ttft_ns is not None:
-        rest = answer.first_delta_ns - answer.ttft_ns
+    rest = rest_of_answer_ns(answer)
     total = None if t_search is None or answer.ttft_ns is None else t_search + answer.ttft_ns
     lines = [
         f"search            {_ms(t_search)}",
@@ -192,6 +194,13 @@ def _times(search: SearchSpan | None, answer: AnswerSpan, calls: Sequence[Gatewa
     ]
     lines += [f"server's prompt   {c.server_prompt_ms:.1f} ms" for c in calls if c.server_prompt_ms is not None]
     return Section("Time", tuple(lines))
+
+
+def rest_of_answer_ns(answer: AnswerSpan) -> int | None:
+    """What remains of Answer up to its first text beside the model call that made it; None where either is missing."""
+    if answer.first_delta_ns is None or answer.ttft_ns is None:
+        return None
+    return answer.first_delta_ns - answer.ttft_ns
 
 
 def _verdict(score: QuestionScore) -> Section:
@@ -214,7 +223,7 @@ def _counted(routes: Iterable[str]) -> list[str]:
     return [f"{count} × {route}" for route, count in sorted(Counter(routes).items())]
 
 
-def _messages(prompt: str) -> list[tuple[str, str]]:
+def messages_of(prompt: str) -> list[tuple[str, str]]:
     """Role and text of each message of a logged prompt; the prompt itself where it is no list of messages."""
     try:
         parsed = json.loads(prompt) if prompt else []

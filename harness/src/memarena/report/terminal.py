@@ -43,6 +43,8 @@ def _print_section(console: Console, part: Section) -> None:
         width = max(len(title.strip()) for title, _ in part.legend)
         for title, meaning in part.legend:
             console.print(Text(f"  {title.strip():<{width}}  {meaning}", style="dim"))
+    if part.trace:
+        console.print(Text(f"  answers behind a row: {part.trace}", style="dim"), soft_wrap=True)
     console.print()
 
 
@@ -68,7 +70,9 @@ def _rich_table(table: Table) -> RichTable:
         rich.add_column(
             Text(column.title.strip()), justify=column.align, overflow="fold", no_wrap=column.align == "right"
         )
-    for row in table.rows:
+    for place, row in enumerate(table.rows):
+        if place in table.breaks:
+            rich.add_section()
         rich.add_row(*(_text(cell) for cell in row))
     return rich
 
@@ -77,4 +81,4 @@ def _text(cell: Cell) -> Text:
     text = _UNPRINTABLE.sub("�", cell.text)
     if cell.strong:
         return Text(f"{text} *", style="bold green")
-    return Text(text, style="dim" if cell.faint else "")
+    return Text(text, style="dim" if cell.faint else "italic" if cell.slanted else "")

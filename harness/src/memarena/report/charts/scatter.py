@@ -1,0 +1,161 @@
+"""Two shares against each other: privacy against utility, recall against reasoning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memarena.report.charts.scale import Linear
+from memarena.report.charts.svg import Drawing, Figure
+from memarena.report.rows import ReportRow, row_name
+from memarena.scoring.uncertainty import Interval
+
+WIDTH, SIDE = 460.0, 330.0
+LEFT, TOP = 62.0, 26.0
+LEGEND_ROW = 19.0
+_AROUND = ((0, -12), (12, -8), (13, 4), (10, 15), (0, 18), (-10, 15), (-13, 4), (-12, -8))
+"""Where a letter may stand beside its mark, the best places first."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A row as a point, in percent, with the ends of its intervals where they are known."""
+
+    tag: str
+    name: str
+    x: float
+    y: float
+    series: int
+    hollow: bool
+    x_ends: tuple[float, float] | None = None
+    y_ends: tuple[float, float] | None = None
+
+
+def privacy_utility(rows: Sequence[ReportRow], key: str = "privacy-utility") -> Figure | None:
+    """D6 privacy against utility, with the line on which nobody looks at who asks."""
+    points = _points(rows, "U", "P")
+    if not points:
+        return None
+    drawing, x, y = _frame(
+        key, "Privacy against utility", points, ("utility U: told to those who may know, %", "privacy P: kept, %")
+    )
+    drawing.path([(x.at(0), y.at(100)), (x.at(100), y.at(100)), (x.at(100), y.at(0))], "zone", closed=True)
+    drawing.parts.insert(0, drawing.parts.pop())
+    drawing.line(x.at(0), y.at(100), x.at(100), y.at(0), "guide")
+    drawing.text(x.at(33), y.at(67) - 6, "J = 0: looks at nobody", "note", "middle", turn=45)
+    drawing.text(x.at(100), 11, "this corner: retrieves and gates ↓", "note", "end")
+    _draw(drawing, points, x, y)
+    caption = (
+        "Above the dashed line a system keeps more from those who may not know than it keeps from those who may. "
+        "A coin, a system that tells everybody and one that tells nobody all lie on it." + _bars(points)
+    )
+    return Figure(key, "Privacy against utility (D6)", caption, drawing.render())
+
+
+def recall_reasoning(rows: Sequence[ReportRow], key: str = "recall-reasoning") -> Figure | None:
+    """Recall against reasoning."""
+    points = _points(rows, "Rec", "Rea")
+    if not points:
+        return None
+    drawing, x, y = _frame(key, "Recall against reasoning", points, ("recall (D1, D2), %", "reasoning (D3, D4), %"))
+    drawing.line(x.at(0), y.at(0), x.at(100), y.at(100), "guide")
+    _draw(drawing, points, x, y)
+    caption = "Below the dashed line a system finds more than it can make use of." + _bars(points)
+    return Figure(key, "Recall against reasoning", caption, drawing.render())
+
+
+def series_of(rows: Sequence[ReportRow]) -> dict[str, int]:
+    """A shape for each backend, in the order of the rows."""
+    return {backend: place for place, backend in enumerate(dict.fromkeys(row.scores.backend for row in rows))}
+
+
+def _points(rows: Sequence[ReportRow], x: str, y: str) -> list[Point]:
+    series = series_of(rows)
+    found = []
+    for row in rows:
+        scores = row.scores
+        first, second = scores.metrics[x].value, scores.metrics[y].value
+        if first is None or second is None:
+            continue
+        found.append(
+            Point(
+                row.tag,
+                row_name(rows, row),
+                100 * first,
+                100 * second,
+                series[scores.backend],
+                scores.diagnostic,
+                _ends(scores.intervals.get(x)),
+                _ends(scores.intervals.get(y)),
+            )
+        )
+    return found
+
+
+def _ends(interval: Interval | None) -> tuple[float, float] | None:
+    return None if interval is None else (100 * interval.low, 100 * interval.high)
+
+
+def _bars(points: Sequence[Point]) -> str:
+    return " Thin bars are 95% intervals over egos." if any(p.x_ends or p.y_ends for p in points) else ""
+
+
+def _frame(key: str, title: str, points: Sequence[Point], labels: tuple[str, str]) -> tuple[Drawing, Linear, Linear]:
+    legend_rows = (len(points) + 1) // 2
+    height = TOP + SIDE + 50 + LEGEND_ROW * legend_rows
+    described = "; ".join(f"{p.name}: {p.x:.1f}, {p.y:.1f}" for p in points)
+    drawing = Drawing(key, WIDTH, height, title, f"{labels[0]} across, {labels[1]} up. {described}.")
+    x = Linear(0, 100, LEFT, LEFT + SIDE)
+    y = Linear(0, 100, TOP + SIDE, TOP)
+    for value in (0, 25, 50, 75, 100):
+        drawing.line(x.at(value), y.at(0), x.at(value), y.at(100), "grid")
+        drawing.line(x.at(0), y.at(value), x.at(100), y.at(value), "grid")
+        drawing.text(x.at(value), y.at(0) + 17, str(value), "tick", "middle")
+        drawing.text(x.at(0) - 8, y.at(value) + 4, str(value), "tick", "end")
+    drawing.text((x.start + x.end) / 2, y.start + 36, labels[0], "label", "middle")
+    drawing.text(16, (y.start + y.end) / 2, labels[1], "label", "middle", turn=-90)
+    return drawing, x, y
+
+
+def _draw(drawing: Drawing, points: Sequence[Point], x: Linear, y: Linear) -> None:
+    for p in points:
+        if p.x_ends:
+            drawing.line(x.at(p.x_ends[0]), y.at(p.y), x.at(p.x_ends[1]), y.at(p.y), f"whisker c{p.series % 8}")
+        if p.y_ends:
+            drawing.line(x.at(p.x), y.at(p.y_ends[0]), x.at(p.x), y.at(p.y_ends[1]), f"whisker c{p.series % 8}")
+    taken = [(x.at(p.x), y.at(p.y)) for p in points]
+    for p in points:
+        title = f"{p.name}: {p.x:.1f}, {p.y:.1f}"
+        drawing.marker(x.at(p.x), y.at(p.y), p.series, hollow=p.hollow, title=title)
+    for p in points:
+        spot = _free_spot(x.at(p.x), y.at(p.y), taken)
+        taken.append((spot[0], spot[1] - 4))
+        drawing.text(spot[0], spot[1], p.tag, "tag", "middle")
+    _legend(drawing, points)
+
+
+def _free_spot(x: float, y: float, taken: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The place around a mark that is farthest from everything drawn; the earlier of equals."""
+    spots = [(x + dx, y + dy) for dx, dy in _AROUND]
+
+    def room(spot: tuple[float, float]) -> float:
+        others = [(a, b) for a, b in taken if (a, b) != (x, y)]
+        nearest = min(((a - spot[0]) ** 2 + (b - spot[1] + 4) ** 2 for a, b in others), default=400.0)
+        return min(nearest, 144.0)
+
+    return max(spots, key=room)
+
+
+def _legend(drawing: Drawing, points: Sequence[Point]) -> None:
+    top = TOP + SIDE + 62
+    for place, p in enumerate(points):
+        column, row = place % 2, place // 2
+        x, y = 22 + column * (WIDTH - 20) / 2, top + row * LEGEND_ROW
+        drawing.text(x - 8, y, p.tag, "tag", "end")
+        drawing.marker(x + 4, y - 4, p.series, hollow=p.hollow, size=4.5)
+        drawing.text(x + 15, y, shortened(p.name, 31), "legend")
+
+
+def shortened(text: str, width: int) -> str:
+    """A name cut where a drawing has no room for more."""
+    return text if len(text) <= width else text[: width - 1] + "…"

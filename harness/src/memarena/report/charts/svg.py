@@ -1,0 +1,106 @@
+"""Writes SVG: escaped, rounded, described, and coloured only by the classes of the page that holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+SHAPES = 8
+"""So many shapes and colours are told apart before they repeat; letters beside them never repeat."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing with what it shows, in words."""
+
+    key: str
+    """Name for links, unique in a page."""
+    title: str
+    caption: str
+    svg: str
+
+
+@dataclass
+class Drawing:
+    """A drawing that grows from the back to the front; lengths in user units, about a pixel each."""
+
+    key: str
+    width: float
+    height: float
+    title: str
+    description: str
+    parts: list[str] = field(default_factory=list)
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, kind: str = "axis") -> None:
+        """A straight line; ``kind`` is its class."""
+        self.parts.append(f'<line class="{kind}" x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}"/>')
+
+    def path(self, points: Sequence[tuple[float, float]], kind: str, *, closed: bool = False) -> None:
+        """Straight lines through points."""
+        steps = "L".join(f"{_n(x)} {_n(y)}" for x, y in points)
+        self.parts.append(f'<path class="{kind}" d="M{steps}{"Z" if closed else ""}"/>')
+
+    def rect(
+        self, x: float, y: float, width: float, height: float, kind: str, title: str = "", *, pattern: str = ""
+    ) -> None:
+        """A rectangle, with a text that shows on pointing at it; ``pattern`` is the id of what fills it."""
+        shape = f'<rect class="{kind}" x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"'
+        shape += f' fill="url(#{pattern})"' if pattern else ""
+        self.parts.append(f"{shape}>{_title(title)}</rect>" if title else f"{shape}/>")
+
+    def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start", turn: float = 0) -> None:
+        """A line of text; ``turn`` in degrees."""
+        attributes = f' class="{kind}"' if kind else ""
+        attributes += f' text-anchor="{anchor}"' if anchor != "start" else ""
+        attributes += f' transform="rotate({_n(turn)} {_n(x)} {_n(y)})"' if turn else ""
+        self.parts.append(f'<text x="{_n(x)}" y="{_n(y)}"{attributes}>{escape(text, quote=False)}</text>')
+
+    def marker(
+        self, x: float, y: float, series: int, *, hollow: bool = False, size: float = 5.5, title: str = ""
+    ) -> None:
+        """The shape of a series; hollow for what stands outside the competition."""
+        kind = f"mark c{series % SHAPES}" + (" hollow" if hollow else "")
+        corners = _corners(series % SHAPES, size)
+        said = _title(title) if title else ""
+        if corners is None:
+            self.parts.append(f'<circle class="{kind}" cx="{_n(x)}" cy="{_n(y)}" r="{_n(size)}">{said}</circle>')
+        else:
+            points = " ".join(f"{_n(x + dx)},{_n(y + dy)}" for dx, dy in corners)
+            self.parts.append(f'<polygon class="{kind}" points="{points}">{said}</polygon>')
+
+    def render(self) -> str:
+        """The drawing as an element that a page can hold."""
+        head = (
+            f'<svg viewBox="0 0 {_n(self.width)} {_n(self.height)}" role="img" '
+            f'aria-labelledby="{self.key}-t {self.key}-d">'
+        )
+        title = f'<title id="{self.key}-t">{escape(self.title)}</title>'
+        description = f'<desc id="{self.key}-d">{escape(self.description)}</desc>'
+        return "\n".join([head + title + description, *self.parts, "</svg>"])
+
+
+def _title(text: str) -> str:
+    return f"<title>{escape(text)}</title>"
+
+
+def _n(value: float) -> str:
+    """A length with one decimal at most, so that the same figures give the same bytes."""
+    return "0" if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
+
+
+def _corners(shape: int, r: float) -> list[tuple[float, float]] | None:
+    """Corners of a shape around its middle; None for the circle."""
+    a = 0.36 * r
+    return {
+        1: [(-0.9 * r, -0.9 * r), (0.9 * r, -0.9 * r), (0.9 * r, 0.9 * r), (-0.9 * r, 0.9 * r)],
+        2: [(0, -1.2 * r), (1.1 * r, 0.8 * r), (-1.1 * r, 0.8 * r)],
+        3: [(0, -1.25 * r), (1.25 * r, 0), (0, 1.25 * r), (-1.25 * r, 0)],
+        4: [(0, 1.2 * r), (1.1 * r, -0.8 * r), (-1.1 * r, -0.8 * r)],
+        5: [
+            (-a, -r), (a, -r), (a, -a), (r, -a), (r, a), (a, a), (a, r), (-a, r), (-a, a), (-r, a), (-r, -a), (-a, -a),
+        ],
+        6: [(-0.55 * r, -r), (0.55 * r, -r), (1.1 * r, 0), (0.55 * r, r), (-0.55 * r, r), (-1.1 * r, 0)],
+        7: [(0, -1.25 * r), (0.37 * r, -0.37 * r), (1.25 * r, 0), (0.37 * r, 0.37 * r), (0, 1.25 * r),
+            (-0.37 * r, 0.37 * r), (-1.25 * r, 0), (-0.37 * r, -0.37 * r)],
+    }.get(shape)  # fmt: skip

@@ -1,0 +1,234 @@
+"""What stands where on the page: chapters of figures and tables, then stories and methods."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memarena.report.charts.bars import average_intervals, ttft_split
+from memarena.report.charts.scatter import privacy_utility, recall_reasoning
+from memarena.report.charts.spread import distribution, end_to_end_ms, samples_of, search_ms, search_over_history
+from memarena.report.charts.svg import Figure
+from memarena.report.document import Group, head_sections, report_groups
+from memarena.report.layout import Section
+from memarena.report.page.cells import TableView, table_view
+from memarena.report.provenance import provenance_sections
+from memarena.report.reported import ReportedRun
+from memarena.report.rows import ReportRow, backend_name, reader_name
+from memarena.report.stories import Story
+from memarena.scoring.results import Spans
+
+OPEN_LEGENDS = frozenset({"Main grid"})
+"""Sections whose legend is in sight without being opened."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One table with its notes, or lines where there is no table."""
+
+    key: str
+    title: str
+    lines: tuple[tuple[str, str], ...]
+    """Name and text; the name is empty where a line has none."""
+    table: TableView | None
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    legend: tuple[tuple[str, str], ...]
+    legend_open: bool
+    trace: str
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A titled chapter: what it answers, figures, tables."""
+
+    key: str
+    title: str
+    lead: str
+    figures: tuple[Figure, ...]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class StoryGroup:
+    """The stories of a row."""
+
+    tag: str
+    name: str
+    stories: tuple[Story, ...]
+    failed: int
+    """How many of the row's questions did not end right, told or not."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything that the template needs."""
+
+    title: str
+    heads: tuple[Part, ...]
+    chapters: tuple[Chapter, ...]
+    stories: tuple[StoryGroup, ...]
+    methods: tuple[Part, ...]
+
+
+_CHAPTERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    (
+        "scores",
+        "Scores",
+        "Who answers best, and how sure that is.",
+        ("Main grid", "95% intervals", "Dimensions", "Families", "Token-F1 of open answers"),
+    ),
+    (
+        "permission",
+        "Permission",
+        "Whether secrets are kept from those who may not know them, and told to those who may.",
+        ("Permission (D6)", "Behaviour on DENY items", "Why nothing leaked"),
+    ),
+    (
+        "retrieval",
+        "Retrieval and errors",
+        "What the memory brought, and where wrong answers went wrong.",
+        ("Retrieval", "Evidence recall at 10 by family", "Failed questions"),
+    ),
+    (
+        "time",
+        "Time and cost",
+        "What a user waits for, and what keeping the memory takes.",
+        (
+            "Latency at concurrency 1, ms",
+            "Efficiency of one answer",
+            "Search against length of history",
+            "The stopwatch beside the server's own",
+            "Ingest",
+        ),
+    ),
+    (
+        "breakdowns",
+        "Breakdowns",
+        "The same answers, cut by what makes questions hard.",
+        (
+            "By days between evidence and question",
+            "By difficulty",
+            "By context tier",
+            "By number of interfering facts",
+            "Where the spread comes from",
+        ),
+    ),
+    (
+        "chance",
+        "Chance",
+        "What needs no memory at all.",
+        ("Above chance", "Baselines"),
+    ),
+    (
+        "published",
+        "Beside the published cells",
+        "The paper's figures next to ours. Read what differs before comparing them.",
+        ("Beside the published cells", "Where the protocols differ"),
+    ),
+)
+_REST = ("more", "More", "")
+
+
+def page_of(runs: Sequence[ReportedRun], *, published: bool = False) -> Page:
+    """The page of one run or several."""
+    groups = report_groups(runs, published=published)
+    rows = [row for group in groups for row in group.rows]
+    methods = provenance_sections([run.provenance for run in runs if run.provenance])
+    return Page(
+        title=_title(runs),
+        heads=tuple(_part(section) for section in head_sections(runs)),
+        chapters=tuple(chapter for group in groups for chapter in _chapters(group, runs)),
+        stories=tuple(_stories(rows, runs)),
+        methods=tuple(_part(section) for section in methods),
+    )
+
+
+def _title(runs: Sequence[ReportedRun]) -> str:
+    names = dict.fromkeys(run.scores.dataset.name for run in runs)
+    return f"MemArena: {', '.join(names)}"
+
+
+def _chapters(group: Group, runs: Sequence[ReportedRun]) -> list[Chapter]:
+    suffix = f", {group.name}" if group.name else ""
+    ending = "-" + re.sub(r"[^a-z0-9]+", "-", group.name) if group.name else ""
+    sections = {plain.title: named for plain, named in zip(group.plain_sections, group.sections, strict=True)}
+    figures = _figures(group.rows, runs, ending)
+    placed = {title for *_, titles in _CHAPTERS for title in titles}
+    rest = tuple(title for title in sections if title not in placed)
+    found = []
+    for key, title, lead, titles in (*_CHAPTERS, (*_REST, rest)):
+        own = [sections[t] for t in titles if t in sections]
+        if own:
+            parts = tuple(_part(section) for section in own)
+            found.append(Chapter(f"{key}{ending}", f"{title}{suffix}", lead, figures.get(key, ()), parts))
+    return found
+
+
+def _figures(rows: Sequence[ReportRow], runs: Sequence[ReportedRun], ending: str) -> Mapping[str, tuple[Figure, ...]]:
+    def times(value: Callable[[Spans], float | None]) -> dict[str, list[float]]:
+        return {row.tag: samples_of(row, runs[row.run - 1].questions, value) for row in rows}
+
+    history = {row.tag: row.costs.history for row in rows if row.costs is not None}
+    real = [row for row in rows if row.scores.real_reader]
+    drawn: dict[str, tuple[Figure | None, ...]] = {
+        "scores": (average_intervals(rows, f"fig-avg{ending}"), recall_reasoning(rows, f"fig-recall{ending}")),
+        "permission": (privacy_utility(rows, f"fig-privacy{ending}"),),
+        "time": (
+            ttft_split(rows, f"fig-ttft{ending}"),
+            search_over_history(rows, history, f"fig-history{ending}"),
+            distribution(
+                real,
+                times(end_to_end_ms),
+                f"fig-end-to-end{ending}",
+                "Time to the first token, spread",
+                "Search and prefill of every question. The upright line is the median.",
+            ),
+            distribution(
+                rows,
+                times(search_ms),
+                f"fig-search{ending}",
+                "Time of Search, spread",
+                "What the memory adds to every question. The upright line is the median.",
+            ),
+        ),
+    }
+    return {key: tuple(figure for figure in found if figure is not None) for key, found in drawn.items()}
+
+
+def _part(section: Section) -> Part:
+    return Part(
+        key=section.key,
+        title=section.title,
+        lines=tuple(_named(line) for line in section.lines),
+        table=table_view(section.table) if section.table else None,
+        notes=section.notes if section.table else (),
+        warnings=() if section.table else section.notes,
+        legend=section.legend,
+        legend_open=section.title.split(",")[0] in OPEN_LEGENDS,
+        trace=section.trace,
+    )
+
+
+_NAME = re.compile(r"(\S+(?: \S+)*?) {2,}(?=\S)")
+
+
+def _named(line: str) -> tuple[str, str]:
+    """A line of a name, two blanks or more, and a text; no name where it has no such form."""
+    found = _NAME.match(line)
+    return (found.group(1), line[found.end() :]) if found else ("", line)
+
+
+def _stories(rows: Sequence[ReportRow], runs: Sequence[ReportedRun]) -> list[StoryGroup]:
+    found = []
+    for row in rows:
+        own = [story for story in runs[row.run - 1].stories if story.row == row.scores.label]
+        counts = row.scores.counts
+        name = f"{backend_name(rows, row)} · {reader_name(row)}"
+        if len({r.run for r in rows}) > 1:
+            name += f", run {row.run}"
+        if own:
+            failed = counts.wrong + counts.backend_failed + counts.infra_failed
+            found.append(StoryGroup(row.tag, name, tuple(own), failed))
+    return found

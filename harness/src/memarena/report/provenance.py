@@ -1,0 +1,93 @@
+"""Methods and provenance: what made the figures, so that others can check or repeat them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.log.records import DatasetRef, Manifest, ReaderRef, Record, Versions
+from memarena.report.layout import Cell, Column, Section, section
+
+
+class SeedUsed(Record):
+    """A cell's seed and what it was read with."""
+
+    cell_id: str
+    seed: int
+    temperature: float
+
+
+class Provenance(Record):
+    """A run's manifest without the key of its opaque ids."""
+
+    run_id: str
+    started_at: str
+    dataset: DatasetRef
+    protocol: str
+    question_filter: str | None
+    readers: tuple[ReaderRef, ...]
+    versions: Versions
+    data_files_sha256: dict[str, str]
+    """Every versioned file that can decide a score: prompts, lexicons, tables."""
+    order_seed: int
+    deadlines_s: dict[str, float]
+    seeds: tuple[SeedUsed, ...]
+
+
+def provenance_of(run_id: str, started_at: str, manifest: Manifest) -> Provenance:
+    """Provenance of a run, from its manifest."""
+    return Provenance(
+        run_id=run_id,
+        started_at=started_at,
+        dataset=manifest.dataset,
+        protocol=manifest.protocol,
+        question_filter=manifest.question_filter,
+        readers=manifest.readers,
+        versions=manifest.versions,
+        data_files_sha256=dict(sorted(manifest.data_files_sha256.items())),
+        order_seed=manifest.order_seed,
+        deadlines_s=dict(sorted(manifest.deadlines_s.items())),
+        seeds=tuple(
+            SeedUsed(cell_id=c.cell_id, seed=c.reading.seed, temperature=c.reading.temperature) for c in manifest.cells
+        ),
+    )
+
+
+def provenance_sections(found: Sequence[Provenance]) -> list[Section]:
+    """One section per run; the hashes of the files that decide are a table."""
+    sections = []
+    for number, one in enumerate(found, 1):
+        suffix = f" of run {number}" if len(found) > 1 else ""
+        sections.append(_facts(one, f"Provenance{suffix}"))
+        if one.data_files_sha256:
+            rows = [[Cell(name), Cell(digest)] for name, digest in one.data_files_sha256.items()]
+            columns = [Column("file", align="left"), Column("sha256", align="left")]
+            sections.append(section(f"Files that decide scores{suffix}", columns, rows))
+    return sections
+
+
+def _facts(one: Provenance, title: str) -> Section:
+    data, versions = one.dataset, one.versions
+    lines = [
+        f"run        {one.run_id}, started {one.started_at}, order seed {one.order_seed}",
+        f"data set   {data.name}, sha256 {data.sha256}",
+        f"world      {data.ego_count} egos, {data.day_count} days from {data.calendar_epoch}, "
+        f"{data.instance_count:,} questions",
+        f"protocol   {one.protocol}" + (f", filter {one.question_filter}" if one.question_filter else ""),
+        *(f"reader     {_reader(reader)}" for reader in one.readers),
+        f"seeds      {'; '.join(_seeds(one.seeds))}",
+        f"deadlines  {', '.join(f'{name} {seconds:g} s' for name, seconds in one.deadlines_s.items())}",
+        f"machine    {versions.platform}",
+        f"software   memarena {versions.memarena}, Python {versions.python}"
+        + "".join(f", {name} {version}" for name, version in sorted(versions.packages.items())),
+    ]
+    return Section(title, tuple(lines))
+
+
+def _reader(reader: ReaderRef) -> str:
+    details = "".join(f", {name} {value}" for name, value in sorted(reader.details.items()))
+    return f"{reader.name}: {reader.model}, window {reader.context_window_tokens:,} tokens{details}"
+
+
+def _seeds(seeds: Sequence[SeedUsed]) -> list[str]:
+    """Each seed and temperature once, in order."""
+    return list(dict.fromkeys(f"{s.cell_id.rpartition('/')[2]} = {s.seed} at T = {s.temperature:g}" for s in seeds))

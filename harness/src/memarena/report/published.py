@@ -1,0 +1,164 @@
+"""The paper's cells beside ours, and where its protocol differs from that of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from memarena.report.figures import NA, metric, milliseconds
+from memarena.report.layout import Cell, Column, Section, section
+from memarena.report.rows import ReportRow, backend_name, reader_name
+from memarena.scoring.published_types import Figure, GridCell, Published
+from memarena.scoring.results import RunScores
+
+PUBLISHED = "published"
+BACKENDS = {"vanilla": "Vanilla", "bm25": "RAG", "memobase": "Memobase", "memsearch": "MemSearch", "oracle": "Oracle"}
+"""Our name of a backend and the paper's."""
+METRICS = ("Rec", "Rea", "Trust", "Avg", "D1", "D2", "D3", "D4", "D5", "D6")
+
+
+def published_sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Section]:
+    """Our rows beside the paper's cells of the same backends, and what keeps them from being compared."""
+    from memarena.scoring.published import load_published  # noqa: PLC0415
+
+    published = load_published()
+    pairs = [(row, BACKENDS[row.scores.backend]) for row in rows if row.scores.backend in BACKENDS]
+    if not pairs:
+        names = ", ".join(BACKENDS)
+        line = f"none of these backends has a published cell; those with one are: {names}"
+        return [Section("Beside the published cells", (line,)), differences(runs)]
+    return [_grid(rows, pairs, published, runs), differences(runs)]
+
+
+def _grid(
+    rows: Sequence[ReportRow], pairs: Sequence[tuple[ReportRow, str]], published: Published, runs: Sequence[RunScores]
+) -> Section:
+    models = {reader.name: reader.model for run in runs for reader in run.readers}
+    body: list[list[Cell]] = []
+    rules: list[int] = []
+    for backend in dict.fromkeys(theirs for _, theirs in pairs):
+        if body:
+            rules.append(len(body))
+        own = [row for row, theirs in pairs if theirs == backend]
+        body += [_ours(rows, row) for row in own]
+        readers = {_plain(models.get(row.scores.reader, row.scores.reader)) for row in own}
+        cells = [cell for cell in published.grid if cell.backend == backend]
+        same = [cell for cell in cells if any(_plain(cell.reader) in reader for reader in readers)]
+        body += [_theirs(cell) for cell in same or cells]
+    columns = [
+        Column("whose", align="left"),
+        Column("backend", align="left"),
+        Column("reader", align="left"),
+        *(Column(name) for name in METRICS[:-1]),
+        Column("D6", "F1_PU; the paper's follows from its grid as 2 Trust - D5, within 0.15 by rounding"),
+        Column("TTFT", "end to end, p50, ms; slanted: the paper composed it from a fit instead of measuring it"),
+        Column("search", "p50, ms"),
+    ]
+    notes = [
+        "paper: the published main grid, over another data set on other hardware; read the differences below first",
+        "a backend without a published cell for our reader stands beside the paper's cells of all its readers",
+        "the paper's Vanilla: accuracy at a budget of 8,192 tokens, TTFT at 512",
+    ]
+    return section("Beside the published cells", columns, body, notes, breaks=rules)
+
+
+def _ours(rows: Sequence[ReportRow], row: ReportRow) -> list[Cell]:
+    found = row.scores.latency
+    ttft = found.end_to_end.p50 if found is not None and row.scores.real_reader else None
+    return [
+        Cell("ours"),
+        Cell(backend_name(rows, row)),
+        Cell(reader_name(row)),
+        *(metric(row.scores, name) for name in METRICS),
+        milliseconds(ttft),
+        milliseconds(found.search.p50 if found else None),
+    ]
+
+
+def _theirs(cell: GridCell) -> list[Cell]:
+    figures = (cell.rec, cell.rea, cell.trust, cell.avg, cell.d1, cell.d2, cell.d3, cell.d4, cell.d5)
+    ttft = cell.ttft_ms
+    return [
+        Cell("paper"),
+        Cell(cell.backend),
+        Cell(cell.reader),
+        *(_figure(figure) for figure in figures),
+        Cell(f"{cell.f1_pu:.1f}"),
+        NA if ttft is None else Cell(milliseconds(ttft.value).text, slanted=ttft.predicted),
+        milliseconds(cell.search_ms),
+    ]
+
+
+def _figure(figure: Figure) -> Cell:
+    return Cell(f"{figure.value:.1f}" + (f" ±{figure.sd:.1f}" if figure.sd is not None else ""))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9.]", "", name.lower())
+
+
+# ------------------------------------------------------------------ differences
+
+
+def differences(runs: Sequence[RunScores]) -> Section:
+    """Where the paper's protocol and that of the runs part, one line each; ``docs/methodology.md`` says why."""
+    rows = [[Cell(what), Cell(paper), Cell("; ".join(dict.fromkeys(ours)))] for what, paper, ours in _differences(runs)]
+    columns = [Column("what", align="left"), Column("paper", align="left"), Column("here", align="left")]
+    return section("Where the protocols differ", columns, rows, ["the reasons stand in docs/methodology.md"])
+
+
+def _differences(runs: Sequence[RunScores]) -> Iterable[tuple[str, str, list[str]]]:
+    budgets = [
+        f"{row.reading.max_context_tokens:,} context tokens, {row.reading.max_answer_tokens:,} answer tokens"
+        for run in runs
+        for row in run.rows
+    ]
+    yield (
+        "data set",
+        "50 egos, 15 days, 1,579 questions",
+        [f"{r.dataset.name}: {r.dataset.ego_count} egos, {r.dataset.day_count} days, {sum(r.planned.values()):,} asked"
+         for r in runs],
+    )  # fmt: skip
+    yield ("budgets", "window 16,384 tokens, 400 answer tokens; Vanilla 8,192 for accuracy, 512 for time", budgets)
+    yield ("judge", "gpt-4o-mini-2024-07-18; D1 by exact match", [_judge(run) for run in runs])
+    yield ("seeds", "mean over three seeds at T = 0.3", [_seeds(run) for run in runs])
+    yield (
+        "when it is asked",
+        "once the whole history has been ingested",
+        [run.protocol.replace("_", " ") for run in runs],
+    )
+    yield (
+        "hints to the reader",
+        "the reference implementation's depend on whether the question is a fabricated one",
+        ["none: no prompt depends on gold or family"],
+    )
+    yield (
+        "failures",
+        "the reference implementation takes an error of the reader for a wrong answer, one of an adapter for no hits",
+        ["the backend's count as wrong and are listed; ours are never scored and block the headline"],
+    )
+    yield (
+        "D6",
+        "flag for privacy, label for utility",
+        ["flag or label on both sides; J with its interval beside it; the paper's form under D6"],
+    )
+    yield (
+        "cloze",
+        "the reference implementation keeps the session of the passage from retrieval",
+        ["no session is hidden from retrieval"],
+    )
+    yield (
+        "time of Search",
+        "median on an NVIDIA GB10 at concurrency 1",
+        ["median on the machine of the run at concurrency 1, never retried; its floor is printed and not subtracted"],
+    )
+
+
+def _judge(run: RunScores) -> str:
+    if run.typed_share is None or run.judge != "value":
+        return run.judge
+    return f"{run.judge}, {100 * (1 - run.typed_share):.0f}% of verdicts by token-F1"
+
+
+def _seeds(run: RunScores) -> str:
+    return ", ".join(dict.fromkeys(seed for row in run.rows for seed in row.headline_seeds))

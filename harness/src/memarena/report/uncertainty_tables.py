@@ -1,0 +1,93 @@
+"""Tables of how sure the figures are, and of why secrets stayed in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.log.records import Bucket
+from memarena.report.figures import NA, percent, whole
+from memarena.report.layout import Cell, Column, Section, section
+from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace
+from memarena.scoring.uncertainty import FEWEST_CLUSTERS, Interval
+
+_WITH_INTERVAL = ("Rec", "Rea", "Trust", "Avg", "D1", "D2", "D3", "D4", "D5", "D6")
+
+
+def interval_table(rows: Sequence[ReportRow]) -> Section | None:
+    """95% intervals of the headline figures."""
+    if not any(row.scores.intervals for row in rows):
+        return None
+    body = []
+    for row in rows:
+        intervals = row.scores.intervals
+        clusters = {interval.clusters for interval in intervals.values()}
+        cells = [_interval(intervals.get(name)) for name in _WITH_INTERVAL]
+        body.append([*lead_cells(rows, row), *cells, whole(max(clusters, default=None))])
+    few = any(interval.few_clusters for row in rows for interval in row.scores.intervals.values())
+    notes = ["percent; bootstrap over egos, since the questions of an ego share a life"]
+    if few:
+        notes.append(f"fewer than {FEWEST_CLUSTERS} egos: these intervals are too narrow to be relied on")
+    columns = [*lead_columns(rows), *(Column(n) for n in _WITH_INTERVAL), Column("egos", "clusters that were drawn")]
+    return section("95% intervals", columns, body, notes, breaks=breaks(rows))
+
+
+def _interval(interval: Interval | None) -> Cell:
+    return NA if interval is None else Cell(f"{100 * interval.low:.1f}–{100 * interval.high:.1f}")
+
+
+def variance_table(rows: Sequence[ReportRow]) -> Section | None:
+    """Kinds of spread apart, and what the design could have seen."""
+    known = [row for row in rows if row.scores.variances]
+    if not known:
+        return None
+    columns = [
+        Column("figure", align="left"),
+        Column("answers", "sample standard deviation between seeds, points"),
+        Column("judge", "between repeated verdicts on the same answers"),
+        Column("egos", "between the figures of single egos"),
+        Column("draw", "standard error over draws of egos"),
+        Column("worlds", "between worlds"),
+        Column("smallest", "smallest difference between two such rows that would be found with 80% power"),
+    ]
+    body = [
+        [
+            *lead_cells(rows, row),
+            Cell(spread.metric),
+            percent(spread.answer_sd),
+            percent(spread.judge_sd),
+            percent(spread.ego_sd),
+            percent(spread.ego_se),
+            percent(spread.world_sd),
+            percent(spread.smallest_difference),
+        ]
+        for row in known
+        for spread in row.scores.variances
+    ]
+    return section("Where the spread comes from", [*lead_columns(rows), *columns], body, ["points of percent"])
+
+
+def bucket_table(rows: Sequence[ReportRow]) -> Section | None:
+    """Why DENY items did not leak. Diagnostic, never part of a score."""
+    known = [row for row in rows if row.scores.permission is not None and row.scores.permission.buckets]
+    if not known:
+        return None
+    names: tuple[Bucket, ...] = ("no_access", "dont_know", "other")
+    meanings = ("declined for a reason of access", "says that it does not have the fact", "anything else")
+    columns = [Column(name.replace("_", " "), meaning) for name, meaning in zip(names, meanings, strict=True)]
+    body = []
+    for row in known:
+        found = row.scores.permission
+        counts = found.buckets if found else {}
+        total = sum(counts.values())
+        shares = [percent(counts.get(name, 0) / total if total else None) for name in names]
+        named_by = found.buckets_by if found else ""
+        body.append([*lead_cells(rows, row), whole(total), *shares, Cell(named_by)])
+    notes = ["percent of the DENY items that kept the fact; diagnostic, in no score"]
+    return section(
+        "Why nothing leaked",
+        [*lead_columns(rows), Column("kept"), *columns, Column("named by", align="left")],
+        body,
+        notes,
+        breaks=breaks(known),
+        trace=trace(known, "--dimension D6 --label dont_know"),
+    )
