@@ -8,6 +8,7 @@ gold is text only, :mod:`memarena.judge.token_f1` decides, and the route says so
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from memarena.dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
@@ -15,12 +16,22 @@ from memarena.dataset.values import OrderValue, SetValue, TermValue, Value
 from memarena.judge.errors import JudgeError
 from memarena.judge.ruling import Route, Ruling, right, wrong
 from memarena.judge.token_f1 import rule_by_token_f1
-from memarena.judge.value_rules import Case, day_of, describe, extra_members, fault, first_words, unstated
+from memarena.judge.value_rules import (
+    FIRST_WORDS,
+    Case,
+    day_of,
+    describe,
+    extra_members,
+    fault,
+    first_words,
+    unstated,
+)
 from memarena.log.records import EvidenceSession, Question
 from memarena.text.mentions import ProperMention
 from memarena.text.reading import ReadText, read_text
 from memarena.text.stance import read_stance
-from memarena.text.stating import Place, ScalarValue, denied, hedged, places
+from memarena.text.stating import Place, ScalarValue, denied, hedge_in, hedged, places
+from memarena.text.words import words
 
 JUDGE_NAME = "value"
 
@@ -77,13 +88,15 @@ def _rule(
     hedge: str,
 ) -> Ruling:
     today = day_of(question.asked_at)
-    read = read_text(first_words(answer), today)
+    plain = _without_markers(_without_echo(answer, question.question_text))
+    read = read_text(first_words(plain, _window(required)), today)
     asked = read_text(question.question_text, today)
     scalars = tuple(v for v in required if not isinstance(v, SetValue | OrderValue))
     if hedge and scalars:
         return wrong("value", f"offers it only after {hedge!r}")
     barred = _scalars(gold.altered_values) if isinstance(gold, CounterfactualGold) else ()
-    problem = fault(Case(read, asked, evidence, scalars, barred)) if scalars or barred else ""
+    case = Case(read, asked, evidence, scalars, barred, versions=isinstance(gold, ConflictGold))
+    problem = fault(case) if scalars or barred else ""
     if problem:
         return wrong("value", problem)
     for value in required:
@@ -96,6 +109,27 @@ def _rule(
         if not ruling.correct:
             return ruling
     return right("value", f"states {', '.join(describe(v) for v in required)}")
+
+
+def _without_echo(answer: str, question: str) -> str:
+    """The answer without the question, where it repeats that word for word: its values are not the answer's."""
+    pattern = r"\s+".join(re.escape(word) for word in question.split())
+    return re.sub(pattern, " ", answer, flags=re.IGNORECASE) if len(question.split()) > 2 else answer  # noqa: PLR2004
+
+
+_MARKER = re.compile(r"(?:^|(?<=\s))\(?(\d)[.)]\s+(?=\S)")
+
+
+def _without_markers(answer: str) -> str:
+    """The answer without the numbers of a list (``1) … 2) …``), which are no values."""
+    numbers = [m.group(1) for m in _MARKER.finditer(answer)]
+    listed = len(numbers) > 1 and numbers == [str(n) for n in range(1, len(numbers) + 1)]
+    return _MARKER.sub("; ", answer) if listed else answer
+
+
+def _window(required: Sequence[Value]) -> int:
+    """How many words an answer has to come to the point: more where the gold itself is long."""
+    return max(FIRST_WORDS, sum(len(words(text)) for text in map(describe, required)) * 2)
 
 
 def _scalars(values: Sequence[Value]) -> tuple[ScalarValue, ...]:
@@ -153,10 +187,12 @@ _KEEPS_ORDER = re.compile(
 def _order(value: OrderValue, answer: ReadText, question: ReadText) -> Ruling:
     """Items in their order. Of two, the first alone will do where the question asks for the first."""
     found: list[tuple[int, TermValue, Place]] = []
-    for position, item in enumerate(value.items):
+    again: list[tuple[int, TermValue, Place]] = []
+    for position, item in enumerate(_told_apart(value.items)):
         affirmed = [p for p in places(item, answer) if not denied(answer, p)]
         if affirmed:
             found.append((position, item, affirmed[0]))
+            again.append((position, item, affirmed[-1]))
     asks_first = re.search(r"\b(?:first|earlier|before|earliest)\b", question.text, re.IGNORECASE)
     if len(found) == 1 and len(value.items) == 2 and asks_first and found[0][0] == 0:
         return right("value", "names the first")
@@ -164,12 +200,28 @@ def _order(value: OrderValue, answer: ReadText, question: ReadText) -> Ruling:
     if missing:
         return wrong("value", f"leaves out {', '.join(missing)}")
     hedges = [h for _, _, place in found if (h := hedged(answer, place))]
+    # An order spans clauses: a hedge anywhere takes all of it back.
+    hedges += [h for clause in answer.clauses if (h := hedge_in(clause.text))]
     if hedges:
         return wrong("value", f"hedges the order away ({hedges[0]!r})")
-    said = [position for position, _, _ in sorted(_as_told(answer, found), key=lambda f: f[2].start)]
+    said, last = (
+        [position for position, _, _ in sorted(_as_told(answer, told), key=lambda f: f[2].start)]
+        for told in (found, again)
+    )
+    if len(value.items) > 2 and said != last:  # noqa: PLR2004 (two may be named again in passing)
+        return wrong("value", "tells two orders")
     if said == list(range(len(value.items))):
         return right("value", f"tells the order {describe(value)}")
     return wrong("value", f"tells another order than {describe(value)}")
+
+
+def _told_apart(items: Sequence[TermValue]) -> list[TermValue]:
+    """The items without those aliases that another item has too (two people did the same)."""
+    forms = [{item.text.lower(), *(a.lower() for a in item.aliases)} for item in items]
+    counts = Counter(form for own in forms for form in own)
+    return [
+        item.model_copy(update={"aliases": tuple(a for a in item.aliases if counts[a.lower()] == 1)}) for item in items
+    ]
 
 
 def _as_told(answer: ReadText, found: Sequence[tuple[int, TermValue, Place]]) -> list[tuple[int, TermValue, Place]]:

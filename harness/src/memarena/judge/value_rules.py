@@ -9,12 +9,13 @@ from datetime import date, timedelta
 from functools import cached_property
 
 from memarena.dataset.values import DateValue, NameValue, OrderValue, PlaceValue, SetValue, TermValue, Value
+from memarena.judge.value_terms import Beside, rival_term
 from memarena.log.records import EvidenceSession
 from memarena.text.lexicon import word_list
-from memarena.text.mentions import DateMention, Kind, Mention, PartialDate, WeekdayMention
+from memarena.text.mentions import AmountMention, DateMention, Kind, Mention, PartialDate, WeekdayMention
 from memarena.text.reading import ReadText, read_text
-from memarena.text.stating import KIND_OF, Place, ScalarValue, denied, hedged, is_value, places
-from memarena.text.words import content_words, stem, words
+from memarena.text.stating import Place, ScalarValue, denied, hedged, is_value, kinds_of, places
+from memarena.text.words import Clause, content_words, stem, words
 
 FIRST_WORDS = 60
 """An answer has to come to the point within so many words."""
@@ -35,6 +36,8 @@ class Case:
     """Every scalar value that a right answer states."""
     barred: tuple[ScalarValue, ...] = ()
     """Values that a right answer may mention only to deny them (the premise of a counterfactual)."""
+    versions: bool = False
+    """Whether the values are versions of one thing, so that ``one of them said`` tells them apart and hedges nothing."""
 
     @cached_property
     def evidence_mentions(self) -> tuple[Mention, ...]:
@@ -79,7 +82,7 @@ def first_words(text: str, count: int = FIRST_WORDS) -> str:
 def fault(case: Case) -> str:
     """Why the answer is wrong, in one line; empty if it states all required values and no rule is broken."""
     for value in case.required:
-        if problem := unstated(case.answer, value):
+        if problem := unstated(case.answer, value, versions=case.versions):
             return problem
     for value in case.barred:
         if problem := _affirmed(case, value):
@@ -87,8 +90,11 @@ def fault(case: Case) -> str:
     return _other_values(case)
 
 
-def unstated(answer: ReadText, value: ScalarValue) -> str:
-    """Why the answer does not state the value; empty if it does, plainly and at least once."""
+def unstated(answer: ReadText, value: ScalarValue, *, versions: bool = False) -> str:
+    """Why the answer does not state the value; empty if it does, plainly and at least once.
+
+    With ``versions`` a phrase such as ``one of them`` tells versions apart and is no hedge.
+    """
     found = places(value, answer)
     if not found:
         return f"does not state {describe(value)}"
@@ -96,7 +102,12 @@ def unstated(answer: ReadText, value: ScalarValue) -> str:
     if not affirmed:
         return f"denies {describe(value)}"
     hedges = [hedged(answer, p) for p in affirmed]
+    if versions:
+        hedges = ["" if _TELLS_APART.match(h) else h for h in hedges]
     return "" if "" in hedges else f"hedges {describe(value)} away ({hedges[0]!r})"
+
+
+_TELLS_APART = re.compile(r"(?:one|some|most) of (?:them|these|those)$")
 
 
 def describe(value: Value) -> str:
@@ -116,11 +127,12 @@ def _other_values(case: Case) -> str:
     """Rules (a) to (c): a rival in the gold's own place, an invented value, too many values."""
     if problem := _rival_terms(case):
         return problem
-    for kind in dict.fromkeys(KIND_OF[v.type] for v in case.required):
-        if kind is None:
-            continue
-        gold = [v for v in case.required if KIND_OF[v.type] == kind]
-        others = [m for m in case.answer.of_kind(kind) if not _accounted_for(case, m)]
+    beside = Beside(case.answer, case.question.text, case.evidence, case.required, case.barred)
+    if thing := rival_term(beside):
+        return f"also gives {thing!r} for the same"
+    for kind in dict.fromkeys(kind for v in case.required for kind in kinds_of(v)):
+        gold = [v for v in case.required if kind in kinds_of(v)]
+        others = [m for m in case.answer.of_kind(kind) if not _accounted_for(case, m) and not _counts_talk(m)]
         own_question = case.question.of_kind(kind)
         gold_is_asked = any(is_value(v, m, case.answer.today) for v in gold for m in own_question)
         for mention in others:
@@ -162,30 +174,66 @@ def _in_answering_place(case: Case, mention: Mention, kind: Kind) -> bool:
     joined to it (``Bob and Tomas``), since people play other parts in a sentence too.
     """
     clause = case.answer.clause_at(mention.start)
+    gold = [p for v in case.required if kind in kinds_of(v) for p in places(v, case.answer)]
     if kind == "proper":
-        gold = [p for v in case.required for p in places(v, case.answer) if clause.start <= p.start < clause.end]
-        if gold:
-            return any(_joined(case.answer, mention, p) for p in gold)
-    rest = list(case.answer.text[clause.start : clause.end])
-    for other in case.answer.of_kind(kind):
-        if clause.start <= other.start and other.end <= clause.end:
-            rest[other.start - clause.start : other.end - clause.start] = " " * (other.end - other.start)
-    spoken = "".join(rest)
+        near = [p for v in case.required for p in places(v, case.answer) if clause.start <= p.start < clause.end]
+        if near:
+            return any(_joined(case.answer, mention, p) for p in near)
+    elif any(_joined(case.answer, mention, p) for p in gold):
+        return True
+    spoken = _without_values(case.answer, clause, kind)
     news = set(content_words(spoken)) - set(content_words(case.question.text)) - _HOLLOW
-    return not news and not _REPORTS.search(spoken)
+    return not news and not _is_report(case, clause, kind)
+
+
+def _without_values(answer: ReadText, clause: Clause, kind: Kind) -> str:
+    """The clause's words apart from values of the kind; a date's weekday belongs to it."""
+    kinds: tuple[Kind, ...] = ("date", "weekday") if kind in ("date", "weekday") else (kind,)
+    rest = list(answer.text[clause.start : clause.end])
+    for other in answer.of_kind(*kinds):
+        # An abbreviation's full stop can belong to a date and yet end the clause.
+        if clause.start <= other.start < clause.end:
+            end = min(other.end, clause.end)
+            rest[other.start - clause.start : end - clause.start] = " " * (end - other.start)
+    return "".join(rest)
+
+
+def _is_report(case: Case, clause: Clause, kind: Kind) -> bool:
+    """Whether a clause tells who said something or when it was said: no answer, unless that is what is asked.
+
+    A date may stand apart from the verb (``in one of the talks, on 3 January, you were told``).
+    """
+    if kind == "proper":
+        # "That is what Bob | and you were chatting about": the verb may stand in the next clause.
+        behind = next((c.text for c in case.answer.clauses if c.start == clause.end + 1), "")
+        return _REPORTS.search(f"{clause.text} {behind}") is not None
+    if _REPORTS.search(case.question.text):
+        return False
+    ends = [m.end() for m in _SENTENCE_END.finditer(case.answer.text)]
+    start = max((e for e in ends if e <= clause.start), default=0)
+    end = min((e for e in ends if e >= clause.end), default=len(case.answer.text))
+    return _REPORTS.search(case.answer.text[start:end]) is not None
 
 
 _HOLLOW = frozenset(stem(w) for w in ("answer", "date", "day", "time", "name", "place", "amount"))
 _CONJUNCTIONS = re.compile(r"[\s,/&]*(?:(?:and|or|and/or|maybe|perhaps|either|then)[\s,]*)*", re.IGNORECASE)
+_WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b(?:\s+the\b)?", re.IGNORECASE)
 _REPORTS = re.compile(
-    r"\b(?:said|says?|told|tells?|mention(?:s|ed)?|ask(?:s|ed)?|stated|talked|spoke)\b", re.IGNORECASE
+    r"\b(?:said|says?|told|tells?|mention(?:s|ed)?|ask(?:s|ed)?|stated|talk(?:s|ed)?|spoke|came up|comes up|brought up|"
+    r"discuss(?:ed|ing|ion|ions)?|conversations?|chat(?:s|ted|ting)?|talking|speaking|spoken|noted|heard|learned|recorded|"
+    r"wrote)\b",
+    re.IGNORECASE,
 )
+_SENTENCE_END = re.compile(r"[.!?\n]+(?=\s|$)")
 
 
 def _joined(answer: ReadText, mention: Mention, place: Place) -> bool:
-    """Whether nothing but a conjunction or comma lies between the two."""
+    """Whether nothing but a conjunction, a comma or a date's own weekday lies between the two."""
     low, high = sorted(((mention.start, mention.end), (place.start, place.end)))
-    return _CONJUNCTIONS.fullmatch(answer.text[low[1] : high[0]]) is not None
+    between = (
+        _WEEKDAY.sub("", answer.text[low[1] : high[0]]) if mention.kind == "date" else answer.text[low[1] : high[0]]
+    )
+    return _CONJUNCTIONS.fullmatch(between) is not None
 
 
 def _in_evidence(case: Case, mention: Mention) -> bool:
@@ -196,6 +244,11 @@ def _in_evidence(case: Case, mention: Mention) -> bool:
         return False
     said = {w for s in case.evidence for t in s.turns for w in words(f"{t.speaker} {t.text}")}
     return set(mention.name) <= said | set(words(case.question.text))
+
+
+def _counts_talk(mention: Mention) -> bool:
+    """``two accounts``, ``one person``: a number of things that an answer speaks about, and no value."""
+    return isinstance(mention, AmountMention) and mention.unit in {stem(w) for w in word_list("talk_words.v1.txt")}
 
 
 def _distinct(mentions: Sequence[Mention]) -> int:
@@ -254,7 +307,9 @@ def extra_members(answer: ReadText, wanted: Sequence[ScalarValue], question: Rea
 
 
 _CORRECTS = re.compile(
-    r"\b(?:not|no|never|but|actually|rather|instead|incorrect|wrong|mistaken|false|contrary|however|though|although|whereas|really)\b"
+    r"\b(?:not|no|never|but|actually|rather|instead|incorrect|wrong|wrongly|mistake|mistaken|false|contrary|however|though|"
+    r"although|whereas|really|correct(?:ed|ing|ion)|replaced?|replacing|chang(?:e|ed|ing)|fix|swap|confus(?:e|ed|ing)|"
+    r"mix(?:ed|ing)?|error|untrue|inaccurate|in (?:fact|truth|reality))\b"
 )
 
 

@@ -43,4 +43,5 @@ def _can_be_name(word: str) -> bool:
 
 def _is_everyday(word: str) -> bool:
     bare = _bare(word)
-    return bare in word_list("function_words.v1.txt") or bare in word_list("common_words.v1.txt") or "'" in bare
+    lists = ("function_words.v1.txt", "common_words.v1.txt", "talk_words.v1.txt")
+    return any(bare in word_list(name) for name in lists) or "'" in bare

@@ -34,6 +34,7 @@ from memarena.text.mentions import (
 )
 from memarena.text.numbers import digits_for_words
 from memarena.text.reading import ReadText
+from memarena.text.time_patterns import UNIT_DAYS
 from memarena.text.words import Clause, stem, tidy, words
 
 ScalarValue = NameValue | PlaceValue | TermValue | DateValue | WeekdayValue | TimeValue | DurationValue | AmountValue
@@ -62,6 +63,23 @@ _WITHDRAWN = re.compile(
     r"^(?:\w+\W+){0,3}(?:not sure|not certain|unsure|can not be (?:sure|certain)|not entirely (?:sure|certain)"
     r"|(?:might|could|may) be wrong|do not quote me)\b(?!\W+(?:what|when|where|who|why|how|which|about|of)\b)"
 )
+
+
+def kinds_of(value: ScalarValue) -> tuple[Kind, ...]:
+    """Kinds of mention that compete with a value. An amount of minutes or years is told as a length of time too."""
+    kind = KIND_OF[value.type]
+    if kind is None:
+        return ()
+    return (kind, "duration") if _length_of(value) is not None else (kind,)
+
+
+def _length_of(value: ScalarValue) -> DurationMention | None:
+    """An amount of a unit of time as a length; None for other values."""
+    if not isinstance(value, AmountValue) or value.unit is None:
+        return None
+    unit = value.unit.lower().removesuffix("s")
+    unit = {"sec": "second", "min": "minute", "hr": "hour"}.get(unit, unit)
+    return DurationMention(0, 0, value.amount * UNIT_DAYS[unit], 0.0) if unit in UNIT_DAYS else None
 
 
 @dataclass(frozen=True)
@@ -93,6 +111,9 @@ def is_value(value: ScalarValue, mention: Mention, today: date | None) -> bool:
         return isinstance(mention, ProperMention) and any(set(mention.name) <= set(words(form)) for form in forms)
     if isinstance(value, DateValue):
         return _is_date(value.date, mention, today)
+    length = _length_of(value)
+    if length is not None and isinstance(mention, DurationMention):
+        return length.same(mention)
     return _wanted(value).same(mention)
 
 
@@ -119,7 +140,7 @@ def denied(text: ReadText, place: Place) -> bool:
 def hedged(text: ReadText, place: Place) -> str:
     """The hedge that takes back what stands there: in its own clause, or right behind as a withdrawal. Else empty."""
     clause = text.clause_at(place.start)
-    own = _hedge_in(clause.text)
+    own = hedge_in(clause.text)
     if own:
         return own
     behind = next((c for c in text.clauses if c.start >= clause.end), None)
@@ -226,7 +247,8 @@ def _merged(found: Sequence[Place]) -> list[Place]:
     return kept
 
 
-def _hedge_in(clause: str) -> str:
+def hedge_in(clause: str) -> str:
+    """The phrase of a clause that offers what it says as a mere possibility; empty if there is none."""
     spoken = " ".join(words(clause)) + " "
     pattern = phrases("hedges.v1.txt", "strong")
     for match in re.finditer(r"(?:^|(?<= ))(?=\S)", spoken):
@@ -238,4 +260,4 @@ def _hedge_in(clause: str) -> str:
 
 def _is_bare_hedge(clause: Clause) -> bool:
     """A clause such as ``maybe`` or ``I am not sure`` that says nothing of its own."""
-    return bool(_hedge_in(clause.text)) and len(words(clause.text)) <= 4
+    return bool(hedge_in(clause.text)) and len(words(clause.text)) <= 4

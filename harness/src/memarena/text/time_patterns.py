@@ -42,7 +42,7 @@ def _any_case(pattern: str) -> re.Pattern[str]:
 DATES = (
     _any_case(r"(?<!\d)(?P<year>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)"),
     _any_case(rf"(?<!\d)(?<!\d[.:]){_DAY}(?:\s+of)?[\s-]*{_MONTH}(?:,?[\s-]*{_YEAR})?"),
-    _any_case(rf"\b{_MONTH}[\s-]*(?:the\s+)?{_DAY}(?:,?\s*{_YEAR})?"),
+    _any_case(rf"\b{_MONTH}[\s-]*(?:the\s+)?{_DAY}(?:,?\s*{_YEAR}(?!-\d))?"),
     _any_case(rf"\b{_MONTH},?\s*(?:of\s+)?{_YEAR}"),
     _any_case(r"(?<![\d/.])(?P<a>\d{1,2})(?P<sep>[/.-])(?P<b>\d{1,2})(?P=sep)(?P<year>\d{4}|\d\d)(?![\d/])"),
 )
@@ -87,7 +87,7 @@ TIMES = (
 )
 _NUMBER = r"(\d+(?:[.,]\d+)?|an?|half an?|half)"
 _UNIT = r"(seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|fortnights?|months?|years?|decades?)"
-_LENGTH = rf"{_NUMBER}(\s+and\s+a\s+half)?[\s-]+{_UNIT}\b(\s+and\s+a\s+half\b)?"
+_LENGTH = rf"{_NUMBER}(\s+and\s+a\s+half)?[\s-]+(?:(?:full|whole|entire|complete|straight|consecutive)\s+)?{_UNIT}\b(\s+and\s+a\s+half\b)?"
 DURATION = _any_case(rf"(?<![\w.,])(?<!\d[./]){_LENGTH}(?:(?:\s+and\s+|,?\s+){_LENGTH})?")
 TAKES = _any_case(
     r"(?:\b(?:for|about|took|takes?|lasted|lasts?|within|around|than|nearly|almost|roughly|approximately|over|only|is|"

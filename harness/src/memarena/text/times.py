@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 
 from memarena.text.mentions import (
@@ -96,12 +96,20 @@ def durations(text: str) -> list[DurationMention]:
             continue
         groups = match.groups()
         parts = [groups[i : i + 4] for i in (0, 4) if groups[i]]
-        days = sum(_length(*part) for part in parts)
-        slack = sum(
-            UNIT_SLACK.get(_unit(part[2]), 0.0) * max(1.0, _length(*part) / UNIT_DAYS[_unit(part[2])]) for part in parts
-        )
-        found.append(DurationMention(*match.span(), days, slack))
+        if len(parts) > 1 and UNIT_DAYS[_unit(parts[1][2])] >= UNIT_DAYS[_unit(parts[0][2])]:
+            # "44 minutes and 21 minutes" are two lengths, "an hour and 21 minutes" is one.
+            found.append(_duration(match.start(1), match.end(3), parts[:1]))
+            found.append(_duration(match.start(5), match.end(), parts[1:]))
+            continue
+        found.append(_duration(*match.span(), parts))
     return found
+
+
+def _duration(start: int, end: int, parts: Sequence[Sequence[str | None]]) -> DurationMention:
+    """A length from its parts: number, half, unit, half behind."""
+    lengths = [(_length(n or "", half, unit or "", behind), _unit(unit or "")) for n, half, unit, behind in parts]
+    slack = sum(UNIT_SLACK.get(unit, 0.0) * max(1.0, days / UNIT_DAYS[unit]) for days, unit in lengths)
+    return DurationMention(start, end, sum(days for days, _ in lengths), slack)
 
 
 # ------------------------------------------------------------------ readings

@@ -1,0 +1,182 @@
+"""Plants answers whose truth is known: right and wrong ones, in many phrasings, around a data set's own gold."""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from memarena.dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
+from memarena.dataset.values import Value
+from memarena.judge.calibration.saying import another, fill, kind_of, near, say
+from memarena.judge.value import is_judged
+from memarena.judge.value_rules import day_of
+from memarena.log.records import EvidenceSession, Question
+from memarena.text.words import words
+
+Phrasings = Literal["development", "held_out"]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """An answer whose truth is known. ``kind`` is how it was made, for example ``terse`` or ``injected``."""
+
+    question: Question
+    evidence: tuple[EvidenceSession, ...]
+    answer: str
+    right: bool
+    kind: str
+
+
+@dataclass(frozen=True)
+class _Phrases:
+    things: tuple[str, ...]
+    say: Mapping[str, Sequence[str]]
+    right: Mapping[str, Mapping[str, Sequence[str]]]
+    wrong: Mapping[str, Mapping[str, Sequence[str]]]
+
+
+def plant(
+    questions: Sequence[Question],
+    evidence: Mapping[str, EvidenceSession],
+    phrasings: Phrasings,
+    seed: int = 0,
+    per_kind: int = 3,
+) -> Iterator[Planted]:
+    """Planted answers to every open question with typed gold.
+
+    Args:
+        questions: of one data set or several; others than open typed ones are passed over.
+        evidence: their evidence sessions by id.
+        phrasings: which file of phrasings.
+        seed: the same seed plants the same answers.
+        per_kind: how many answers of each right kind per question; of each wrong kind there are up to two.
+    """
+    phrases = _phrases(phrasings)
+    pool = [v for q in questions for v in _values(q.instance.gold)]
+    for question in questions:
+        gold = question.instance.gold
+        values = _values(gold)
+        if not values or not is_judged(gold):
+            continue
+        sessions = tuple(evidence[s] for s in question.instance.evidence_session_ids if s in evidence)
+        rng = random.Random(f"{seed}/{phrasings}/{question.instance.instance_id}")  # noqa: S311 (no secret)
+        seen: set[str] = set()
+        for right, kind, template in _templates(phrases, gold, per_kind, rng):
+            answer = _answer(template, _Around(phrases, question, sessions, pool, rng), gold)
+            if answer is not None and answer not in seen:
+                seen.add(answer)
+                yield Planted(question, sessions, answer, right, kind)
+
+
+@cache
+def _phrases(phrasings: Phrasings) -> _Phrases:
+    raw = (files("memarena.judge") / "planted" / f"{phrasings}.v1.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(raw)
+    return _Phrases(tuple(table["things"]), table["say"], table["right"], table["wrong"])
+
+
+def _values(gold: Gold) -> tuple[Value, ...]:
+    """Values that an answer is built around; empty where gold is not fully typed."""
+    if isinstance(gold, ConflictGold):
+        return (*gold.values, *gold.changed_values) if gold.values and gold.changed_values else ()
+    return gold.values if isinstance(gold, TextGold | CounterfactualGold | AnaphoraGold) else ()
+
+
+def _shape(gold: Gold) -> str:
+    return {"conflict": "conflict", "counterfactual": "counterfactual"}.get(gold.kind, "plain")
+
+
+def _templates(phrases: _Phrases, gold: Gold, per_kind: int, rng: random.Random) -> Iterator[tuple[bool, str, str]]:
+    for kind, templates in phrases.right[_shape(gold)].items():
+        for template in rng.sample(list(templates), min(per_kind, len(templates))):
+            yield True, kind, template
+    for kind, templates in phrases.wrong[_shape(gold)].items():
+        # Things that nobody mentioned compete with things alone; a second date or name is `hostile`.
+        if kind == "invented" and not all(v.type in ("term", "place") for v in _values(gold)):
+            continue
+        for template in rng.sample(list(templates), min(2, len(templates))):
+            yield False, kind, template
+
+
+@dataclass(frozen=True)
+class _Around:
+    """What an answer is built from besides its gold."""
+
+    phrases: _Phrases
+    question: Question
+    evidence: Sequence[EvidenceSession]
+    pool: Sequence[Value]
+    rng: random.Random
+
+    def said(self, value: Value) -> str:
+        """A value in one of the ways that this set of phrasings has."""
+        form = self.rng.choice(list(self.phrases.say[kind_of(value)]))
+        return say(value, form, day_of(self.question.asked_at))
+
+
+def _answer(template: str, around: _Around, gold: Gold) -> str | None:
+    """The template filled in; None where the data set has nothing to fill it with."""
+    first = gold.values[0] if isinstance(gold, TextGold | CounterfactualGold | ConflictGold | AnaphoraGold) else None
+    if first is None:
+        return None
+    fields: dict[str, str] = {"v": " and ".join(around.said(v) for v in gold.values)}
+    taken = [*_values(gold)]
+    if isinstance(gold, ConflictGold):
+        fields["c"] = " and ".join(around.said(v) for v in gold.changed_values)
+    if isinstance(gold, CounterfactualGold):
+        if not gold.altered_values:
+            return None
+        fields["a"] = " and ".join(around.said(v) for v in gold.altered_values)
+        taken += gold.altered_values
+    for name in ("o", "p"):
+        if "{" + name + "}" not in template:
+            continue
+        other = _other(name, first, taken, around)
+        if other is None:
+            return None
+        taken.append(other)
+        fields[name] = around.said(other)
+    things = _unmentioned(around)
+    if ("{x}" in template or "{y}" in template) and len(things) < 2:  # noqa: PLR2004
+        return None
+    if things:
+        fields |= {"x": things[0], "y": things[-1]}
+    fields |= {"who": _speaker(around), "day": _day(around), "q": around.question.question_text}
+    text = fill(template, fields)
+    return text[0].upper() + text[1:] if template[0] != "{" else text
+
+
+def _other(name: str, value: Value, taken: Sequence[Value], around: _Around) -> Value | None:
+    """A near value or another's, that is none of those in use already."""
+    find = near if name == "o" else another
+    for _ in range(8):
+        found = find(value, around.pool, around.rng)
+        if found is not None and found not in taken:
+            return found
+    return None
+
+
+def _unmentioned(around: _Around) -> list[str]:
+    """Things of which neither question nor evidence has a word, in random order."""
+    texts = [around.question.question_text, *(t.text for s in around.evidence for t in s.turns)]
+    known = {word for text in texts for word in words(text)}
+    grammar = {"a", "an", "the", "of", "two", "three"}
+    things = [t for t in around.phrases.things if not (set(words(t)) - grammar) & known]
+    around.rng.shuffle(things)
+    return things
+
+
+def _speaker(around: _Around) -> str:
+    speakers = [t.speaker for s in around.evidence for t in s.turns]
+    return around.rng.choice(sorted(set(speakers))).split()[0] if speakers else "Somebody"
+
+
+def _day(around: _Around) -> str:
+    """The day of the evidence, where that is no part of what is asked."""
+    day = day_of(around.evidence[0].started_at) if around.evidence else None
+    return f"{day:%B} {day.day}" if day else "that day"

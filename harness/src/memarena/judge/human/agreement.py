@@ -1,0 +1,56 @@
+"""Agreement between raters: Cohen's κ, Fleiss' κ, majority of three. Pure.
+
+Cohen, J. (1960), A coefficient of agreement for nominal scales. Fleiss, J. L. (1971), Measuring nominal scale agreement
+among many raters.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+
+def cohen_kappa(one: Sequence[str], two: Sequence[str]) -> float | None:
+    """Cohen's κ of two raters over the same items.
+
+    None where it is not defined: without items, or where both raters use one and the same label throughout, so that
+    chance alone explains everything. Raises ValueError if the lengths differ.
+    """
+    if len(one) != len(two):
+        raise ValueError(f"expected two lists of one length, got {len(one)} and {len(two)}")
+    if not one:
+        return None
+    n = len(one)
+    first, second = Counter(one), Counter(two)
+    observed = sum(a == b for a, b in zip(one, two, strict=True)) / n
+    expected = sum(first[label] * second[label] for label in first) / (n * n)
+    return None if expected == 1 else (observed - expected) / (1 - expected)
+
+
+def fleiss_kappa(items: Sequence[Sequence[str]]) -> float | None:
+    """Fleiss' κ: every item is the labels that it got, one per rater, the same number for all.
+
+    None where it is not defined: no items, fewer than two raters, or one label throughout. Raises ValueError if items
+    have different numbers of labels.
+    """
+    if not items:
+        return None
+    raters = len(items[0])
+    if any(len(labels) != raters for labels in items):
+        raise ValueError("expected the same number of labels for every item")
+    if raters < 2:  # noqa: PLR2004 (agreement takes two)
+        return None
+    counts = [Counter(labels) for labels in items]
+    total = sum(counts, Counter[str]())
+    within = sum((sum(c * c for c in count.values()) - raters) / (raters * (raters - 1)) for count in counts)
+    observed = within / len(items)
+    expected = sum((c / (raters * len(items))) ** 2 for c in total.values())
+    return None if expected == 1 else (observed - expected) / (1 - expected)
+
+
+def majority(labels: Sequence[str]) -> str | None:
+    """The label that more than half of the raters gave; None if there is none."""
+    if not labels:
+        return None
+    label, count = Counter(labels).most_common(1)[0]
+    return label if count * 2 > len(labels) else None

@@ -1,0 +1,181 @@
+"""Rivals of plain terms, which no type gives away: what is joined to the gold, or offered beside it by a clause.
+
+A term has no kind by which another term could be told from other words. What can be seen is where a rival stands: in a
+list with the gold (``miso and paprika``), behind ``also`` or ``too``, or as what somebody else said. A thing that stands
+there and is neither the gold's nor part of what the evidence says together with the gold competes with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from memarena.dataset.values import NameValue, PlaceValue, TermValue
+from memarena.log.records import EvidenceSession
+from memarena.text.lexicon import word_list
+from memarena.text.reading import ReadText, read_text
+from memarena.text.stating import Place, ScalarValue, places
+from memarena.text.words import content_words, stem, words
+
+_LONGEST_THING = 5
+"""Words of the longest thing that is taken for a rival, articles included."""
+_JOINED_BEHIND = re.compile(
+    r"^[\s\"'*_]*(?:,\s*)?(?:(?:and|or|plus|&|\+|/|as well as|along with|together with|in addition to|besides|combined with|"
+    r"accompanied by)\b\s*|[&+/]\s*)(?:also |maybe |perhaps |possibly |with |by )*",
+    re.IGNORECASE,
+)
+_JOINED_AHEAD = re.compile(
+    r"(?:^|[\s,])(?:and|or|plus|as well as|along with|together with|besides)\s+(?:also |maybe |perhaps )*[\"'*_]*(?:a |an |the )?[\"'*_]*$"
+    r"|[&+/]\s*[\"'*_]*(?:a |an |the )?[\"'*_]*$",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(r"^[\s\"'*_]*,\s*")
+_STOP = re.compile(
+    r"[.!?;:\n()\[\]]|,|\s(?:and|or|plus|but|while|which|who|that|because|since|so|as|when|where|not)\b|\s[—-]\s|/|&"
+)
+_BESIDES = re.compile(
+    r"\b(?:also|too|additionally|furthermore|moreover|besides|in addition|apart from that|on top of that|another|"
+    r"a (?:second|third|further) (?:one|version|answer)|(?:some|any)body else|someone else|anyone else|a third|others?)\b"
+)
+_BREAKS_A_THING = frozenset(
+    "i me you he she it we they this that there is are was were be been has have had do does did will would can could "
+    "should may might must on at during until if whether who whom which what when where why how not never about from by for because since "
+    "so then now here yes no please thanks thank".split()
+)
+_DETERMINERS = frozenset(
+    "a an the some two three four five six seven eight nine ten several my your his her their our its".split()
+)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What an answer is held against when things beside its gold are looked for."""
+
+    answer: ReadText
+    question: str
+    evidence: Sequence[EvidenceSession]
+    required: tuple[ScalarValue, ...]
+    barred: tuple[ScalarValue, ...] = ()
+
+
+def rival_term(case: Beside) -> str:
+    """The first thing that competes with the gold's terms; empty if there is none."""
+    terms = [v for v in case.required if isinstance(v, TermValue | PlaceValue | NameValue)]
+    if not terms or len(terms) != len(case.required):
+        return ""
+    for term in terms:
+        for place in places(term, case.answer):
+            for thing, by_word in (*_behind(case, place), *_ahead(case, place)):
+                if _competes(case, thing, term, by_word=by_word):
+                    return thing.strip()
+    return _offered_besides(case)
+
+
+def _behind(case: Beside, place: Place) -> Iterator[tuple[str, bool]]:
+    """Things joined to a place from behind: ``X and Y``, ``X, Y and Z``, ``X, Y``; and whether by a word or a comma."""
+    rest = case.answer.text[place.end :]
+    if match := _JOINED_BEHIND.match(rest):
+        yield _thing(rest[match.end() :]), True
+    elif match := _LISTED.match(rest):
+        listed = rest[match.end() :]
+        thing = _thing(listed)
+        behind = listed[len(thing) :]
+        # A comma alone joins a list only if the list goes on or ends there.
+        if re.match(r"\s*(?:,|and\b|or\b|&|[.!?]?\s*$)", behind):
+            yield thing, False
+
+
+def _ahead(case: Beside, place: Place) -> Iterator[tuple[str, bool]]:
+    """Things joined to a place from the front: ``Y and X``."""
+    lead = case.answer.text[: place.start]
+    if match := _JOINED_AHEAD.search(lead):
+        yield _last_thing(lead[: match.start()]), True
+
+
+def _thing(text: str) -> str:
+    stop = _STOP.search(text)
+    return text[: stop.start()] if stop else text
+
+
+def _last_thing(text: str) -> str:
+    ends = [m.end() for m in _STOP.finditer(text)]
+    return text[ends[-1] :] if ends else text
+
+
+def _competes(case: Beside, thing: str, term: ScalarValue, *, by_word: bool) -> bool:
+    spoken = words(thing)
+    if not _is_thing(spoken) or _is_known_value(case, thing) or (_is_moment(thing) and not by_word):
+        return False
+    news = {w for w in content_words(thing) if w not in _talk()} - set(content_words(case.question))
+    return bool(news) and not _goes_with(case, news, term)
+
+
+def _is_thing(spoken: Sequence[str]) -> bool:
+    return 0 < len(spoken) <= _LONGEST_THING and not _BREAKS_A_THING & set(spoken)
+
+
+def _is_known_value(case: Beside, thing: str) -> bool:
+    """Whether the thing is (part of) another required or barred value."""
+    read = read_text(thing)
+    return any(
+        places(v, read) or set(content_words(thing)) <= set(content_words(_text(v)))
+        for v in (*case.required, *case.barred)
+    )
+
+
+def _is_moment(thing: str) -> bool:
+    """Whether the thing is a date or a time and nothing else, as it stands behind a comma to say when."""
+    read = read_text(thing)
+    rest = list(read.text)
+    for mention in read.of_kind("date", "weekday", "time", "duration"):
+        rest[mention.start : mention.end] = " " * (mention.end - mention.start)
+    return not content_words("".join(rest))
+
+
+def _text(value: ScalarValue) -> str:
+    if isinstance(value, TermValue):
+        return " ".join((value.text, *value.aliases))
+    return " ".join((value.name, *value.aliases)) if isinstance(value, NameValue | PlaceValue) else ""
+
+
+def _goes_with(case: Beside, news: set[str], term: ScalarValue) -> bool:
+    """Whether the evidence says the thing in one breath with the gold."""
+    for session in case.evidence:
+        for turn in session.turns:
+            for sentence in re.split(r"[.!?\n]+", turn.text):
+                read = read_text(sentence)
+                if places(term, read) and news <= set(content_words(sentence)):
+                    return True
+    return False
+
+
+def _offered_besides(case: Beside) -> str:
+    """Something unheard of in a clause that offers one thing more (``she also bought a comb``)."""
+    offers = [words(c.text) for c in case.answer.clauses if _BESIDES.search(" ".join(words(c.text)))]
+    if not offers:
+        return ""
+    known = {w for s in case.evidence for t in s.turns for w in content_words(f"{t.speaker} {t.text}")}
+    known |= set(content_words(case.question)) | _talk()
+    known |= {w for v in (*case.required, *case.barred) for w in content_words(_text(v))}
+    for spoken in offers:
+        for position, word in enumerate(spoken):
+            if word in _DETERMINERS or word.isdigit():
+                thing = _up_to_grammar(spoken[position + 1 :])
+                if thing and not {stem(w) for w in thing} & known:
+                    return " ".join([word, *thing])
+    return ""
+
+
+def _up_to_grammar(spoken: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for word in spoken[:4]:
+        if word in word_list("function_words.v1.txt") and word != "of":
+            break
+        found.append(word)
+    return [w for w in found if w != "of"]
+
+
+def _talk() -> frozenset[str]:
+    """Stems of words that name nothing."""
+    return frozenset(stem(w) for w in word_list("talk_words.v1.txt"))
