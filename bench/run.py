@@ -18,6 +18,7 @@ BENCHMARKS = {
     "bm25": "bench_bm25",
     "stream": "bench_stream",
     "ttft": "bench_ttft",
+    "scoring": "bench_scoring",
     "masim-scale": "bench_masim_scale",
 }
 

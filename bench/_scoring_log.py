@@ -1,0 +1,415 @@
+"""A log as a whole published grid would leave it: 75 cells of 1,579 questions, written through the real writer.
+
+Families, golds and counts are those of the published set; items, prompts and answers repeat as they do in a run (every
+reader and seed of a backend sees the same items). Answers are right, wrong, refusing or ignorant by a seeded draw.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from memarena.dataset.gold import (
+    AbstainGold,
+    AnaphoraGold,
+    ClozeGold,
+    ConflictGold,
+    CounterfactualGold,
+    Gold,
+    PermissionGold,
+    TextGold,
+)
+from memarena.dataset.model import Family, Instance
+from memarena.dataset.values import AmountValue, DateValue, NameValue, PlaceValue, TermValue
+from memarena.judge import JUDGE_NAME, judge_answer, value_judge_version
+from memarena.judge.value import is_judged
+from memarena.log.records import (
+    AnswerSpan,
+    AnyRecord,
+    Cell,
+    DatasetRef,
+    EvidenceSession,
+    EvidenceText,
+    EvidenceTurn,
+    GatewayCall,
+    IngestDone,
+    Manifest,
+    Question,
+    QuestionAsked,
+    ReaderRef,
+    Reading,
+    RetrievedItem,
+    RunEnded,
+    RunStarted,
+    SearchSpan,
+    Verdict,
+    Versions,
+)
+from memarena.log.store import LogWriter
+
+COUNTS = {
+    Family.CLOZE: 198,
+    Family.METADATA: 169,
+    Family.QA: 252,
+    Family.TEMPORAL: 150,
+    Family.COUNTERFACTUAL: 100,
+    Family.CONFLICT: 170,
+    Family.ANAPHORA: 170,
+    Family.CONFABULATION: 170,
+    Family.PERMISSION: 200,
+}
+"""Questions by family: 1,579."""
+BACKENDS = ("vanilla", "rag", "memobase", "memsearch", "oracle")
+READERS = ("qwen3-0.6b", "llama-3.2-3b", "mistral-7b", "qwen3-8b", "qwen3-32b")
+SEEDS = ("s2", "s3", "s4")
+EGOS = 50
+ITEMS = 10
+DAYS = 15
+_BATCH = 400
+_PLACES = ("Porto", "Graz", "Lyon", "Cork", "Ghent", "Turin", "Bergen", "Tartu")
+_THINGS = ("kiln", "loom", "lathe", "canoe", "violin", "tent", "printer", "bicycle", "telescope", "sewing machine")
+_FIRST = ("Maya", "Bob", "Ines", "Tomas", "Leila", "Sven", "Priya", "Omar", "Greta", "Luca")
+_LAST = ("Chen", "Ray", "Okafor", "Novak", "Haddad", "Lindqvist", "Sharma", "Farouk", "Weber", "Rossi")
+_TAILS = ("That is what the notes say.", "It came up in a message.", "See the context.", "So I was told.")
+_CHAT = "Did you sleep well? The bus was late again, and I still have to water the plants before the others come over."
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question with a right and a wrong answer to it."""
+
+    question: Question
+    right: str
+    wrong: str
+
+
+def write_grid(run_dir: Path, seed: int = 0) -> tuple[int, int]:
+    """Write the log to an empty folder; returns its cells and its questions per cell."""
+    rng = random.Random(seed)
+    asked = [_question(rng, n, family) for n, family in enumerate(_families())]
+    evidence = {s.session_id: s for a in asked for s in [_session(a)]}
+    cells = [_cell(backend, reader, label) for backend in BACKENDS for reader in READERS for label in SEEDS]
+    with LogWriter(run_dir) as log:
+        log.append(
+            RunStarted(run_id="bench-scoring", started_at="2026-01-01T00:00:00+00:00", manifest=_manifest(cells)),
+            *(EvidenceText(session=s) for s in evidence.values()),
+            *(a.question for a in asked),
+        )
+        for cell in cells:
+            log.append(*(_ingest(cell, ego, day) for ego in range(EGOS) for day in range(DAYS)))
+            batch: list[AnyRecord] = []
+            for record in _records_of(cell, asked, evidence):
+                batch.append(record)
+                if len(batch) >= _BATCH:
+                    log.append(*batch)
+                    batch.clear()
+            log.append(*batch)
+        log.append(RunEnded(ended_at="2026-01-02T00:00:00+00:00", reason="completed"))
+    return len(cells), len(asked)
+
+
+def _families() -> list[Family]:
+    return [family for family, count in COUNTS.items() for _ in range(count)]
+
+
+# ------------------------------------------------------------------ questions
+
+
+def _question(rng: random.Random, number: int, family: Family) -> _Asked:
+    ego = number % EGOS
+    name = f"{rng.choice(_FIRST)} {rng.choice(_LAST)}"
+    thing, place, other = rng.choice(_THINGS), *rng.sample(_PLACES, 2)
+    day, amount = rng.randrange(DAYS), rng.randrange(120, 980)
+    gold, text, right, wrong = _wording(rng, family, number, (name, thing, place, other), day, amount)
+    allowed = isinstance(gold, PermissionGold) and gold.expected_action == "disclose"
+    instance = Instance(
+        instance_id=f"{family.value}_{number:05d}",
+        family=family,
+        query=text,
+        gold=gold,
+        difficulty=("easy", "medium", "hard")[number % 3],
+        asker_agent_id=f"agent_{(ego + 1) % EGOS:03d}" if family is Family.PERMISSION else f"agent_{ego:03d}",
+        ego_agent_id=f"agent_{ego:03d}",
+        evidence_session_ids=() if isinstance(gold, AbstainGold) else (f"sess_{number:05d}",),
+        context_tier=("single_session", "cross_session", "full_ego")[number % 3],
+        metadata={"interference": number % 20},
+    )
+    question = Question(
+        instance=instance,
+        question_text=text,
+        day=DAYS - 1,
+        asked_at="2025-01-16T00:00:00Z",
+        requester_kind="known_person" if family is Family.PERMISSION else "owner",
+        relationship="colleague" if family is Family.PERMISSION else "",
+        lag_days=None if isinstance(gold, AbstainGold) else DAYS - 1 - day,
+        ego_name=f"{_FIRST[ego % 10]} {_LAST[ego // 10]}",
+        asker_name=name if allowed else "Nobody Special",
+    )
+    return _Asked(question, right, wrong)
+
+
+def _wording(
+    rng: random.Random, family: Family, number: int, names: tuple[str, str, str, str], day: int, amount: int
+) -> tuple[Gold, str, str, str]:
+    """Gold, question, a right answer and a wrong one."""
+    name, thing, place, _ = names
+    if family is Family.CLOZE:
+        options = tuple(rng.sample(_THINGS, 5))
+        letter = "ABCDE"[number % 5]
+        listed = "\n".join(f"{x}) {o}" for x, o in zip("ABCDE", options, strict=True))
+        gold = ClozeGold(answer_letter=letter, answer_text=options[number % 5], options=options)
+        wrong = "ABCDE"[(number + 1) % 5]
+        return gold, f"{name} bought a ____ in {place}.\n{listed}", f"{letter}) {options[number % 5]}", f"({wrong})"
+    if family is Family.METADATA:
+        metadata = TextGold(answers=(name,), values=(NameValue(name=name),), attribute="speaker")
+        return metadata, f"Who told you about the {thing} from {place}?", f"It was {name}.", "Somebody else, I think."
+    if family is Family.TEMPORAL:
+        when = DateValue(date=f"2025-01-{day + 1:02d}")
+        temporal = TextGold(answers=(f"{day + 1} January 2025",), values=(when,))
+        return temporal, f"When does the {thing} arrive?", f"On {day + 1} January.", f"On {day + 3} January 2025."
+    return _later_wording(family, number, names, amount)
+
+
+def _later_wording(
+    family: Family, number: int, names: tuple[str, str, str, str], amount: int
+) -> tuple[Gold, str, str, str]:
+    name, thing, _, _ = names
+    if family is Family.COUNTERFACTUAL:
+        counter = CounterfactualGold(
+            real_fact=f"a {thing}",
+            altered_detail="a piano",
+            values=(TermValue(text=thing),),
+            altered_values=(TermValue(text="piano"),),
+        )
+        return counter, "What did the piano cost?", f"It was a {thing}, not a piano.", f"The piano cost {amount} euros."
+    if family is Family.CONFLICT:
+        conflict = ConflictGold(
+            original_detail=f"{amount} euros",
+            changed_detail=f"{amount + 60} euros",
+            values=(AmountValue(amount=amount, unit="euros"),),
+            changed_values=(AmountValue(amount=amount + 60, unit="euros"),),
+        )
+        both = f"{name} said {amount} euros at first, and {amount + 60} euros later on."
+        return conflict, f"What was said about the price of the {thing}?", both, f"{amount} euros."
+    if family is Family.ANAPHORA:
+        anaphora = AnaphoraGold(
+            referent=f"the {thing}", antecedent_text=f"the {thing} arrives", values=(TermValue(text=thing),)
+        )
+        return anaphora, f"What should {name} drive over?", f"The {thing}.", "The van that was parked outside."
+    return _trust_wording(family, number, names, amount)
+
+
+def _trust_wording(
+    family: Family, number: int, names: tuple[str, str, str, str], amount: int
+) -> tuple[Gold, str, str, str]:
+    name, thing, place, other = names
+    if family is Family.CONFABULATION and number % 170 < 104:
+        claim = f"It was {amount} euros, as {name} said in {place}."
+        return AbstainGold(), f"What did {name} pay for the boat?", "There is no mention of a boat.", claim
+    if family is Family.PERMISSION:
+        code = f"{(7919 * (number + 1)) % 9000 + 1000}"
+        allow = number % 5 < 3
+        permission = PermissionGold(fact=code, expected_action="disclose" if allow else "withhold")
+        told, kept = f"The code is {code}.", "I can't share that with you, since it is private."
+        right, wrong = (told, kept) if allow else (kept, told)
+        return permission, f"What is the code of {name}'s gate?", right, wrong
+    gold = TextGold(answers=(place,), values=(PlaceValue(name=place),))
+    return gold, f"From where does {name} fetch the {thing}?", f"{name} fetches it from {place}.", f"From {other}."
+
+
+def _session(asked: _Asked) -> EvidenceSession:
+    number = int(asked.question.instance.instance_id.rsplit("_", 1)[1])
+    said = f"{asked.right} {_CHAT}"
+    turns = (said, _CHAT, f"Well, that is number {number} on my list then.")
+    return EvidenceSession(
+        session_id=f"sess_{number:05d}",
+        started_at=f"2025-01-{number % DAYS + 1:02d}T10:00:00Z",
+        turns=tuple(
+            EvidenceTurn(turn_id=f"sess_{number:05d}_t{n}", speaker="Maya Chen", text=t, said_at="2025-01-06T10:00:00Z")
+            for n, t in enumerate(turns)
+        ),
+    )
+
+
+# ------------------------------------------------------------------ cells
+
+
+def _cell(backend: str, reader: str, label: str) -> Cell:
+    return Cell(
+        cell_id=f"{backend}@{reader}/{label}",
+        backend=backend,
+        reader=reader,
+        seed_label=label,
+        reading=Reading(max_answer_tokens=256, max_context_tokens=8192, temperature=0.3, seed=int(label[1:])),
+        diagnostic=backend == "oracle",
+    )
+
+
+def _manifest(cells: list[Cell]) -> Manifest:
+    readers = tuple(
+        ReaderRef(name=r, kind="url", model=r, base_url="http://127.0.0.1:1/v1", context_window_tokens=8192)
+        for r in READERS
+    )
+    return Manifest(
+        dataset=DatasetRef(
+            name="bench",
+            path="bench",
+            sha256="cd" * 32,
+            calendar_epoch="2025-01-01",
+            day_count=DAYS,
+            ego_count=EGOS,
+            instance_count=sum(COUNTS.values()),
+        ),
+        protocol="interleaved",
+        readers=readers,
+        cells=tuple(cells),
+        versions=Versions(memarena="0", python="3", platform="bench"),
+        data_files_sha256={},
+        id_key_hex="00" * 32,
+        order_seed=0,
+        deadlines_s={},
+    )
+
+
+def _ingest(cell: Cell, ego: int, day: int) -> IngestDone:
+    return IngestDone(
+        cell_id=cell.cell_id,
+        ego=f"agent_{ego:03d}",
+        namespace=f"ns_{ego:03d}",
+        day=day,
+        sessions=27,
+        turns=280,
+        events=0,
+        payload_bytes=90_000,
+        duration_ns=40_000_000,
+        code="OK",
+        visible_through_day=day,
+    )
+
+
+def _records_of(cell: Cell, asked: list[_Asked], evidence: dict[str, EvidenceSession]) -> Iterator[AnyRecord]:
+    """What one cell writes, question by question."""
+    skill = 0.3 + 0.1 * BACKENDS.index(cell.backend) + 0.03 * READERS.index(cell.reader)
+    version = value_judge_version()
+    for number, each in enumerate(asked):
+        question = each.question
+        rng = random.Random(f"{cell.cell_id}/{number}")
+        items = _items(cell.backend, each, evidence)
+        answer = _answer(rng, each, skill)
+        raw = json.dumps({"answer": answer, "reason": "The context says so, as far as I can see."})
+        call = _call(cell, number, question, items, raw)
+        yield call
+        yield _attempt(cell, question, items, answer, raw, call)
+        if is_judged(question.instance.gold):
+            sessions = [evidence[s] for s in question.instance.evidence_session_ids]
+            ruling = judge_answer(question, sessions, answer)
+            yield Verdict(
+                cell_id=cell.cell_id,
+                instance_id=question.instance.instance_id,
+                attempt=0,
+                judge=JUDGE_NAME,
+                judge_version=version,
+                route=ruling.route,
+                correct=ruling.correct,
+                score=ruling.score,
+                reason=ruling.reason,
+            )
+
+
+def _answer(rng: random.Random, each: _Asked, skill: float) -> str:
+    """A right, ignorant or wrong answer; every other one in words of its own, as readers and seeds vary."""
+    drawn = rng.random()
+    if drawn < skill:
+        said = each.right
+    elif drawn < skill + 0.3 * (1 - skill):
+        said = "I don't know; the context says nothing about that."
+    else:
+        said = each.wrong
+    return said if rng.random() < 0.5 else f"{said} {rng.choice(_TAILS)} ({rng.randrange(1000)})"
+
+
+def _items(backend: str, each: _Asked, evidence: dict[str, EvidenceSession]) -> tuple[RetrievedItem, ...]:
+    """Items of a backend: the same for every reader and seed."""
+    own = each.question.instance.evidence_session_ids
+    number = int(each.question.instance.instance_id.rsplit("_", 1)[1])
+    rng = random.Random(f"{backend}/{number}")
+    names = list(evidence)
+    drawn = [names[rng.randrange(len(names))] for _ in range(ITEMS)]
+    if own and rng.random() < 0.4 + 0.1 * BACKENDS.index(backend):
+        drawn[rng.randrange(ITEMS)] = own[0]
+    return tuple(
+        RetrievedItem(
+            text=f"[text message] {evidence[s].turns[0].speaker}: {evidence[s].turns[0].text}",
+            score=20.0 / (rank + 1) + rng.random(),
+            session_ids=(s,),
+            turn_ids=(f"{s}_t0",),
+            time=evidence[s].started_at,
+        )
+        for rank, s in enumerate(drawn)
+    )
+
+
+def _call(cell: Cell, number: int, question: Question, items: tuple[RetrievedItem, ...], raw: str) -> GatewayCall:
+    context = ",\n".join(json.dumps({"time": i.time, "text": i.text}) for i in items)
+    user = f"=== context\n[{context}]\n=== end of context\n\nQuestion: {question.question_text}"
+    return GatewayCall(
+        call_id=f"{cell.cell_id}#{number}",
+        cell_id=cell.cell_id,
+        phase="answer",
+        instance_id=question.instance.instance_id,
+        ego=question.instance.ego_agent_id,
+        day=question.day,
+        route="/v1/chat/completions",
+        model=cell.reader,
+        stream=True,
+        status=200,
+        started_mono_ns=number * 1_000_000,
+        received_to_forwarded_ns=60_000,
+        first_byte_ns=90_000_000,
+        first_content_ns=90_000_000 + number,
+        last_content_ns=190_000_000,
+        done_ns=191_000_000,
+        prompt_tokens=700,
+        completion_tokens=40,
+        server_prompt_ms=88.5,
+        prompt_sha256=f"{number:064x}",
+        output_sha256=f"{number:064x}",
+        prompt=json.dumps([{"role": "user", "content": user}]),
+        output=raw,
+    )
+
+
+def _attempt(
+    cell: Cell, question: Question, items: tuple[RetrievedItem, ...], answer: str, raw: str, call: GatewayCall
+) -> QuestionAsked:
+    return QuestionAsked(
+        cell_id=cell.cell_id,
+        instance_id=question.instance.instance_id,
+        ego=question.instance.ego_agent_id,
+        namespace=f"ns_{question.instance.ego_agent_id[-3:]}",
+        day=question.day,
+        attempt=0,
+        status="answered",
+        asked_mono_ns=1,
+        search=SearchSpan(t_search_ns=700_000, code="OK", items=items, visible_through_day=question.day),
+        answer=AnswerSpan(
+            route="central",
+            code="OK",
+            retrieved_ns=0,
+            first_delta_ns=92_000_000,
+            completed_ns=192_000_000,
+            ttft_ns=call.first_content_ns,
+            model_calls=1,
+            raw=raw,
+            answer=answer,
+            reason="The context says so, as far as I can see.",
+            parse="json",
+            finish_reason="stop",
+            searched_items=True,
+            prompt_style="json_context",
+        ),
+        gateway_call_ids=(call.call_id,),
+    )
