@@ -8,6 +8,7 @@ from pathlib import Path
 from memarena.judge.value import JUDGE_NAME, is_judged, judge_answer
 from memarena.judge.versions import value_judge_version
 from memarena.log.records import EvidenceSession, Question, Verdict
+from memarena.log.slim import SlimAsked, read_slim
 from memarena.log.store import LOG_NAME, LogError, LogWriter, log_path, read_records
 
 _BATCH = 200
@@ -29,8 +30,9 @@ def missing_verdicts(run_dir: Path) -> Iterator[Verdict]:
             evidence[record.session.session_id] = record.session
         elif record.kind == "verdict" and record.judge == JUDGE_NAME and record.judge_version == version:
             done.add((record.cell_id, record.instance_id, record.attempt))
-    for record in read_records(run_dir, "asked"):
-        if record.kind != "asked" or record.status != "answered" or record.answer is None:
+    for attempt in read_slim(run_dir, "asked", wants_raw=lambda _: False):
+        record = attempt.record if isinstance(attempt, SlimAsked) else None
+        if record is None or record.status != "answered" or record.answer is None:
             continue
         question = questions.get(record.instance_id)
         key = (record.cell_id, record.instance_id, record.attempt)
