@@ -22,14 +22,6 @@ def test_it_asks_for_all_nine_families_of_all_three_people(example: Path) -> Non
         assert {dataset.question_day(instance) for instance in dataset.instances} == {0, 1}
 
 
-def test_the_demo_asks_two_questions_of_each_family(example: Path) -> None:
-    chosen = (example.parent / "demo_questions.txt").read_text().split()
-    with open_dataset(example) as dataset:
-        family_of = {instance.instance_id: instance.family for instance in dataset.instances}
-    assert len(set(chosen)) == len(chosen) == 18
-    assert Counter(family_of[name] for name in chosen) == dict.fromkeys(NINE, 2)
-
-
 def test_a_cloze_shows_its_five_options_in_the_question(example: Path) -> None:
     with open_dataset(example) as dataset:
         clozes = [instance for instance in dataset.instances if instance.family is Family.CLOZE]

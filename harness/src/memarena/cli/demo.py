@@ -1,4 +1,4 @@
-"""``memarena demo``: eighteen questions to three memories, read by a real LLM on the CPU, at an edge budget."""
+"""``memarena demo``: a world made on the spot, eighteen questions to three memories, a real LLM on the CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import typer
 
 from memarena.cli import scores
 from memarena.cli.data_files import SCORING_FILES
+from memarena.cli.demo_questions import choose_questions
+from memarena.cli.demo_world import SEED, make_world
 from memarena.cli.run import EDGE_ANSWER_TOKENS, EDGE_CONTEXT_TOKENS, finish, read_ids, run_request
+from memarena.dataset.reading import open_dataset
 from memarena.run.config import ReaderConfig, RunConfig
 from memarena.run.errors import RunError
 from memarena.run.request import RunRequest
@@ -20,23 +23,34 @@ BACKENDS = ("bm25", "vanilla", "oracle")
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("runs/demo"),
-    dataset: Annotated[Path, typer.Option(help="Data set to ask about.")] = Path("tests/data/example"),
-    questions: Annotated[Path, typer.Option(help="File with the instance ids to ask.")] = Path(
-        "tests/data/demo_questions.txt"
-    ),
+    dataset: Annotated[Path | None, typer.Option(help="Data set to ask about; one is made if none is given.")] = None,
+    questions: Annotated[
+        Path | None, typer.Option(help="File with the instance ids to ask; two of each family if none is given.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help=f"Seed of the world that is made ({SEED}).")] = None,
 ) -> None:
     """Run the demonstration: about three minutes on two cores. Every run gets a folder of its own."""
+    if dataset is not None and seed is not None:
+        raise RunError("--seed: no world is made where --dataset is given")
+    folder = _fresh(out)
+    if dataset is None:
+        dataset = _world_of(folder)
+        make_world(dataset, SEED if seed is None else seed)
+    if questions is not None:
+        ids = tuple(read_ids(questions))
+    else:
+        with open_dataset(dataset) as opened:
+            ids = choose_questions(opened.instances)
     config = RunConfig(
         dataset=dataset,
         backends=BACKENDS,
         readers=(ReaderConfig(spec="embedded"),),
-        question_ids=tuple(read_ids(questions)),
+        question_ids=ids,
         max_context_tokens=EDGE_CONTEXT_TOKENS,
         max_answer_tokens=EDGE_ANSWER_TOKENS,
     )
-    folder = _fresh(out)
     sys.stderr.write(
-        f"{len(config.question_ids)} questions × {', '.join(BACKENDS)} × embedded reader, "
+        f"{dataset}: {len(config.question_ids)} questions × {', '.join(BACKENDS)} × embedded reader, "
         f"{EDGE_CONTEXT_TOKENS} context tokens, {EDGE_ANSWER_TOKENS} answer tokens\n"
     )
     outcome = run_request(RunRequest(out=folder, config=config, scoring_files=SCORING_FILES))
@@ -45,10 +59,14 @@ def demo(
     finish(outcome, folder)
 
 
+def _world_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}-world")
+
+
 def _fresh(out: Path) -> Path:
-    """The folder itself if it is free, else the first free one with a number; nothing is ever overwritten."""
+    """The folder if it and its world's are free, else the first free one with a number; nothing is overwritten."""
     for number in range(1, 10_000):
         folder = out if number == 1 else out.with_name(f"{out.name}-{number}")
-        if not folder.exists():
+        if not folder.exists() and not _world_of(folder).exists():
             return folder
     raise RunError(f"--out {out}: no free folder beside it")

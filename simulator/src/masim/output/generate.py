@@ -25,6 +25,7 @@ from masim.engines.tally import summed
 from masim.facts.catalogue import catalogue
 from masim.families.book import Book
 from masim.families.derive import Asked, Deriver
+from masim.families.hardening import harden
 from masim.output.parts import PARTS, Parts
 from masim.output.rows import dump, fact_row, report_row
 from masim.output.world_files import write_lines, write_world
@@ -116,11 +117,13 @@ def _finish(
                         book.met[one].setdefault(other, plan.day)
     asked = Deriver(book, FactSource(config, planner.catalogue)).derive()
     wanted = {one.draft.truth["antecedent_turn"] for one in asked if "antecedent_turn" in one.draft.truth}
-    if engine.rewords:
-        wanted |= {stated.turn_id for one in asked for stated in one.draft.evidence}
+    wanted |= {stated.turn_id for one in asked for stated in one.draft.evidence}
     texts = _write_corpus(out, parts, config.days, wanted)
     write_world(world, plans, planner.impressions, out)
+    plain = {one.instance_id: one.draft.query for one in asked}
     work = [*parts.counts(config.days), _reword(asked, book, texts, config, engine)]
+    done = frozenset(one.instance_id for one in asked if one.draft.query != plain[one.instance_id])
+    hardened = harden(asked, book, texts, done)
     counts = _write_questions(asked, out, texts)
     told = {one.statement_id for question in asked for one in question.draft.evidence}
     rows = (fact_row(stated, stated.statement_id in told) for stated in planner.knowledge.said)
@@ -128,7 +131,7 @@ def _finish(
     log = list(parts.log(config.days))
     if log:
         write_lines(out / ENGINE_LOG, log)
-    report = _counts(config, plans, counts, len(planner.knowledge.said), {**engine.identity, **summed(work)})
+    report = _counts(config, plans, counts, len(planner.knowledge.said), {**engine.identity, **summed(work), "hardening": hardened})
     (out / "pipeline_report.json").write_text(dump(report) + "\n", encoding="utf-8")
     parts.remove()
     return counts

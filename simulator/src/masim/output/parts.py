@@ -58,6 +58,7 @@ class Parts:
             if out.exists() and (not out.is_dir() or any(out.iterdir())):
                 raise MasimError(f"--out {out}: not empty; an empty or new folder is expected")
             folder.mkdir(parents=True)
+        if not (folder / _STAMP).exists() and not finished_days(out):  # new, or killed before it could say what it is
             _write_atomically(folder / _STAMP, [dump(stamp)])
         _check_same(folder / _STAMP, stamp, out)
         return cls(folder)
