@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memarena.readers import data_files
 from memarena.readers.extractive import UNKNOWN, answer, content_words, options, read, sentences, stem
+from memarena.readers.extractive_dates import day_meant
 from memarena_answering import (
     Asker,
     ContextItem,
@@ -126,6 +128,80 @@ def test_the_lexicons_are_named_with_their_hashes() -> None:
     hashes = data_files()
     assert sorted(hashes) == [
         "memarena/readers/lexicons/irregular.v1.txt",
+        "memarena/readers/lexicons/questions.v1.txt",
         "memarena/readers/lexicons/stopwords.v1.txt",
     ]
     assert all(len(digest) == 64 for digest in hashes.values())
+
+
+TALKS = (
+    ContextItem("[face to face, at Luna Café]\nAna: I saw the new film yesterday.\nBo: I paid 40 euros for the kite.",
+                "Tuesday 2025-01-07 18:03"),
+    ContextItem("[text message] Cy: The kite set Bo back 55 euros, I swear.", "Thursday 2025-01-09 09:10"),
+    ContextItem("Dee: On Monday I sold the old boat.\nDee: My train leaves at 7:26 am.", "Friday 2025-01-10 20:00"),
+    ContextItem("Dee: There is a change, my train leaves at 8:11 am now.", "Sunday 2025-01-12 10:00"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("When did Ana see the film?", "January 6, 2025"),
+        ("On which date did Bo mention what the kite cost in euros?", "January 7, 2025"),
+        ("On what day did Dee sell the boat?", "January 6, 2025"),
+        ("Where were you when Ana told you about the film?", "Luna Café"),
+        ("By what means did Cy tell me about the kite?", "text message"),
+        ("Who told me what the kite set Bo back?", "Cy"),
+        ("How many days lie between the day Ana saw the film and the day Cy swore about the kite?", "3 days"),
+        ("What are the two versions of what Bo paid for the kite?",
+         "I paid 40 euros for the kite. But The kite set Bo back 55 euros, I swear."),
+        ("At what time does the train of Dee leave at present?",
+         "Dee: There is a change, my train leaves at 8:11 am now."),
+        ("At what time did the train of Dee originally leave?", "Dee: My train leaves at 7:26 am."),
+        ("When does the train of Dee leave?", "Dee: My train leaves at 7:26 am."),
+    ],
+)  # fmt: skip
+def test_what_the_prompt_shows_around_the_words_answers_when_where_and_who(question: str, expected: str) -> None:
+    assert ask(question, TALKS) == expected
+
+
+def test_things_are_put_in_the_order_of_their_days() -> None:
+    question = "In which order did these happen: Dee sold the boat; Ana saw the film; Cy swore about the kite?"
+    items = (
+        ContextItem("Ana: I saw the film three days ago.", "2025-01-07"),
+        ContextItem("Cy: I swore about the kite.", "2025-01-09"),
+        ContextItem("Dee: I sold the boat on January 6.", "2025-01-10"),
+    )
+    assert ask(question, items) == "Ana saw the film; Dee sold the boat; Cy swore about the kite"
+
+
+def test_a_sentence_that_the_question_quotes_is_not_its_answer() -> None:
+    items = (ContextItem("Ana: I got a brass bell at the fair.\nAna: The thing from the fair? I gave it to a museum."),)
+    question = 'Ana said of a thing from the fair: "I gave it to a museum". Which thing?'
+    assert ask(question, items) == "Ana: I got a brass bell at the fair."
+
+
+def test_titles_do_not_end_a_sentence() -> None:
+    assert ask("Who sees to the knee?", (ContextItem("Ana: Dr. Hollis sees to the knee."),)) == (
+        "Ana: Dr. Hollis sees to the knee."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I went yesterday", "2025-01-07"),
+        ("the day before yesterday it rained", "2025-01-06"),
+        ("that was last Friday", "2025-01-03"),
+        ("on Wednesday", "2025-01-01"),
+        ("I will go on Friday", "2025-01-10"),
+        ("two weeks ago", "2024-12-25"),
+        ("on December 30", "2024-12-30"),
+        ("on 3 March, 2024", "2024-03-03"),
+        ("February 31", None),
+        ("nothing of the sort", None),
+    ],
+)
+def test_days_are_meant_from_the_day_on_which_they_are_said(text: str, expected: str | None) -> None:
+    found = day_meant(text, date(2025, 1, 8))
+    assert (found.isoformat() if found else None) == expected

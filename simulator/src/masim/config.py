@@ -64,7 +64,7 @@ class WorldConfig(BaseModel):
 
 _PRESETS: dict[str, tuple[int, int, float, float]] = {
     "tiny": (6, 3, 0.125, 2.0),
-    "s": (10, 5, 1.0, 1.25),
+    "s": (10, 5, 1.0, 3.0),
     "m": (25, 10, 1.0, 1.0),
     "l": (50, 15, 1.0, 1.0),
 }
