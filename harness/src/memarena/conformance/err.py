@@ -15,15 +15,15 @@ def unknown_namespace(subject: Subject) -> None:
     life = subject.life()
     question = life.question("What?")
     expect_refused(partial(subject.search, question), "NOT_FOUND", "Search of a namespace that never was")
-    spoilt = changed(life.frames(life.session("Good morning.")), {2: _spoil})
-    expect_refused(partial(subject.ingest, spoilt), "DATA_LOSS", "a digest of zeros")
+    spoilt = changed(life.frames(life.session("Good morning.")), {1: _spoil})
+    expect_refused(partial(subject.ingest, spoilt), "INVALID_ARGUMENT", "a session without an id")
     expect_refused(partial(subject.search, question), "NOT_FOUND", "Search of a namespace of which only failures exist")
     life.tell(subject.fact())
     life.search("What?")
 
 
 def _spoil(frame: pb.IngestRequest) -> None:
-    frame.trailer.digest = bytes(32)
+    frame.session.ClearField("session_id")
 
 
 @check("err.unknown-rpc", "ERR-4", title="an RPC that the contract does not have is UNIMPLEMENTED")
@@ -39,13 +39,12 @@ def works_on(subject: Subject) -> None:
     whole = life.frames(life.session(later.statement))
     bad_question = life.question("What?")
     bad_question.ClearField("text")
-    ahead = life.question("What?")
-    ahead.as_of_day = 9
     for _ in range(3):
-        expect_refused(partial(subject.ingest, changed(whole, {2: _spoil})), "DATA_LOSS", "a digest of zeros")
-        expect_refused(partial(subject.ingest, whole[:1]), "INVALID_ARGUMENT", "a header and nothing else")
+        expect_refused(
+            partial(subject.ingest, changed(whole, {1: _spoil})), "INVALID_ARGUMENT", "a session without an id"
+        )
+        expect_refused(partial(subject.ingest, []), "INVALID_ARGUMENT", "a stream without frames")
         expect_refused(partial(subject.search, bad_question), "INVALID_ARGUMENT", "a question without text")
-        expect_refused(partial(subject.search, ahead), "FAILED_PRECONDITION", "a question ahead of its time")
         life.expect_visible(fact)
     life.commit(whole)
     life.expect_visible(later)

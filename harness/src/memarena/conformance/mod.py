@@ -81,5 +81,6 @@ def without_access(subject: Subject) -> None:
                 raise BrokenError(
                     f"without model access: expected OK or INVALID_ARGUMENT naming model_access, got {error}"
                 ) from error
-    if calls:
-        raise BrokenError(f"a call without model access called a model at {calls[0].path}")
+    made = [call for call in calls if call.phase != "after_return"]  # those are mod.after-return's
+    if made:
+        raise BrokenError(f"a call without model access called a model at {made[0].path}")

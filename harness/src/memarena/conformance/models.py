@@ -12,6 +12,7 @@ import json
 import math
 import re
 import secrets
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -98,10 +99,9 @@ class ScriptedModels:
             endpoint = models
 
         try:
-            self._server = ThreadingHTTPServer(("127.0.0.1" if advertise is None else "0.0.0.0", 0), Handler)  # noqa: S104
+            self._server = _Server(("127.0.0.1" if advertise is None else "0.0.0.0", 0), Handler)  # noqa: S104
         except OSError as error:
             raise ConformanceError(f"the model endpoint cannot listen: {error.strerror}") from error
-        self._server.daemon_threads = True
         self.base_url = f"http://{advertise or '127.0.0.1'}:{self._server.server_port}/v1"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
@@ -249,6 +249,15 @@ _REFUSALS: dict[Phase, tuple[int, str]] = {
     "unknown_token": (401, "unknown token"),
     "not_offered": (404, "no such model for this call"),
 }
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A backend may hang up whenever it likes; any other error is a fault of the suite and is shown."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -17,6 +17,8 @@ from memarena.conformance.errors import BrokenError
 from memarena.conformance.models import READER, Access, ReaderScript, ScriptedModels
 from memarena.conformance.wire import Connection, Received, RefusedError
 
+NOTICE_S = 0.1
+"""How long frames are given to arrive, and a backend to notice that a call has ended."""
 _POLL_S = 0.02
 _AGAIN = ("ABORTED", "UNAVAILABLE")
 
@@ -31,6 +33,8 @@ class Patience:
     """For what must come to rest: a cancelled call, a namespace that was busy."""
     linger_s: float = 1.0
     """For what must not come: a model call after the return of the call that it belongs to."""
+    hold_s: float = 5.0
+    """For what must come while something else is held back."""
     deadline_s: float = 0.5
     """Deadlines that are meant to pass."""
 
@@ -216,12 +220,17 @@ class Life:
         request = self.question(text, as_of_day)
         return self.expect_ok(lambda: self.subject.search(request), "a sound question")
 
-    def items(self, fact: Fact, as_of_day: int | None = None) -> Sequence[pb.MemoryItem]:
-        """What is found for a fact's question, which must be something that holds it."""
+    def items(
+        self, fact: Fact, as_of_day: int | None = None, *, verbatim: bool | None = None
+    ) -> Sequence[pb.MemoryItem]:
+        """What is found for a fact's question, which must be something that holds it; by default in its own words
+        where words are kept.
+        """
+        in_words = self.subject.keeps_words if verbatim is None else verbatim
         deadline = time.monotonic() + self.subject.patience.settle_s
         while True:
             response = self.search(fact.question, as_of_day)
-            if shows(response.items, fact, verbatim=self.subject.keeps_words):
+            if shows(response.items, fact, verbatim=in_words):
                 return response.items
             # Whether it was there at once is for one check alone (ing.ready).
             if time.monotonic() > deadline:

@@ -1,0 +1,110 @@
+"""A sound backend to plant defects in: it keeps words, travels in time, names its sources and answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from grpc_health.v1 import health, health_pb2
+from memarena_backend import (
+    Call,
+    Capability,
+    Day,
+    Description,
+    Item,
+    Limits,
+    Memory,
+    Notice,
+    OptionSpec,
+    Query,
+    SearchResult,
+    fit_ranked,
+)
+from memarena_backend import server as kit_server
+from memarena_backend.engine import Engine
+from memarena_backend.servicer import Servicer
+from memarena_backend.store import DayStore
+from memarena_backend.transport import SERVICE
+
+_WORD = re.compile(r"\w+")
+
+
+class SoundMemory(Memory):
+    """Returns every turn that shares a word with the question, as it was said, latest day last."""
+
+    def __init__(self) -> None:
+        self.days: dict[str, list[Day]] = {}
+
+    def describe(self) -> Description:
+        return Description(
+            name="sound",
+            version="1",
+            capabilities=frozenset({Capability.ANSWER, Capability.PROVENANCE, Capability.TIME_TRAVEL}),
+            options=(OptionSpec("depth", "Nothing; it is here to be sent.", "1"),),
+            limits=Limits(max_items=100),
+        )
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        self.days.setdefault(namespace, []).append(day)
+        return ()
+
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        self.days[namespace] = list(days)
+
+    def searched(self, namespace: str, query: Query) -> list[Day]:
+        """The days that a question may see."""
+        return [day for day in self.days.get(namespace, []) if day.index <= query.as_of_day]
+
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        """The turns that share a word with the question."""
+        wanted = set(_WORD.findall(query.text.lower()))
+        return [
+            Item(turn.text, 1.0, (session.session_id,), (turn.turn_id,), turn.said_at.isoformat())
+            for day in self.searched(namespace, query)
+            for session in day.sessions
+            for turn in session.turns
+            if wanted & set(_WORD.findall(turn.text.lower()))
+        ]
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        return fit_ranked(self.found(namespace, query), query.max_items, query.max_context_tokens)
+
+    def forget(self, namespace: str) -> None:
+        self.days.pop(namespace, None)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a backend is made of. A broken one differs in exactly one of them."""
+
+    memory: type[SoundMemory] = SoundMemory
+    store: type[DayStore] = DayStore
+    engine: type[Engine] = Engine
+    servicer: type[Servicer] = Servicer
+    health: type[health.HealthServicer] = health.HealthServicer
+    status: health_pb2.HealthCheckResponse.ServingStatus.ValueType = health_pb2.HealthCheckResponse.SERVING
+
+
+class Served:
+    """The parts behind gRPC on a free port, until :meth:`stop`."""
+
+    def __init__(self, parts: Parts, data_dir: Path) -> None:
+        with ExitStack() as opened:
+            store = parts.store(data_dir)
+            opened.callback(store.close)
+            servicer = parts.servicer(parts.engine(parts.memory(), store))
+            opened.callback(servicer.close)
+            health_servicer = parts.health(experimental_non_blocking=True)
+            self._server = kit_server._server(servicer, health_servicer, kit_server.Security())
+            self.address = kit_server._bind(self._server, "127.0.0.1:0", kit_server.Security())
+            self._server.start()
+            self._opened = opened.pop_all()
+        for service in ("", SERVICE):
+            health_servicer.set(service, parts.status)
+
+    def stop(self) -> None:
+        self._server.stop(0.1).wait()
+        self._opened.close()

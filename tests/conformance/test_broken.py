@@ -1,0 +1,88 @@
+"""The suite finds every planted defect with exactly the checks that the table names, and none in a sound backend."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memarena.conformance import Patience, Settings, SuiteResult, all_checks, run_suite
+
+from tests.conformance.broken import BROKEN
+from tests.conformance.sound import Parts, Served
+
+TABLE: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "defects.toml").read_text(encoding="utf-8"))
+IN_PROCESS = [name for name, row in TABLE.items() if not row.get("process")]
+WORKERS = 3
+"""Much of a run is waiting."""
+
+
+def hold_to_spec(parts: Parts, data_dir: Path, row: dict[str, Any]) -> SuiteResult:
+    """A run of the suite with the waits of a near and fast backend."""
+    served = Served(parts, data_dir)
+    patience = Patience(settle_s=row.get("settle_s", 0.1), linger_s=0.2, hold_s=row.get("hold_s", 5.0), deadline_s=0.2)
+    try:
+        settings = Settings(timeout_s=row.get("timeout_s", 20.0), start_s=0.5, patience=patience)
+        return run_suite(served.address, settings=settings)
+    finally:
+        served.stop()
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[SuiteResult]]]:
+    """One run of the suite for each defect, and one for the sound backend under the name of ``sound``."""
+    parts = {"sound": Parts(), **{name: BROKEN[name] for name in IN_PROCESS}}
+    with ThreadPoolExecutor(WORKERS) as pool:
+        yield {
+            name: pool.submit(hold_to_spec, each, tmp_path_factory.mktemp(name), TABLE.get(name, {}))
+            for name, each in parts.items()
+        }
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def test_the_table_and_the_broken_backends_are_the_same() -> None:
+    assert set(IN_PROCESS) == set(BROKEN)
+    assert len(TABLE) >= 40
+
+
+def test_the_table_names_checks_that_exist() -> None:
+    known = {check.check_id for check in all_checks()}
+    assert {name for row in TABLE.values() for name in row["fails"]} <= known
+
+
+def test_a_sound_backend_passes_every_check_that_applies(runs: dict[str, Future[SuiteResult]]) -> None:
+    result = runs["sound"].result()
+    assert [(each.check.check_id, each.message) for each in result.results if each.status == "failed"] == []
+    assert result.passed
+    assert result.ids("skipped") == [
+        "dsc.kept-facts",
+        "src.earlier-day",
+        "ans.undeclared",
+        "evd.diagnostic",
+        "hlt.restart",
+        "sec.token",
+    ]
+
+
+@pytest.mark.parametrize("name", IN_PROCESS)
+def test_a_defect_fails_exactly_the_checks_of_the_table(runs: dict[str, Future[SuiteResult]], name: str) -> None:
+    result = runs[name].result()
+    assert not result.passed
+    seen = {each.check.check_id: each.message for each in result.results if each.status == "failed"}
+    assert sorted(seen) == sorted(TABLE[name]["fails"]), seen
+
+
+def test_every_check_with_a_control_fails_for_a_backend_that_finds_nothing() -> None:
+    """Whoever adds a check of what must not be visible adds it to the row of the empty search, or it has no control."""
+    negative = {
+        "idn.isolated",
+        "idn.near-names",
+        "ing.cancelled",
+        "ing.no-trailer",
+        "ing.digest-checked",
+        "ing.conflict",
+    }
+    assert negative <= set(TABLE["empty-search"]["fails"])
