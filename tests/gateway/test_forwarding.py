@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from memarena.gateway import CallContext, GatewayError, Upstream
+from memarena.gateway import CallContext, Gateway, GatewayError, Upstream
 from memarena.readers.scripted import NullReader, Script
 
 if TYPE_CHECKING:
@@ -238,3 +238,14 @@ def test_a_model_whose_server_was_started_again_is_served_from_its_new_place(mak
     assert record.output == "from the new one"
     with pytest.raises(GatewayError, match="no model other"):
         harness.gateway.replace_upstream(Upstream("other", "http://127.0.0.1:1/v1", "other"))
+
+
+def test_a_gateway_on_all_addresses_is_used_by_loopback_and_named_as_it_was_told() -> None:
+    with NullReader() as reader:
+        everywhere = Gateway(
+            [reader.upstream()], lambda call: None, host="0.0.0.0", advertised_url="http://harness:1/v1"
+        )
+        with everywhere as gateway:
+            assert gateway.base_url.startswith("http://127.0.0.1:")
+            assert gateway.advertised_url == "http://harness:1/v1"
+    assert Gateway([], lambda call: None).advertised_url.startswith("http://127.0.0.1:")

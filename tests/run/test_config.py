@@ -56,3 +56,10 @@ def test_a_file_that_is_no_configuration_is_named(tmp_path: Path, text: str) -> 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be read"):
         load_config(tmp_path / "none.yaml")
+
+
+def test_a_gateway_on_all_addresses_needs_a_url() -> None:
+    base = {"dataset": "d", "backends": ["bm25"], "readers": [{"spec": "extractive"}], "gateway_host": "0.0.0.0"}
+    with pytest.raises(RunError, match="give gateway_url too"):
+        parse_config(base, "here")
+    assert parse_config({**base, "gateway_url": "http://harness:8100/v1"}, "here").gateway_url

@@ -94,6 +94,12 @@ def run(
     id_key: Annotated[
         str | None, typer.Option(help="64 hex digits: fixed opaque ids and tokens, for byte-identical requests.")
     ] = None,
+    gateway_host: Annotated[
+        str, typer.Option(help="Address that the gateway listens on; not loopback for backends that run elsewhere.")
+    ] = "127.0.0.1",
+    gateway_url: Annotated[
+        str | None, typer.Option(help="How backends reach the gateway, e.g. http://harness:8100/v1.")
+    ] = None,
     gateway_port: Annotated[int, typer.Option(help="Port of the gateway; 0: the system chooses.")] = 0,
     floor_samples: Annotated[int, typer.Option(help="Round trips to measure for the floor; 0: none.")] = 200,
     tls_ca: Annotated[Path | None, typer.Option(help="PEM file: connect to backends by TLS with these roots.")] = None,
@@ -134,6 +140,8 @@ def run(
         "deadlines_s": _deadlines(deadline or []),
         "keep_texts": keep_texts,
         "id_key": id_key,
+        "gateway_host": gateway_host,
+        "gateway_url": gateway_url,
         "gateway_port": gateway_port,
         "floor_samples": floor_samples,
     }

@@ -29,6 +29,9 @@ MAX_BODY_BYTES = 16 << 20
 KEEPALIVE_S = 2.0
 """How long an idle connection to a server is kept: less than the 5 s after which llama.cpp and uvicorn close theirs."""
 
+_LOOPBACK_FOR = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  (compared with, not bound to)
+"""How this machine reaches a gateway that listens on all its addresses."""
+
 _GENERATION_ROLES = frozenset({"reader", "extractor"})
 _ROLES = {
     "/v1/chat/completions": _GENERATION_ROLES,
@@ -53,6 +56,7 @@ class Gateway:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
+        advertised_url: str | None = None,
         keep_texts: bool = True,
         token_factory: Callable[[], str] = random_token,
         upstream_timeout_s: float = 600.0,
@@ -62,6 +66,7 @@ class Gateway:
             raise GatewayError("two models of the gateway have the same name")
         self._record = record
         self._host, self._port = host, port
+        self._advertised_url = advertised_url
         self._keep_texts = keep_texts
         self._tokens = TokenBook(token_factory)
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=upstream_timeout_s)
@@ -77,9 +82,14 @@ class Gateway:
 
     @property
     def base_url(self) -> str:
-        """``http://HOST:PORT/v1``, known once the gateway is started."""
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{self._port}/v1"
+        """``http://HOST:PORT/v1`` for this machine, known once the gateway is started."""
+        host = _LOOPBACK_FOR.get(self._host, self._host)
+        return f"http://[{host}]:{self._port}/v1" if ":" in host else f"http://{host}:{self._port}/v1"
+
+    @property
+    def advertised_url(self) -> str:
+        """What backends are told: the URL that was given for them, else :attr:`base_url`."""
+        return self._advertised_url or self.base_url
 
     @property
     def upstreams(self) -> tuple[Upstream, ...]:

@@ -15,7 +15,7 @@ from memarena.gateway import Upstream
 from memarena.log.records import ReaderRef
 from memarena.readers import remote
 from memarena.readers.embedding_server import DISTRIBUTION, MODEL
-from memarena.readers.starting import start_child, start_reader
+from memarena.readers.starting import API_KEY_VARIABLE, start_child, start_reader
 from memarena.readers.types import ReaderError, RunningReader
 
 HelperRole = Literal["embedder", "extractor", "reranker"]
@@ -32,6 +32,10 @@ _PROBES: Mapping[HelperRole, tuple[str, Mapping[str, JsonValue], str]] = {
 def api_key_variable(role: HelperRole) -> str:
     """Environment variable that holds the key of a server, for example MEMARENA_EMBEDDER_API_KEY."""
     return f"MEMARENA_{role.upper()}_API_KEY"
+
+
+KEY_VARIABLES = (API_KEY_VARIABLE, *(api_key_variable(role) for role in HELPER_ROLES))
+"""Every environment variable that holds a key of a model server."""
 
 
 def start_helper(role: HelperRole, spec: str, *, work_dir: Path, model: str | None = None) -> RunningReader:

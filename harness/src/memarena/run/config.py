@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from memarena.run.errors import RunError
 
@@ -93,9 +93,19 @@ class RunConfig(BaseModel):
     """How often a question that failed for our own reasons is asked again before the next day."""
     id_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     """Fixed key for opaque ids and gateway tokens (64 hex digits), for byte-identical requests; default: random."""
+    gateway_host: str = "127.0.0.1"
+    """Address that the gateway listens on; another than loopback for backends that run elsewhere."""
+    gateway_url: Annotated[str, Field(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")] | None = None
+    """How backends reach the gateway, where that is not ``http://HOST:PORT/v1``."""
     gateway_port: Annotated[int, Field(ge=0, le=65535)] = 0
     floor_samples: Annotated[int, Field(ge=0)] = 200
     """Round trips of the null backend and the null reader to measure; 0 leaves the floor out."""
+
+    @model_validator(mode="after")
+    def _gateway_can_be_named(self) -> Self:
+        if self.gateway_host in {"0.0.0.0", "::"} and self.gateway_url is None:  # noqa: S104
+            raise ValueError("gateway_host: on all addresses, backends cannot guess one: give gateway_url too")
+        return self
 
     @field_validator("backends")
     @classmethod

@@ -62,7 +62,7 @@ class AskContext:
                 counts_tokens=reader.counts_tokens,
             )
         others = [_model(helper, 0, helper.role) for helper in self.helpers if helper.role not in _ROLES_THAT_GENERATE]
-        return pb.ModelAccess(base_url=self.gateway.base_url, token=token, models=[generating, *others])
+        return pb.ModelAccess(base_url=self.gateway.advertised_url, token=token, models=[generating, *others])
 
     def call_context(self, phase: Literal["search", "answer", "central"], question: Question) -> CallContext:
         """What the gateway writes beside the calls that one question causes."""

@@ -21,7 +21,7 @@ from memarena_answering import ReaderClient
 from memarena.dataset.reading import Dataset, open_dataset
 from memarena.gateway import Gateway, GatewayError, Upstream
 from memarena.gateway.tokens import random_token
-from memarena.log.records import GatewayCall, Problem, RunEnded, RunResumed, RunStarted
+from memarena.log.records import GatewayCall, Problem, ReaderRef, RunEnded, RunResumed, RunStarted
 from memarena.log.store import LogWriter
 from memarena.readers import ReaderError, probe
 from memarena.run.cell import CellRun, CellTools
@@ -89,7 +89,7 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         helpers = stack.enter_context(HelperPool(config, request.out / "readers", readers.readers()))
         sink = _Sink()
         gateway = _start_gateway(stack, config, [r.upstream for r in readers.readers()] + [*helpers.upstreams()], sink)
-        refs = {role: helper.ref for role, helper in helpers.items()}
+        refs: dict[str, ReaderRef] = {role: helper.ref for role, helper in helpers.items()}
         plan = plan_run(config, dataset, backends, [r.ref for r in readers.readers()], request.scoring_files, refs)
         if previous is not None:
             plan = logged_plan(previous, plan)
@@ -244,14 +244,16 @@ def _start_gateway(stack: ExitStack, config: RunConfig, upstreams: Sequence[Upst
     gateway = Gateway(
         upstreams,
         sink,
+        host=config.gateway_host,
         port=config.gateway_port,
+        advertised_url=config.gateway_url,
         keep_texts=config.keep_texts,
         token_factory=_token_factory(config.id_key) if config.id_key else random_token,
     )
     try:
         gateway.start()
     except GatewayError as error:
-        raise RunError(f"--gateway-port {config.gateway_port}: {error}") from error
+        raise RunError(f"--gateway-host {config.gateway_host} --gateway-port {config.gateway_port}: {error}") from error
     stack.callback(gateway.stop)
     return gateway
 

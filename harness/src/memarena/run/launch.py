@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from memarena.processes import GuardedProcess
-from memarena.readers.starting import API_KEY_VARIABLE
+from memarena.readers.helpers import KEY_VARIABLES
 from memarena.run.manifests import LaunchableBackend
 
 START_TIMEOUT_S = 60.0
@@ -60,8 +60,8 @@ def launch(backend: LaunchableBackend, cell_dir: Path, timeout_s: float = START_
         "folder": str(backend.folder),
     }
     argv = [_fill(argument, values) for argument in backend.manifest.command]
-    # A backend reaches models through the gateway alone: the reader's key is none of its business.
-    env = {**backend.manifest.env, API_KEY_VARIABLE: ""}
+    # A backend reaches models through the gateway alone: the keys of model servers are none of its business.
+    env = {**backend.manifest.env, **dict.fromkeys(KEY_VARIABLES, "")}
     process = GuardedProcess.start(argv, log_path=cell_dir / "backend.log", env=env)
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:

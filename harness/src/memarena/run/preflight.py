@@ -24,7 +24,17 @@ MIN_FREE_BYTES = 16 << 20
 """A run does not begin, and does not go on, with less free space than this for its log and the backends' data."""
 
 _LEFT_BY_A_FALSE_START = {"readers", "writer.lock"}
-_MAY_CHANGE = {"dataset", "deadlines_s", "gateway_port", "floor_samples", "infra_retries", "id_key", "keep_texts"}
+_MAY_CHANGE = {
+    "dataset",
+    "deadlines_s",
+    "gateway_host",
+    "gateway_url",
+    "gateway_port",
+    "floor_samples",
+    "infra_retries",
+    "id_key",
+    "keep_texts",
+}
 """Settings that may differ when a run is resumed: they change neither what is asked nor what is answered.
 
 The data set may have moved; that it is still the same one is checked by its hash."""
