@@ -56,6 +56,8 @@ def demo(
     outcome = run_request(RunRequest(out=folder, config=config, scoring_files=SCORING_FILES))
     if outcome.reason == "completed":
         scores.report([folder])
+        scores.write_report([folder], "html", folder / "report.html")
+        sys.stderr.write(f"report with figures and stories: {folder / 'report.html'}\n")
     finish(outcome, folder)
 
 

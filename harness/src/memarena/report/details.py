@@ -91,13 +91,10 @@ def retrieval_table(rows: Sequence[ReportRow]) -> Section:
         Column("rank", "median rank of the first item with evidence"),
         Column("items", "items per search"),
         Column("tokens", "tokens of context per search (bytes / 4)"),
-        Column("not ingested", "wrong answers whose evidence never arrived"),
-        Column("not retrieved", "wrong answers whose evidence was not all among the items"),
-        Column("misread", "wrong answers with all evidence at hand"),
     ]
     body = []
     for row in rows:
-        found, split = row.scores.retrieval, row.scores.errors
+        found = row.scores.retrieval
         body.append(
             [
                 *lead_cells(rows, row),
@@ -107,14 +104,46 @@ def retrieval_table(rows: Sequence[ReportRow]) -> Section:
                 number(found.first_rank_p50 if found else None),
                 number(found.items if found else None),
                 number(found.context_tokens if found else None, 0),
-                whole(split.not_ingested if split else None),
-                whole(split.not_retrieved if split else None),
-                whole(split.misread if split else None),
             ]
         )
     notes = ["n/a: the backend does not say where its items come from"] if _some_silent(rows) else []
-    command = trace(rows, "--stage not_retrieved")
-    return section("Retrieval", [*lead_columns(rows), *columns], body, notes, breaks=breaks(rows), trace=command)
+    return section("Retrieval", [*lead_columns(rows), *columns], body, notes, breaks=breaks(rows), trace=trace(rows))
+
+
+_STAGES = {
+    "not_ingested": "the evidence never arrived at the memory",
+    "not_retrieved": "not all of the evidence was among the items of Search",
+    "cut_from_prompt": "all of it was found, not all of it fitted into the prompt",
+    "misread": "all of it was at hand",
+    "unknown": "the backend does not say where its items come from",
+}
+
+
+def error_table(rows: Sequence[ReportRow]) -> Section | None:
+    """Where wrong answers to answerable questions went wrong: what to mend first."""
+    if not any(row.scores.errors for row in rows):
+        return None
+    body = []
+    for row in rows:
+        split = row.scores.errors
+        counts = [None if split is None else getattr(split, stage) for stage in _STAGES]
+        total = None if split is None else sum(n for n in counts if n is not None)
+        body.append([*lead_cells(rows, row), whole(total), *(whole(n) for n in counts)])
+    columns = [
+        Column("wrong", "wrong answers to questions that had evidence and could be answered"),
+        *(Column(stage.replace("_", " "), meaning) for stage, meaning in _STAGES.items()),
+    ]
+    stage = next(
+        (s for row in rows[:1] for s in _STAGES if row.scores.errors and getattr(row.scores.errors, s)), "misread"
+    )
+    first = [row for row in rows if row.scores.errors and getattr(row.scores.errors, stage)]
+    return section(
+        "Where wrong answers went wrong",
+        [*lead_columns(rows), *columns],
+        body,
+        breaks=breaks(rows),
+        trace=trace(first, f"--stage {stage}"),
+    )
 
 
 def _some_silent(rows: Sequence[ReportRow]) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from memarena.report.cost_tables import efficiency_table, history_table
 from memarena.report.details import (
     behaviour_table,
+    error_table,
     failure_table,
     ingest_table,
     latency_table,
@@ -31,7 +32,7 @@ from memarena.report.provenance import provenance_sections
 from memarena.report.published import published_sections
 from memarena.report.reported import ReportedRun
 from memarena.report.rows import ReportRow, comparable_groups, rows_of
-from memarena.report.uncertainty_tables import bucket_table, interval_table, variance_table
+from memarena.report.uncertainty_tables import bucket_table, interval_tables, variance_table
 from memarena.scoring.results import RunScores
 
 
@@ -92,7 +93,7 @@ def report_groups(runs: Sequence[ReportedRun], *, published: bool = False) -> li
 def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Section]:
     parts: list[Section | None] = [
         main_grid(rows),
-        interval_table(rows),
+        *interval_tables(rows),
         variance_table(rows),
         dimension_table(rows),
         family_table(rows),
@@ -101,6 +102,7 @@ def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Sect
         bucket_table(rows),
         failure_table(rows),
         retrieval_table(rows),
+        error_table(rows),
         recall_by_family(rows),
         latency_table(rows),
         efficiency_table(rows),

@@ -10,25 +10,36 @@ from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace
 from memarena.scoring.uncertainty import FEWEST_CLUSTERS, Interval
 
-_WITH_INTERVAL = ("Rec", "Rea", "Trust", "Avg", "D1", "D2", "D3", "D4", "D5", "D6")
+_HEADLINES = ("Rec", "Rea", "Trust", "Avg", "Avg*")
+_DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6")
 
 
-def interval_table(rows: Sequence[ReportRow]) -> Section | None:
-    """95% intervals of the headline figures."""
+def interval_tables(rows: Sequence[ReportRow]) -> list[Section]:
+    """95% intervals of the headline figures and of the dimensions; none where no row has any."""
     if not any(row.scores.intervals for row in rows):
-        return None
+        return []
+    return [
+        _intervals(rows, "95% intervals", _HEADLINES),
+        _intervals(rows, "95% intervals of the dimensions", _DIMENSIONS),
+    ]
+
+
+def _intervals(rows: Sequence[ReportRow], title: str, names: Sequence[str]) -> Section:
     body = []
     for row in rows:
         intervals = row.scores.intervals
         clusters = {interval.clusters for interval in intervals.values()}
-        cells = [_interval(intervals.get(name)) for name in _WITH_INTERVAL]
+        cells = [_interval(intervals.get(name)) for name in names]
         body.append([*lead_cells(rows, row), *cells, whole(max(clusters, default=None))])
     few = any(interval.few_clusters for row in rows for interval in row.scores.intervals.values())
     notes = ["percent; bootstrap over egos, since the questions of an ego share a life"]
     if few:
         notes.append(f"fewer than {FEWEST_CLUSTERS} egos: these intervals are too narrow to be relied on")
-    columns = [*lead_columns(rows), *(Column(n) for n in _WITH_INTERVAL), Column("egos", "clusters that were drawn")]
-    return section("95% intervals", columns, body, notes, breaks=breaks(rows))
+    shown = [found for row in rows for name in names if (found := row.scores.intervals.get(name)) is not None]
+    if any(interval.low == interval.high for interval in shown):
+        notes.append("an interval without width: no ego differs from another, which is not certainty")
+    columns = [*lead_columns(rows), *(Column(n) for n in names), Column("egos", "clusters that were drawn")]
+    return section(title, columns, body, notes, breaks=breaks(rows))
 
 
 def _interval(interval: Interval | None) -> Cell:

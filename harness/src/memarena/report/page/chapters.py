@@ -48,6 +48,8 @@ class Chapter:
     lead: str
     figures: tuple[Figure, ...]
     parts: tuple[Part, ...]
+    figures_second: bool
+    """Whether the first table stands above the figures."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,14 @@ _CHAPTERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "scores",
         "Scores",
         "Who answers best, and how sure that is.",
-        ("Main grid", "95% intervals", "Dimensions", "Families", "Token-F1 of open answers"),
+        (
+            "Main grid",
+            "95% intervals",
+            "Dimensions",
+            "95% intervals of the dimensions",
+            "Families",
+            "Token-F1 of open answers",
+        ),
     ),
     (
         "permission",
@@ -89,7 +98,7 @@ _CHAPTERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "retrieval",
         "Retrieval and errors",
         "What the memory brought, and where wrong answers went wrong.",
-        ("Retrieval", "Evidence recall at 10 by family", "Failed questions"),
+        ("Retrieval", "Where wrong answers went wrong", "Evidence recall at 10 by family", "Failed questions"),
     ),
     (
         "time",
@@ -162,7 +171,8 @@ def _chapters(group: Group, runs: Sequence[ReportedRun]) -> list[Chapter]:
         own = [sections[t] for t in titles if t in sections]
         if own:
             parts = tuple(_part(section) for section in own)
-            found.append(Chapter(f"{key}{ending}", f"{title}{suffix}", lead, figures.get(key, ()), parts))
+            name = f"chapter-{key}{ending}"
+            found.append(Chapter(name, f"{title}{suffix}", lead, figures.get(key, ()), parts, key == "scores"))
     return found
 
 
