@@ -76,7 +76,7 @@ def changed(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft |
     draft = detail_draft(book, Family.QA, ego, fact, query, truth)
     draft.evidence = (*before, *draft.evidence)
     draft.uses = (fact.fact_id, fact.supersedes)
-    draft.difficulty, draft.wanted = "hard", None
+    draft.difficulty, draft.wanted = "hard", book.wanted("now" if now else "before", ego, fact, ego)
     return draft
 
 

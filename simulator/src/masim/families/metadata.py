@@ -81,7 +81,7 @@ def _draft(book: Book, ego: str, stated: StatedFact, attribute: str, found: Answ
     draft.last_day = evidence[-1].day
     draft.difficulty = appearance_difficulty(len(evidence))
     draft.extra["interference"] = book.interference(ego, fact)
-    if attribute in OF_STATEMENTS and attribute != "context":
+    if attribute in OF_STATEMENTS:
         teller = "" if evidence[0].speaker == ego else book.names[evidence[0].speaker]
         kind = attribute.removeprefix("conversation_") + (
             "" if attribute == "speaker" else ".told" if teller else ".own"

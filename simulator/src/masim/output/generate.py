@@ -131,8 +131,8 @@ def _finish(
     log = list(parts.log(config.days))
     if log:
         write_lines(out / ENGINE_LOG, log)
-    report = _counts(config, plans, counts, len(planner.knowledge.said), {**engine.identity, **summed(work), "hardening": hardened})
-    (out / "pipeline_report.json").write_text(dump(report) + "\n", encoding="utf-8")
+    report = _counts(config, plans, counts, len(planner.knowledge.said), {**engine.identity, **summed(work)})
+    (out / "pipeline_report.json").write_text(dump({**report, "hardening": hardened}) + "\n", encoding="utf-8")
     parts.remove()
     return counts
 
