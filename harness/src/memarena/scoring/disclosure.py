@@ -199,7 +199,9 @@ def _occurs(form: Sequence[str], said: Sequence[str]) -> bool:
 
 def _spoken(text: str) -> tuple[list[str], list[str]]:
     """The words of a tidied text, and the same with letters that were spaced out drawn together."""
-    return _tokens(text), _tokens(_SPACED.sub(lambda match: re.sub(r"[\W_]", "", match.group()), text))
+    said = _tokens(text)
+    drawn = _SPACED.sub(lambda match: re.sub(r"[\W_]", "", match.group()), text)
+    return said, said if drawn == text else _tokens(drawn)
 
 
 @cache

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean, median
 
-from memarena.scoring.results import Errors, QuestionScore, Retrieval, Retrieved
+from memarena.scoring.results import Errors, QuestionScore, Retrieval
 from memarena.scoring.seen import K
 
 
@@ -19,21 +19,24 @@ def retrieval(questions: Sequence[QuestionScore]) -> Retrieval | None:
     return Retrieval(
         questions=len(with_evidence),
         k=K,
-        recall_at_k=_mean(with_evidence, lambda r: r.found_at_k / r.evidence_sessions),
-        recall_all=_mean(with_evidence, lambda r: r.found / r.evidence_sessions),
-        complete_at_k=_mean(with_evidence, lambda r: float(r.found_at_k == r.evidence_sessions)),
-        complete=_mean(with_evidence, lambda r: float(r.found == r.evidence_sessions)),
+        recall_at_k=fmean([r.found_at_k / r.evidence_sessions for r in with_evidence]),
+        recall_all=fmean([r.found / r.evidence_sessions for r in with_evidence]),
+        complete_at_k=fmean([float(r.found_at_k == r.evidence_sessions) for r in with_evidence]),
+        complete=fmean([float(r.found == r.evidence_sessions) for r in with_evidence]),
         first_rank_p50=float(median(ranks)) if ranks else None,
         found_any=len(ranks) / len(with_evidence),
-        context_tokens=_mean(seen, lambda r: r.context_tokens),
-        items=_mean(seen, lambda r: float(r.items)),
+        context_tokens=fmean([r.context_tokens for r in seen]),
+        items=fmean([float(r.items) for r in seen]),
     )
 
 
 def recall_at_k(questions: Sequence[QuestionScore]) -> float | None:
     """Mean recall at k over a part of the questions; None where no item says where it came from."""
-    found = retrieval(questions)
-    return found.recall_at_k if found else None
+    seen = [q.retrieved for q in questions if q.retrieved is not None]
+    with_evidence = [r for r in seen if r.evidence_sessions]
+    if not with_evidence or not any(r.items_with_ids for r in seen):
+        return None
+    return fmean([r.found_at_k / r.evidence_sessions for r in with_evidence])
 
 
 def errors(questions: Sequence[QuestionScore]) -> Errors | None:
@@ -48,7 +51,3 @@ def errors(questions: Sequence[QuestionScore]) -> Errors | None:
         misread=stages.count("misread"),
         unknown=stages.count("unknown"),
     )
-
-
-def _mean(seen: Sequence[Retrieved], value: Callable[[Retrieved], float]) -> float | None:
-    return fmean(value(r) for r in seen) if seen else None

@@ -30,16 +30,20 @@ def count(questions: Sequence[QuestionScore]) -> Counts:
 
 def accuracy(questions: Sequence[QuestionScore]) -> Score:
     """Share answered right, as a range where questions failed for our own reasons; n/a without questions."""
-    return _range(questions, share_right)
+    low = share_right(questions, lambda q: q.outcome is Outcome.CORRECT)
+    if not any(q.outcome is Outcome.INFRA_FAILED for q in questions):
+        return Score(value=low, low=low, high=low)
+    high = share_right(questions, lambda q: q.outcome in (Outcome.CORRECT, Outcome.INFRA_FAILED))
+    return Score(value=None, low=low, high=high)
 
 
 def cell_metrics(questions: Sequence[QuestionScore], chance: Mapping[str, float | None]) -> dict[str, Score]:
     """Every figure of a cell. ``chance`` holds the best baseline by dimension; without one nothing is corrected."""
-    low = figures(questions, lambda q: q.correct)
-    high = figures(questions, lambda q: q.correct or q.outcome is Outcome.INFRA_FAILED)
-    low |= _corrected(low, chance)
-    high |= _corrected(high, chance)
     exact = not any(q.outcome is Outcome.INFRA_FAILED for q in questions)
+    low = figures(questions, lambda q: q.outcome is Outcome.CORRECT)
+    high = low if exact else figures(questions, lambda q: q.outcome in (Outcome.CORRECT, Outcome.INFRA_FAILED))
+    low = low | _corrected(low, chance)
+    high = high | _corrected(high, chance)
     return {name: Score(value=low[name] if exact else None, low=low[name], high=high[name]) for name in low}
 
 
@@ -94,15 +98,6 @@ def known_facts(questions: Sequence[QuestionScore]) -> frozenset[str]:
 
 
 # ------------------------------------------------------------------ parts
-
-
-def _range(
-    questions: Sequence[QuestionScore], figure: Callable[[Sequence[QuestionScore], Right], float | None]
-) -> Score:
-    low = figure(questions, lambda q: q.correct)
-    high = figure(questions, lambda q: q.correct or q.outcome is Outcome.INFRA_FAILED)
-    exact = not any(q.outcome is Outcome.INFRA_FAILED for q in questions)
-    return Score(value=low if exact else None, low=low, high=high)
 
 
 def _corrected(values: Mapping[str, float | None], chance: Mapping[str, float | None]) -> dict[str, float | None]:

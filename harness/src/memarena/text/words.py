@@ -23,23 +23,24 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
+_NOT = r"\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|might|need){}\b"
 _CONTRACTIONS = (
-    (re.compile(r"\bcan'?t\b|\bcannot\b|\bcan not\b"), "can not"),
-    (re.compile(r"\bwon'?t\b"), "will not"),
-    (re.compile(r"\bshan't\b"), "shall not"),
-    (re.compile(r"\bain't\b"), "is not"),
-    (re.compile(r"\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|might|need)n'?t\b"), r"\1 not"),
-    (re.compile(r"\b(i)'?m\b"), r"\1 am"),
-    (re.compile(r"\b(i|you|we|they)'ve\b"), r"\1 have"),
-    (re.compile(r"\b(i|you|he|she|it|we|they|that|there)'ll\b"), r"\1 will"),
-    (re.compile(r"\b(i|you|he|she|it|we|they|that|there)'d\b"), r"\1 would"),
-    (re.compile(r"\b(you|we|they)'re\b"), r"\1 are"),
-    (re.compile(r"\b(he|she|it|that|there|here|what|who|where|when|how)'s\b"), r"\1 is"),
-    (re.compile(r"\b(let)'s\b"), r"\1 us"),
+    ("can", re.compile(r"\bcan'?t\b|\bcannot\b|\bcan not\b"), "can not"),
+    ("won", re.compile(r"\bwon'?t\b"), "will not"),
+    ("shan't", re.compile(r"\bshan't\b"), "shall not"),
+    ("ain't", re.compile(r"\bain't\b"), "is not"),
+    ("n't", re.compile(_NOT.format("n't")), r"\1 not"),
+    ("nt", re.compile(_NOT.format("nt")), r"\1 not"),
+    ("i'm", re.compile(r"\b(i)'m\b"), r"\1 am"),
+    ("im", re.compile(r"\b(i)m\b"), r"\1 am"),
+    ("'ve", re.compile(r"\b(i|you|we|they)'ve\b"), r"\1 have"),
+    ("'ll", re.compile(r"\b(i|you|he|she|it|we|they|that|there)'ll\b"), r"\1 will"),
+    ("'d", re.compile(r"\b(i|you|he|she|it|we|they|that|there)'d\b"), r"\1 would"),
+    ("'re", re.compile(r"\b(you|we|they)'re\b"), r"\1 are"),
+    ("'s", re.compile(r"\b(he|she|it|that|there|here|what|who|where|when|how)'s\b"), r"\1 is"),
+    ("let's", re.compile(r"\b(let)'s\b"), r"\1 us"),
 )
-
-_MAY_CONTRACT = re.compile(r"\bcan|\bwont\b|nt\b|\bim\b")
-"""Finds every contraction that is written without its apostrophe."""
+"""What a text must hold for the pattern to be looked for, the pattern, and how it is spelled out."""
 
 _ABBREVIATION = re.compile(
     r"(?:^|\W)(?:[a-z]|mr|mrs|ms|dr|prof|st|vs|etc|no|approx|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)$",
@@ -75,10 +76,9 @@ def tidy(text: str) -> str:
 def spell_out(text: str) -> str:
     """Lower case with contractions spelled out: ``can't`` is ``can not``, ``I'm`` is ``i am``."""
     text = tidy(text).lower()
-    if "'" not in text and not _MAY_CONTRACT.search(text):
-        return text
-    for pattern, spelled in _CONTRACTIONS:
-        text = pattern.sub(spelled, text)
+    for held, pattern, spelled in _CONTRACTIONS:
+        if held in text:
+            text = pattern.sub(spelled, text)
     return text
 
 
