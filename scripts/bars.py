@@ -29,9 +29,10 @@ def masim(*arguments: str) -> None:
 
 
 def make(folder: Path, preset: str, seed: int, banks: str) -> Path:
-    """A world, unless it is there already."""
+    """A world, unless it is there already, whole."""
     out = folder / f"{preset}_{banks}_{seed}"
-    masim("generate", "--preset", preset, "--seed", str(seed), "--banks", banks, "--out", str(out), "--quiet")
+    if not (out / "run_info.json").exists():
+        masim("generate", "--preset", preset, "--seed", str(seed), "--banks", banks, "--out", str(out), "--quiet")
     return out
 
 
@@ -61,7 +62,9 @@ def main() -> None:
     parser.add_argument("--banks", default="held-out", choices=("held-out", "all"), help="phrase banks of those worlds")
     parser.add_argument("--llm", action="store_true", help="also what takes the embedded model")
     parser.add_argument("--no-scale", action="store_true", help="leave out the benchmark of scale")
-    parser.add_argument("--keep", type=Path, help="folder for the worlds and bars.json; a temporary one without it")
+    parser.add_argument(
+        "--keep", type=Path, help="folder for the worlds, which are used again if they are there, and bars.json"
+    )
     arguments = parser.parse_args()
     if arguments.worlds < 1:
         parser.error("--worlds: 1 or more is expected")

@@ -17,7 +17,7 @@ from masim_bars.errors import BarsError
 
 START_SECONDS = 120.0
 CALL_SECONDS = 300.0
-Json: TypeAlias = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 
 
 class Child:

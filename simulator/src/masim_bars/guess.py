@@ -11,18 +11,21 @@ import json
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from memarena.dataset.gold import AbstainGold, ClozeGold, PermissionGold, TextGold
 from memarena.dataset.model import Instance
 
-from masim_bars.answers import gold_values
+from masim_bars.answers import gold_values, is_right
+from masim_bars.logistic import LogisticModel
 from masim_bars.words import words
 from masim_bars.world import World
 
 NEIGHBOURS = 15
+MOST_CLASSES = 8
+"""Answers that the regression tells apart: the commonest."""
 LEAST_ITEMS = 1_600
 """Questions that the pooled figure should rest on (design bar)."""
 
@@ -75,6 +78,8 @@ class _Guesser:
         self._weights = {name: math.log(1 + len(known) / count) for name, count in counts.items()}
         self._by_label: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._label_counts = Counter(self._labels)
+        self._common = [one for one, _ in self._label_counts.most_common(MOST_CLASSES)]
+        self._model: LogisticModel | None = None
         for one, found in zip(self._labels, self._features, strict=True):
             self._by_label[one].update(found)
         self._shown: Counter[str] = Counter()
@@ -114,6 +119,17 @@ class _Guesser:
         common = [one for one, _ in self._label_counts.most_common(60)]
         return max(common, key=lambda one: (score(one), one))
 
+    def regression(self, instance: Instance) -> str:
+        """Logistic regression from the question's words to the commonest answers."""
+        if self._model is None:
+            usable = [place for place, one in enumerate(self._labels) if one in self._common]
+            self._model = LogisticModel(
+                [self._features[place] for place in usable],
+                [self._common.index(self._labels[place]) for place in usable],
+                len(self._common),
+            )
+        return self._common[self._model.best(frozenset(_features(instance)))]
+
     def options(self, instance: Instance) -> str:
         """Of lettered options the one that was right most often when it was shown."""
         gold = instance.gold
@@ -123,7 +139,7 @@ class _Guesser:
         return "ABCDEFGHIJ"[rates.index(max(rates))]
 
 
-_NAMES = ("constant", "neighbours", "words_of_question", "options")
+_NAMES = ("constant", "neighbours", "words_of_question", "regression", "options")
 
 
 def _strategy(guesser: _Guesser, name: str) -> Callable[[Instance], str]:
@@ -131,6 +147,7 @@ def _strategy(guesser: _Guesser, name: str) -> Callable[[Instance], str]:
         "constant": guesser.constant,
         "neighbours": guesser.neighbours,
         "words_of_question": guesser.words_of_question,
+        "regression": guesser.regression,
         "options": guesser.options,
     }
     return strategies[name]
@@ -178,6 +195,26 @@ def _pooled(hits: dict[str, list[int]], constants: dict[str, float], chosen: dic
     )
 
 
+def guess_with(answer: Callable[[Instance], str], worlds: Sequence[World], limit: int) -> Guessing | None:
+    """What something that answers in words knows without context, on up to ``limit`` value questions of all worlds.
+
+    Permission and abstention are left out: there the words of an answer without context say nothing.
+    """
+    asked = [(world, one) for world in worlds for one in world.instances if gold_values(one)]
+    asked = asked[:: max(1, -(-len(asked) // limit))]
+    hits: defaultdict[str, list[int]] = defaultdict(list)
+    constants: dict[str, float] = {}
+    for family in sorted({one.family.value for _, one in asked}):
+        pairs = [(world, one) for world, one in asked if one.family.value == family]
+        best, _ = Counter(label(one) for _, one in pairs).most_common(1)[0]
+        same = [int(label(one) == best) for _, one in pairs]
+        constants[family] = statistics.fmean(same)
+        for (world, one), other in zip(pairs, same, strict=True):
+            today = world.day_of(one.query_timestamp or 0.0)
+            hits[family].append(int(is_right(one, answer(one), today)) - other)
+    return _pooled(dict(hits), constants, {}) if hits else None
+
+
 def _by_family(world: World) -> dict[str, list[Instance]]:
     found: defaultdict[str, list[Instance]] = defaultdict(list)
     for instance in world.instances:
@@ -197,8 +234,3 @@ def _choose(worlds: Sequence[Sequence[Instance]]) -> str:
             strategy = _strategy(guesser, name)
             right[name] += sum(strategy(one) == label(one) for one in held_out)
     return max(_NAMES, key=lambda name: (right[name], -_NAMES.index(name)))
-
-
-def pool(worlds: Iterable[World]) -> int:
-    """Questions of some worlds."""
-    return sum(len(world.instances) for world in worlds)

@@ -25,6 +25,8 @@ TOKENS_PER_WORD = 1.3
 """Where no tokenizer is at hand: what the released set has (10,305,361 tokens to 7,938,983 words)."""
 SALAD_PAIRS = 200
 DENSITY_TURNS = 1_000
+LLM_QUESTIONS = 300
+LLM_ANSWER_TOKENS = 24
 NO_TRAIN = "needs --train"
 NO_LLM = "needs --llm"
 
@@ -217,7 +219,21 @@ def llm_rows(setting: Setting) -> Iterator[BarRow]:
         yield bounded(
             "embedded model", name, figure, bar, least, 1, locomo=beside, note=f"{len(drawn)} pairs"
         )  # fmt: skip
+        yield _asked_without_context(setting, model)
         yield from _density(setting, model)
+
+
+def _asked_without_context(setting: Setting, model: Child) -> BarRow:
+    found = guess.guess_with(
+        lambda one: llm.chat(model, f"Answer in a few words.\n{one.query}", LLM_ANSWER_TOKENS),
+        setting.worlds,
+        LLM_QUESTIONS,
+    )
+    name, bar = "model without context above best constant, points", "at most 2"
+    if found is None:
+        return BarRow("embedded model", name, None, bar, None, note="no value question")
+    note = f"model {found.guessed:.3f}, constant {found.constant:.3f}, {found.questions} questions; upper 95% bound"
+    return bounded("embedded model", name, 100 * found.above_upper, bar, -100, 2, note=note)
 
 
 def _density(setting: Setting, model: Child) -> Iterator[BarRow]:

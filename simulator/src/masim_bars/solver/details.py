@@ -15,6 +15,12 @@ from masim_bars.solver.lexicon import Lexicon
 
 _OPTION = re.compile(r"(?:^|\s)\(?([A-J])[).:]\s+(.+?)(?=\s+\(?[A-J][).:]\s|\n|$)", re.MULTILINE)
 _CAPITALISED = re.compile(r"(?<=[a-z,;:] )((?:[A-Z][\w'-]+)(?: (?:of |the |de |van )?[A-Z][\w'-]+)*)")
+_WORD = re.compile(r"[^\W_][\w'’-]*")
+KNOWN, UNKNOWN = 1.0, 0.5
+"""Trust in what is a value elsewhere, and in what only looks like one."""
+COMMON_RARITY, RARE_SUM = 3.5, 8.0
+"""Words said in every thirtieth turn or more often are no value; two rare words are worth full trust."""
+LONGEST_VALUE = 4
 _CODE = re.compile(r"\b(?=\w*\d)[\w-]{3,}\b")
 
 
@@ -30,9 +36,14 @@ def candidates(task: Task, lexicon: Lexicon, limit: int) -> list[str]:
     shown: dict[str, str] = {}
     for said in task.said:
         best: dict[str, float] = {}
+        closest = max((overlap(wanted, sentence) for sentence in said.sentences), default=0.0)
         for sentence in said.sentences:
-            weight = 1.0 + overlap(wanted, sentence)
-            for key, text, trust in _read(task, said, sentence, lexicon):
+            shared = overlap(wanted, sentence)
+            weight = 1.0 + shared
+            found = list(_read(task, said, sentence, lexicon))
+            if shared == closest and not any(trust >= KNOWN for _, _, trust in found):
+                found += _rare(task, said, sentence, lexicon)
+            for key, text, trust in found:
                 if not phrase_occurs(text, given):
                     best[key] = max(best.get(key, 0.0), weight * trust)
                     shown[key] = text
@@ -63,6 +74,27 @@ def _read(task: Task, said: Said, sentence: str, lexicon: Lexicon) -> Iterator[t
                 yield moment.isoformat(), f"{moment:%B} {moment.day}, {moment.year}", 1.0 if explicit else 0.2
         else:
             yield from _phrases(kind, task, sentence, lexicon)
+
+
+def _rare(task: Task, said: Said, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
+    """Stretches of a sentence whose words the question does not hold and that are seldom said: unknown values."""
+    if not set(task.kinds) & {"name", "place", "term"}:
+        return
+    wanted = content(task.query)
+    people = {word for name in (said.speaker, *said.others) for word in tokens_of(name)}
+    words = [(match.group(), tokens_of(match.group())) for match in _WORD.finditer(sentence)]
+    weights = [
+        0.0 if not tokens or not content(text) or content(text) <= wanted or set(tokens) & people
+        else lexicon.rarity(tokens[-1]) - COMMON_RARITY
+        for text, tokens in words
+    ]  # fmt: skip
+    for first in range(len(words)):
+        for last in range(first, min(len(words), first + LONGEST_VALUE)):
+            inside = weights[first : last + 1]
+            if inside[0] <= 0 or inside[-1] <= 0:
+                continue
+            text = " ".join(word for word, _ in words[first : last + 1])
+            yield text.lower(), text, UNKNOWN * max(0.0, sum(inside)) / RARE_SUM
 
 
 def _exact_times(sentence: str) -> frozenset[int]:

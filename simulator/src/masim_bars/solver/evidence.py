@@ -9,6 +9,7 @@ from datetime import date
 from functools import lru_cache
 from importlib.resources import files
 
+from memarena.dataset.gold import TextGold
 from memarena.dataset.model import Instance
 from memarena.dataset.value_matching import tokens_of
 
@@ -34,6 +35,8 @@ class Said:
     """Whether the owner of the memory spoke."""
     day: date
     place: str | None
+    means: str
+    """How the session was held ("voice message")."""
     sentences: tuple[str, ...]
 
 
@@ -43,9 +46,13 @@ class Task:
 
     query: str
     kinds: tuple[str, ...]
+    attribute: str | None
+    """For questions about a session or a community: what of it is asked for."""
     own: str
     """Id of the fact that is asked after."""
     ego: str
+    people: tuple[str, ...]
+    """Display names of everybody in the world."""
     said: tuple[Said, ...]
 
 
@@ -55,8 +62,10 @@ def task_of(world: World, instance: Instance) -> Task:
     return Task(
         query=instance.query,
         kinds=tuple(dict.fromkeys(value.type for value in gold_values(instance))),
+        attribute=instance.gold.attribute if isinstance(instance.gold, TextGold) else None,
         own=base_id(world, str(fact)),
         ego=world.name(instance.ego_agent_id),
+        people=tuple(name for agent_id, name in world.names.items() if not agent_id.startswith("assistant_")),
         said=tuple(_said(world, instance, turn_id) for turn_id in instance.evidence_turn_ids),
     )
 
@@ -71,6 +80,7 @@ def _said(world: World, instance: Instance, turn_id: str) -> Said:
         ego=turn.speaker_id == instance.ego_agent_id,
         day=world.day_of(turn.timestamp),
         place=location.name if location else None,
+        means=(session.modality or "").replace("_", " "),
         sentences=tuple(sentences(turn.text)),
     )
 

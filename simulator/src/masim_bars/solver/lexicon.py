@@ -5,7 +5,8 @@ What a question is after must be learned elsewhere: the values of its own fact c
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from memarena.dataset.model import Fact
@@ -39,7 +40,13 @@ class Lexicon:
         self._sources: defaultdict[str, defaultdict[Phrase, set[str]]] = defaultdict(lambda: defaultdict(set))
         self._shown: dict[Phrase, str] = {}
         self._first: defaultdict[str, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        self._turns = 0
+        self._spoken: Counter[str] = Counter()
         for world in worlds:
+            for session in world.sessions:
+                for turn in session.turns:
+                    self._turns += 1
+                    self._spoken.update(set(tokens_of(turn.text)))
             for fact in world.facts:
                 value = typed_value(fact)
                 if isinstance(value, NameValue | PlaceValue | TermValue):
@@ -53,6 +60,10 @@ class Lexicon:
                 self._sources[value.type][phrase].add(source)
                 self._shown[phrase] = shown
                 self._first[value.type][phrase[0]].add(len(phrase))
+
+    def rarity(self, word: str) -> float:
+        """How seldom a word is said: log of turns to turns with it."""
+        return math.log((1 + self._turns) / (1 + self._spoken[word]))
 
     def found(self, kind: str, tokens: list[str], own: str) -> Mapping[str, int]:
         """Known values of a kind in a text, with the place of their first word. ``own`` is the fact that is asked."""

@@ -10,8 +10,8 @@ from memarena.dataset.gold import AnaphoraGold
 from memarena.dataset.model import Family, Instance
 
 from masim_bars.answers import gold_values, is_right
-from masim_bars.solver import details, times
-from masim_bars.solver.evidence import Task, named, task_of
+from masim_bars.solver import details, sessions, times
+from masim_bars.solver.evidence import Task, task_of
 from masim_bars.solver.lexicon import Lexicon
 from masim_bars.world import World
 
@@ -51,27 +51,19 @@ def solve(task: Task, family: Family, lexicon: Lexicon) -> str:
         case Family.CLOZE:
             return details.option(task)
         case Family.METADATA:
-            return _metadata(task)
+            return sessions.answer(task) or _first(details.candidates(task, lexicon, 1))
         case Family.TEMPORAL:
             return times.answer(task)
+        case Family.CONFLICT:
+            return " or ".join(details.candidates(task, lexicon, 2))
+        case Family.QA:
+            return _first(details.candidates(times.as_asked(task), lexicon, 1))
         case _:
-            wanted = 2 if family is Family.CONFLICT else 1
-            return " or ".join(details.candidates(task, lexicon, wanted))
+            return _first(details.candidates(task, lexicon, 1))
 
 
-def _metadata(task: Task) -> str:
-    """What the session says: its day, its place, who spoke, or who else was there.
-
-    A question that names who spoke, or is about the owner's own words, asks for the others.
-    """
-    first = task.said[0]
-    if task.kinds == ("date",):
-        return f"{first.day:%B} {first.day.day}, {first.day.year}"
-    if task.kinds == ("place",):
-        return first.place or ""
-    if first.ego or any(named(said.speaker, task.query) for said in task.said):
-        return "; ".join(dict.fromkeys(name for name in first.others if name != task.ego))
-    return "; ".join(dict.fromkeys(said.speaker for said in task.said))
+def _first(found: list[str]) -> str:
+    return found[0] if found else ""
 
 
 def solve_worlds(worlds: Sequence[World], others: Iterable[World]) -> Solved:

@@ -5,12 +5,28 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 
 from masim_bars.solver.dates import past_day
 from masim_bars.solver.evidence import Said, Task, best_sentence, content, overlap
 
 _LEAST_ITEMS = 3
+_CHANGE = re.compile(
+    r"\b(?:changed?|different now|no longer|any ?more|moved to|switched|instead|scrap|forget what"
+    r"|correction|update|turns out|new plan|what I said (?:before|earlier|the other day))\b",
+    re.IGNORECASE,
+)
+_LATE = re.compile(
+    r"\b(?:latest|last|now|current(?:ly)?|at present|today|still|newest|most recent(?:ly)?|after (?:the|it|that)|since"
+    r"|leaving out|these days|in the end|finally|by now|later|updated?)\b",
+    re.IGNORECASE,
+)
+_EARLY = re.compile(
+    r"\b(?:before|original(?:ly)?|at first|first|earlier|earliest|initial(?:ly)?|used to|to begin with|previous(?:ly)?"
+    r"|former(?:ly)?|once|no longer|until|old)\b",
+    re.IGNORECASE,
+)
 
 
 def answer(task: Task) -> str:
@@ -46,6 +62,22 @@ def order(task: Task) -> str:
         return ""
     meant = {number: found.most_common(1)[0][0] for number, found in dates.items()}
     return "; ".join(items[number] for number in sorted(meant, key=lambda number: meant[number]))
+
+
+def as_asked(task: Task) -> Task:
+    """Where statements differ because something was changed: the task with the turns before or after the change.
+
+    A change announces itself; the question says whether the earlier or the later word is wanted, the later one if
+    neither.
+    """
+    late = _LATE.search(task.query) is not None
+    early = _EARLY.search(task.query) is not None and not late
+    announced = [place for place, said in enumerate(task.said) if any(map(_CHANGE.search, said.sentences))]
+    if announced and announced[0] > 0:
+        return replace(task, said=task.said[: announced[0]] if early else task.said[announced[0] :])
+    if early or late:
+        return replace(task, said=task.said[:1] if early else task.said[-1:])
+    return task
 
 
 def listed(query: str) -> list[str]:

@@ -1,0 +1,144 @@
+"""``masim bars``: the whole table from folders, misses by name, one line for what cannot be measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from masim.config import WorldConfig
+from masim.output.generate import generate
+from masim_bars.command import bars, find_locomo, world_folders
+from masim_bars.errors import BarsError
+from masim_bars.rows import BarRow, as_lines, bounded
+
+SHARED = Path(os.environ.get("MEMARENA_SHARED", Path(__file__).parents[3] / "shared"))
+LOCOMO = SHARED / "data" / "locomo" / "locomo5.json"
+
+
+@pytest.fixture(scope="module")
+def folders(small_world: Path, small_config: WorldConfig, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The small world to measure, and two in one folder to learn from."""
+    several = tmp_path_factory.mktemp("train")
+    for seed in (106, 107):
+        generate(small_config.model_copy(update={"seed": seed}), several / f"world_{seed}")
+    return [small_world, several]
+
+
+def nothing(line: str) -> None:
+    """Progress that nobody reads."""
+
+
+def test_the_table_is_whole(folders: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every property of the design has a row with figure, bar and verdict; what was not measured says why."""
+    monkeypatch.setenv("MEMARENA_SHARED", str(tmp_path))
+    out = tmp_path / "bars.json"
+    lines, met = bars(folders[:1], folders[1:], locomo=None, llm=False, json_file=out, say=nothing)
+    table = json.loads(out.read_text(encoding="utf-8"))
+    by_name = {row["name"]: row for row in table["bars"]}
+    for name in (
+        "masked 8-gram coverage",
+        "6-gram coverage",
+        "turns above 12 words that occur twice, worst world",
+        "tokens per turn",
+        "tokens per session",
+        "AUC of asked facts",
+        "evidence in its fullest tenth of a session",
+        "median length, evidence to other turns",
+        "query-blind recall at 10, times random",
+        "bm25 recall at 10, d7_qa",
+        "pattern thief minus extractive reader, points",
+        "value questions solved",
+        "guesser above best constant, upper 95%, points",
+        "errors of validate, 1 worlds",
+        "sessions with somebody asleep",
+        "sessions outside opening hours",
+    ):
+        assert by_name[name]["figure"] is not None, name
+        assert by_name[name]["verdict"] in ("pass", "MISSED"), name
+    assert by_name["true next turn preferred to a random one"]["verdict"] == "not measured"
+    assert any("needs --llm" in line for line in lines)
+    assert all("not at hand" in line for line in lines if line.startswith("  "))
+    assert len(table["train"]) == 2
+    missed = [row for row in table["bars"] if row["verdict"] == "MISSED"]
+    assert met is (not missed)
+    assert sum(line.startswith("MISSED: ") for line in lines) == len(missed)
+
+
+@pytest.mark.skipif(not LOCOMO.exists(), reason=f"{LOCOMO} is not there")
+def test_locomo_stands_beside(folders: list[Path]) -> None:
+    """Measured from its file by the same measures: within what the design gives for it."""
+    lines, _ = bars(folders[:1], [], locomo=LOCOMO, llm=False, json_file=None, say=nothing)
+    cells = {line[:54].strip(): line[54:].split() for line in lines if line.startswith("  ")}
+    assert 0.05 < float(cells["masked 8-gram coverage"][1]) < 0.08
+    assert 0.045 < float(cells["6-gram coverage"][1]) < 0.065
+
+
+def test_a_broken_world_is_caught(folders: list[Path], tmp_path: Path) -> None:
+    """An instance asked twice is an error of validate, and the row is missed."""
+    broken = tmp_path / "broken"
+    shutil.copytree(folders[0], broken)
+    file = broken / "eval_instances" / "d7_qa.jsonl"
+    first = json.loads(file.read_text(encoding="utf-8").splitlines()[0])
+    first["instance_id"] += "_again"
+    with file.open("a", encoding="utf-8") as rows:
+        rows.write(json.dumps(first) + "\n")
+    lines, met = bars([broken], [], locomo=None, llm=False, json_file=None, say=nothing)
+    assert not met
+    assert any(line.startswith("MISSED: worlds: errors of validate") for line in lines)
+
+
+def test_worlds_to_learn_from_are_never_reported(folders: list[Path]) -> None:
+    """The same folder on both sides is refused."""
+    with pytest.raises(BarsError, match="--train"):
+        bars(folders[:1], folders[:1], locomo=None, llm=False, json_file=None, say=nothing)
+
+
+def test_a_folder_of_worlds_stands_for_them(folders: list[Path], tmp_path: Path) -> None:
+    """As ``masim generate --worlds`` writes them; a folder without any is refused."""
+    assert [one.name for one in world_folders(folders[1:])] == ["world_106", "world_107"]
+    with pytest.raises(BarsError, match="no data set"):
+        world_folders([tmp_path])
+
+
+def test_a_missing_locomo_file_is_refused_and_none_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Named and not there is a mistake; not named and not there is no figure."""
+    monkeypatch.setenv("MEMARENA_SHARED", str(tmp_path))
+    assert find_locomo(None) is None
+    with pytest.raises(BarsError, match="--locomo"):
+        find_locomo(tmp_path / "none.json")
+
+
+def test_no_figure_is_never_a_pass() -> None:
+    """NaN and nothing are not measured, and are counted apart."""
+    rows = [
+        bounded("g", "a", float("nan"), "at most 1", 0, 1),
+        bounded("g", "b", None, "at most 1", 0, 1),
+        bounded("g", "c", 0.5, "at most 1", 0, 1, locomo=0.25),
+        bounded("g", "d", 1.5, "at most 1", 0, 1),
+    ]
+    assert [row.verdict for row in rows] == ["not measured", "not measured", "pass", "MISSED"]
+    lines = as_lines(rows, with_locomo=True)
+    assert "1 of 4 bars pass, 1 missed, 2 not measured" in lines
+    assert lines[-1] == "MISSED: g: d: 1.500; bar: at most 1"
+    assert "0.250" in lines[4]
+
+
+def test_strict_ends_with_one(small_world: Path) -> None:
+    """Without it misses are listed and the exit code is 0; bad input is one line and 2."""
+    rows = [BarRow("g", "a", 2.0, "none", False)]
+    assert as_lines(rows, with_locomo=False)[-1].startswith("MISSED")
+    command = [sys.executable, "-m", "masim", "bars"]
+    plain = subprocess.run([*command, str(small_world)], capture_output=True, text=True, check=False)
+    assert plain.returncode == 0, plain.stderr
+    assert "value questions solved" in plain.stdout
+    strict = subprocess.run([*command, str(small_world), "--strict"], capture_output=True, text=True, check=False)
+    assert strict.returncode == int("MISSED" in plain.stdout)
+    wrong = subprocess.run([*command, str(small_world / "none")], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("error: ")
+    assert wrong.stderr.count("\n") == 1

@@ -1,0 +1,156 @@
+"""The solver answers from the evidence alone, and what the evidence does not say it does not know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+from masim.config import WorldConfig
+from masim.output.generate import generate
+from masim_bars.answers import gold_values, states_all
+from masim_bars.solver.dates import past_day
+from masim_bars.solver.evidence import task_of
+from masim_bars.solver.lexicon import Lexicon, base_id, typed_value
+from masim_bars.solver.solve import is_value_question, solve_worlds
+from masim_bars.solver.times import listed
+from masim_bars.world import World, read_world
+from memarena.dataset.gold import ClozeGold
+from memarena.dataset.model import Family
+from memarena.dataset.values import AmountValue, DateValue, NameValue, OrderValue, SetValue, TermValue, TimeValue
+
+from .bars_worlds import evidence_ids, retold
+
+TODAY = date(2025, 1, 8)
+"""A Wednesday."""
+
+
+@pytest.fixture(scope="module")
+def world(small_world: Path) -> World:
+    """The small world, read."""
+    return read_world(small_world)
+
+
+@pytest.fixture(scope="module")
+def others(small_config: WorldConfig, tmp_path_factory: pytest.TempPathFactory) -> list[World]:
+    """Worlds that only teach which names, places and terms there are."""
+    found = []
+    for seed in (111, 112, 113):
+        out = tmp_path_factory.mktemp("others") / f"seed_{seed}"
+        generate(small_config.model_copy(update={"seed": seed}), out)
+        found.append(read_world(out))
+    return found
+
+
+def test_the_gold_follows_from_the_evidence(world: World, others: list[World]) -> None:
+    """Every value question of the world, all families."""
+    found = solve_worlds([world], others)
+    assert found.questions >= 50
+    assert found.right / found.questions >= 0.99, found.misses
+    assert set(found.by_family) == {one.family.value for one in world.instances if is_value_question(one)}
+
+
+def test_without_the_words_of_the_evidence_nothing_is_solved(world: World) -> None:
+    """The golds are not read from anywhere else; who spoke, where and when stays known."""
+    cited = evidence_ids(world)
+    found = solve_worlds([retold(world, lambda turn: "Nice." if turn.turn_id in cited else turn.text)], [])
+    solved = {family: right / asked for family, (right, asked) in found.by_family.items()}
+    assert solved.pop(Family.METADATA.value) > 0.5
+    assert max(solved.values()) < 0.1, solved
+
+
+def test_misses_name_question_and_gold(world: World) -> None:
+    """So that somebody can look at them."""
+    cited = evidence_ids(world)
+    found = solve_worlds([retold(world, lambda turn: "Nice." if turn.turn_id in cited else turn.text)], [])
+    assert found.questions == found.right + len(found.misses)
+    assert all(miss.query and miss.gold and miss.world == world.path.name for miss in found.misses)
+
+
+def test_evidence_of_another_question_does_not_solve(world: World) -> None:
+    """Exchanged evidence gives other values: what is solved is read, not guessed."""
+    places = [place for place, one in enumerate(world.instances) if one.family is Family.QA and is_value_question(one)]
+    golds = [world.instances[place] for place in places]
+    instances = list(world.instances)
+    for place, other in zip(places, golds[1:] + golds[:1], strict=True):
+        instances[place] = instances[place].model_copy(update={"evidence_turn_ids": other.evidence_turn_ids})
+    found = solve_worlds([replace(world, instances=tuple(instances))], [])
+    right, asked = found.by_family[Family.QA.value]
+    assert right / asked < 0.3
+
+
+def test_a_fact_of_its_own_teaches_no_word(world: World) -> None:
+    """A value that only the asked fact has is unknown to the lexicon while that fact is asked after."""
+    fact = next(one for one in world.facts if isinstance(typed_value(one), TermValue))
+    value = typed_value(fact)
+    assert isinstance(value, TermValue)
+    lonely = replace(world, facts=(fact,))
+    lexicon = Lexicon([lonely])
+    words = value.text.lower().split()
+    assert not lexicon.found("term", words, base_id(world, fact.fact_id))
+    assert list(lexicon.found("term", words, "another fact")) == [value.text]
+
+
+def test_a_task_holds_no_gold(world: World) -> None:
+    """Types are told, values are not, unless the words of question or evidence hold them."""
+    for one in filter(is_value_question, world.instances):
+        task = task_of(world, one)
+        assert task.kinds == tuple(dict.fromkeys(value.type for value in gold_values(one)))
+        assert set(task.__dataclass_fields__) == {"query", "kinds", "attribute", "own", "ego", "people", "said"}
+        if isinstance(one.gold, ClozeGold):
+            assert one.gold.answer_letter not in task.kinds
+
+
+@pytest.mark.parametrize(
+    ("sentence", "meant"),
+    [
+        ("I sold the bike yesterday.", "2025-01-07"),
+        ("On Monday I sold it.", "2025-01-06"),
+        ("It was on Wednesday that I sold it.", "2025-01-01"),
+        ("I sold it three days ago.", "2025-01-05"),
+        ("The day before yesterday I sold it.", "2025-01-06"),
+        ("I sold it today.", "2025-01-08"),
+        ("On December 28 I sold it.", "2024-12-28"),
+        ("I sold it on the 3rd.", "2025-01-03"),
+        ("I sold it.", None),
+    ],
+)
+def test_past_days_are_read_as_people_mean_them(sentence: str, meant: str | None) -> None:
+    """Seen from a Wednesday."""
+    found = past_day(sentence, TODAY)
+    assert (found.isoformat() if found else None) == meant
+
+
+def test_listed_things_are_found_in_any_form() -> None:
+    """With semicolons after a colon, by lines, by commas."""
+    things = ["I sold it", "Maya swam", "Leo cooked"]
+    assert listed("In which order, first to last: I sold it; Maya swam; Leo cooked?") == things
+    assert listed("Put these in order:\n1. I sold it\n2. Maya swam\n3. Leo cooked") == things
+    assert listed("Order I sold it, Maya swam, Leo cooked")[1:] == things[1:]
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [("It cost 45 euros", True), ("forty-five", True), ("45 or 46", False), ("46", False), ("", False)],
+)
+def test_amounts_are_matched_strictly(answer: str, right: bool) -> None:
+    """No other number in digits may stand beside it."""
+    assert states_all((AmountValue(amount=45),), answer, TODAY) is right
+
+
+def test_values_of_all_types_are_matched_strictly() -> None:
+    """One answer that is right and one that is not, of each kind."""
+    assert states_all((TimeValue(time="16:35"),), "at 4:35 pm", TODAY)
+    assert not states_all((TimeValue(time="16:35"),), "4:35 pm or 5:10 pm", TODAY)
+    assert states_all((DateValue(date="2025-01-05"),), "January 5, 2025", TODAY)
+    assert not states_all((DateValue(date="2025-01-05"),), "on Sunday", TODAY)
+    assert states_all((NameValue(name="Okafor", aliases=("Dr. Okafor",)),), "I see Dr. Okafor", TODAY)
+    assert not states_all((NameValue(name="Okafor"),), "I see Dr. Moss", TODAY)
+    both = SetValue(members=(NameValue(name="Maya Chen"), NameValue(name="Leo Sato")))
+    assert states_all((both,), "Maya and Leo", TODAY)
+    assert not states_all((both,), "Maya", TODAY)
+    order = OrderValue(items=(TermValue(text="I swam"), TermValue(text="Leo cooked")))
+    assert states_all((order,), "I swam; Leo cooked", TODAY)
+    assert not states_all((order,), "Leo cooked; I swam", TODAY)
+    assert not states_all((), "anything", TODAY)
