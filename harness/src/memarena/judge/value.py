@@ -114,7 +114,7 @@ def _rule(
 def _without_echo(answer: str, question: str) -> str:
     """The answer without the question, where it repeats that word for word: its values are not the answer's."""
     pattern = r"\s+".join(re.escape(word) for word in question.split())
-    return re.sub(pattern, " ", answer, flags=re.IGNORECASE) if len(question.split()) > 2 else answer  # noqa: PLR2004
+    return re.sub(pattern, " ", answer, flags=re.IGNORECASE) if len(question.split()) > 2 else answer
 
 
 _MARKER = re.compile(r"(?:^|(?<=\s))\(?(\d)[.)]\s+(?=\S)")
@@ -129,7 +129,7 @@ def _without_markers(answer: str) -> str:
 
 def _window(required: Sequence[Value]) -> int:
     """How many words an answer has to come to the point: more where the gold itself is long."""
-    return max(FIRST_WORDS, sum(len(words(text)) for text in map(describe, required)) * 2)
+    return FIRST_WORDS + max(0, sum(len(words(text)) for text in map(describe, required)) - 10)
 
 
 def _scalars(values: Sequence[Value]) -> tuple[ScalarValue, ...]:
@@ -187,12 +187,12 @@ _KEEPS_ORDER = re.compile(
 def _order(value: OrderValue, answer: ReadText, question: ReadText) -> Ruling:
     """Items in their order. Of two, the first alone will do where the question asks for the first."""
     found: list[tuple[int, TermValue, Place]] = []
-    again: list[tuple[int, TermValue, Place]] = []
+    every: list[tuple[int, int]] = []
     for position, item in enumerate(_told_apart(value.items)):
         affirmed = [p for p in places(item, answer) if not denied(answer, p)]
         if affirmed:
             found.append((position, item, affirmed[0]))
-            again.append((position, item, affirmed[-1]))
+            every += [(place.start, position) for place in affirmed]
     asks_first = re.search(r"\b(?:first|earlier|before|earliest)\b", question.text, re.IGNORECASE)
     if len(found) == 1 and len(value.items) == 2 and asks_first and found[0][0] == 0:
         return right("value", "names the first")
@@ -204,15 +204,20 @@ def _order(value: OrderValue, answer: ReadText, question: ReadText) -> Ruling:
     hedges += [h for clause in answer.clauses if (h := hedge_in(clause.text))]
     if hedges:
         return wrong("value", f"hedges the order away ({hedges[0]!r})")
-    said, last = (
-        [position for position, _, _ in sorted(_as_told(answer, told), key=lambda f: f[2].start)]
-        for told in (found, again)
-    )
-    if len(value.items) > 2 and said != last:  # noqa: PLR2004 (two may be named again in passing)
+    said = [position for position, _, _ in sorted(_as_told(answer, found), key=lambda f: f[2].start)]
+    if len(value.items) > 2 and not _goes_round(every, len(value.items)):
         return wrong("value", "tells two orders")
     if said == list(range(len(value.items))):
         return right("value", f"tells the order {describe(value)}")
     return wrong("value", f"tells another order than {describe(value)}")
+
+
+def _goes_round(every: Sequence[tuple[int, int]], count: int) -> bool:
+    """Whether what is said after all items were named once tells the same order again, as far as it goes."""
+    positions = [position for _, position in sorted(every)]
+    whole = next((n for n in range(len(positions) + 1) if len(set(positions[:n])) == count), len(positions))
+    rest = positions[whole:]
+    return all(p in (0, before + 1) for before, p in zip([-1, *rest], rest, strict=False))
 
 
 def _told_apart(items: Sequence[TermValue]) -> list[TermValue]:

@@ -37,7 +37,7 @@ class Case:
     barred: tuple[ScalarValue, ...] = ()
     """Values that a right answer may mention only to deny them (the premise of a counterfactual)."""
     versions: bool = False
-    """Whether the values are versions of one thing, so that ``one of them said`` tells them apart and hedges nothing."""
+    """Whether the values are versions of one thing: then ``one of them said`` tells them apart and hedges nothing."""
 
     @cached_property
     def evidence_mentions(self) -> tuple[Mention, ...]:
@@ -125,11 +125,16 @@ def describe(value: Value) -> str:
 
 def _other_values(case: Case) -> str:
     """Rules (a) to (c): a rival in the gold's own place, an invented value, too many values."""
-    if problem := _rival_terms(case):
-        return problem
-    beside = Beside(case.answer, case.question.text, case.evidence, case.required, case.barred)
-    if thing := rival_term(beside):
-        return f"also gives {thing!r} for the same"
+    return _left_open(case) or _rival_terms(case) or _other_mentions(case)
+
+
+def _left_open(case: Case) -> str:
+    match = None if case.versions else _LEAVES_OPEN.search(case.answer.text)
+    return f"leaves open which ({match.group().strip()!r})" if match else ""
+
+
+def _other_mentions(case: Case) -> str:
+    """Values of the gold's own type, which can be told from other words."""
     for kind in dict.fromkeys(kind for v in case.required for kind in kinds_of(v)):
         gold = [v for v in case.required if kind in kinds_of(v)]
         others = [m for m in case.answer.of_kind(kind) if not _accounted_for(case, m) and not _counts_talk(m)]
@@ -217,11 +222,15 @@ def _is_report(case: Case, clause: Clause, kind: Kind) -> bool:
 
 _HOLLOW = frozenset(stem(w) for w in ("answer", "date", "day", "time", "name", "place", "amount"))
 _CONJUNCTIONS = re.compile(r"[\s,/&]*(?:(?:and|or|and/or|maybe|perhaps|either|then)[\s,]*)*", re.IGNORECASE)
+_LEAVES_OPEN = re.compile(
+    r"\b(?:alternatively|or else|or alternatively|or rather|one or the other)\b|(?:^|[.;,(]\s*)otherwise\b",
+    re.IGNORECASE,
+)
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b(?:\s+the\b)?", re.IGNORECASE)
 _REPORTS = re.compile(
     r"\b(?:said|says?|told|tells?|mention(?:s|ed)?|ask(?:s|ed)?|stated|talk(?:s|ed)?|spoke|came up|comes up|brought up|"
     r"discuss(?:ed|ing|ion|ions)?|conversations?|chat(?:s|ted|ting)?|talking|speaking|spoken|noted|heard|learned|recorded|"
-    r"wrote)\b",
+    r"wrote|comes? from|came from|raised|shared|remark(?:s|ed)?|exchange[sd]?|dated|according to|recall(?:s|ed)?)\b",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.!?\n]+(?=\s|$)")
@@ -266,12 +275,18 @@ def _rival_terms(case: Case) -> str:
         for place in places(term, case.answer):
             clause = case.answer.clause_at(place.start)
             spoken = words(clause.text)
-            if "or" in spoken and "or" not in words(case.question.text) and not _holds_or(case.required):
+            if (
+                not case.versions
+                and "or" in spoken
+                and "or" not in words(case.question.text)
+                and not _holds_or(case.required)
+            ):
                 return f"leaves open whether {describe(term)} or another"
     rivals = _listed_beside(case, terms)
     if terms and len(rivals) > EXTRA_VALUES:
         return f"lists {len(rivals)} more values than the gold has"
-    return ""
+    thing = rival_term(Beside(case.answer, case.question.text, case.evidence, case.required, case.barred))
+    return f"also gives {thing!r} for the same" if thing else ""
 
 
 def _holds_or(values: Sequence[ScalarValue]) -> bool:
@@ -307,7 +322,7 @@ def extra_members(answer: ReadText, wanted: Sequence[ScalarValue], question: Rea
 
 
 _CORRECTS = re.compile(
-    r"\b(?:not|no|never|but|actually|rather|instead|incorrect|wrong|wrongly|mistake|mistaken|false|contrary|however|though|"
+    r"\b(?:not|no|never|nobody|none|off|impression|misunderstanding|but|actually|rather|instead|incorrect|wrong|wrongly|mistake|mistaken|false|contrary|however|though|"
     r"although|whereas|really|correct(?:ed|ing|ion)|replaced?|replacing|chang(?:e|ed|ing)|fix|swap|confus(?:e|ed|ing)|"
     r"mix(?:ed|ing)?|error|untrue|inaccurate|in (?:fact|truth|reality))\b"
 )

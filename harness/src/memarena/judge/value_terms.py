@@ -1,8 +1,8 @@
 """Rivals of plain terms, which no type gives away: what is joined to the gold, or offered beside it by a clause.
 
 A term has no kind by which another term could be told from other words. What can be seen is where a rival stands: in a
-list with the gold (``miso and paprika``), behind ``also`` or ``too``, or as what somebody else said. A thing that stands
-there and is neither the gold's nor part of what the evidence says together with the gold competes with it.
+list with the gold (``miso and paprika``), behind ``also`` or ``too``, or as what somebody else said. A thing that
+stands there and is neither the gold's nor part of what the evidence says together with the gold competes with it.
 """
 
 from __future__ import annotations
@@ -20,32 +20,34 @@ from memarena.text.words import content_words, stem, words
 
 _LONGEST_THING = 5
 """Words of the longest thing that is taken for a rival, articles included."""
+_JOINS = r"and|or|plus|as well as|along with|together with|in addition to|besides|combined with|accompanied by"
 _JOINED_BEHIND = re.compile(
-    r"^[\s\"'*_]*(?:,\s*)?(?:(?:and|or|plus|&|\+|/|as well as|along with|together with|in addition to|besides|combined with|"
-    r"accompanied by)\b\s*|[&+/]\s*)(?:also |maybe |perhaps |possibly |with |by )*",
-    re.IGNORECASE,
+    rf"^[\s\"'*_]*(?:,\s*)?(?:(?:{_JOINS})\b\s*|[&+/]\s*)(?:also |maybe |perhaps |possibly |with |by )*", re.IGNORECASE
 )
 _JOINED_AHEAD = re.compile(
-    r"(?:^|[\s,])(?:and|or|plus|as well as|along with|together with|besides)\s+(?:also |maybe |perhaps )*[\"'*_]*(?:a |an |the )?[\"'*_]*$"
-    r"|[&+/]\s*[\"'*_]*(?:a |an |the )?[\"'*_]*$",
+    rf"(?:(?:^|[\s,])(?:{_JOINS})\s+(?:also |maybe |perhaps )*|[&+/]\s*)[\"'*_]*(?:a |an |the )?[\"'*_]*$",
     re.IGNORECASE,
 )
+_LISTED_AHEAD = re.compile(r",\s*[\"'*_]*(?:a |an |the )?[\"'*_]*$", re.IGNORECASE)
+_LIST_GOES_ON = re.compile(r"^[\s\"'*_]*(?:,|and\b|or\b|&)", re.IGNORECASE)
 _LISTED = re.compile(r"^[\s\"'*_]*,\s*")
 _STOP = re.compile(
     r"[.!?;:\n()\[\]]|,|\s(?:and|or|plus|but|while|which|who|that|because|since|so|as|when|where|not)\b|\s[—-]\s|/|&"
 )
 _BESIDES = re.compile(
     r"\b(?:also|too|additionally|furthermore|moreover|besides|in addition|apart from that|on top of that|another|"
-    r"a (?:second|third|further) (?:one|version|answer)|(?:some|any)body else|someone else|anyone else|a third|others?)\b"
+    r"a (?:second|third|further) (?:one|version|answer)|(?:some|any)body else|(?:some|any)one else|a third|others?)\b"
 )
-_BREAKS_A_THING = frozenset(
-    "i me you he she it we they this that there is are was were be been has have had do does did will would can could "
-    "should may might must on at during until if whether who whom which what when where why how not never about from by for because since "
-    "so then now here yes no please thanks thank".split()
-)
-_DETERMINERS = frozenset(
-    "a an the some two three four five six seven eight nine ten several my your his her their our its".split()
-)
+_BREAKING_WORDS = """
+i me you he she it we they this that there is are was were be been has have had do does did will would can could
+should may might must on at during until if whether who whom which what when where why how not never about from by for
+because since so then now here yes no please thanks thank
+"""
+_BREAKS_A_THING = frozenset(_BREAKING_WORDS.split())
+_DETERMINING_WORDS = """
+a an the some two three four five six seven eight nine ten several my your his her their our its
+"""
+_DETERMINERS = frozenset(_DETERMINING_WORDS.split())
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ def _ahead(case: Beside, place: Place) -> Iterator[tuple[str, bool]]:
     lead = case.answer.text[: place.start]
     if match := _JOINED_AHEAD.search(lead):
         yield _last_thing(lead[: match.start()]), True
+    elif (match := _LISTED_AHEAD.search(lead)) and _LIST_GOES_ON.match(case.answer.text[place.end :]):
+        yield _last_thing(lead[: match.start()]), False
 
 
 def _thing(text: str) -> str:
@@ -107,7 +111,8 @@ def _competes(case: Beside, thing: str, term: ScalarValue, *, by_word: bool) -> 
     spoken = words(thing)
     if not _is_thing(spoken) or _is_known_value(case, thing) or (_is_moment(thing) and not by_word):
         return False
-    news = {w for w in content_words(thing) if w not in _talk()} - set(content_words(case.question))
+    people = {w for s in case.evidence for t in s.turns for w in content_words(t.speaker)}
+    news = set(content_words(thing)) - _talk() - set(content_words(case.question)) - people
     return bool(news) and not _goes_with(case, news, term)
 
 
@@ -160,7 +165,7 @@ def _offered_besides(case: Beside) -> str:
     known |= {w for v in (*case.required, *case.barred) for w in content_words(_text(v))}
     for spoken in offers:
         for position, word in enumerate(spoken):
-            if word in _DETERMINERS or word.isdigit():
+            if word in _DETERMINERS or word.isdigit() or word in ("also", "additionally"):
                 thing = _up_to_grammar(spoken[position + 1 :])
                 if thing and not {stem(w) for w in thing} & known:
                     return " ".join([word, *thing])

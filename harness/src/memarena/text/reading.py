@@ -10,7 +10,7 @@ from memarena.text.amounts import amounts
 from memarena.text.mentions import Kind, Mention
 from memarena.text.names import proper_names
 from memarena.text.numbers import digits_for_words
-from memarena.text.times import dates, durations, times, weekdays
+from memarena.text.times import dates, dotted_times, durations, times, weekdays
 from memarena.text.words import Clause, clauses, tidy
 
 
@@ -31,6 +31,7 @@ class ReadText:
         spans: list[Mention] = [*found_dates, *found_times, *found_durations]
         found: list[Mention] = [
             *spans,
+            *(m for m in dotted_times(self.text, found_times) if not any(s.start <= m.start < s.end for s in spans)),
             *weekdays(self.text, found_dates),
             *amounts(self.text, [(m.start, m.end) for m in spans]),
             *proper_names(self.text),

@@ -146,8 +146,9 @@ def hedged(text: ReadText, place: Place) -> str:
     behind = next((c for c in text.clauses if c.start >= clause.end), None)
     if behind is not None and _WITHDRAWN.match(" ".join(words(behind.text))):
         return behind.text
-    ahead = [c for c in text.clauses if c.end <= clause.start][-1:]
-    return ahead[0].text if ahead and _is_bare_hedge(ahead[0]) else ""
+    # Two clauses ahead: a weekday before its date stands between ("I am guessing, Friday, the 3rd").
+    ahead = [c for c in text.clauses if c.end <= clause.start][-2:]
+    return next((c.text for c in ahead if _is_bare_hedge(c)), "")
 
 
 def phrase_places(phrase: str, text: ReadText, form: Callable[[str], str] = stem) -> list[Place]:

@@ -54,6 +54,8 @@ LONE_YEAR = _any_case(
     rf"(?<![\d$€£.,:/#-])\b{_YEAR}"
     r"(?![\d%€:/]|[.,]\d|\s*(?:%|\w*(?:euro|dollar|pound|usd|eur|gbp|km|mile|people|steps|calorie)))"
 )
+DOTTED_TIME = re.compile(r"(?<![\d.,:$€£])(?P<h>[01]?\d|2[0-3])\.(?P<m>[0-5]\d)(?!\d|[.,]\d|[:%])(?!\s*[ap]\.?m\b)")
+"""``16.10`` may be a time or an amount: it is read as either."""
 BESIDE = _any_case(
     rf"\b(?P<what>week|weekend|day|night|{_FULL_WEEKDAY}|month|year)"
     r"\s+(?P<side>before|after|prior to|of|following)\s+(?:the\s+)?$"
@@ -87,7 +89,8 @@ TIMES = (
 )
 _NUMBER = r"(\d+(?:[.,]\d+)?|an?|half an?|half)"
 _UNIT = r"(seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|fortnights?|months?|years?|decades?)"
-_LENGTH = rf"{_NUMBER}(\s+and\s+a\s+half)?[\s-]+(?:(?:full|whole|entire|complete|straight|consecutive)\s+)?{_UNIT}\b(\s+and\s+a\s+half\b)?"
+_WHOLE = r"(?:(?:full|whole|entire|complete|straight|consecutive)\s+)?"
+_LENGTH = rf"{_NUMBER}(\s+and\s+a\s+half)?[\s-]+{_WHOLE}{_UNIT}\b(\s+and\s+a\s+half\b)?"
 DURATION = _any_case(rf"(?<![\w.,])(?<!\d[./]){_LENGTH}(?:(?:\s+and\s+|,?\s+){_LENGTH})?")
 TAKES = _any_case(
     r"(?:\b(?:for|about|took|takes?|lasted|lasts?|within|around|than|nearly|almost|roughly|approximately|over|only|is|"

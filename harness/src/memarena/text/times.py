@@ -18,6 +18,7 @@ from memarena.text.time_patterns import (
     BARE_WEEKDAY,
     BESIDE,
     DATES,
+    DOTTED_TIME,
     DURATION,
     LONE_MONTH,
     LONE_YEAR,
@@ -86,6 +87,13 @@ def times(text: str) -> list[TimeMention]:
                 found.append(TimeMention(*match.span(), minutes))
                 taken.append(match.span())
     return sorted(found, key=lambda m: m.start)
+
+
+def dotted_times(text: str, apart_from: list[TimeMention]) -> list[TimeMention]:
+    """Numbers such as ``16.10`` that may be times, apart from times found before. They may be amounts as well."""
+    taken = [(m.start, m.end) for m in apart_from]
+    found = [(match, _minutes(match)) for match in DOTTED_TIME.finditer(text)]
+    return [TimeMention(*m.span(), minutes) for m, minutes in found if minutes and not _overlaps(taken, m.span())]
 
 
 def durations(text: str) -> list[DurationMention]:

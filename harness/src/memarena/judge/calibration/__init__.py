@@ -1,1 +1,19 @@
 """How far a judge can be trusted: planted answers whose truth is known, and a judge's rates of error on them."""
+
+from memarena.judge.calibration.planting import Phrasings, Planted, plant
+from memarena.judge.calibration.rates import Rates, Ruler, agreement, by_token_f1, by_value_judge, grouped, rates
+from memarena.judge.calibration.with_model import ask_about_planted
+
+__all__ = [
+    "Phrasings",
+    "Planted",
+    "Rates",
+    "Ruler",
+    "agreement",
+    "ask_about_planted",
+    "by_token_f1",
+    "by_value_judge",
+    "grouped",
+    "plant",
+    "rates",
+]

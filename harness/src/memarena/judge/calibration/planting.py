@@ -142,7 +142,7 @@ def _answer(template: str, around: _Around, gold: Gold) -> str | None:
         taken.append(other)
         fields[name] = around.said(other)
     things = _unmentioned(around)
-    if ("{x}" in template or "{y}" in template) and len(things) < 2:  # noqa: PLR2004
+    if ("{x}" in template or "{y}" in template) and len(things) < 2:
         return None
     if things:
         fields |= {"x": things[0], "y": things[-1]}

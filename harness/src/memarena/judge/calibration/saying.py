@@ -22,11 +22,13 @@ from memarena.dataset.values import (
 from memarena.text.mentions import WEEKDAYS
 from memarena.text.reading import read_text
 
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = "zero ten twenty thirty forty fifty sixty seventy eighty ninety".split()
+_ONES_WORDS = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+eighteen nineteen
+"""
+_ONES = tuple(_ONES_WORDS.split())
+_TENS_WORDS = "zero ten twenty thirty forty fifty sixty seventy eighty ninety"
+_TENS = tuple(_TENS_WORDS.split())
 _SIGNS = {"euros": "€", "dollars": "$", "pounds": "£"}
 _ARTICLES = ("a ", "an ", "the ")
 _PREPOSITIONS = (
@@ -68,7 +70,7 @@ def fill(template: str, fields: Mapping[str, str]) -> str:
 
 def in_words(number: int) -> str:
     """A number below one million in English words."""
-    if number >= 1000:  # noqa: PLR2004
+    if number >= 1000:
         rest = f" {in_words(number % 1000)}" if number % 1000 else ""
         return f"{in_words(number // 1000)} thousand{rest}"
     if number >= _LONG:
@@ -79,7 +81,7 @@ def in_words(number: int) -> str:
     return _ONES[number]
 
 
-def near(value: Value, pool: Sequence[Value], rng: random.Random) -> Value | None:
+def near(value: Value, pool: Sequence[Value], rng: random.Random) -> Value | None:  # noqa: PLR0911 (one per type)
     """Another value of the same type, as like as can be; None where there is none."""
     if isinstance(value, DateValue):
         return _near_date(value, rng)
@@ -88,7 +90,7 @@ def near(value: Value, pool: Sequence[Value], rng: random.Random) -> Value | Non
         return TimeValue(time=f"{minutes // 60 % 24:02d}:{minutes % 60:02d}")
     if isinstance(value, WeekdayValue):
         step = rng.choice((1, 2, 5, 6))
-        return WeekdayValue(weekday=WEEKDAYS[(WEEKDAYS.index(value.weekday) + step) % 7])
+        return WeekdayValue.model_validate({"weekday": WEEKDAYS[(WEEKDAYS.index(value.weekday) + step) % 7]})
     if isinstance(value, DurationValue):
         days = value.days + rng.choice((-1, 1, 2))
         return DurationValue(days=days if days > 0 else value.days + 1)
@@ -122,9 +124,9 @@ def another(value: Value, pool: Sequence[Value], rng: random.Random) -> Value | 
 def _near_date(value: DateValue, rng: random.Random) -> DateValue:
     step = rng.choice((-5, -3, -2, -1, 1, 2, 3, 5))
     parts = [int(p) for p in value.date.split("-")]
-    if len(parts) == 3:  # noqa: PLR2004 (year, month, day)
+    if len(parts) == 3:
         return DateValue(date=(date(parts[0], parts[1], parts[2]) + timedelta(days=step)).isoformat())
-    if len(parts) == 2:  # noqa: PLR2004
+    if len(parts) == 2:
         months = parts[0] * 12 + parts[1] - 1 + step
         return DateValue(date=f"{months // 12:04d}-{months % 12 + 1:02d}")
     return DateValue(date=f"{parts[0] + step:04d}")
@@ -133,7 +135,7 @@ def _near_date(value: DateValue, rng: random.Random) -> DateValue:
 # ------------------------------------------------------------------ fields of forms
 
 
-def _fields(value: Value, today: date | None) -> dict[str, str]:
+def _fields(value: Value, today: date | None) -> dict[str, str]:  # noqa: PLR0911 (one per type)
     if isinstance(value, NameValue):
         return {"full": value.aliases[0] if value.aliases else value.name, "alias": _short_name(value)}
     if isinstance(value, PlaceValue):
@@ -198,12 +200,12 @@ def _date_fields(value: DateValue, today: date | None) -> dict[str, str]:
     fields = {"year": parts[0]}
     if len(parts) == 1:
         return fields
-    first = date(int(parts[0]), int(parts[1]), int(parts[2]) if len(parts) > 2 else 1)  # noqa: PLR2004
+    first = date(int(parts[0]), int(parts[1]), int(parts[2]) if len(parts) > 2 else 1)
     fields |= {"month": f"{first:%B}", "mon": f"{first:%b}", "m": str(first.month)}
-    if len(parts) == 2:  # noqa: PLR2004
+    if len(parts) == 2:
         return fields
     day = first.day
-    ending = "th" if 10 < day % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")  # noqa: PLR2004
+    ending = "th" if 10 < day % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
     return fields | {
         "day": str(day),
         "dd": parts[2],
@@ -220,13 +222,13 @@ def _ago(day: date, today: date | None) -> str:
         return f"{day:%B} {day.day}"
     if days == 1:
         return "yesterday"
-    return f"{days // 7} weeks ago" if days % 7 == 0 and days > 7 else f"{in_words(days)} days ago"  # noqa: PLR2004
+    return f"{days // 7} weeks ago" if days % 7 == 0 and days > 7 else f"{in_words(days)} days ago"
 
 
 def _time_fields(value: TimeValue) -> dict[str, str]:
     hours, minutes = int(value.time[:2]), value.time[3:]
-    half = "am" if hours < 12 else "pm"  # noqa: PLR2004
-    part = "morning" if hours < 12 else "afternoon" if hours < 18 else "evening"  # noqa: PLR2004
+    half = "am" if hours < 12 else "pm"
+    part = "morning" if hours < 12 else "afternoon" if hours < 18 else "evening"
     return {
         "h": str(hours % 12 or 12),
         "hh": value.time[:2],
@@ -240,19 +242,19 @@ def _time_fields(value: TimeValue) -> dict[str, str]:
 def _duration_fields(value: DurationValue) -> dict[str, str]:
     days = round(value.days)
     said = in_words(days)
-    if abs(value.days - days) > 1e-6:  # noqa: PLR2004 (a fraction of a day has one form)
+    if abs(value.days - days) > 1e-6:
         minutes = round(value.days * 1440)
         return dict.fromkeys(("n", "words", "weeks"), f"{minutes} minutes, in")
     plural = f"{days} days" if days != 1 else "1 day"
-    weeks = f"{days // 7} weeks" if days % 7 == 0 and days > 7 else plural  # noqa: PLR2004
+    weeks = f"{days // 7} weeks" if days % 7 == 0 and days > 7 else plural
     return {"n": str(days), "words": said, "weeks": weeks}
 
 
 def _amount_fields(value: AmountValue) -> dict[str, str]:
-    number = f"{value.amount:g}" if value.amount < 1e6 else f"{value.amount:.0f}"  # noqa: PLR2004
+    number = f"{value.amount:g}" if value.amount < 1e6 else f"{value.amount:.0f}"
     unit = value.unit or ""
     whole = int(value.amount)
     sign = f"{_SIGNS[unit]}{number}" if unit in _SIGNS else f"{number} {unit}".strip()
-    said = in_words(whole) if whole == value.amount and whole < 1e6 else number  # noqa: PLR2004
+    said = in_words(whole) if whole == value.amount and whole < 1e6 else number
     comma = f"{whole:,}" if whole == value.amount else number
     return {"n": number, "unit": unit, "words": said, "sign": sign, "comma": comma}

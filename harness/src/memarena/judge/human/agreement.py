@@ -38,7 +38,7 @@ def fleiss_kappa(items: Sequence[Sequence[str]]) -> float | None:
     raters = len(items[0])
     if any(len(labels) != raters for labels in items):
         raise ValueError("expected the same number of labels for every item")
-    if raters < 2:  # noqa: PLR2004 (agreement takes two)
+    if raters < 2:
         return None
     counts = [Counter(labels) for labels in items]
     total = sum(counts, Counter[str]())
