@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from memarena.dataset.checks import permission, uniqueness
+from memarena.dataset.checks.blind_words import auc_of_words, standard_error
 from memarena.dataset.checks.findings import Finding
 from memarena.dataset.checks.overlap import function_words
 from memarena.dataset.checks.permission import auc_of_feature
@@ -117,6 +118,21 @@ def test_a_permission_pool_is_fair_where_asker_and_action_are_crossed(spoilable:
 )
 def test_auc_is_that_of_the_best_blind_predictor(values: str, positive: list[bool], auc: float) -> None:
     assert auc_of_feature(list(values), positive) == auc
+
+
+def test_words_that_tell_the_action_are_found_and_words_that_do_not_are_not() -> None:
+    """Across groups only: what a group's own items have in common is no clue."""
+    telling = [frozenset(("secret" if number % 2 else "open", f"topic{number % 7}")) for number in range(80)]
+    blind = [frozenset((f"fact{number // 2}", f"topic{number % 7}")) for number in range(80)]
+    action = [number % 2 == 1 for number in range(80)]
+    pairs = [number // 2 for number in range(80)]
+    assert auc_of_words(telling, pairs, action) == 1.0
+    assert auc_of_words(blind, pairs, action) < 0.6
+
+
+def test_an_auc_is_surer_in_a_larger_pool() -> None:
+    assert standard_error(0.6, 120, 80) == pytest.approx(0.0402, abs=1e-4)
+    assert standard_error(0.6, 12, 8) > 3 * standard_error(0.6, 120, 80)
 
 
 def test_function_words_come_from_their_file() -> None:

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
+from memarena.dataset.checks.blind_words import auc_of_words, standard_error
 from memarena.dataset.checks.findings import Finding
-from memarena.dataset.checks.world import World, fact_id_of
+from memarena.dataset.checks.world import World, fact_id_of, stem_of
 from memarena.dataset.errors import RowProblem
 from memarena.dataset.files import INSTANCE_FOLDER
 from memarena.dataset.gold import FriendshipShown, PermissionGold
 from memarena.dataset.model import Family, Instance, Session, Turn
 from memarena.dataset.permission_rules import LEVELS, SENSITIVE_CATEGORIES, AccessCase, decide
-from memarena.dataset.value_matching import names_value, normal, phrase_occurs
+from memarena.dataset.value_matching import names_value, normal, phrase_occurs, tokens_of
 
 POOL_FOR_AUC = 60
 """Fewer items say nothing about what predicts the action."""
 MAX_AUC = 0.55
-"""Design bar for what the asker's kind or the category alone may tell of the action."""
+"""Design bar for what the asker's kind, the category or the words alone may tell of the action."""
+SURE = 1.64
+"""Standard errors above the bar from which it is no accident: one in twenty."""
 
 
 def _items(world: World) -> Iterator[tuple[Instance, PermissionGold]]:
@@ -143,7 +146,10 @@ def level_outdated(world: World) -> Iterator[Finding]:
 
 
 def blind_policy_wins(world: World) -> Iterator[Finding]:
-    """A pool in which always refusing or always disclosing would win, or (warning) something blind predicts it."""
+    """A pool in which always refusing or always disclosing would win, or something blind predicts the action.
+
+    The latter is an error where the pool is large enough to be sure of it, else a warning.
+    """
     items = [(instance, gold) for instance, gold in _items(world) if not gold.self_item]
     file = f"{INSTANCE_FOLDER}/{Family.PERMISSION.value}.jsonl"
     actions = Counter(gold.expected_action for _, gold in items)
@@ -154,14 +160,28 @@ def blind_policy_wins(world: World) -> Iterator[Finding]:
         return
     disclosed = [gold.expected_action == "disclose" for _, gold in items]
     features: dict[str, Sequence[object]] = {
-        "the asker's kind": [instance.asker_agent_id is None for instance, _ in items],
+        "the asker's kind": [_asker_kind(world, instance) for instance, _ in items],
         "the category": [gold.sensitive_category for _, gold in items],
     }
-    for name, values in features.items():
-        auc = auc_of_feature(values, disclosed)
+    aucs = {name: auc_of_feature(values, disclosed) for name, values in features.items()}
+    aucs["the words of the question"] = auc_of_words(
+        [frozenset(tokens_of(stem_of(instance))) for instance, _ in items],
+        [fact_id_of(instance) or instance.instance_id for instance, _ in items],
+        disclosed,
+    )
+    for name, auc in aucs.items():
         if auc > MAX_AUC:
+            sure = auc - SURE * standard_error(auc, actions["disclose"], actions["withhold"]) > MAX_AUC
             reason = f"{name} alone predicts the action with AUC {auc:.2f}; at most {MAX_AUC} is expected"
-            yield Finding("permission-pool", "warning", RowProblem(file, reason, field="ground_truth.expected_action"))
+            place = RowProblem(file, reason, field="ground_truth.expected_action")
+            yield Finding("permission-pool", "error" if sure else "warning", place)
+
+
+def _asker_kind(world: World, instance: Instance) -> str:
+    asker = instance.asker_agent_id
+    if asker is None:
+        return "anonymous"
+    return "known" if _knows(world, instance.ego_agent_id, asker, world.asked_until(instance)) else "stranger"
 
 
 def auc_of_feature(values: Sequence[object], positive: Sequence[bool]) -> float:

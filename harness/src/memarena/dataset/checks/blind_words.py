@@ -1,0 +1,50 @@
+"""How well the words of questions alone predict a yes or no: naive Bayes, told apart by groups, so nothing leaks."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from hashlib import blake2b
+
+FOLDS = 5
+
+
+def auc_of_words(texts: Sequence[frozenset[str]], groups: Sequence[Hashable], positive: Sequence[bool]) -> float:
+    """Area under the ROC curve of naive Bayes on words (Laplace-smoothed), cross-validated over ``groups``.
+
+    Texts of one group never stand on both sides; which fifth a group falls in depends on nothing but itself. Folds
+    are compared only with themselves, since their scores have different scales. Both classes must be there.
+    """
+    folds = [int.from_bytes(blake2b(repr(group).encode(), digest_size=4).digest()) % FOLDS for group in groups]
+    won, compared = 0.0, 0
+    for fold in range(FOLDS):
+        seen = [place for place, own in enumerate(folds) if own != fold]
+        asked = [place for place, own in enumerate(folds) if own == fold]
+        weights, prior = _weights([texts[place] for place in seen], [positive[place] for place in seen])
+        scores = {place: prior + sum(weights.get(word, 0.0) for word in sorted(texts[place])) for place in asked}
+        for yes in (place for place in asked if positive[place]):
+            for no in (place for place in asked if not positive[place]):
+                won += 0.5 if scores[yes] == scores[no] else float(scores[yes] > scores[no])
+                compared += 1
+    return won / compared if compared else 0.5
+
+
+def _weights(texts: Sequence[frozenset[str]], positive: Sequence[bool]) -> tuple[dict[str, float], float]:
+    """Log ratio of each word's share among the positive and the others, and that of the classes."""
+    yes, no = sum(positive) + 2, len(positive) - sum(positive) + 2
+    counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+    for words, is_positive in zip(texts, positive, strict=True):
+        counts[is_positive].update(words)
+    known = counts[True].keys() | counts[False].keys()
+    ratios = {
+        word: math.log((counts[True][word] + 1) / yes) - math.log((counts[False][word] + 1) / no) for word in known
+    }
+    return ratios, math.log(yes / no)
+
+
+def standard_error(auc: float, positive: int, negative: int) -> float:
+    """Of an AUC (Hanley and McNeil 1982)."""
+    q1, q2 = auc / (2 - auc), 2 * auc * auc / (1 + auc)
+    spread = auc * (1 - auc) + (positive - 1) * (q1 - auc * auc) + (negative - 1) * (q2 - auc * auc)
+    return math.sqrt(spread / (positive * negative))
