@@ -90,17 +90,18 @@ class _Hardener:
         self._names = frozenset(word for name in shown for word in tokens_of(name))
 
     def run(self, asked: Sequence[Asked]) -> dict[str, int]:
-        pairs: dict[tuple[str, str], str] = {}
+        pairs: dict[str, str] = {}
         for one in sorted(asked, key=lambda one: one.draft.no_evidence):
             draft = one.draft
             if draft.wanted is None:
                 self._counts["left_plain"] += 1
                 continue
-            key = (draft.fact_id, draft.query)
-            if draft.family is Family.WITNESS and key in pairs:
-                draft.query = pairs[key]  # the two of a pair are asked the same
-            else:
-                draft.query = pairs[key] = self._worded(one.instance_id, draft, draft.wanted)
+            worded = pairs.get(draft.fact_id) if draft.no_evidence and draft.family is Family.WITNESS else None
+            if worded is None:  # else: the second of a pair, who is asked the same as the first
+                worded = self._worded(one.instance_id, draft, draft.wanted)
+                if draft.family is Family.WITNESS:
+                    pairs[draft.fact_id] = worded
+            draft.query = worded
             self._counts["reworded"] += 1
         return dict(sorted(self._counts.items()))
 
