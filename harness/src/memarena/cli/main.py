@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from memarena.cli import conformance, dataset, demo, doctor, judge, run, scores, show
+from memarena.cli import compare, conformance, dataset, demo, doctor, judge, run, scores, show
 from memarena.cli.errors import run_guarded
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command("conformance")(conformance.conformance)
 app.command("judge")(judge.judge)
 app.command("score")(scores.score)
 app.command("report")(scores.report)
+app.command("compare")(compare.compare_command)
 app.command("show")(show.show)
 
 

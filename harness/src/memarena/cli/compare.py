@@ -1,0 +1,92 @@
+"""``memarena compare``: two rows of one world question by question, or of several worlds world by world."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memarena import judge as judging
+from memarena.cli.scores import score_facts
+from memarena.log.records import Record
+from memarena.report.comparison import comparison_document, worlds_document
+from memarena.report.layout import Document
+from memarena.report.markdown import to_markdown
+from memarena.report.terminal import print_document
+from memarena.scoring import ScoredRun, ScoringError, load_facts
+from memarena.scoring.compare import Chosen, across_worlds, choose, compare
+
+FORMATS = ("table", "md", "json")
+
+
+def run_compare(runs: Sequence[Path], cells: Sequence[str], output: str, judge: str) -> None:
+    """Compare and print. Raises ScoringError for what cannot be compared."""
+    if output not in FORMATS:
+        raise ScoringError(f"--format {output}: expected one of {', '.join(FORMATS)}")
+    if len(cells) > 2:
+        raise ScoringError(f"--cell: expected at most two, got {len(cells)}")
+    scored = [score_facts(load_facts(run), run, judge) for run in runs]
+    if len({s.scores.dataset.sha256 for s in scored}) > 1 and len(cells) == 2:
+        worlds = across_worlds([(choose(s, cells[0]), choose(s, cells[1])) for s in scored])
+        _refuse(worlds.incomparable)
+        _emit([worlds], worlds_document(worlds), output)
+        return
+    found = [compare(a, b) for a, b in _sides(scored, cells)]
+    for each in found:
+        _refuse(each.incomparable)
+        if not each.questions:
+            raise ScoringError(f"compare: {each.a.label} and {each.b.label}: no question was settled on both sides")
+    sections = [part for each in found for part in comparison_document(each).sections]
+    _emit(found, Document("MemArena comparison", tuple(sections)), output)
+
+
+def _sides(scored: Sequence[ScoredRun], cells: Sequence[str]) -> list[tuple[Chosen, Chosen]]:
+    """What is compared with what: the cells named, or every row that both runs have."""
+    if len(scored) == 1:
+        if len(cells) != 2:
+            raise ScoringError("compare: of a single run expected two --cell")
+        return [(choose(scored[0], cells[0]), choose(scored[0], cells[1]))]
+    if len(scored) > 2:
+        raise ScoringError("compare: more than two runs are compared as worlds: give two --cell, one data set per run")
+    if cells:
+        return [(choose(scored[0], cells[0]), choose(scored[1], cells[-1]))]
+    there = [{row.label for row in s.scores.rows} for s in scored]
+    shared = [row.label for row in scored[0].scores.rows if row.label in there[1]]
+    if not shared:
+        a, b = (", ".join(sorted(labels)) for labels in there)
+        raise ScoringError(f"compare: the runs share no row; name two with --cell: the first has {a}, the second {b}")
+    return [(choose(scored[0], label), choose(scored[1], label)) for label in shared]
+
+
+def _refuse(barred: Sequence[str]) -> None:
+    if barred:
+        raise ScoringError(f"compare: not comparable: {'; '.join(barred)}")
+
+
+def _emit(found: Sequence[Record], document: Document, output: str) -> None:
+    if output == "table":
+        print_document(document)
+    elif output == "md":
+        sys.stdout.write(to_markdown(document))
+    else:
+        content = [json.loads(each.model_dump_json(), parse_float=lambda text: round(float(text), 6)) for each in found]
+        sys.stdout.write(json.dumps({"comparisons": content}, indent=2, ensure_ascii=False) + "\n")
+
+
+def compare_command(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN_A [RUN_B…]", help="One run, two, or one per world.")],
+    cells: Annotated[
+        list[str] | None,
+        typer.Option("--cell", help="Row (bm25@embedded) or cell (bm25@embedded/s2); once for both, or twice: A, B."),
+    ] = None,
+    output: Annotated[str, typer.Option("--format", help="table, md or json.")] = "table",
+    judge: Annotated[
+        str, typer.Option("--judge", help="Whose verdicts count; `value` needs no model.")
+    ] = judging.JUDGE_NAME,
+) -> None:
+    """Compare A with B: difference, 95% interval, diagnostic p, per figure. Paired by question, drawn by ego."""
+    run_compare(runs, cells or [], output, judge)

@@ -1,0 +1,311 @@
+"""Compares two rows or cells question by question, and two rows across worlds. Pure, like all of scoring."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+import numpy as np
+from scipy import stats
+
+from memarena.log.records import Outcome
+from memarena.scoring import formulas
+from memarena.scoring.bootstrap import Draws, clusters_of, draw_egos, interval, p_value, smallest_difference
+from memarena.scoring.errors import ScoringError
+from memarena.scoring.results import CellScores, QuestionScore, RowScores, RunScores
+from memarena.scoring.run import ScoredRun
+from memarena.scoring.tally import GROUPS_OF, Array, Tally, drawn, figures_of, tally
+from memarena.scoring.uncertainty import (
+    FEWEST_CLUSTERS,
+    RESAMPLES,
+    AcrossWorlds,
+    Comparison,
+    Interval,
+    PairedDifference,
+    Side,
+    WorldDifference,
+    WorldsComparison,
+)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One side of a comparison: cells of a run that differ in their seed only."""
+
+    scored: ScoredRun
+    row: RowScores
+    cells: tuple[CellScores, ...]
+
+    @property
+    def side(self) -> Side:
+        """How it is named."""
+        label = self.cells[0].cell_id if len(self.cells) == 1 else self.row.label
+        return Side(run_id=self.scored.scores.run_id, label=label, seeds=tuple(c.seed_label for c in self.cells))
+
+
+def choose(scored: ScoredRun, name: str | None) -> Chosen:
+    """The row or cell of a run by its name; without a name, its only row.
+
+    A row stands for its headline seeds. Raises ScoringError, naming what there is, if there is no such row or cell.
+    """
+    rows = scored.scores.rows
+    there = ", ".join(r.label for r in rows)
+    if name is None:
+        if len(rows) != 1:
+            raise ScoringError(f"--cell: run {scored.scores.run_id} has {len(rows)} rows, name one of: {there}")
+        name = rows[0].label
+    for row in rows:
+        if row.label == name:
+            return Chosen(scored, row, tuple(c for c in row.cells if c.seed_label in row.headline_seeds))
+        for cell in row.cells:
+            if cell.cell_id == name:
+                return Chosen(scored, row, (cell,))
+    raise ScoringError(f"--cell {name}: no such row or cell in run {scored.scores.run_id}; there are: {there}")
+
+
+# ------------------------------------------------------------------ may they be compared?
+
+
+def incomparable(a: Chosen, b: Chosen, *, same_world: bool = True) -> tuple[str, ...]:
+    """Why two sides must not be compared, one line each."""
+    left, right = a.scored.scores, b.scored.scores
+    found = []
+    if same_world and left.dataset.sha256 != right.dataset.sha256:
+        found.append(
+            f"data sets differ: {left.dataset.name} ({left.dataset.sha256[:12]}) and "
+            f"{right.dataset.name} ({right.dataset.sha256[:12]})"
+        )
+    if left.protocol != right.protocol:
+        found.append(f"protocols differ: {left.protocol} and {right.protocol}")
+    if a.row.reader == b.row.reader and _model(a) != _model(b):
+        found.append(f"reader {a.row.reader} was another model: {_model(a)} and {_model(b)}")
+    if left.judge != right.judge:
+        found.append(f"judges differ: {left.judge} and {right.judge}")
+    elif left.judge_versions and right.judge_versions and left.judge_versions != right.judge_versions:
+        found.append(f"judge {left.judge} was of different versions: judge both runs again")
+    return tuple(found)
+
+
+def cautions(a: Chosen, b: Chosen) -> tuple[str, ...]:
+    """What else sets two sides apart, so that a difference need not be the memory's."""
+    found = []
+    if a.row.backend != b.row.backend and a.row.reader != b.row.reader:
+        found.append("both backend and reader differ: the difference belongs to neither alone")
+    left, right = a.row.reading, b.row.reading
+    for field, what in (
+        ("max_context_tokens", "context tokens"),
+        ("max_answer_tokens", "answer tokens"),
+        ("max_items", "items per search"),
+        ("prompt_style", "prompt style"),
+        ("thinking", "thinking"),
+    ):
+        if getattr(left, field) != getattr(right, field):
+            found.append(f"{what} differ: {getattr(left, field)} and {getattr(right, field)}")
+    if a.side.seeds != b.side.seeds:
+        found.append(f"seeds differ: {', '.join(a.side.seeds)} and {', '.join(b.side.seeds)}")
+    if a.row.diagnostic != b.row.diagnostic:
+        found.append("one side is diagnostic: it sees what a deployed memory cannot")
+    if a.scored.scores.memarena_version != b.scored.scores.memarena_version:
+        versions = f"{a.scored.scores.memarena_version} and {b.scored.scores.memarena_version}"
+        found.append(f"the runs were made by memarena {versions}")
+    return tuple(found)
+
+
+def _model(side: Chosen) -> str:
+    return next((r.model for r in side.scored.scores.readers if r.name == side.row.reader), side.row.reader)
+
+
+# ------------------------------------------------------------------ one world
+
+
+def compare(a: Chosen, b: Chosen, *, resamples: int = RESAMPLES) -> Comparison:
+    """Compare two sides over the questions that both were asked under every seed, paired and drawn by ego."""
+    barred = incomparable(a, b)
+    left, right, left_out = _paired(a, b)
+    shared = {q.instance_id for q in left[0]} if left else set()
+    differences: tuple[PairedDifference, ...] = ()
+    if not barred and shared:
+        seed = sorted((a.scored.scores.run_id, b.scored.scores.run_id))
+        draws = draw_egos(left[0], (a.scored.scores.dataset.sha256, *seed), resamples)
+        differences = tuple(_differences(left, right, draws))
+    return Comparison(
+        a=a.side,
+        b=b.side,
+        incomparable=barred,
+        cautions=cautions(a, b),
+        questions=len(shared),
+        left_out=left_out,
+        differences=differences,
+    )
+
+
+Cells = list[list[QuestionScore]]
+"""Questions of each seed, in the same order."""
+
+
+def _paired(a: Chosen, b: Chosen) -> tuple[Cells, Cells, int]:
+    """The questions that every cell of both sides settled, and how many others there are."""
+    left, right = _by_cell(a), _by_cell(b)
+    settled = [
+        {q.instance_id for q in cell if q.outcome not in (None, Outcome.INFRA_FAILED)} for cell in (*left, *right)
+    ]
+    shared = set.intersection(*settled) if settled else set()
+    planned = {q.instance_id for cell in (*left, *right) for q in cell}
+
+    def of(cells: Cells) -> Cells:
+        return [sorted((q for q in c if q.instance_id in shared), key=lambda q: q.instance_id) for c in cells]
+
+    return of(left), of(right), len(planned) - len(shared)
+
+
+def _by_cell(side: Chosen) -> Cells:
+    return [[q for q in side.scored.questions if q.cell_id == cell.cell_id] for cell in side.cells]
+
+
+def _differences(left: Cells, right: Cells, draws: Draws) -> Sequence[PairedDifference]:
+    ours, theirs = [tally(c, draws.rows) for c in left], [tally(c, draws.rows) for c in right]
+    points = [_over_all(ours), _over_all(theirs)]
+    spread = [_mean_draws(ours, draws), _mean_draws(theirs, draws)]
+    found = []
+    for name, groups in GROUPS_OF.items():
+        a, b = _value(points[0][name]), _value(points[1][name])
+        if a is None and b is None:
+            continue
+        values = spread[0][name] - spread[1][name]
+        clusters = clusters_of(ours[0].asked, name)
+        both = a is not None and b is not None
+        made = interval(values, clusters) if both else None
+        only_a, only_b, asked = _apart(left, right, groups)
+        found.append(
+            PairedDifference(
+                metric=name,
+                a=a,
+                b=b,
+                difference=a - b if a is not None and b is not None else None,
+                interval=made,
+                p_diagnostic=p_value(values) if made else None,
+                smallest_difference=smallest_difference(made.se, clusters) if made else None,
+                questions=asked,
+                only_a=only_a,
+                only_b=only_b,
+            )
+        )
+    return found
+
+
+def _over_all(sums: Sequence[Tally]) -> dict[str, Array]:
+    """Every figure without drawing, mean over seeds."""
+    each = [figures_of(s.right.sum(axis=0, keepdims=True), s.asked.sum(axis=0, keepdims=True)) for s in sums]
+    return {name: np.asarray(np.mean([f[name] for f in each], axis=0)) for name in GROUPS_OF}
+
+
+def _mean_draws(sums: Sequence[Tally], draws: Draws) -> dict[str, Array]:
+    each = [drawn(s, draws.weigh) for s in sums]
+    return {name: np.asarray(np.mean([f[name] for f in each], axis=0)) for name in GROUPS_OF}
+
+
+def _value(array: Array) -> float | None:
+    value = float(array[0])
+    return None if math.isnan(value) else value
+
+
+def _apart(left: Cells, right: Cells, groups: Sequence[str]) -> tuple[int, int, int]:
+    """Questions of some groups right more often on the left, on the right, and how many there are."""
+    only_a = only_b = asked = 0
+    for position, question in enumerate(left[0]):
+        if not _belongs(question, groups):
+            continue
+        asked += 1
+        ours = fmean([c[position].correct for c in left])
+        theirs = fmean([c[position].correct for c in right])
+        only_a += ours > theirs
+        only_b += theirs > ours
+    return only_a, only_b, asked
+
+
+def _belongs(question: QuestionScore, groups: Sequence[str]) -> bool:
+    if question.dimension == "X1":
+        return "X1" in groups
+    if question.dimension == "D6":
+        if question.self_item:
+            return "self" in groups
+        return "all" in groups or any(g.startswith("ALLOW" if question.allowed else "DENY") for g in groups)
+    name = f"D5 {question.half}" if question.dimension == "D5" else question.dimension
+    return "all" in groups or name in groups
+
+
+# ------------------------------------------------------------------ several worlds
+
+
+def across_worlds(pairs: Sequence[tuple[Chosen, Chosen]]) -> WorldsComparison:
+    """Compare the same two rows in several worlds, each world one observation.
+
+    Raises ScoringError below two worlds.
+    """
+    if len(pairs) < 2:
+        raise ScoringError(f"expected at least 2 worlds, there is {len(pairs)}")
+    worlds = [a.scored.scores.dataset.sha256 for a, _ in pairs]
+    barred = [line for a, b in pairs for line in incomparable(a, b)]
+    barred += [line for a, _ in pairs[1:] for line in incomparable(pairs[0][0], a, same_world=False)]
+    if len(set(worlds)) < len(worlds):
+        barred.append("a world was given more than once: runs of one world are no two observations")
+    warned = dict.fromkeys(line for a, b in pairs for line in cautions(a, b))
+    if len(pairs) < FEWEST_CLUSTERS:
+        warned[f"{len(pairs)} worlds: below {FEWEST_CLUSTERS} no interval across worlds can be relied on"] = None
+    a, b = pairs[0]
+    return WorldsComparison(
+        a_label=a.side.label,
+        b_label=b.side.label,
+        run_ids=tuple(left.scored.scores.run_id for left, _ in pairs),
+        incomparable=tuple(dict.fromkeys(barred)),
+        cautions=tuple(warned),
+        differences=() if barred else tuple(d for name in GROUPS_OF if (d := _world_difference(name, pairs))),
+    )
+
+
+def _world_difference(name: str, pairs: Sequence[tuple[Chosen, Chosen]]) -> AcrossWorlds | None:
+    worlds = []
+    for a, b in pairs:
+        left, right = _metric(a, name), _metric(b, name)
+        if left is not None and right is not None:
+            scores: RunScores = a.scored.scores
+            worlds.append(
+                WorldDifference(
+                    run_id=scores.run_id, dataset=scores.dataset.name, a=left, b=right, difference=left - right
+                )
+            )
+    if not worlds:
+        return None
+    values = [w.difference for w in worlds]
+    made, p = t_interval(values) if len(values) >= FEWEST_CLUSTERS else (None, None)
+    return AcrossWorlds(
+        metric=name,
+        a_label=pairs[0][0].side.label,
+        b_label=pairs[0][1].side.label,
+        worlds=tuple(worlds),
+        mean=fmean(values),
+        world_sd=formulas.sample_sd(values),
+        interval=made,
+        p_diagnostic=p,
+        smallest_difference=smallest_difference(made.se, len(values)) if made else None,
+    )
+
+
+def _metric(side: Chosen, name: str) -> float | None:
+    """A figure, mean over the seeds; None if any has none."""
+    scores: list[Mapping[str, float | None]] = [{name: c.metrics[name].value} for c in side.cells]
+    known = [s[name] for s in scores]
+    return fmean([k for k in known if k is not None]) if known and None not in known else None
+
+
+def t_interval(values: Sequence[float]) -> tuple[Interval, float]:
+    """Student's 95% interval of a mean and the two-sided p of its being 0. At least two values."""
+    n, mean = len(values), fmean(values)
+    se = stdev(values) / math.sqrt(n)
+    half = float(stats.t.ppf(0.975, n - 1)) * se
+    made = Interval(low=mean - half, high=mean + half, se=se, method="t_worlds", clusters=n)
+    if se == 0:
+        return made, float(mean == 0)
+    return made, float(2 * stats.t.sf(abs(mean) / se, n - 1))
