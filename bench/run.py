@@ -20,12 +20,20 @@ BENCHMARKS = {
     "ttft": "bench_ttft",
     "scoring": "bench_scoring",
     "masim-scale": "bench_masim_scale",
+    "masim-llm": "bench_masim_llm",
+    "worlds": "bench_worlds",
 }
+WITH_OPTIONS = ("worlds",)
 
 
 def main() -> int:
-    """Run the benchmarks named on the command line, or all of them."""
-    wanted = sys.argv[1:] or list(BENCHMARKS)
+    """Run the benchmarks named on the command line, or all of them. Options behind a single name are its own."""
+    given = sys.argv[1:]
+    first = next((place for place, word in enumerate(given) if word.startswith("-")), len(given))
+    wanted, options = given[:first] or list(BENCHMARKS), given[first:]
+    if options and (len(wanted) != 1 or wanted[0] not in WITH_OPTIONS):
+        sys.stderr.write(f"error: {options[0]}: expected behind one of {', '.join(WITH_OPTIONS)}\n")
+        return 2
     unknown = [name for name in wanted if name not in BENCHMARKS]
     console = Console()
     if unknown:
@@ -33,7 +41,7 @@ def main() -> int:
         return 2
     for name in wanted:
         began = time.monotonic()
-        tables: list[Table] = importlib.import_module(BENCHMARKS[name]).tables()
+        tables: list[Table] = importlib.import_module(BENCHMARKS[name]).tables(*options)
         for table in tables:
             console.print(table)
         console.print(f"[dim]{name}: {time.monotonic() - began:.0f} s[/dim]\n")

@@ -113,6 +113,16 @@ def test_hard_facts_that_nobody_planned(sentence: str, kinds: set[str], detector
     assert {found.kind for found in detector.find(sentence, ALLOWED)} == kinds
 
 
+@pytest.mark.parametrize("number", [2, 3, 7, 10, 11, 12, 13, 19, 20, 25, 40, 99, 100, 640, 1000, 2_000_000])
+def test_numbers_in_words_are_numbers(number: int, detector: Detector) -> None:
+    """Whatever the reading of numbers knows is found, at the start of a sentence too."""
+    spelled = {2: "two", 3: "three", 7: "seven", 10: "ten", 11: "eleven", 12: "a dozen", 13: "thirteen"}
+    spelled |= {19: "nineteen", 20: "twenty", 25: "twenty-five", 40: "forty", 99: "ninety-nine", 100: "a hundred"}
+    spelled |= {640: "six hundred and forty", 1000: "a thousand", 2_000_000: "two million"}
+    for words in (spelled[number], spelled[number].capitalize(), str(number)):
+        assert [found.kind for found in detector.find(f"{words} of them, no less.", ALLOWED)] == ["number"]
+
+
 def test_planned_sentences_hold_nothing_unplanned(points: list[Point], detector: Detector) -> None:
     """What a turn has to say is never taken out of it."""
     for point in points:

@@ -6,10 +6,9 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import openai
-from pydantic import JsonValue
+from pydantic import BaseModel, Field, JsonValue, ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from masim.engines.prompting import Message
@@ -20,6 +19,7 @@ _REFUSED = (400, 413, 422)
 _LOST_IN_A_ROW, _REFUSED_IN_A_ROW = 1, 8
 """Requests in a row without a reply, per slot, after which the endpoint counts as of no use. A few sessions may be too
 long for a model's window; when all are refused, something else is wrong."""
+_YIELDS = 2
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,27 @@ class Reply:
 
     text: str
     cut: bool
+
+
+class _Message(BaseModel):
+    content: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class _Completion(BaseModel):
+    """What is read of a chat completion."""
+
+    choices: list[_Choice] = Field(min_length=1)
+    usage: _Usage | None = None
 
 
 class NoReplyError(Exception):
@@ -102,6 +123,8 @@ class Endpoint:
                 ) from error
             raise NoReplyError(str(error)) from error
         self._in_a_row = 0
+        for _ in range(_YIELDS):  # whoever waits for the slot sends before this reply is worked on
+            await asyncio.sleep(0)
         return reply
 
     def _wait_s(self, state: RetryCallState) -> float:
@@ -128,17 +151,19 @@ class Endpoint:
 
     async def _call(self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, object]) -> Reply:
         with_schema = self._takes_schema
-        extra: dict[str, Any] = {"response_format": _format(schema)} if with_schema else {}
+        body: dict[str, object] = {
+            "model": self.config.model,
+            "messages": list(messages),
+            "max_tokens": max_tokens,
+            "temperature": self.config.temperature,
+        }
+        if with_schema:
+            body["response_format"] = _format(schema)
         self._count("requests")
         try:
             async with asyncio.timeout(self.config.timeout_s):
-                done = await self._client.chat.completions.create(
-                    model=self.config.model,
-                    messages=list(messages),  # type: ignore[arg-type]  # plain mappings are what goes over the wire
-                    max_tokens=max_tokens,
-                    temperature=self.config.temperature,
-                    **extra,
-                )
+                # Plain values, not typed ones: whatever a server sends is read with care below.
+                done = await self._client.post("/chat/completions", cast_to=object, body=body)
         except (TimeoutError, openai.APITimeoutError) as error:
             self._count("timeouts")
             raise _TransientError(f"no reply within {self.config.timeout_s:g} s") from error
@@ -183,21 +208,20 @@ class Endpoint:
             return _TransientError(said, wait_s)
         return NoReplyError(said)
 
-    def _read(self, done: Any) -> Reply:
+    def _read(self, done: object) -> Reply:
         """The text of a completion; a server may send anything, so nothing of it is trusted."""
         try:
-            choice = done.choices[0]
-            text, cut = choice.message.content, choice.finish_reason == "length"
-        except (AttributeError, IndexError, TypeError) as error:
+            completion = _Completion.model_validate(done)
+        except ValidationError as error:
             self._count("malformed_replies")
             raise _TransientError("the reply is no chat completion") from error
-        usage = done.usage
-        if usage is None:
+        if completion.usage is None:
             self._count("replies_without_usage")
         else:
-            self.tokens["prompt"] += usage.prompt_tokens or 0
-            self.tokens["completion"] += usage.completion_tokens or 0
-        return Reply(text if isinstance(text, str) else "", cut)
+            self.tokens["prompt"] += completion.usage.prompt_tokens
+            self.tokens["completion"] += completion.usage.completion_tokens
+        choice = completion.choices[0]
+        return Reply(choice.message.content or "", choice.finish_reason == "length")
 
     def _count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from memarena.dataset.date_words import MONTHS, WEEKDAYS, explicit_dates_in
 from memarena.dataset.number_words import numbers_in, times_in
-from memarena.dataset.value_matching import tokens_of
+from memarena.dataset.value_matching import normal, tokens_of
 
 from masim.config import Half
 from masim.facts.catalogue import base, catalogue
@@ -25,6 +25,14 @@ from masim.world.model import World
 TABLES = Path(__file__).resolve().parent / "tables"
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _PLAIN_MONTHS = frozenset(MONTHS) - {"march", "may", "august"}
+_MAY_COUNT = re.compile(
+    r"\d|(?:teen|ty)\b|\b(?:noon|midday|midnight|dozen|zero|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
+    r"hundred|thousand|million)\b",
+    re.IGNORECASE,
+)
+"""Sentences without any of these hold no number and no time, and need no closer reading."""
+_STEMS = (*(month[:3] for month in MONTHS), *(day[:-3] for day in WEEKDAYS))
+_MAY_DATE = re.compile("|".join((r"\d", *_STEMS)), re.IGNORECASE)
 _HARMLESS_NUMBERS = frozenset({0.0, 1.0})
 """``one`` is a pronoun more often than a number."""
 _OPENS = "\"“‘'(—-:…"
@@ -39,17 +47,36 @@ class Found:
 
 
 class Allowed:
-    """What a turn may hold: everything that stands in ``texts``."""
+    """What a turn may hold: everything that stands in ``texts``. Read only as far as it is asked for."""
 
     def __init__(self, texts: Iterable[str], said_on: date) -> None:
-        joined = " . ".join(texts)
+        self._joined = " . ".join(texts)
         self.said_on = said_on
-        self.numbers = numbers_in(joined) | _HARMLESS_NUMBERS
-        self.times = times_in(joined)
-        self.dates = explicit_dates_in(joined, said_on)
-        tokens = tokens_of(joined)
-        self.words = frozenset(tokens)
-        self.normal = f" {' '.join(tokens)} "
+
+    @cached_property
+    def numbers(self) -> frozenset[float]:
+        """Numbers, and those that say nothing."""
+        return numbers_in(self._joined) | _HARMLESS_NUMBERS
+
+    @cached_property
+    def times(self) -> frozenset[int]:
+        """Clock times in minutes."""
+        return times_in(self._joined)
+
+    @cached_property
+    def dates(self) -> frozenset[date]:
+        """Dates with day and month."""
+        return explicit_dates_in(self._joined, self.said_on)
+
+    @cached_property
+    def normal(self) -> str:
+        """The texts as ``normal`` gives them."""
+        return normal(self._joined)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Single words."""
+        return frozenset(self.normal.split())
 
 
 class Detector:
@@ -102,6 +129,8 @@ _CALENDAR = frozenset((*MONTHS, *WEEKDAYS))
 
 
 def _numbers(sentence: str, allowed: Allowed) -> Iterable[Found]:
+    if not _MAY_COUNT.search(sentence):
+        return
     times = times_in(sentence) - allowed.times
     extra = {number for number in numbers_in(sentence) if number not in allowed.numbers}
     if times and (extra or ":" in sentence or re.search(r"\b(noon|midday|midnight|o'clock)\b", sentence.lower())):
@@ -111,6 +140,8 @@ def _numbers(sentence: str, allowed: Allowed) -> Iterable[Found]:
 
 
 def _dates(sentence: str, allowed: Allowed) -> Iterable[Found]:
+    if not _MAY_DATE.search(sentence):
+        return
     tokens = tokens_of(sentence)
     for moment in sorted(explicit_dates_in(sentence, allowed.said_on) - allowed.dates):
         yield Found("date", moment.isoformat())

@@ -47,15 +47,7 @@ class Point:
 
     @cached_property
     def _must(self) -> tuple[str, ...]:
-        """Phrases that the banks' sentence took over from the plan."""
-        words, found = normal(self.sentence), []
-        for name, text in self.slots:
-            if not text or name in (*_VALUE_SLOTS, *_CLAUSE_SLOTS):
-                continue
-            kept = _without_verb(text) if name in _VERB_SLOTS else text.split()[0] if name == "subject" else text
-            if phrase_occurs(kept, words):
-                found.append(kept)
-        return tuple(found)
+        return _taken_over(self.slots, self.sentence)
 
     @cached_property
     def _typed(self) -> bool:
@@ -94,11 +86,18 @@ class Ask:
 
     turn: int
     sentence: str
-    item: str
+    slots: tuple[tuple[str, str], ...]
+
+    @cached_property
+    def _must(self) -> tuple[str, ...]:
+        return _taken_over(self.slots, self.sentence)
 
     def said_in(self, text: str) -> bool:
-        """Whether ``text`` asks after the item."""
-        return phrase_occurs(self.item, normal(text)) and "?" in text
+        """Whether ``text`` asks after the same thing."""
+        words = normal(text)
+        if normal(self.sentence).strip() in words:
+            return True
+        return bool(self._must) and "?" in text and all(phrase_occurs(kept, words) for kept in self._must)
 
 
 def points_of(config: WorldConfig, plan: SessionPlan, stated: dict[str, StatedFact]) -> tuple[Point, ...]:
@@ -119,7 +118,7 @@ def points_of(config: WorldConfig, plan: SessionPlan, stated: dict[str, StatedFa
 def asks_of(config: WorldConfig, plan: SessionPlan) -> tuple[Ask, ...]:
     """Questions that lead to a statement."""
     return tuple(
-        Ask(one.turn - 1, _worded(config, plan, one, one.prompt), dict(one.slots).get("item", ""))
+        Ask(one.turn - 1, _worded(config, plan, one, one.prompt), one.slots)
         for one in plan.statements
         if one.prompt and one.turn
     )
@@ -133,6 +132,18 @@ def _worded(config: WorldConfig, plan: SessionPlan, statement: Statement, rule: 
     text = phrase(scope.draw(catalogue(config.banks).bank.rules[rule]), scope)
     text = text.rstrip(",;: ")
     return text[0].upper() + text[1:] + ("" if text[-1] in ".?!" else ".")
+
+
+def _taken_over(slots: tuple[tuple[str, str], ...], sentence: str) -> tuple[str, ...]:
+    """Phrases that the banks' sentence took over from the plan, apart from the value: another wording keeps them."""
+    words, found = normal(sentence), []
+    for name, text in slots:
+        if not text or name in (*_VALUE_SLOTS, *_CLAUSE_SLOTS):
+            continue
+        kept = _without_verb(text) if name in _VERB_SLOTS else text.split()[0] if name == "subject" else text
+        if phrase_occurs(kept, words):
+            found.append(kept)
+    return tuple(dict.fromkeys(found))
 
 
 def _without_verb(text: str) -> str:
