@@ -11,7 +11,7 @@ from memarena.dataset.number_words import numbers_in, times_in
 from memarena.dataset.value_matching import normal, phrase_occurs, tokens_of
 
 from masim_bars.solver.evidence import Said, Task, content, overlap
-from masim_bars.solver.lexicon import Lexicon
+from masim_bars.solver.lexicon import COMMUNITY, Lexicon
 
 _OPTION = re.compile(r"(?:^|\s)\(?([A-J])[).:]\s+(.+?)(?=\s+\(?[A-J][).:]\s|\n|$)", re.MULTILINE)
 _CAPITALISED = re.compile(r"(?<=[a-z,;:] )((?:[A-Z][\w'-]+)(?: (?:of |the |de |van )?[A-Z][\w'-]+)*)")
@@ -21,6 +21,7 @@ KNOWN, UNKNOWN = 1.0, 0.5
 COMMON_RARITY, RARE_SUM = 3.5, 8.0
 """Words said in every thirtieth turn or more often are no value; two rare words are worth full trust."""
 LONGEST_VALUE = 4
+_COMMUNITY = {**{name: name for name in COMMUNITY}, "group_meeting_place": "group_place"}
 _CODE = re.compile(r"\b(?=\w*\d)[\w-]{3,}\b")
 
 
@@ -73,7 +74,7 @@ def _read(task: Task, said: Said, sentence: str, lexicon: Lexicon) -> Iterator[t
             for moment in explicit or dates_in(sentence, said.day) - {said.day}:
                 yield moment.isoformat(), f"{moment:%B} {moment.day}, {moment.year}", 1.0 if explicit else 0.2
         else:
-            yield from _phrases(kind, task, sentence, lexicon)
+            yield from _phrases(_COMMUNITY.get(task.attribute or "", kind), task, sentence, lexicon)
 
 
 def _rare(task: Task, said: Said, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:

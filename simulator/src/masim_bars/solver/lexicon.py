@@ -11,11 +11,16 @@ from collections.abc import Iterable, Mapping
 
 from memarena.dataset.model import Fact
 from memarena.dataset.value_matching import spellings, tokens_of
-from memarena.dataset.values import NameValue, PlaceValue, TermValue, Value
+from memarena.dataset.values import DateValue, NameValue, PlaceValue, TermValue, Value
 from pydantic import TypeAdapter, ValidationError
 
 from masim_bars.world import World
 
+COMMUNITY = frozenset({"home_location", "work_location", "group_membership", "group_role", "group_place"})
+"""Attributes whose values are words of everyday talk (a part of town, a post): looked for only where they are asked."""
+HAPPENED = "date"
+"""Attribute of statements that something happened on a day; what happened is named behind it, verb first."""
+ARTICLES = frozenset({"the", "a", "an"})
 _VALUE: TypeAdapter[Value] = TypeAdapter(Value)
 Phrase = tuple[str, ...]
 
@@ -40,6 +45,7 @@ class Lexicon:
         self._sources: defaultdict[str, defaultdict[Phrase, set[str]]] = defaultdict(lambda: defaultdict(set))
         self._shown: dict[Phrase, str] = {}
         self._first: defaultdict[str, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        self._happenings: set[frozenset[str]] = set()
         self._turns = 0
         self._spoken: Counter[str] = Counter()
         for world in worlds:
@@ -49,17 +55,26 @@ class Lexicon:
                     self._spoken.update(set(tokens_of(turn.text)))
             for fact in world.facts:
                 value = typed_value(fact)
+                head, _, item = fact.attribute.partition(": ")
                 if isinstance(value, NameValue | PlaceValue | TermValue):
-                    self._add(value, base_id(world, fact.fact_id))
+                    kind = head if head in COMMUNITY else value.type
+                    self._add(kind, value, base_id(world, fact.fact_id))
+                elif isinstance(value, DateValue) and head == HAPPENED:
+                    self._happenings.add(frozenset(tokens_of(item)[1:]) - ARTICLES)
 
-    def _add(self, value: NameValue | PlaceValue | TermValue, source: str) -> None:
+    def _add(self, kind: str, value: NameValue | PlaceValue | TermValue, source: str) -> None:
         shown = value.text if isinstance(value, TermValue) else value.name
         for form in spellings(value):
             phrase = _without_article(tokens_of(form))
             if phrase:
-                self._sources[value.type][phrase].add(source)
+                self._sources[kind][phrase].add(source)
                 self._shown[phrase] = shown
-                self._first[value.type][phrase[0]].add(len(phrase))
+                self._first[kind][phrase[0]].add(len(phrase))
+
+    def tells_happening(self, sentence: str) -> bool:
+        """Whether a sentence speaks of something that statements say happened: all words but its verb are there."""
+        words = frozenset(tokens_of(sentence))
+        return any(one and one <= words for one in self._happenings)
 
     def rarity(self, word: str) -> float:
         """How seldom a word is said: log of turns to turns with it."""

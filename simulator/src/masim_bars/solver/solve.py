@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memarena.dataset.gold import AnaphoraGold
 from memarena.dataset.model import Family, Instance
@@ -51,15 +51,23 @@ def solve(task: Task, family: Family, lexicon: Lexicon) -> str:
         case Family.CLOZE:
             return details.option(task)
         case Family.METADATA:
-            return sessions.answer(task) or _first(details.candidates(task, lexicon, 1))
+            return sessions.answer(task) or _told(task, lexicon)
         case Family.TEMPORAL:
-            return times.answer(task)
+            return times.answer(task, lexicon)
         case Family.CONFLICT:
             return " or ".join(details.candidates(task, lexicon, 2))
         case Family.QA:
             return _first(details.candidates(times.as_asked(task), lexicon, 1))
         case _:
             return _first(details.candidates(task, lexicon, 1))
+
+
+def _told(task: Task, lexicon: Lexicon) -> str:
+    """One detail that was told; where several are asked for, one of each turn."""
+    if task.kinds != ("set",):
+        return _first(details.candidates(task, lexicon, 1))
+    each = [replace(task, kinds=("term",), said=(said,)) for said in task.said]
+    return "; ".join(_first(details.candidates(one, lexicon, 1)) for one in each)
 
 
 def _first(found: list[str]) -> str:

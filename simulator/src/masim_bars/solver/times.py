@@ -10,6 +10,7 @@ from datetime import date
 
 from masim_bars.solver.dates import past_day
 from masim_bars.solver.evidence import Said, Task, best_sentence, content, overlap
+from masim_bars.solver.lexicon import Lexicon
 
 _LEAST_ITEMS = 3
 _CHANGE = re.compile(
@@ -18,44 +19,45 @@ _CHANGE = re.compile(
     re.IGNORECASE,
 )
 _LATE = re.compile(
-    r"\b(?:latest|last|now|current(?:ly)?|at present|today|still|newest|most recent(?:ly)?|after (?:the|it|that)|since"
-    r"|leaving out|these days|in the end|finally|by now|later|updated?)\b",
+    r"\b(?:latest|last|now|current(?:ly)?|(?:at )?present|today|still|newest|most recent(?:ly)?"
+    r"|after (?:the|it|that)|since|leaving out|these days|in the end|finally|by now|later|updated?)\b",
     re.IGNORECASE,
 )
 _EARLY = re.compile(
-    r"\b(?:before|original(?:ly)?|at first|first|earlier|earliest|initial(?:ly)?|used to|to begin with|previous(?:ly)?"
-    r"|former(?:ly)?|once|no longer|until|old)\b",
+    r"\b(?:before|prior|original(?:ly)?|at first|first|earlier|earliest|initial(?:ly)?|used to|to begin with"
+    r"|previous(?:ly)?|former(?:ly)?|once|no longer|until|old)\b",
     re.IGNORECASE,
 )
+_NEGATED = re.compile(r"\bnot (?:a|an|the|any) \w+ (?:one|answer|word|version)\b", re.IGNORECASE)
 
 
-def answer(task: Task) -> str:
+def answer(task: Task, lexicon: Lexicon) -> str:
     """The answer to a question about time, by the type of value that it wants; empty if the evidence gives none."""
-    rules: dict[tuple[str, ...], Callable[[Task], str]] = {("order",): order, ("duration",): interval}
-    return rules.get(task.kinds, day)(task)
+    rules: dict[tuple[str, ...], Callable[[Task, Lexicon], str]] = {("order",): order, ("duration",): interval}
+    return rules.get(task.kinds, day)(task, lexicon)
 
 
-def day(task: Task) -> str:
+def day(task: Task, lexicon: Lexicon) -> str:
     """The one day that the evidence means."""
-    found = Counter(moment for said in task.said if (moment := _meant(said, content(task.query))) is not None)
+    found = Counter(moment for said in task.said if (moment := _meant(said, content(task.query), lexicon)) is not None)
     return _written(found.most_common(1)[0][0]) if found else ""
 
 
-def interval(task: Task) -> str:
+def interval(task: Task, lexicon: Lexicon) -> str:
     """Days between the two days that the evidence means."""
-    found = Counter(moment for said in task.said if (moment := _meant(said, content(task.query))) is not None)
+    found = Counter(moment for said in task.said if (moment := _meant(said, content(task.query), lexicon)) is not None)
     two = sorted(moment for moment, _ in found.most_common(2))
     return f"{(two[1] - two[0]).days} days" if len(two) == 2 else ""
 
 
-def order(task: Task) -> str:
+def order(task: Task, lexicon: Lexicon) -> str:
     """The listed things, first to last."""
     items = listed(task.query)
     dates: defaultdict[int, Counter[date]] = defaultdict(Counter)
     for said in task.said:
         scored = [(_fit(said, item, task.ego), -number) for number, item in enumerate(items)]
         best, place = max(scored, default=(0.0, 0))
-        moment = _meant(said, content(items[-place])) if best else None
+        moment = _meant(said, content(items[-place]), lexicon) if best else None
         if moment is not None:
             dates[-place][moment] += 1
     if len(dates) < len(items):
@@ -70,8 +72,9 @@ def as_asked(task: Task) -> Task:
     A change announces itself; the question says whether the earlier or the later word is wanted, the later one if
     neither.
     """
-    late = _LATE.search(task.query) is not None
-    early = _EARLY.search(task.query) is not None and not late
+    query = _NEGATED.sub(" ", task.query)
+    late = _LATE.search(query) is not None
+    early = _EARLY.search(query) is not None and not late
     announced = [place for place, said in enumerate(task.said) if any(map(_CHANGE.search, said.sentences))]
     if announced and announced[0] > 0:
         return replace(task, said=task.said[: announced[0]] if early else task.said[announced[0] :])
@@ -103,12 +106,15 @@ def _fit(said: Said, item: str, ego: str) -> float:
     return best + (0.4 if same else 0.0) if best else 0.0
 
 
-def _meant(said: Said, wanted: frozenset[str]) -> date | None:
-    """The day that a turn means, in the sentence that is closest to what is asked among those that name a day."""
+def _meant(said: Said, wanted: frozenset[str], lexicon: Lexicon) -> date | None:
+    """The day that a turn means: in a sentence that names a day and tells something that happened, if there is one.
+
+    Of several, the one that is closest to what is asked.
+    """
     dated = [sentence for sentence in said.sentences if past_day(sentence, said.day) is not None]
     if not dated:
         return None
-    _, sentence = best_sentence(wanted, dated)
+    _, sentence = best_sentence(wanted, [one for one in dated if lexicon.tells_happening(one)] or dated)
     return past_day(sentence, said.day)
 
 
