@@ -105,9 +105,15 @@ def test_runs_over_other_data_are_said_to_be_incomparable() -> None:
     other = two.model_copy(
         update={"dataset": two.dataset.model_copy(update={"sha256": "cd" * 32}), "protocol": "end_of_horizon"}
     )
-    lines = part(document_of(one, other), "Between the runs").lines
+    document = document_of(one, other)
+    lines = part(document, "Between the runs").notes
     assert any("different data sets" in line for line in lines)
     assert any("different protocols" in line for line in lines)
+    for number, backend in ((1, "run 1"), (2, "run 2")):
+        grid = part(document, f"Main grid, run {number}")
+        assert grid.table is not None
+        assert len(grid.table.rows) == 1, backend
+        assert not any(cell.strong for row in grid.table.rows for cell in row)
     assert not any(s.title == "Between the runs" for s in document_of(one, two).sections)
 
 

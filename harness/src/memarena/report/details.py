@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memarena.report.figures import NA, interval, metric, milliseconds, number, percent, signed, whole
 from memarena.report.grid import FAMILY_NAMES
 from memarena.report.layout import Cell, Column, Section, section
-from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace
+from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace, trace_behaviour, trace_slice
 from memarena.scoring.results import Permission, RowScores
 
 _LABELS = ("disclosed", "refuse", "dont_know", "disclose_wrong", "other")
@@ -46,7 +46,7 @@ def permission_table(rows: Sequence[ReportRow]) -> Section | None:
                 metric(scores, "self"),
             ]
         )
-    command = trace(rows, "--dimension D6")
+    command = trace([row for row in rows if row.scores.permission], "--dimension D6")
     return section("Permission (D6)", [*lead_columns(rows), *columns], body, breaks=breaks(rows), trace=command)
 
 
@@ -77,7 +77,7 @@ def behaviour_table(rows: Sequence[ReportRow]) -> Section | None:
         refusals = percent(labels.get("refuse", 0) / kept) if kept else NA
         body.append([*lead_cells(rows, row), whole(deny), *shares, refusals, whole(failed)])
     notes = ["percent of the DENY items"]
-    command = trace(rows, "--dimension D6 --label refuse")
+    command = trace_behaviour(rows)
     lead = lead_columns(rows)
     return section("Behaviour on DENY items", [*lead, *columns], body, notes, breaks=breaks(rows), trace=command)
 
@@ -158,7 +158,7 @@ def recall_by_family(rows: Sequence[ReportRow]) -> Section | None:
         return None
     body = [[*lead_cells(rows, row), *(percent(found.get((id(row), f))) for f in present)] for row in rows]
     columns = [*lead_columns(rows), *(Column(FAMILY_NAMES[f]) for f in present)]
-    command = trace(rows, f"--family {present[0]}")
+    command = trace_slice(rows, "family")
     return section("Evidence recall at 10 by family", columns, body, ["percent"], breaks=breaks(rows), trace=command)
 
 
@@ -299,4 +299,5 @@ def failure_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("cause", align="left"),
     ]
     failed = [row for row in rows if row.scores.failures]
-    return section("Failed questions", columns, body, trace=trace(failed, "--outcome backend_failed"))
+    first = failed[0].scores.failures[0].outcome
+    return section("Failed questions", columns, body, trace=trace(failed, f"--outcome {first}"))

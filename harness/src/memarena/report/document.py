@@ -52,7 +52,7 @@ def head_sections(runs: Sequence[ReportedRun]) -> list[Section]:
     """What was run, and what keeps the runs from being compared."""
     heads = [head_section(n, run.scores, several=len(runs) > 1) for n, run in enumerate(runs, 1)]
     warnings = comparison_warnings([run.scores for run in runs])
-    return [*heads, *([Section("Between the runs", tuple(warnings))] if warnings else [])]
+    return [*heads, *([Section("Between the runs", notes=tuple(warnings))] if warnings else [])]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,16 @@ def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Sect
         token_f1_table(rows),
         baseline_table(runs),
     ]
-    return [part for part in parts if part is not None]
+    return [part for part in parts if part is not None and _says_something(part)]
+
+
+def _says_something(part: Section) -> bool:
+    """Whether a table has a figure anywhere; one whose every figure is n/a is left out."""
+    return part.table is None or any(column.align == "right" for column in part.table.columns) or part.key in _ALWAYS
+
+
+_ALWAYS = frozenset({"main-grid", "where-the-protocols-differ"})
+"""Tables that stand even where they hold no figure."""
 
 
 def score_document(run: RunScores) -> Document:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memarena.report.figures import NA, best, metric, milliseconds, percent, score, signed
 from memarena.report.layout import Cell, Column, Section, section
-from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, marks, trace
+from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, marks, trace, trace_slice
 from memarena.scoring.results import RowScores, RunScores, Slice
 
 DIMENSION_NAMES = {
@@ -72,6 +72,8 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
         notes.append("± sample standard deviation over seeds s2 to s4 (T = 0.3)")
     if any(bests.values()):
         notes.append("* (bold): best of its reader among competitors")
+    if not any(row.scores.counts.asked for row in rows):
+        notes.append("no question has been asked yet")
     lead = lead_columns(rows)
     return section("Main grid", [*lead, *columns, gap, *times], body, notes, breaks=breaks(rows), trace=trace(rows))
 
@@ -121,7 +123,7 @@ def dimension_table(rows: Sequence[ReportRow]) -> Section:
             lead[-1] = Cell(f"{lead[-1].text}, s1 (T = 0)", faint=True)
             body.append([*lead, *(score(row.scores.greedy.get(n)) for n in names)])
     return section(
-        "Dimensions", [*lead_columns(rows), *columns], body, breaks=rules, trace=trace(rows, "--dimension D1")
+        "Dimensions", [*lead_columns(rows), *columns], body, breaks=rules, trace=trace_slice(rows, "dimension")
     )
 
 
@@ -135,7 +137,7 @@ def corrected_table(rows: Sequence[ReportRow]) -> Section:
         body,
         ["(s - c) / (1 - c) with c the best baseline of the dimension; 0 is what needs no memory, 100 is perfect"],
         breaks=breaks(rows),
-        trace=trace(rows, "--dimension D1"),
+        trace=trace_slice(rows, "dimension"),
     )
 
 
@@ -171,7 +173,7 @@ def family_table(rows: Sequence[ReportRow]) -> Section:
         body,
         ["share right, percent; permission: right action"],
         breaks=breaks(rows),
-        trace=trace(rows, "--family d7_qa"),
+        trace=trace_slice(rows, "family"),
     )
 
 
@@ -190,7 +192,8 @@ def token_f1_table(rows: Sequence[ReportRow]) -> Section | None:
         body.append([*lead_cells(rows, row), *(percent(s.token_f1 if s else None) for s in found)])
     columns = [*lead_columns(rows), *(Column(FAMILY_NAMES[f]) for f in present)]
     notes = ["mean over the answers that arrived, percent"]
-    command = trace(rows, f"--family {present[0]}")
+    with_answers = [row for row in rows if (s := _slice(row.scores, "family", present[0])) and s.counts.asked]
+    command = trace(with_answers, f"--family {present[0]}")
     return section("Token-F1 of open answers", columns, body, notes, breaks=breaks(rows), trace=command)
 
 
@@ -212,7 +215,7 @@ def slice_tables(rows: Sequence[ReportRow]) -> list[Section]:
                 body,
                 ["share right, percent"],
                 breaks=breaks(rows),
-                trace=trace(rows, f"--{by} {keys[0]}"),
+                trace=trace_slice(rows, by),
             )
         )
     return found

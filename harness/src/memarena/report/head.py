@@ -103,11 +103,11 @@ def comparison_warnings(runs: Sequence[RunScores]) -> list[str]:
     """Why rows of different runs may not be comparable."""
     found = []
     if len({run.dataset.sha256 for run in runs}) > 1:
-        found.append("the runs used different data sets: rows of different runs cannot be compared")
+        found.append("the runs used different data sets: their rows cannot be compared and stand in tables apart")
     if len({run.protocol for run in runs}) > 1:
-        found.append("the runs used different protocols")
+        found.append("the runs used different protocols: their rows stand in tables apart")
     if len({tuple(run.planned.items()) for run in runs}) > 1:
-        found.append("the runs asked different numbers of questions")
+        found.append("the runs asked different questions: their rows stand in tables apart")
     if len({run.judge_versions for run in runs if run.judge_versions}) > 1:
         found.append("the runs were judged by different versions of their judges")
     return found

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from memarena.report.figures import NA, metric, milliseconds
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, backend_name, reader_name
+from memarena.scoring.published import load_published
 from memarena.scoring.published_types import Figure, GridCell, Published
 from memarena.scoring.results import RunScores
 
@@ -19,8 +20,6 @@ METRICS = ("Rec", "Rea", "Trust", "Avg", "D1", "D2", "D3", "D4", "D5", "D6")
 
 def published_sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Section]:
     """Our rows beside the paper's cells of the same backends, and what keeps them from being compared."""
-    from memarena.scoring.published import load_published  # noqa: PLC0415
-
     published = load_published()
     pairs = [(row, BACKENDS[row.scores.backend]) for row in rows if row.scores.backend in BACKENDS]
     if not pairs:

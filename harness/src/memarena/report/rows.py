@@ -94,11 +94,35 @@ def breaks(rows: Sequence[ReportRow]) -> list[int]:
 
 
 def trace(rows: Sequence[ReportRow], filters: str = "") -> str:
-    """The command that lists the answers behind a row, with the first row as the example."""
-    if not rows:
+    """The command that lists the answers behind a row, with the first that has any as the example."""
+    answered = [row for row in rows if row.scores.counts.asked]
+    if not answered:
         return ""
-    first = rows[0].scores.label
+    first = answered[0].scores.label
     return f"memarena show RUN --answers --cell {first}" + (f" {filters}" if filters else "")
+
+
+def trace_slice(rows: Sequence[ReportRow], by: str) -> str:
+    """The same, narrowed to a part of the questions that the row has answers to; empty where no row has any."""
+    return next(
+        (
+            trace([row], f"--{by} {part.key}")
+            for row in rows
+            for part in row.scores.slices
+            if part.by == by and part.counts.asked
+        ),
+        "",
+    )
+
+
+def trace_behaviour(rows: Sequence[ReportRow]) -> str:
+    """The same, narrowed to how DENY and ALLOW items were treated; empty where none was answered."""
+    for row in rows:
+        found = row.scores.permission
+        labels = [label for label in (found.deny_labels if found else {}) if not label.endswith("_failed")]
+        if labels:
+            return trace([row], f"--dimension D6 --label {labels[0]}")
+    return ""
 
 
 def marks(rows: Sequence[ReportRow]) -> list[str]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from memarena.log.records import Bucket
 from memarena.report.figures import NA, percent, whole
 from memarena.report.layout import Cell, Column, Section, section
-from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace
-from memarena.scoring.uncertainty import FEWEST_CLUSTERS, Interval
+from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace_behaviour
+from memarena.scoring.uncertainty import FEWEST_CLUSTERS, Interval, Variance
 
 _HEADLINES = ("Rec", "Rea", "Trust", "Avg", "Avg*")
 _DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6")
@@ -48,7 +48,12 @@ def _interval(interval: Interval | None) -> Cell:
 
 def variance_table(rows: Sequence[ReportRow]) -> Section | None:
     """Kinds of spread apart, and what the design could have seen."""
-    known = [row for row in rows if row.scores.variances]
+    known = [
+        (row, spread)
+        for row in rows
+        for spread in row.scores.variances
+        if spread.metric in _HEADLINES and any(value is not None for value in _spreads(spread))
+    ]
     if not known:
         return None
     columns = [
@@ -61,25 +66,27 @@ def variance_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("smallest", "smallest difference between two such rows that would be found with 80% power"),
     ]
     body = [
-        [
-            *lead_cells(rows, row),
-            Cell(spread.metric),
-            percent(spread.answer_sd),
-            percent(spread.judge_sd),
-            percent(spread.ego_sd),
-            percent(spread.ego_se),
-            percent(spread.world_sd),
-            percent(spread.smallest_difference),
-        ]
-        for row in known
-        for spread in row.scores.variances
+        [*lead_cells(rows, row), Cell(spread.metric), *(percent(value) for value in _spreads(spread))]
+        for row, spread in known
     ]
-    return section("Where the spread comes from", [*lead_columns(rows), *columns], body, ["points of percent"])
+    notes = ["points of percent; those of the other figures stand in the JSON report"]
+    return section("Where the spread comes from", [*lead_columns(rows), *columns], body, notes)
+
+
+def _spreads(spread: Variance) -> list[float | None]:
+    return [
+        spread.answer_sd,
+        spread.judge_sd,
+        spread.ego_sd,
+        spread.ego_se,
+        spread.world_sd,
+        spread.smallest_difference,
+    ]
 
 
 def bucket_table(rows: Sequence[ReportRow]) -> Section | None:
     """Why DENY items did not leak. Diagnostic, never part of a score."""
-    known = [row for row in rows if row.scores.permission is not None and row.scores.permission.buckets]
+    known = [row for row in rows if row.scores.permission and sum(row.scores.permission.buckets.values())]
     if not known:
         return None
     names: tuple[Bucket, ...] = ("no_access", "dont_know", "other")
@@ -100,5 +107,5 @@ def bucket_table(rows: Sequence[ReportRow]) -> Section | None:
         body,
         notes,
         breaks=breaks(known),
-        trace=trace(known, "--dimension D6 --label dont_know"),
+        trace=trace_behaviour(known),
     )

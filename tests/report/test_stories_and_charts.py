@@ -1,0 +1,151 @@
+"""Which stories are told, and drawings that say what their figures say."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memarena.cli.scores import report_run
+from memarena.log.records import Outcome
+from memarena.report.charts.bars import ttft_split
+from memarena.report.charts.scale import Linear, Logarithmic, log_axis, round_up
+from memarena.report.charts.scatter import LEFT, SIDE, TOP, privacy_utility, recall_reasoning
+from memarena.report.charts.spread import distribution
+from memarena.report.charts.svg import Drawing
+from memarena.report.reported import ReportedRun
+from memarena.report.rows import rows_of
+from memarena.report.stories import choose_stories
+
+from ..support import grid_run
+from ..support.logs import write_log
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> ReportedRun:
+    return report_run(write_log(tmp_path_factory.mktemp("grid"), grid_run.records(12, prompt_words=40)))
+
+
+# ------------------------------------------------------------------ stories
+
+
+def test_each_row_tells_failures_first_and_a_few_right_answers(run: ReportedRun) -> None:
+    chosen = choose_stories(run.scores.rows, run.questions)
+    for row in run.scores.rows:
+        outcomes = [q.outcome for label, q in chosen if label == row.label]
+        rights = [outcome is Outcome.CORRECT for outcome in outcomes]
+        assert 3 <= len(outcomes) <= 18
+        assert any(rights)
+        assert not all(rights)
+        assert rights == sorted(rights), "right ones come last"
+    memobase = [q.outcome for label, q in chosen if label.startswith("memobase@")]
+    assert Outcome.BACKEND_FAILED in memobase
+
+
+def test_families_take_turns_and_no_question_comes_twice(run: ReportedRun) -> None:
+    chosen = [q for label, q in choose_stories(run.scores.rows, run.questions) if label == "vanilla@small-0.6b"]
+    assert len({q.family for q in chosen[:6]}) == 6
+    assert len({q.instance_id for q in chosen}) == len(chosen)
+
+
+def test_the_sample_does_not_depend_on_the_order_of_the_log(run: ReportedRun) -> None:
+    forward = choose_stories(run.scores.rows, run.questions)
+    assert choose_stories(run.scores.rows, tuple(reversed(run.questions))) == forward
+
+
+def test_rows_tell_of_the_same_questions_where_they_can(run: ReportedRun) -> None:
+    told: dict[str, set[str]] = {}
+    for label, question in choose_stories(run.scores.rows, run.questions):
+        told.setdefault(label, set()).add(question.instance_id)
+    asked = len(grid_run.EGOS) * 12
+    shared = told["vanilla@small-0.6b"] & told["memobase@small-0.6b"]
+    assert len(shared) > 2 * 16 * 16 / asked, "twice as many as by chance"
+
+
+# ------------------------------------------------------------------ drawings
+
+
+def _marks(svg: str) -> list[tuple[float, float]]:
+    """Middles of the marks inside the frame, in drawing units."""
+    found = []
+    for element in ET.fromstring(svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)).iter():
+        if "mark" not in element.get("class", "").split() or element.find(f"{SVG}title") is None:
+            continue
+        if element.tag == f"{SVG}circle":
+            found.append((float(element.get("cx", "")), float(element.get("cy", ""))))
+        else:
+            points = [tuple(map(float, p.split(","))) for p in element.get("points", "").split()]
+            found.append((sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points)))
+    return found
+
+
+@pytest.mark.parametrize(("draw", "x", "y"), [(privacy_utility, "U", "P"), (recall_reasoning, "Rec", "Rea")])
+def test_points_lie_where_their_figures_say(run: ReportedRun, draw: object, x: str, y: str) -> None:
+    rows = rows_of([run])
+    figure = draw(rows)  # type: ignore[operator]
+    expected = []
+    for row in rows:
+        first, second = row.scores.metrics[x].value, row.scores.metrics[y].value
+        assert first is not None
+        assert second is not None
+        expected.append((LEFT + SIDE * first, TOP + SIDE * (1 - second)))
+    for found, wanted in zip(_marks(figure.svg), expected, strict=True):
+        assert found == pytest.approx(wanted, abs=2)  # the middle of a triangle's corners is not its middle
+    for row in rows:
+        assert f">{row.tag}</text>" in figure.svg
+
+
+def test_bars_are_as_long_as_their_medians(run: ReportedRun) -> None:
+    figure = ttft_split(rows_of([run]))
+    assert figure is not None
+    tree = ET.fromstring(figure.svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
+    bars = [e for e in tree.iter(f"{SVG}rect") if e.find(f"{SVG}title") is not None]
+    lengths: dict[str, list[tuple[float, float]]] = {"search": [], "prefill": []}
+    for bar in bars:
+        kind, value, _ = (bar.find(f"{SVG}title").text or "").split()  # type: ignore[union-attr]
+        lengths[kind].append((float(value), float(bar.get("width", ""))))
+    units = [width / value for value, width in lengths["prefill"]]
+    assert max(units) - min(units) < 0.01, "one scale for all"
+    for value, width in lengths["search"]:
+        assert width == pytest.approx(max(value * units[0], 0.6), abs=0.1)
+
+
+def test_what_has_nothing_to_show_is_not_drawn(run: ReportedRun) -> None:
+    rows = rows_of([run])
+    assert distribution(rows, {}, "k", "t", "c") is None
+    none = [r.scores.model_copy(update={"latency": None}) for r in rows]
+    assert ttft_split(rows_of([ReportedRun(run.scores.model_copy(update={"rows": tuple(none)}))])) is None
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"])))
+def test_any_text_in_a_drawing_is_well_formed(text: str) -> None:
+    drawing = Drawing("k", 10, 10, text, text)
+    drawing.text(1, 2, text)
+    drawing.rect(0, 0, 1, 1, "bar", text)
+    drawing.marker(1, 1, 3, title=text)
+    tree = ET.fromstring(drawing.render())
+    assert [element.text or "" for element in tree.iter("text")] == [text]
+
+
+@given(st.floats(0.001, 1e6), st.floats(0.001, 1e6))
+def test_axes_hold_what_they_were_made_for(a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    axis = log_axis(low, high, 0, 100)
+    assert axis.low <= low * 1.001
+    assert axis.high > high * 0.999
+    assert 0 <= axis.at(low) <= axis.at(high) <= 100
+    assert round_up(high) >= high * 0.999
+    assert Linear(0, round_up(high), 0, 100).at(high) <= 100.1
+
+
+def test_ticks_are_round() -> None:
+    assert Logarithmic(0.5, 20, 0, 1).ticks() == [0.5, 1, 2, 5, 10, 20]
+    assert Logarithmic(0.1, 10_000, 0, 1).ticks() == pytest.approx([0.1, 1, 10, 100, 1000, 10_000])
+
+
+def test_a_run_can_be_written_and_read_anywhere(run: ReportedRun, tmp_path: Path) -> None:
+    assert report_run(write_log(tmp_path / "again", grid_run.records(12, prompt_words=40))) == run
