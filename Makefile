@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint proto proto-check proto-baseline bench bars clean
+.PHONY: help setup demo test lint proto proto-check proto-baseline typescript bench bars clean
 
 help:
 	@echo "make demo            run the benchmark on a tiny world and print the table"
@@ -15,6 +15,7 @@ help:
 	@echo "make proto           generate the stubs of the contract"
 	@echo "make proto-check     compare the stubs with what the contract generates"
 	@echo "make proto-baseline  make the contract as it is the one to stay compatible with"
+	@echo "make typescript      build and test the backend in TypeScript (Node 20 or newer)"
 	@echo "make clean           remove what was set up"
 
 setup:
@@ -46,6 +47,10 @@ proto-check: setup
 
 proto-baseline: setup
 	cd proto && ../$(BIN)/buf build -o baseline.binpb --exclude-source-info
+
+typescript:
+	@command -v npm >/dev/null || { echo "error: npm is not there; Node 20 or newer is needed" >&2; exit 1; }
+	cd backends/example_typescript && npm ci && npm run build && npm test
 
 bench: setup
 	$(BIN)/python bench/run.py $(ARGS)

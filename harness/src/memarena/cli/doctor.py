@@ -92,6 +92,8 @@ def _backends() -> Iterator[Finding]:
 
 def _backend(backend: LaunchableBackend) -> Finding:
     what = f"backend {backend.name}"
+    if (missing := backend.missing()) is not None:
+        return Finding(what, "missing", missing)
     with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
         try:
             process = launch(backend, Path(folder))

@@ -160,7 +160,7 @@ def response(subject: Subject) -> None:
     found = life.expect_ok(partial(subject.search, question), "a question that finds six megabytes")
     if found.ByteSize() > RESPONSE_BYTES:
         raise BrokenError(f"the response has {found.ByteSize()} bytes, above {RESPONSE_BYTES}")
-    life.expect_visible(fact)
+    life.items(fact, verbatim=False)
 
 
 def _commit_big(life: Life, text: str) -> None:

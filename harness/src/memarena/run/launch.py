@@ -49,6 +49,8 @@ def launch(backend: LaunchableBackend, cell_dir: Path, timeout_s: float = START_
 
     Raises :class:`LaunchError` if it exits or does not name its address within ``timeout_s``.
     """
+    if (missing := backend.missing()) is not None:
+        raise LaunchError(f"backend {backend.name} cannot be started: {missing}")
     data_dir = cell_dir / "data"
     data_dir.mkdir(parents=True, exist_ok=True)
     address_file = cell_dir / "address"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import sysconfig
 import tomllib
@@ -40,6 +41,10 @@ class BackendManifest(_Strict):
     description: str = ""
     command: Annotated[tuple[str, ...], Field(min_length=1)]
     env: dict[str, str] = Field(default_factory=dict)
+    requires: tuple[str, ...] = ()
+    """Paths that must exist before the backend can be started, ``{folder}`` filled in: what a build makes."""
+    build: str = ""
+    """What a user runs to make them."""
 
 
 class ManifestFile(_Strict):
@@ -60,6 +65,17 @@ class LaunchableBackend(_Strict):
     def diagnostic(self) -> bool:
         """Whether the manifest declares a diagnostic."""
         return self.manifest.kind == "diagnostic"
+
+    def missing(self) -> str | None:
+        """What has to be installed or built before it can be started, as one line; None if nothing is missing."""
+        program = self.manifest.command[0]
+        if "{" not in program and shutil.which(program) is None:
+            return f"{program} is not installed"
+        for required in self.manifest.requires:
+            if not Path(required.replace("{folder}", str(self.folder))).exists():
+                hint = f": run {self.manifest.build}" if self.manifest.build else ""
+                return f"{required.replace('{folder}/', '')} is missing in {self.folder.name}{hint}"
+        return None
 
 
 class AddressedBackend(_Strict):
