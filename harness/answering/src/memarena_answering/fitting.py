@@ -174,7 +174,8 @@ def build_prompt(
         context, *parts = counts[len(empty_texts) :]
         attempt = _Attempt(whole_messages, context if rendered else 0, sum(parts))
         if attempt.excess(request) <= 0:
-            return Prompt(attempt.messages, len(rendered), 0, 0, attempt.context_tokens, attempt.prompt_tokens)
+            kept = tuple(range(len(rendered)))
+            return Prompt(attempt.messages, len(kept), 0, 0, attempt.context_tokens, attempt.prompt_tokens, kept)
     return _shrunk(request, rendered, scaffold, count)
 
 
@@ -225,5 +226,7 @@ def _trial(
         cut = int(shown[0] != rendered[kept[0]])
     attempt = _attempt(request, shown, count)
     dropped = len(rendered) - len(kept)
-    prompt = Prompt(attempt.messages, len(kept), dropped, cut, attempt.context_tokens, attempt.prompt_tokens)
+    prompt = Prompt(
+        attempt.messages, len(kept), dropped, cut, attempt.context_tokens, attempt.prompt_tokens, tuple(kept)
+    )
     return prompt, attempt.excess(request)

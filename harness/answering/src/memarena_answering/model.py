@@ -98,6 +98,8 @@ class Prompt:
     """The context block with its layout."""
     prompt_tokens: int
     """All messages."""
+    kept: tuple[int, ...] = ()
+    """Positions of the items that are shown, among those given, in the order shown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from memarena.log.records import AnswerSpan, GatewayCall, Question, QuestionAske
 from memarena.run.central import read_centrally
 from memarena.run.context import AskContext, generating, hung, ttft_ns
 from memarena.run.ids import NamespaceIds
+from memarena.run.shown import shown_items
 from memarena.run.wire import answer_request, retrieved_items
 
 Status = Literal["answered", "backend_failed", "infra_failed"]
@@ -162,6 +163,7 @@ def _answer(
         finish_reason=_FINISH.get(trace.completed.finish_reason, "unknown") if trace.completed else "unknown",
         searched_items=same,
         items=() if same else items,
+        shown_items=shown_items(items, generating(calls)),
         prompt_style=context.prompt_style,
     )
     return span, calls

@@ -36,6 +36,7 @@ def read_centrally(
     first_delta_ns: int | None = None
     raw: list[str] = []
     done: Completion | None = None
+    shown: tuple[int, ...] | None = None
     code, message = "OK", ""
     try:
         counter = client.counter(token, plan.model) if plan.counts_tokens else count_by_bytes
@@ -47,6 +48,7 @@ def read_centrally(
             plan,
             counter,
         )
+        shown = prompt.kept
         for event in client.stream(prompt, plan, token, context.answer_timeout_s):
             if isinstance(event, Completion):
                 done = event
@@ -77,6 +79,7 @@ def read_centrally(
         parse=parsed.parse,
         finish_reason=done.finish_reason if done is not None else "unknown",
         searched_items=True,
+        shown_items=shown,
         prompt_style=context.prompt_style,
     )
     return span, calls

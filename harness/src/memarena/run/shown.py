@@ -1,0 +1,69 @@
+"""Which items a reader was shown, read off the prompt that went through the gateway.
+
+A backend that answers itself says what it retrieved (ANS-2), not what fitted the reader's window (ANS-6). The prompt
+tells, whatever the backend: nothing has to be declared, and nothing can be claimed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from memarena_answering import Message, split_prompt
+
+from memarena.log.records import GatewayCall, RetrievedItem
+
+
+def shown_items(items: Sequence[RetrievedItem], calls: Sequence[GatewayCall]) -> tuple[int, ...] | None:
+    """Positions of the items whose text stands in a prompt of the calls, in their order.
+
+    None where it cannot be said: no prompt was kept, or no item is found in it as it is, so that it is laid out in
+    words of its own. An item that was shortened at its end to fit counts as shown.
+    """
+    prompts = [call.prompt for call in calls if call.prompt]
+    if not prompts or not items:
+        return None
+    messages = [message for prompt in prompts for message in _messages(prompt)]
+    if messages and (parts := split_prompt(messages)) is not None:
+        return _matched([item.text for item in parts.items], items)
+    context = _plain("\n".join(message.content for message in messages) or "\n".join(prompts))
+    found = tuple(at for at, item in enumerate(items) if _plain(item.text) and _plain(item.text) in context)
+    return found or None
+
+
+def _messages(prompt: str) -> list[Message]:
+    """Messages of a logged prompt; none if it is no list of messages."""
+    try:
+        parsed = json.loads(prompt)
+    except json.JSONDecodeError:
+        return []
+    if not isinstance(parsed, list) or not all(isinstance(m, dict) for m in parsed):
+        return []
+    return [
+        Message("system" if m.get("role") == "system" else "user", m["content"])
+        for m in parsed
+        if isinstance(m.get("content"), str)
+    ]
+
+
+def _matched(shown: Sequence[str], items: Sequence[RetrievedItem]) -> tuple[int, ...] | None:
+    """Positions of the texts shown, which keep the items' order; None if one is none of the items."""
+    found: list[int] = []
+    start = 0
+    for text in shown:
+        wanted = _plain(text)
+        at = next((n for n in range(start, len(items)) if _is_shown(wanted, _plain(items[n].text))), None)
+        if at is None:
+            return None
+        found.append(at)
+        start = at + 1
+    return tuple(found)
+
+
+def _is_shown(shown: str, item: str) -> bool:
+    return bool(shown) and item.startswith(shown)
+
+
+def _plain(text: str) -> str:
+    """White space apart, and quotes as JSON writes them: a layout may change both."""
+    return " ".join(text.replace('\\"', '"').replace("\\n", " ").split())
