@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -221,18 +221,19 @@ class Bank:
             return Node(RULE, name, rule=self._rule(name))
         return Node(TOPIC if mark[0] == "@" else SLOT, mark[1:])
 
-    def link(self, half: Half = "all") -> None:
+    def link(self, half: Half = "all", whole: Collection[str] = ()) -> None:
         """Check that every rule that is referred to has alternatives; keep those of one half of the bank.
 
         The first, third, … line of a rule belong to the tuning half, so that lines added at the end of a rule leave
-        the others where they are. Rules of fewer than ``SPLIT_FROM`` lines belong to both halves.
+        the others where they are. Rules of fewer than ``SPLIT_FROM`` lines, and those named in ``whole``, belong to
+        both halves.
         """
         for name, where in self._wanted.items():
             if not self._rule(name).alternatives:
                 raise MasimError(f"{where}: <{name}> is not defined in any bank file")
         if half != "all":
             for rule in self.rules.values():
-                if len(rule.alternatives) >= SPLIT_FROM:
+                if len(rule.alternatives) >= SPLIT_FROM and rule.name not in whole:
                     rule.alternatives = rule.alternatives[half == "held-out" :: 2]
 
     def topic_items(self) -> set[str]:

@@ -14,6 +14,7 @@ from masim.text.grammar import Bank, Variants
 BANKS = Path(__file__).resolve().parent.parent / "banks"
 _LISTS = ("name", "thing", "act", "trouble", "joy", "view", "ask", "tip", "dream", "scene", "who")
 _HALVES = ("tuning", "held-out")
+VOCABULARY = "small.bank"
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,18 @@ def library(banks: Half = "all") -> Library:
     """The banks of this installation. MasimError names file and line of the first fault.
 
     Of a rule with four lines or more, the first, third, … belong to the tuning half and the others to the held-out
-    half; shorter rules belong to both. A topic says itself to which half it belongs.
+    half; shorter rules belong to both, and so does the vocabulary that sentences share (``small.bank``). A topic says
+    itself to which half it belongs.
     """
     lines = (BANKS / "variants.txt").read_text(encoding="utf-8").splitlines()
     variants = Variants(lines, "variants.txt")
     dialogue = Bank(variants)
+    dialogue.read(BANKS / "dialogue" / VOCABULARY)
+    vocabulary = frozenset(dialogue.rules)
     for path in sorted((BANKS / "dialogue").glob("*.bank")):
-        dialogue.read(path)
-    dialogue.link(banks)
+        if path.name != VOCABULARY:
+            dialogue.read(path)
+    dialogue.link(banks, vocabulary)
     found = [_topic(path, variants, dialogue) for path in sorted((BANKS / "topics").glob("*.topic"))]
     topics = {topic.key: topic for topic in found if banks in ("all", topic.half)}
     wanted = dialogue.topic_items()
@@ -83,8 +88,8 @@ def _topic(path: Path, variants: Variants, dialogue: Bank) -> Topic:
         else:
             bank.add(section, line, where)
     for name in _LISTS:
-        if name not in bank.rules or len(bank.rules[name].alternatives) < 3:
-            raise MasimError(f"topics/{path.name}: list {name!r} needs at least three lines")
+        if name not in bank.rules or len(bank.rules[name].alternatives) < 2:
+            raise MasimError(f"topics/{path.name}: list {name!r} needs at least two lines")
     if half not in _HALVES:
         raise MasimError(f"topics/{path.name}: '== half' must say tuning or held-out, not {half!r}")
     unused = {name for name in own if name not in ("heads", "half", *_LISTS)} - bank.wanted
