@@ -88,7 +88,7 @@ def _rule(
     hedge: str,
 ) -> Ruling:
     today = day_of(question.asked_at)
-    plain = _without_markers(_without_echo(answer, question.question_text))
+    plain = _without_markers(_without_echo(_without_speaker(answer, question, evidence), question.question_text))
     read = read_text(first_words(plain, _window(required)), today)
     asked = read_text(question.question_text, today)
     scalars = tuple(v for v in required if not isinstance(v, SetValue | OrderValue))
@@ -115,6 +115,13 @@ def _without_echo(answer: str, question: str) -> str:
     """The answer without the question, where it repeats that word for word: its values are not the answer's."""
     pattern = r"\s+".join(re.escape(word) for word in question.split())
     return re.sub(pattern, " ", answer, flags=re.IGNORECASE) if len(question.split()) > 2 else answer
+
+
+def _without_speaker(answer: str, question: Question, evidence: Sequence[EvidenceSession]) -> str:
+    """The answer without the name of a speaker before it, as small models write it (``Maya Chen: on Tuesday``)."""
+    people = {question.ego_name, question.asker_name, *(t.speaker for s in evidence for t in s.turns)}
+    name, colon, rest = answer.strip().partition(":")
+    return rest.strip() if colon and rest.strip() and name.strip() in people else answer
 
 
 _MARKER = re.compile(r"(?:^|(?<=\s))\(?(\d)[.)]\s+(?=\S)")

@@ -184,6 +184,8 @@ def _in_answering_place(case: Case, mention: Mention, kind: Kind) -> bool:
         near = [p for v in case.required for p in places(v, case.answer) if clause.start <= p.start < clause.end]
         if near:
             return any(_joined(case.answer, mention, p) for p in near)
+        if _takes_part(case.answer, mention):
+            return False
     elif any(_joined(case.answer, mention, p) for p in gold):
         return True
     spoken = _without_values(case.answer, clause, kind)
@@ -201,6 +203,12 @@ def _without_values(answer: ReadText, clause: Clause, kind: Kind) -> str:
             end = min(other.end, clause.end)
             rest[other.start - clause.start : end - clause.start] = " " * (end - other.start)
     return "".join(rest)
+
+
+def _takes_part(answer: ReadText, mention: Mention) -> bool:
+    """Whether a name is that of somebody in the conversation (``Bob and you``, ``with Bob``), and no answer."""
+    ahead, behind = answer.text[: mention.start], answer.text[mention.end :]
+    return bool(_WITH.search(ahead) or re.match(r"\s+and (?:you|i|me)\b", behind, re.IGNORECASE))
 
 
 def _is_report(case: Case, clause: Clause, kind: Kind) -> bool:
@@ -222,6 +230,7 @@ def _is_report(case: Case, clause: Clause, kind: Kind) -> bool:
 
 _HOLLOW = frozenset(stem(w) for w in ("answer", "date", "day", "time", "name", "place", "amount"))
 _CONJUNCTIONS = re.compile(r"[\s,/&]*(?:(?:and|or|and/or|maybe|perhaps|either|then)[\s,]*)*", re.IGNORECASE)
+_WITH = re.compile(r"\b(?:with|from|to|between|you and|me and)\s+$", re.IGNORECASE)
 _LEAVES_OPEN = re.compile(
     r"\b(?:alternatively|or else|or alternatively|or rather|one or the other)\b|(?:^|[.;,(]\s*)otherwise\b",
     re.IGNORECASE,
@@ -322,7 +331,7 @@ def extra_members(answer: ReadText, wanted: Sequence[ScalarValue], question: Rea
 
 
 _CORRECTS = re.compile(
-    r"\b(?:not|no|never|nobody|none|off|impression|misunderstanding|but|actually|rather|instead|incorrect|wrong|wrongly|mistake|mistaken|false|contrary|however|though|"
+    r"n't\b|\b(?:not|cannot|no|never|nobody|none|off|impression|misunderstanding|but|actually|rather|instead|incorrect|wrong|wrongly|mistake|mistaken|false|contrary|however|though|"
     r"although|whereas|really|correct(?:ed|ing|ion)|replaced?|replacing|chang(?:e|ed|ing)|fix|swap|confus(?:e|ed|ing)|"
     r"mix(?:ed|ing)?|error|untrue|inaccurate|in (?:fact|truth|reality))\b"
 )

@@ -61,7 +61,15 @@ _DENIED = re.compile(
 _DENIED_BEHIND = re.compile(r"^\W*(?:is|was|are|were) (?:not|never|wrong|incorrect|false|mistaken)\b")
 _WITHDRAWN = re.compile(
     r"^(?:\w+\W+){0,3}(?:not sure|not certain|unsure|can not be (?:sure|certain)|not entirely (?:sure|certain)"
-    r"|(?:might|could|may) be wrong|do not quote me)\b(?!\W+(?:what|when|where|who|why|how|which|about|of)\b)"
+    r"|(?:might|could|may) be wrong|do not quote me)\b(?!\W+(?:what|when|where|who|why|how|which|about(?! (?:it|that|this)\b)|of)\b)"
+)
+
+
+_SPOT = re.compile(r"(?:in|inside|at) (?:the|a|an|my|her|his|their) (?=\S)", re.IGNORECASE)
+_PREPOSITION_AHEAD = re.compile(
+    r"\b(?:in|into|inside|at|on|onto|under|underneath|behind|above|below|beneath|beside|near|next to|outside|opposite|"
+    r"between|by|over|from)\s+(?:(?:the|a|an|my|your|her|his|their)\s+)?[\"'*_]*$",
+    re.IGNORECASE,
 )
 
 
@@ -97,7 +105,8 @@ def places(value: ScalarValue, text: ReadText) -> list[Place]:
     if isinstance(value, PlaceValue | TermValue):
         named = isinstance(value, PlaceValue)
         forms = (value.name if isinstance(value, PlaceValue) else value.text, *value.aliases)
-        return _merged([place for form in forms for place in phrase_places(form, text, str if named else stem)])
+        found = [place for form in forms for place in phrase_places(form, text, str if named else stem)]
+        return _merged([*found, *(place for form in forms for place in _spots(form, text))])
     if isinstance(value, AmountValue) and value.amount == 1:
         spoken = [Place(*m.span()) for m in re.finditer(r"\b(?:one|once|a single)\b", text.text, re.IGNORECASE)]
         return _merged([*spoken, *_mention_places(value, text)])
@@ -163,6 +172,15 @@ def phrase_places(phrase: str, text: ReadText, form: Callable[[str], str] = stem
     said = [word for _, _, word in kept]
     starts = (i for i in range(len(kept) - width + 1) if said[i : i + width] == wanted) if width else ()
     return [Place(kept[i][0], kept[i + width - 1][1]) for i in starts]
+
+
+def _spots(form: str, text: ReadText) -> list[Place]:
+    """Where ``in the umbrella stand`` is said as ``the umbrella stand``, with no other preposition before it."""
+    opening = _SPOT.match(form)
+    if opening is None:
+        return []
+    bare = form[opening.end() :]
+    return [p for p in phrase_places(bare, text) if not _PREPOSITION_AHEAD.search(text.text[: p.start])]
 
 
 # ------------------------------------------------------------------ how the kinds are matched
