@@ -120,3 +120,51 @@ def test_questions_without_an_answer_to_find_are_blamed_on_nothing() -> None:
     found = row_of(*asked).errors
     assert found is not None
     assert (found.not_ingested, found.not_retrieved, found.misread) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("items", "shown", "stage"),
+    [
+        ([S1, S2], (0, 1), "misread"),
+        ([S1, S2], (0,), "cut_from_prompt"),
+        ([S1, S2], (), "cut_from_prompt"),
+        ([S1, S2], None, "misread"),
+        ([S1], (), "not_retrieved"),
+        ([make_item("Porto."), make_item("Lisbon.")], (0,), "unknown"),
+    ],
+)
+def test_evidence_that_was_found_and_not_shown_was_cut_from_the_prompt(
+    items: list[RetrievedItem], shown: tuple[int, ...] | None, stage: str
+) -> None:
+    """Neither the search nor the reader is to blame: the evidence was there and did not fit the window."""
+    asked = make_asked(CELL, BOTH, "Vienna", items=items)
+    assert asked.answer is not None
+    asked = asked.model_copy(update={"answer": asked.answer.model_copy(update={"shown_items": shown})})
+    ingest = [make_ingest(CELL, day) for day in range(8)]
+    records = make_run([CELL], [BOTH], EVIDENCE, [*ingest, asked])
+    (question,) = score_records(records).questions
+    assert question.stage == stage
+
+
+def test_what_a_backends_own_search_read_counts_and_not_what_search_found() -> None:
+    asked = make_asked(CELL, BOTH, "Vienna", items=[S1])
+    assert asked.answer is not None
+    answer = asked.answer.model_copy(update={"items": (S1, S2), "shown_items": (0, 1), "searched_items": False})
+    records = make_run([CELL], [BOTH], EVIDENCE, [asked.model_copy(update={"answer": answer})])
+    (question,) = score_records(records).questions
+    assert question.stage == "misread"
+    assert question.retrieved is not None
+    assert (question.retrieved.found, question.retrieved.read, question.retrieved.shown) == (1, 2, 2)
+
+
+def test_questions_are_broken_down_by_what_interferes() -> None:
+    counts = [0, 1, 2, 4, 5, 16, 17, 400, None, "many"]
+    questions = [make_question(f"q_{n:02d}", Family.QA, text_gold("Porto"), "Where?") for n in range(len(counts))]
+    marked = [
+        q.model_copy(update={"instance": q.instance.model_copy(update={"metadata": {"interference": c}})})
+        for q, c in zip(questions, counts, strict=True)
+    ]
+    asked = [make_asked(CELL, q, "Porto") for q in marked]
+    slices = score_records(make_run([CELL], marked, [], asked)).scores.rows[0].slices
+    found = {s.key: s.counts.planned for s in slices if s.by == "interference"}
+    assert list(found.items()) == [("0", 1), ("1", 1), ("2–4", 2), ("5–16", 2), ("17+", 2)]

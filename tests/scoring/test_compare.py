@@ -1,0 +1,225 @@
+"""Comparisons are paired by question, drawn by ego, and refused where two runs cannot be compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from memarena.cli.main import app
+from memarena.dataset.model import Family
+from memarena.log.records import AnyRecord, Question
+from memarena.scoring import ScoredRun, ScoringError
+from memarena.scoring.compare import across_worlds, choose, compare
+from typer.testing import CliRunner
+
+from ..support.logs import make_asked, make_cell, make_question, make_reader, make_run, text_gold, write_log
+from ..support.scoring import score_records
+
+POOL = [
+    make_question(f"q_{e:02d}_{n}", Family.METADATA, text_gold("Porto"), "Where?", ego=f"e{e:02d}")
+    for e in range(10)
+    for n in range(6)
+]
+A, B = "bm25@small", "oracle@small"
+CELLS = [make_cell(b, seed=s) for b in ("bm25", "oracle") for s in ("s2", "s3")]
+
+
+def records(
+    better: float = 0.2,
+    *,
+    salt: int = 0,
+    sha: str = "ab" * 32,
+    run_id: str = "run-test",
+    pool: Sequence[Question] = POOL,
+) -> list[AnyRecord]:
+    """Oracle answers what bm25 does, and some more; what is hard is hard for both."""
+    rng = np.random.default_rng(salt)
+    hard = rng.random(len(pool))
+    asked: list[AnyRecord] = []
+    for cell in CELLS:
+        reach = 0.5 + (better if cell.backend == "oracle" else 0)
+        asked += [
+            make_asked(cell, q, "Porto" if h + rng.normal(0, 0.02) < reach else "Lisbon")
+            for q, h in zip(pool, hard, strict=True)
+        ]
+    made = make_run(CELLS, pool, [], asked)
+    assert made[0].kind == "run_started"
+    dataset = made[0].manifest.dataset.model_copy(update={"sha256": sha, "name": f"world {sha[:4]}"})
+    manifest = made[0].manifest.model_copy(update={"dataset": dataset})
+    return [made[0].model_copy(update={"manifest": manifest, "run_id": run_id}), *made[1:]]
+
+
+def scored(better: float = 0.2, **more: object) -> ScoredRun:
+    return score_records(records(better, **more))  # type: ignore[arg-type]
+
+
+def test_a_difference_is_that_of_the_figures_and_has_an_interval_over_egos() -> None:
+    run = scored()
+    found = compare(choose(run, B), choose(run, A))
+    (d2,) = [d for d in found.differences if d.metric == "D2"]
+    rows = {r.label: r.metrics["D2"].value for r in run.scores.rows}
+    assert (d2.a, d2.b) == (pytest.approx(rows[B]), pytest.approx(rows[A]))
+    assert d2.difference is not None
+    assert d2.difference == pytest.approx((rows[B] or 0) - (rows[A] or 0))
+    assert d2.interval is not None
+    assert 0 < d2.interval.low < d2.difference < d2.interval.high
+    assert d2.p_diagnostic is not None
+    assert d2.p_diagnostic < 0.01
+    assert d2.smallest_difference is not None
+    assert d2.smallest_difference < d2.difference
+    assert (d2.questions, d2.only_b, found.questions, found.left_out) == (60, 0, 60, 0)
+    assert d2.only_a > 5
+
+
+def test_pairing_makes_the_interval_narrower_than_two_apart() -> None:
+    run = scored()
+    (d2,) = [d for d in compare(choose(run, B), choose(run, A)).differences if d.metric == "D2"]
+    apart = sum(r.intervals["D2"].se ** 2 for r in run.scores.rows) ** 0.5
+    assert d2.interval is not None
+    assert d2.interval.se < 0.8 * apart
+
+
+def test_nothing_differs_from_itself() -> None:
+    run = scored()
+    for difference in compare(choose(run, A), choose(run, A)).differences:
+        assert difference.difference == 0.0
+        assert difference.p_diagnostic in (None, 1.0)
+
+
+def test_turning_a_comparison_round_turns_its_sign() -> None:
+    run = scored()
+    there = {d.metric: d for d in compare(choose(run, A), choose(run, B)).differences}
+    for back in compare(choose(run, B), choose(run, A)).differences:
+        forth = there[back.metric]
+        assert back.difference == pytest.approx(-(forth.difference or 0))
+        assert (back.only_a, back.only_b) == (forth.only_b, forth.only_a)
+        if back.interval is not None and forth.interval is not None:
+            assert back.interval.low == pytest.approx(-forth.interval.high)
+
+
+def test_questions_that_failed_for_our_reasons_leave_the_pairing_on_both_sides() -> None:
+    made = records()
+    broken = [
+        r.model_copy(update={"status": "infra_failed", "cause": "reader", "answer": None})
+        if r.kind == "asked" and r.cell_id == "bm25@small/s2" and r.instance_id == "q_00_0"
+        else r
+        for r in made
+    ]
+    run = score_records(broken)
+    found = compare(choose(run, A), choose(run, B))
+    assert (found.questions, found.left_out) == (59, 1)
+
+
+def test_a_cell_stands_for_itself_and_a_row_for_its_headline_seeds() -> None:
+    run = scored()
+    assert choose(run, "bm25@small/s3").side.seeds == ("s3",)
+    assert choose(run, "bm25@small").side.seeds == ("s2", "s3")
+    with pytest.raises(ScoringError, match="there are: bm25@small, oracle@small"):
+        choose(run, "nobody@small")
+    with pytest.raises(ScoringError, match="has 2 rows"):
+        choose(run, None)
+
+
+def test_what_cannot_be_compared_has_no_differences() -> None:
+    found = compare(choose(scored(), A), choose(scored(sha="cd" * 32), A))
+    assert found.differences == ()
+    assert "data sets differ" in found.incomparable[0]
+
+
+# ------------------------------------------------------------------ worlds
+
+
+def worlds(count: int, better: float = 0.2) -> list[ScoredRun]:
+    return [scored(better, salt=n, sha=f"{n:02x}" * 32, run_id=f"run-{n}") for n in range(count)]
+
+
+def test_eight_worlds_have_an_interval_and_seven_are_said_to_be_too_few() -> None:
+    runs = worlds(8)
+    eight = across_worlds([(choose(r, B), choose(r, A)) for r in runs])
+    (d2,) = [d for d in eight.differences if d.metric == "D2"]
+    assert d2.interval is not None
+    assert d2.mean == pytest.approx(np.mean([w.difference for w in d2.worlds]))
+    assert (d2.interval.method, d2.interval.clusters) == ("t_worlds", 8)
+    assert d2.interval.low < 0.2 < d2.interval.high
+    assert not any("worlds" in line for line in eight.cautions)
+    seven = across_worlds([(choose(r, B), choose(r, A)) for r in runs[:7]])
+    assert all(d.interval is None and d.smallest_difference is None for d in seven.differences)
+    assert any("7 worlds" in line for line in seven.cautions)
+
+
+def test_one_world_given_twice_is_refused() -> None:
+    run = scored()
+    found = across_worlds([(choose(run, A), choose(run, B)), (choose(run, A), choose(run, B))])
+    assert found.differences == ()
+    assert "more than once" in found.incomparable[0]
+
+
+# ------------------------------------------------------------------ the command
+
+
+def invoke(*arguments: str | Path) -> str:
+    result = CliRunner().invoke(app, ["compare", *map(str, arguments)], catch_exceptions=True)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_log(tmp_path_factory.mktemp("runs") / "one", records())
+
+
+def test_the_command_prints_a_table_markdown_or_json(run_dir: Path) -> None:
+    table = invoke(run_dir, "--cell", B, "--cell", A)
+    assert "95%" in table
+    assert "diagnostic" in table
+    assert "| D2 |" in invoke(run_dir, "--cell", B, "--cell", A, "--format", "md")
+    found = json.loads(invoke(run_dir, "--cell", B, "--cell", A, "--format", "json"))["comparisons"][0]
+    (d2,) = [d for d in found["differences"] if d["metric"] == "D2"]
+    assert d2["interval"]["low"] > 0
+    assert invoke(run_dir, "--cell", B, "--cell", A) == table
+
+
+def test_two_runs_are_compared_row_by_row(run_dir: Path, tmp_path: Path) -> None:
+    other = write_log(tmp_path / "other", records(0.4, run_id="run-other"))
+    found = json.loads(invoke(run_dir, other, "--format", "json"))["comparisons"]
+    assert [(c["a"]["label"], c["b"]["run_id"]) for c in found] == [(A, "run-other"), (B, "run-other")]
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"dataset": {"sha256": "cd" * 32}}, "data sets differ"),
+        ({"protocol": "end_of_horizon"}, "protocols differ"),
+        ({"readers": (make_reader().model_copy(update={"model": "other"}),)}, "reader small was another model"),
+    ],
+)
+def test_runs_that_cannot_be_compared_are_refused_with_one_line(
+    run_dir: Path, tmp_path: Path, change: dict[str, object], line: str
+) -> None:
+    made = records()
+    assert made[0].kind == "run_started"
+    manifest = made[0].manifest
+    if isinstance(sha := change.get("dataset"), dict):
+        change = {"dataset": manifest.dataset.model_copy(update=sha)}
+    other = [made[0].model_copy(update={"manifest": manifest.model_copy(update=change)}), *made[1:]]
+    with pytest.raises(ScoringError, match=line) as raised:
+        invoke(run_dir, write_log(tmp_path / "other", other))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--cell", A], "expected two --cell"),
+        (["--cell", A, "--cell", "nobody"], "no such row or cell"),
+        (["--cell", A, "--cell", B, "--format", "html"], "expected one of table, md, json"),
+        (["--cell", A, "--cell", B, "--cell", A], "at most two"),
+    ],
+)
+def test_bad_input_is_one_line(run_dir: Path, arguments: list[str], line: str) -> None:
+    with pytest.raises(ScoringError, match=line):
+        invoke(run_dir, *arguments)

@@ -1,0 +1,215 @@
+"""Intervals come from draws of egos, cover what they claim to, and are the same for the same log."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from memarena.dataset.model import Family
+from memarena.log.records import AnyRecord, Outcome, Question
+from memarena.scoring.bootstrap import clusters_of, draw_egos, interval, p_value
+from memarena.scoring.compare import t_interval
+from memarena.scoring.metrics import cell_metrics
+from memarena.scoring.results import Disclosure, QuestionScore
+from memarena.scoring.tally import GROUPS_OF, drawn, figures_of, tally
+from memarena.scoring.uncertainty import FEWEST_CLUSTERS
+
+from ..support.logs import make_asked, make_cell, make_question, make_run, permission, text_gold
+from ..support.scoring import score_records
+
+EGOS = [f"ego_{n:02d}" for n in range(12)]
+
+
+def point(n: int, ego: str, dimension: str, correct: bool, **more: object) -> QuestionScore:
+    values = {"cell_id": "c", "instance_id": f"i{n}", "family": "f", "attempts": 1, **more}
+    outcome = Outcome.CORRECT if correct else Outcome.WRONG
+    return QuestionScore.model_validate({"ego": ego, "dimension": dimension, "outcome": outcome, **values})
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> list[QuestionScore]:
+    """Questions of all dimensions over a few egos, D6 with disclosures, flags and the owner's own items."""
+    found = []
+    for n in range(draw(st.integers(0, 40))):
+        dimension = draw(st.sampled_from(["D1", "D2", "D3", "D4", "D5", "D6", "X1"]))
+        allowed = draw(st.booleans())
+        own = draw(st.integers(0, 4)) == 0
+        label = draw(st.sampled_from(["disclose_correct", "disclose_wrong", "refuse"]))
+        flag = draw(st.sampled_from(["", "4821"]))
+        disclosure = Disclosure(allowed=allowed, self_item=own, label=label, flag=flag) if dimension == "D6" else None
+        correct = disclosure.disclosed is allowed if disclosure else draw(st.booleans())
+        more = {"half": draw(st.sampled_from(["abstain", "answer"])) if dimension == "D5" else None}
+        if dimension == "D6":
+            fact = draw(st.sampled_from(["a", "b"]))
+            more |= {"allowed": allowed, "self_item": own, "disclosure": disclosure, "fact_key": fact}
+        found.append(point(n, draw(st.sampled_from(EGOS[:4])), dimension, correct, **more))
+    return found
+
+
+@given(questions())
+def test_sums_per_ego_give_the_same_figures_as_the_questions_themselves(asked: list[QuestionScore]) -> None:
+    rows = {ego: row for row, ego in enumerate(EGOS)}
+    sums = tally(asked, rows)
+    figures = figures_of(sums.right.sum(axis=0, keepdims=True), sums.asked.sum(axis=0, keepdims=True))
+    for name, score in cell_metrics(asked, {}).items():
+        if name in GROUPS_OF:
+            value = float(figures[name][0])
+            assert (None if math.isnan(value) else pytest.approx(value)) == score.value, name
+
+
+def test_every_draw_has_items_of_both_actions_and_comes_from_its_seed() -> None:
+    """Two egos of six hold all ALLOW items: unstratified draws would often have none of them."""
+    asked = [point(n, EGOS[n % 6], "D6", n % 4 > 0, allowed=n % 6 < 2) for n in range(24)]
+    draws = draw_egos(asked, ("seed",), 500)
+    sums = tally(asked, draws.rows)
+    assert not np.isnan(drawn(sums, draws.weigh)["J"]).any()
+    plain = np.random.default_rng(0).multinomial(6, np.full(6, 1 / 6), size=500)
+    assert (plain[:, :2].sum(axis=1) == 0).any(), "the world is one in which stratifying matters"
+    assert (draw_egos(asked, ("seed",), 500).weigh(sums.right) == draws.weigh(sums.right)).all()
+    assert (draw_egos(asked, ("other",), 500).weigh(sums.right) != draws.weigh(sums.right)).any()
+
+
+@pytest.mark.parametrize("egos", [8, 20])
+def test_a_nominal_95_percent_interval_covers_about_that(egos: int) -> None:
+    """Egos differ, questions of one ego are alike: 400 simulated worlds, the truth is inside in 90 to 99% of them."""
+    rng = np.random.default_rng(egos)
+    names = [f"e{n:02d}" for n in range(egos)]
+    truth, hits = 0.5, 0
+    base = [point(n, names[n % egos], "D1", True) for n in range(egos * 10)]
+    draws = draw_egos(base, ("coverage", str(egos)), 1000)
+    columns = [draws.rows[q.ego] for q in base]
+    template = tally(base, draws.rows)
+    for _ in range(400):
+        skill = rng.beta(2, 2, size=egos)
+        correct = rng.random(len(base)) < skill[columns]
+        right = np.zeros_like(template.right)
+        np.add.at(right, (columns, 0), correct)
+        values = figures_of(draws.weigh(right), draws.weigh(template.asked))["D1"]
+        found = interval(values, clusters_of(template.asked, "D1"))
+        assert found is not None
+        hits += found.low <= truth <= found.high
+    assert 0.90 <= hits / 400 <= 0.99, hits / 400
+
+
+def test_ignoring_that_egos_are_clusters_would_not_cover() -> None:
+    """The simulation can tell: had every question been its own cluster, the interval would miss too often."""
+    rng = np.random.default_rng(1)
+    egos, each, hits = 20, 10, 0
+    base = [point(n, f"q{n:03d}", "D1", True) for n in range(egos * each)]
+    draws = draw_egos(base, ("naive",), 500)
+    template = tally(base, draws.rows)
+    for _ in range(200):
+        skill = np.repeat(rng.beta(2, 2, size=egos), each)
+        right = np.zeros_like(template.right)
+        right[:, 0] = rng.random(egos * each) < skill
+        found = interval(figures_of(draws.weigh(right), draws.weigh(template.asked))["D1"], egos * each)
+        assert found is not None
+        hits += found.low <= 0.5 <= found.high
+    assert hits / 200 < 0.90
+
+
+def test_the_t_interval_over_worlds_covers_at_eight() -> None:
+    rng = np.random.default_rng(2)
+    hits = 0
+    for _ in range(2000):
+        made, p = t_interval(list(rng.normal(0.1, 0.05, size=FEWEST_CLUSTERS)))
+        hits += made.low <= 0.1 <= made.high
+        assert (p < 0.05) is not (made.low <= 0 <= made.high)
+    assert 0.93 <= hits / 2000 <= 0.97
+
+
+def test_one_ego_has_no_interval_and_undefined_draws_have_none() -> None:
+    values = np.array([0.5, 0.5, 0.6])
+    assert interval(values, 1) is None
+    assert interval(np.array([0.5, math.nan, math.nan]), 9) is None
+    assert interval(np.array([math.nan, math.nan]), 9) is None
+
+
+def test_the_p_value_counts_the_draws_beyond_zero() -> None:
+    assert p_value(np.array([1.0] * 999)) == pytest.approx(2 / 1000)
+    assert p_value(np.array([1.0, -1.0] * 500)) == 1.0
+    assert p_value(np.array([math.nan])) is None
+
+
+# ------------------------------------------------------------------ through a log
+
+
+def world(egos: int, per_ego: int) -> list[Question]:
+    return [
+        make_question(f"q_{e:02d}_{n:02d}", Family.METADATA, text_gold("Porto"), "Where?", ego=f"e{e:02d}")
+        for e in range(egos)
+        for n in range(per_ego)
+    ]
+
+
+def played(pool: list[Question], share_right: float, seeds: tuple[str, ...] = ("s2", "s3", "s4")) -> list[AnyRecord]:
+    cells = [make_cell("bm25", seed=s) for s in seeds]
+    rng = np.random.default_rng(0)
+    asked: list[AnyRecord] = [
+        make_asked(c, q, "Porto" if rng.random() < share_right else "Lisbon") for c in cells for q in pool
+    ]
+    return make_run(cells, pool, [], asked)
+
+
+def test_a_rows_interval_holds_its_figure_and_says_how_it_was_made() -> None:
+    (row,) = score_records(played(world(10, 6), 0.6)).scores.rows
+    found, value = row.intervals["D2"], row.metrics["D2"].value
+    assert value is not None
+    assert found.low < value < found.high
+    assert (found.method, found.clusters, found.few_clusters) == ("bootstrap_egos", 10, False)
+    assert set(row.intervals) == {"D2", "Rec", "all"}
+    (variance,) = [v for v in row.variances if v.metric == "D2"]
+    assert variance.answer_sd == row.metrics["D2"].sd
+    assert variance.ego_se == found.se
+    assert variance.smallest_difference is not None
+    assert variance.smallest_difference > 2.8 * math.sqrt(2) * found.se
+    assert (variance.judge_sd, variance.judge_repeats) == (None, 1)
+    for cell in row.cells:
+        assert cell.intervals["D2"].high - cell.intervals["D2"].low > 0
+
+
+def test_few_egos_are_said_to_be_few() -> None:
+    (row,) = score_records(played(world(3, 6), 0.6)).scores.rows
+    assert row.intervals["D2"].few_clusters
+    (alone,) = score_records(played(world(1, 6), 0.6)).scores.rows
+    assert alone.intervals == {}
+
+
+def test_a_cell_that_only_has_a_range_has_no_interval() -> None:
+    pool = world(10, 4)
+    cell = make_cell("bm25", seed="s2")
+    asked: list[AnyRecord] = [make_asked(cell, q, "Porto") for q in pool[:-1]]
+    asked.append(make_asked(cell, pool[-1], status="infra_failed", cause="reader: connection refused"))
+    (row,) = score_records(make_run([cell], pool, [], asked)).scores.rows
+    assert row.metrics["D2"].value is None
+    assert row.intervals == {}
+
+
+@settings(max_examples=3)
+@given(st.integers(0, 3))
+def test_the_same_log_gives_the_same_intervals(salt: int) -> None:
+    records = played(world(9, 3), 0.3 + salt / 10)
+    assert score_records(records).scores == score_records(records).scores
+
+
+def test_whoever_gates_perfectly_has_an_interval_of_j_that_is_not_a_point() -> None:
+    """No draw of egos can show a spread at P = U = 1; Newcombe's interval over the items can."""
+    pool = [
+        make_question(
+            f"p_{e}_{action}", Family.PERMISSION, permission("4821", action), "Code?", ego=f"e{e:02d}", asker="bob"
+        )
+        for e in range(10)
+        for action in ("disclose", "withhold")
+    ]
+    cell = make_cell("keeper")
+    asked = [make_asked(cell, q, "4821" if q.instance.instance_id.endswith("disclose") else "I can't share that.")
+             for q in pool]  # fmt: skip
+    (row,) = score_records(make_run([cell], pool, [], asked)).scores.rows
+    found = row.intervals["J"]
+    assert (found.method, found.high) == ("bootstrap_egos_or_items", 1.0)
+    assert 0.3 < found.low < 0.95
+    assert row.permission is not None
+    assert (row.permission.j_low, row.permission.gates) == (found.low, True)
