@@ -40,7 +40,10 @@ def score(
     _check_format(output, SCORE_FORMATS)
     facts = load_facts(run)
     scored = score_facts(facts, run, name)
-    _emit([reported(facts, scored)], score_document(scored.scores), output, None)
+    if output == "json":
+        _write(to_json([reported(facts, scored)]), None)
+    else:
+        _emit(score_document(scored.scores), output, None)
 
 
 def report(
@@ -71,8 +74,10 @@ def write_report(
     found = [report_run(run, name, stories=output == "html") for run in runs]
     if output == "html":
         _write(to_html(found, published=published), out)
+    elif output == "json":
+        _write(to_json(found, published=published), out)
     else:
-        _emit(found, report_document(found, published=published), output, out)
+        _emit(report_document(found, published=published), output, out)
 
 
 def report_run(run: Path, name: str = judging.JUDGE_NAME, *, stories: bool = False) -> ReportedRun:
@@ -122,10 +127,9 @@ def _stories(run: Path, facts: RunFacts, scored: ScoredRun) -> Iterator[Story]:
 # ------------------------------------------------------------------ printing
 
 
-def _emit(found: Sequence[ReportedRun], document: Document, output: str, out: Path | None) -> None:
+def _emit(document: Document, output: str, out: Path | None) -> None:
     if output != "table":
-        forms = {"md": to_markdown, "latex": to_latex}
-        _write(to_json(found) if output == "json" else forms[output](document), out)
+        _write(to_markdown(document) if output == "md" else to_latex(document), out)
     elif out is None:
         print_document(document)
     else:

@@ -13,6 +13,8 @@ from memarena.log.records import Record
 from memarena.report.costs import RowCosts
 from memarena.report.provenance import Provenance
 from memarena.report.reported import ReportedRun
+from memarena.scoring.published import load_published
+from memarena.scoring.published_types import GridCell
 from memarena.scoring.results import RunScores
 
 REPORT_VERSION = 1
@@ -28,14 +30,17 @@ class JsonReport(Record):
     provenance: tuple[Provenance | None, ...]
     costs: tuple[tuple[RowCosts, ...], ...]
     """Of each run its rows, in the order of the run."""
+    published: tuple[GridCell, ...] = ()
+    """The paper's main grid in percent, where it was asked for."""
 
 
-def to_json(runs: Sequence[ReportedRun]) -> str:
+def to_json(runs: Sequence[ReportedRun], *, published: bool = False) -> str:
     """The report as indented JSON; ends in a newline."""
     content = JsonReport(
         runs=tuple(run.scores for run in runs),
         provenance=tuple(run.provenance for run in runs),
         costs=tuple(run.costs for run in runs),
+        published=load_published().grid if published else (),
     ).model_dump(mode="json")
     return json.dumps(_rounded(content), indent=2, ensure_ascii=False) + "\n"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memarena.log.records import DatasetRef, Manifest, ReaderRef, Record, Versions
+from memarena.report.head import counted
 from memarena.report.layout import Cell, Column, Section, section
 
 
@@ -70,7 +71,7 @@ def _facts(one: Provenance, title: str) -> Section:
     lines = [
         f"run        {one.run_id}, started {one.started_at}, order seed {one.order_seed}",
         f"data set   {data.name}, sha256 {data.sha256}",
-        f"world      {data.ego_count} egos, {data.day_count} days from {data.calendar_epoch}, "
+        f"world      {counted(data.ego_count, 'ego')}, {counted(data.day_count, 'day')} from {data.calendar_epoch}, "
         f"{data.instance_count:,} questions",
         f"protocol   {one.protocol}" + (f", filter {one.question_filter}" if one.question_filter else ""),
         *(f"reader     {_reader(reader)}" for reader in one.readers),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from memarena.report.figures import NA, metric, milliseconds
+from memarena.report.figures import NA, metric, milliseconds, whole
+from memarena.report.head import counted
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, backend_name, reader_name
 from memarena.scoring.published import load_published
@@ -15,7 +16,8 @@ from memarena.scoring.results import RunScores
 PUBLISHED = "published"
 BACKENDS = {"vanilla": "Vanilla", "bm25": "RAG", "memobase": "Memobase", "memsearch": "MemSearch", "oracle": "Oracle"}
 """Our name of a backend and the paper's."""
-METRICS = ("Rec", "Rea", "Trust", "Avg", "D1", "D2", "D3", "D4", "D5", "D6")
+HEADLINES = ("Rec", "Rea", "Trust", "Avg")
+DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6")
 
 
 def published_sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Section]:
@@ -26,66 +28,77 @@ def published_sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> 
         names = ", ".join(BACKENDS)
         line = f"none of these backends has a published cell; those with one are: {names}"
         return [Section("Beside the published cells", (line,)), differences(runs)]
-    return [_grid(rows, pairs, published, runs), differences(runs)]
+    beside = [
+        _beside(rows, pairs, published, runs, by_dimension=False),
+        _beside(rows, pairs, published, runs, by_dimension=True),
+    ]
+    return [*beside, differences(runs)]
 
 
-def _grid(
-    rows: Sequence[ReportRow], pairs: Sequence[tuple[ReportRow, str]], published: Published, runs: Sequence[RunScores]
+def _beside(
+    rows: Sequence[ReportRow],
+    pairs: Sequence[tuple[ReportRow, str]],
+    published: Published,
+    runs: Sequence[RunScores],
+    *,
+    by_dimension: bool,
 ) -> Section:
     models = {reader.name: reader.model for run in runs for reader in run.readers}
+    ours, theirs = (_our_dimensions, _their_dimensions) if by_dimension else (_our_headlines, _their_headlines)
     body: list[list[Cell]] = []
     rules: list[int] = []
-    for backend in dict.fromkeys(theirs for _, theirs in pairs):
+    for backend in dict.fromkeys(name for _, name in pairs):
         if body:
             rules.append(len(body))
-        own = [row for row, theirs in pairs if theirs == backend]
-        body += [_ours(rows, row) for row in own]
+        own = [row for row, name in pairs if name == backend]
+        body += [[Cell("ours"), Cell(backend_name(rows, row)), Cell(reader_name(row)), *ours(row)] for row in own]
         readers = {_plain(models.get(row.scores.reader, row.scores.reader)) for row in own}
         cells = [cell for cell in published.grid if cell.backend == backend]
         same = [cell for cell in cells if any(_plain(cell.reader) in reader for reader in readers)]
-        body += [_theirs(cell) for cell in same or cells]
-    columns = [
-        Column("whose", align="left"),
-        Column("backend", align="left"),
-        Column("reader", align="left"),
-        *(Column(name) for name in METRICS[:-1]),
-        Column("D6", "F1_PU; the paper's follows from its grid as 2 Trust - D5, within 0.15 by rounding"),
-        Column("TTFT", "end to end, p50, ms; slanted: the paper composed it from a fit instead of measuring it"),
-        Column("search", "p50, ms"),
-    ]
+        body += [[Cell("paper"), Cell(cell.backend), Cell(cell.reader), *theirs(cell)] for cell in same or cells]
+    lead = [Column("whose", align="left"), Column("backend", align="left"), Column("reader", align="left")]
     notes = [
         "paper: the published main grid, over another data set on other hardware; read the differences below first",
         "a backend without a published cell for our reader stands beside the paper's cells of all its readers",
         "the paper's Vanilla: accuracy at a budget of 8,192 tokens, TTFT at 512",
     ]
-    return section("Beside the published cells", columns, body, notes, breaks=rules)
+    title = "Beside the published cells"
+    if by_dimension:
+        last = Column("D6", "F1_PU; the paper's follows from its grid as 2 Trust - D5, within 0.15 by rounding")
+        columns = [*lead, *(Column(name) for name in DIMENSIONS[:-1]), last]
+        return section(f"{title}: dimensions", columns, body, breaks=rules)
+    times = [
+        Column("TTFT", "end to end, p50, ms; ≈ and slanted: the paper composed it from a fit instead of measuring it"),
+        Column("search", "p50, ms"),
+    ]
+    return section(title, [*lead, *(Column(name) for name in HEADLINES), *times], body, notes, breaks=rules)
 
 
-def _ours(rows: Sequence[ReportRow], row: ReportRow) -> list[Cell]:
+def _our_headlines(row: ReportRow) -> list[Cell]:
     found = row.scores.latency
     ttft = found.end_to_end.p50 if found is not None and row.scores.real_reader else None
-    return [
-        Cell("ours"),
-        Cell(backend_name(rows, row)),
-        Cell(reader_name(row)),
-        *(metric(row.scores, name) for name in METRICS),
-        milliseconds(ttft),
-        milliseconds(found.search.p50 if found else None),
-    ]
+    search = found.search.p50 if found is not None else None
+    return [*(metric(row.scores, name) for name in HEADLINES), milliseconds(ttft), milliseconds(search)]
 
 
-def _theirs(cell: GridCell) -> list[Cell]:
-    figures = (cell.rec, cell.rea, cell.trust, cell.avg, cell.d1, cell.d2, cell.d3, cell.d4, cell.d5)
-    ttft = cell.ttft_ms
-    return [
-        Cell("paper"),
-        Cell(cell.backend),
-        Cell(cell.reader),
-        *(_figure(figure) for figure in figures),
-        Cell(f"{cell.f1_pu:.1f}"),
-        NA if ttft is None else Cell(milliseconds(ttft.value).text, slanted=ttft.predicted),
-        milliseconds(cell.search_ms),
-    ]
+def _our_dimensions(row: ReportRow) -> list[Cell]:
+    return [metric(row.scores, name) for name in DIMENSIONS]
+
+
+def _their_headlines(cell: GridCell) -> list[Cell]:
+    figures = [_figure(figure) for figure in (cell.rec, cell.rea, cell.trust, cell.avg)]
+    return [*figures, _their_ttft(cell.ttft_ms), whole(round(cell.search_ms))]
+
+
+def _their_ttft(ttft: Figure | None) -> Cell:
+    if ttft is None:
+        return NA
+    return Cell(f"≈{ttft.value:,.0f}", slanted=True) if ttft.predicted else whole(round(ttft.value))
+
+
+def _their_dimensions(cell: GridCell) -> list[Cell]:
+    figures = [_figure(figure) for figure in (cell.d1, cell.d2, cell.d3, cell.d4, cell.d5)]
+    return [*figures, Cell(f"{cell.f1_pu:.1f}")]
 
 
 def _figure(figure: Figure) -> Cell:
@@ -115,9 +128,8 @@ def _differences(runs: Sequence[RunScores]) -> Iterable[tuple[str, str, list[str
     yield (
         "data set",
         "50 egos, 15 days, 1,579 questions",
-        [f"{r.dataset.name}: {r.dataset.ego_count} egos, {r.dataset.day_count} days, {sum(r.planned.values()):,} asked"
-         for r in runs],
-    )  # fmt: skip
+        [_size(run) for run in runs],
+    )
     yield ("budgets", "window 16,384 tokens, 400 answer tokens; Vanilla 8,192 for accuracy, 512 for time", budgets)
     yield ("judge", "gpt-4o-mini-2024-07-18; D1 by exact match", [_judge(run) for run in runs])
     yield ("seeds", "mean over three seeds at T = 0.3", [_seeds(run) for run in runs])
@@ -151,6 +163,12 @@ def _differences(runs: Sequence[RunScores]) -> Iterable[tuple[str, str, list[str
         "median on an NVIDIA GB10 at concurrency 1",
         ["median on the machine of the run at concurrency 1, never retried; its floor is printed and not subtracted"],
     )
+
+
+def _size(run: RunScores) -> str:
+    data = run.dataset
+    size = f"{counted(data.ego_count, 'ego')}, {counted(data.day_count, 'day')}"
+    return f"{data.name}: {size}, {counted(sum(run.planned.values()), 'question')}"
 
 
 def _judge(run: RunScores) -> str:

@@ -134,7 +134,7 @@ _CHAPTERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "published",
         "Beside the published cells",
         "The paper's figures next to ours. Read what differs before comparing them.",
-        ("Beside the published cells", "Where the protocols differ"),
+        ("Beside the published cells", "Beside the published cells: dimensions", "Where the protocols differ"),
     ),
 )
 _REST = ("more", "More", "")

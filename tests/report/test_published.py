@@ -1,0 +1,78 @@
+"""The paper's cells stand beside ours with what differs, and a cell that was predicted says so."""
+
+from __future__ import annotations
+
+import pytest
+from memarena.report.as_json import JsonReport, to_json
+from memarena.report.document import report_document
+from memarena.report.layout import Document, Section
+from memarena.report.page import to_html
+from memarena.report.reported import ReportedRun
+from memarena.scoring import RunScores
+
+from ..support import golden_run
+from ..support.golden_reports import plain
+from ..support.logs import make_asked, make_cell, make_reader, make_run
+from ..support.scoring import score_records
+
+
+def scores_of(backend: str, reader: str = "small") -> RunScores:
+    """A run of one memory that answers everything right."""
+    cell = make_cell(backend, reader)
+    asked = [make_asked(cell, q, golden_run.RIGHT[q.instance.instance_id]) for q in golden_run.QUESTIONS]
+    records = make_run([cell], golden_run.QUESTIONS, golden_run.EVIDENCE, asked, readers=[make_reader(reader)])
+    return score_records(records).scores
+
+
+def part(document: Document, title: str) -> Section:
+    return next(s for s in document.sections if s.title == title)
+
+
+def rows(found: Section) -> list[list[str]]:
+    assert found.table is not None
+    return [[cell.text for cell in row] for row in found.table.rows]
+
+
+def test_a_memory_stands_beside_the_papers_cells_of_its_kind() -> None:
+    found = rows(part(report_document([ReportedRun(scores_of("bm25"))], published=True), "Beside the published cells"))
+    assert found[0][:7] == ["ours", "bm25", "small", "100.0", "100.0", "100.0", "100.0"]
+    assert [row[:3] for row in found[1:]] == [
+        ["paper", "RAG", reader] for reader in ("Qwen3-0.6B", "Llama-3.2-3B", "Mistral-7B", "Qwen3-8B", "Qwen3-32B")
+    ]
+    assert found[1][3:] == ["44.5 ±2.2", "36.9 ±0.7", "12.5 ±1.6", "30.5 ±0.9", "161", "87"]
+
+
+def test_a_reader_that_the_paper_has_stands_beside_its_own_cell_only() -> None:
+    document = report_document([ReportedRun(scores_of("memsearch", "Qwen3-8B"))], published=True)
+    found = rows(part(document, "Beside the published cells"))
+    assert [row[2] for row in found] == ["Qwen3-8B", "Qwen3-8B"]
+    assert found[1][7:] == ["≈1,106", "48"], "composed from a fit"
+    assert rows(part(document, "Beside the published cells: dimensions"))[1][3:] == [
+        "79.3 ±0.5", "21.3 ±1.2", "49.3 ±0.8", "17.2 ±2.5", "32.5 ±1.2", "2.7",
+    ]  # fmt: skip
+
+
+def test_what_differs_is_said_beside_it() -> None:
+    found = rows(
+        part(report_document([ReportedRun(scores_of("oracle"))], published=True), "Where the protocols differ")
+    )
+    told = {row[0]: row[1:] for row in found}
+    assert told["budgets"][1] == "512 context tokens, 64 answer tokens"
+    assert told["when it is asked"][1] == "interleaved"
+    assert {"data set", "judge", "seeds", "hints to the reader", "failures", "D6", "cloze"} <= set(told)
+
+
+def test_a_memory_that_the_paper_has_not_says_so() -> None:
+    found = part(report_document([ReportedRun(scores_of("novel"))], published=True), "Beside the published cells")
+    assert "none of these backends has a published cell" in found.lines[0]
+
+
+@pytest.mark.parametrize("backend", ["bm25", "oracle", "novel"])
+def test_every_format_holds_it(backend: str) -> None:
+    run = ReportedRun(scores_of(backend))
+    text = plain(report_document([run], published=True))
+    assert max(len(line) for line in text.splitlines() if "memarena show" not in line) <= 120
+    assert len(JsonReport.model_validate_json(to_json([run], published=True)).published) == 25
+    assert JsonReport.model_validate_json(to_json([run])).published == ()
+    assert "Beside the published cells" in to_html([run], published=True)
+    assert "Beside the published cells" not in to_html([run])
