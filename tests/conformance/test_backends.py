@@ -1,0 +1,90 @@
+"""Our own backends pass the suite by their address alone, through the command, and a killed one is found out or not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from memarena.cli.main import app
+from memarena.conformance import CheckResult, Settings, run_suite
+from typer.testing import CliRunner
+
+from tests.conformance.support import restartable
+
+ROOT = Path(__file__).parents[2]
+TABLE = tomllib.loads((Path(__file__).parent / "defects.toml").read_text(encoding="utf-8"))
+
+
+def command_of(name: str) -> list[str]:
+    """The command of a manifest without what the suite's own process adds."""
+    for path in sorted(ROOT.glob("backends/*/backend.toml")):
+        for backend in tomllib.loads(path.read_text(encoding="utf-8"))["backend"]:
+            if backend["name"] == name:
+                argv: Sequence[str] = backend["command"]
+                kept = argv[: list(argv).index("--listen")]
+                return [word.replace("{python}", sys.executable).replace("{folder}", str(path.parent)) for word in kept]
+    raise LookupError(name)
+
+
+@pytest.mark.parametrize("name", ["bm25", "vanilla", "oracle"])
+def test_a_backend_passes_and_survives_sigkill(name: str, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    with restartable(command_of(name), tmp_path) as backend:
+        arguments = ["--target", backend.address, "--restart-command", backend.restart_command, "--junit", str(report)]
+        done = CliRunner().invoke(app, ["conformance", *arguments])
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if line.startswith("FAIL")] == [], (tmp_path / "log").read_text()
+    assert done.exit_code == 0
+    assert any(line.startswith("ok   hlt.restart") for line in lines)
+    assert lines[-1].startswith(f"{name} ")
+    suite = ElementTree.parse(report).getroot()
+    assert int(suite.attrib["tests"]) == len(lines) - 1
+    assert suite.attrib["failures"] == "0"
+    clauses = {each.attrib["value"] for each in suite.iter("property")}
+    assert {"ING-7", "HLT-3", "SRC-5"} <= clauses
+
+
+def test_days_that_do_not_survive_sigkill_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    report = tmp_path / "report.xml"
+    with restartable([sys.executable, "-m", "tests.conformance.forgetful"], tmp_path) as backend:
+        arguments = ["--target", backend.address, "--restart-command", backend.restart_command, "--junit", str(report)]
+        done = CliRunner().invoke(app, ["conformance", *arguments])
+    assert done.exit_code == 1
+    failed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("FAIL")]
+    assert failed == TABLE["not-durable"]["fails"]
+    assert [
+        case.attrib["name"] for case in ElementTree.parse(report).iter("testcase") if case.find("failure") is not None
+    ] == failed
+
+
+def test_a_backend_that_stops_answering_is_one_failed_check_and_an_end(tmp_path: Path) -> None:
+    with restartable(command_of("bm25"), tmp_path) as backend:
+
+        def freeze(result: CheckResult) -> None:
+            if result.check.check_id == "ing.required":
+                os.kill(backend.pid, signal.SIGSTOP)
+
+        try:
+            result = run_suite(backend.address, settings=Settings(timeout_s=2.0), on_result=freeze)
+        finally:
+            os.kill(backend.pid, signal.SIGCONT)
+    assert not result.passed
+    assert result.ended_early
+    assert result.ids("failed") == ["ing.empty-day"]
+    notes = {each.message for each in result.results if "not run" in each.message}
+    assert notes == {"not run: the backend has stopped answering since ing.empty-day"}
+    assert result.results[-1].message in notes
+
+
+def test_a_suite_that_runs_out_of_time_does_not_pass(tmp_path: Path) -> None:
+    with restartable(command_of("bm25"), tmp_path) as backend:
+        result = run_suite(backend.address, only=("rst", "dsc"), settings=Settings(total_s=0.0))
+    assert not result.passed
+    assert {each.message for each in result.results} == {"not run: 0 s have passed"}
