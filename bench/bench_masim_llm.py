@@ -31,7 +31,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "simulator"))
 scripted = importlib.import_module("llm_server")
 
-CONCURRENCIES = (4, 8, 16)
+CONCURRENCIES = (1, 4, 8)
 SEED = 901
 MEAN_S, SPREAD_S = 0.050, 0.020
 

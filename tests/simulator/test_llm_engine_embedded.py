@@ -16,10 +16,12 @@ from memarena.readers.starting import start_reader
 
 from .test_llm_engine import rows, total, unsaid
 
-CONFIG = WorldConfig(name="test", agents=4, days=2, density=0.06, question_share=3.0, seed=108)
+CONFIG = WorldConfig(name="test", agents=4, days=2, density=0.02, question_share=1.0, seed=108)
+"""Four sessions: a minute or two on two idle cores."""
 
 
 @pytest.mark.llm
+@pytest.mark.timeout(1200)
 def test_a_tiny_world_by_the_embedded_model(tmp_path: Path) -> None:
     """Every statement is in its turn, through repair or offline where need be, and the data set is valid."""
     reader = start_reader("embedded", work_dir=tmp_path)

@@ -15,7 +15,7 @@ from masim.cli import main
 from masim.output.parts import PARTS
 from memarena.dataset.reading import open_dataset
 
-FLAGS = ("--agents", "5", "--days", "3", "--density", "0.4", "--seed", "110", "--workers", "1")
+FLAGS = ("--agents", "4", "--days", "2", "--density", "0.25", "--seed", "110", "--workers", "1")
 
 
 def masim(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

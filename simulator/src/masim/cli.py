@@ -13,7 +13,7 @@ import typer
 from masim_bars.command import bars as measure_bars
 from masim_bars.errors import BarsError
 
-from masim.config import WorldConfig, preset, sized
+from masim.config import preset, sized
 from masim.display import EngineDisplay
 from masim.engines.endpoint import EndpointConfig
 from masim.engines.llm import LlmEngine
@@ -23,7 +23,6 @@ from masim.engines.options import EngineFlags
 from masim.errors import MasimError
 from masim.inspect import Inspected, day_lines, fact_lines, graph_lines, overview_lines
 from masim.output.generate import generate as make
-from masim.output.parts import finished_days
 from masim.output.worlds import questions_of_complete, world_folder
 from masim.social import html_of, svg_of
 
@@ -70,7 +69,7 @@ def generate(
     for world in range(worlds):
         config = sized(preset(preset_name, seed, world), agents=agents, days=days, density=density, banks=banks)
         folder = world_folder(out, world, worlds)
-        with _engine(connection, config, folder, workers or os.cpu_count() or 1, quiet) as (writer, say):
+        with _engine(connection, workers or os.cpu_count() or 1, quiet) as (writer, say):
             done = questions_of_complete(config, writer.identity, folder) if worlds > 1 else None
             if done is None:
                 done = sum(make(config, folder, engine=writer, progress=say).values())
@@ -79,14 +78,14 @@ def generate(
 
 @contextmanager
 def _engine(
-    connection: EndpointConfig | None, config: WorldConfig, folder: Path, workers: int, quiet: bool
+    connection: EndpointConfig | None, workers: int, quiet: bool
 ) -> Iterator[tuple[Engine, Callable[[str], None]]]:
     """The engine, and what to do with a line of progress."""
     if connection is None:
         yield OfflineEngine(workers), (lambda _: None) if quiet else _say
         return
     with (
-        EngineDisplay(config.days - finished_days(folder), quiet=quiet) as display,
+        EngineDisplay(quiet=quiet) as display,
         LlmEngine(connection, progress=display.status) as engine,
     ):
         yield engine, display.day

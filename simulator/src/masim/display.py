@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 
 from rich.console import Console
@@ -15,13 +16,11 @@ _LINES_EVERY = 50
 
 
 class EngineDisplay:
-    """A bar on a terminal, a line now and then elsewhere. Use it as a context manager.
+    """A bar on a terminal, a line now and then elsewhere. Use it as a context manager."""
 
-    ``days`` are those that have no words yet; how many sessions they have is guessed from those planned so far.
-    """
-
-    def __init__(self, days: int, *, quiet: bool) -> None:
-        self._days, self._quiet = days, quiet
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._began_s = time.monotonic()
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -53,9 +52,10 @@ class EngineDisplay:
 
     def status(self, status: Status) -> None:
         """A session is finished. Called from the engine's thread."""
-        total = round(status.sessions_planned * max(1.0, self._days / max(1, status.days_planned)))
-        self._progress.update(
-            self._task, completed=status.sessions_done, total=total, flight=status.in_flight, tokens=status.tokens
-        )
-        if self._progress.disable and not self._quiet and status.sessions_done % _LINES_EVERY == 0:
-            sys.stderr.write(f"{status.sessions_done} of about {total} sessions, {status.tokens:,} tokens\n")
+        done, total = status.sessions_done, status.sessions_planned
+        self._progress.update(self._task, completed=done, total=total, flight=status.in_flight, tokens=status.tokens)
+        if self._progress.disable and not self._quiet and done % _LINES_EVERY == 0:
+            left_s = (time.monotonic() - self._began_s) / done * (total - done)
+            sys.stderr.write(
+                f"{done} of {total} sessions, {status.tokens:,} tokens, about {left_s / 60:.0f} minutes left\n"
+            )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property
@@ -23,16 +23,16 @@ from masim.world.build import pools
 from masim.world.model import World
 
 TABLES = Path(__file__).resolve().parent / "tables"
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_CAPITAL = re.compile(r"(?<![\w'’-])[A-ZÀ-ÖØ-Þ][\w'’-]*")
 _PLAIN_MONTHS = frozenset(MONTHS) - {"march", "may", "august"}
-_MAY_COUNT = re.compile(
-    r"\d|(?:teen|ty)\b|\b(?:noon|midday|midnight|dozen|zero|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
-    r"hundred|thousand|million)\b",
-    re.IGNORECASE,
+_DIGIT = re.compile(r"\d")
+_COUNTING = frozenset(
+    ("noon", "midday", "midnight", "dozen", "zero", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    + ("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+    + ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred", "thousand", "million")
 )
-"""Sentences without any of these hold no number and no time, and need no closer reading."""
-_STEMS = (*(month[:3] for month in MONTHS), *(day[:-3] for day in WEEKDAYS))
-_MAY_DATE = re.compile("|".join((r"\d", *_STEMS)), re.IGNORECASE)
+"""Sentences without any of these, or a digit, hold no number and no time, and need no closer reading."""
+_DATING = frozenset((*MONTHS, *(month[:3] for month in MONTHS), *WEEKDAYS, *(f"{day}s" for day in WEEKDAYS)))
 _HARMLESS_NUMBERS = frozenset({0.0, 1.0})
 """``one`` is a pronoun more often than a number."""
 _OPENS = "\"“‘'(—-:…"
@@ -92,27 +92,28 @@ class Detector:
 
     def find(self, sentence: str, allowed: Allowed) -> tuple[Found, ...]:
         """Every hard fact of a sentence that is not allowed."""
-        return (
-            *_numbers(sentence, allowed),
-            *_dates(sentence, allowed),
-            *self._named(sentence, allowed),
-            *self._values(sentence, allowed),
-        )
+        tokens = tokens_of(sentence)
+        found = [*self._named(sentence, allowed), *self._values(tokens, allowed)]
+        counts = _DIGIT.search(sentence) is not None
+        if counts or not _COUNTING.isdisjoint(tokens):
+            found += _numbers(sentence, allowed)
+        if counts or not _DATING.isdisjoint(tokens):
+            found += _dates(sentence, tokens, allowed)
+        return tuple(found)
 
     def _named(self, sentence: str, allowed: Allowed) -> Iterable[Found]:
         """Capitals inside a sentence, and known names anywhere."""
-        for match in _WORD.finditer(sentence):
+        for match in _CAPITAL.finditer(sentence):
             word = re.sub(r"['’]s?$", "", match.group())
-            if not word[:1].isupper() or allowed.words.issuperset(tokens_of(word)):
+            if allowed.words.issuperset(tokens_of(word)):
                 continue
             before = sentence[: match.start()].rstrip()
             opens = not before or before[-1] in ".!?" or before[-1] in _OPENS
             if word in self._names or not (opens or word in _harmless() or word.lower() in _CALENDAR):
                 yield Found("name", word)
 
-    def _values(self, sentence: str, allowed: Allowed) -> Iterable[Found]:
+    def _values(self, tokens: Sequence[str], allowed: Allowed) -> Iterable[Found]:
         """What facts of the world are about: items, values, finds."""
-        tokens = tokens_of(sentence)
         words = f" {' '.join(tokens)} "
         for token in dict.fromkeys(tokens):
             for needle in self._phrases.get(token, ()):
@@ -129,8 +130,6 @@ _CALENDAR = frozenset((*MONTHS, *WEEKDAYS))
 
 
 def _numbers(sentence: str, allowed: Allowed) -> Iterable[Found]:
-    if not _MAY_COUNT.search(sentence):
-        return
     times = times_in(sentence) - allowed.times
     extra = {number for number in numbers_in(sentence) if number not in allowed.numbers}
     if times and (extra or ":" in sentence or re.search(r"\b(noon|midday|midnight|o'clock)\b", sentence.lower())):
@@ -139,10 +138,7 @@ def _numbers(sentence: str, allowed: Allowed) -> Iterable[Found]:
         yield Found("number", ", ".join(f"{number:g}" for number in sorted(extra)))
 
 
-def _dates(sentence: str, allowed: Allowed) -> Iterable[Found]:
-    if not _MAY_DATE.search(sentence):
-        return
-    tokens = tokens_of(sentence)
+def _dates(sentence: str, tokens: Sequence[str], allowed: Allowed) -> Iterable[Found]:
     for moment in sorted(explicit_dates_in(sentence, allowed.said_on) - allowed.dates):
         yield Found("date", moment.isoformat())
     for token in tokens:

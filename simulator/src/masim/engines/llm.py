@@ -57,7 +57,7 @@ class LlmEngine:
         self._thread = threading.Thread(target=self._loop.run_forever, name="masim-llm", daemon=True)
         self._thread.start()
         self._endpoint = self._run(_made(config))
-        self._planned = self._done = self._days = self._tokens = 0
+        self._planned = self._done = self._tokens = 0
 
     def __enter__(self) -> LlmEngine:
         return self
@@ -106,20 +106,17 @@ class LlmEngine:
         shared = Shared(setting, self._endpoint, Detector(setting.world, setting.config.banks))
         queue: asyncio.Queue[tuple[_Day, int]] = asyncio.Queue()
         crew = self._submit(self._crew(shared, queue))
+        # All days are planned first: planning is seconds, the words are hours, and replies should not wait for it.
+        planned = list(plans)
+        self._planned = sum(len(plan.sessions) for plan in planned)
         waiting: list[_Day] = []
         try:
-            more = True
-            while more or waiting:
-                while more and len(waiting) < DAYS_AHEAD:
-                    plan = next(plans, None)
-                    more = plan is not None
-                    if plan is not None:
-                        waiting.append(self._begun(plan, queue))
-                if waiting:
-                    day = waiting.pop(0)
-                    _first_of(day.done, crew)
-                    counts = {**day.tally.as_json(), **self._taken()}
-                    yield DayWords(day.plan.day, day.lines, counts, day.log)
+            while planned or waiting:
+                while planned and len(waiting) < DAYS_AHEAD:
+                    waiting.append(self._begun(planned.pop(0), queue))
+                day = waiting.pop(0)
+                _first_of(day.done, crew)
+                yield DayWords(day.plan.day, day.lines, {**day.tally.as_json(), **self._taken()}, day.log)
         finally:
             crew.cancel()
 
@@ -135,8 +132,6 @@ class LlmEngine:
         day = _Day(plan, stated, [""] * len(plan.sessions), len(plan.sessions))
         if not plan.sessions:
             day.done.set_result(None)
-        self._planned += len(plan.sessions)
-        self._days += 1
         order = sorted(range(len(plan.sessions)), key=lambda place: -plan.sessions[place].turn_count)
         for place in order:
             self._loop.call_soon_threadsafe(queue.put_nowait, (day, place))
@@ -163,7 +158,7 @@ class LlmEngine:
 
     def _tell(self) -> None:
         tokens = self._tokens + sum(self._endpoint.tokens.values())
-        self._progress(Status(self._done, self._planned, self._days, self._endpoint.in_flight, tokens))
+        self._progress(Status(self._done, self._planned, self._endpoint.in_flight, tokens))
 
     def _taken(self) -> dict[str, JsonValue]:
         """Calls and tokens since the last day, taken over in the loop's own thread."""

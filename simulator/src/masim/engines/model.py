@@ -41,8 +41,6 @@ class Status:
 
     sessions_done: int
     sessions_planned: int
-    days_planned: int
-    """Days that the planned sessions belong to."""
     in_flight: int
     tokens: int
 
@@ -90,7 +88,7 @@ class Engine(Protocol):
         ...
 
     def words(self, setting: Setting, plans: Iterator[DayPlan]) -> Iterator[DayWords]:
-        """The days' words, in order. Plans are taken from ``plans`` as they are needed, a few days ahead at most."""
+        """The days' words, in order. ``plans`` may be taken in advance: they need nothing of the words."""
         ...
 
     def reword(self, questions: Sequence[Question]) -> Rewordings:

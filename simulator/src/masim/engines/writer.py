@@ -163,15 +163,12 @@ class SessionWriter:
         allowed = self._allowed(turn)
         kept: list[str] = []
         found: list[Found] = []
-        elsewhere = [point.stated.value.text for point in self._brief.points if point.turn != turn]
+        others = [point.stated.value.text for point in self._brief.points if point.turn != turn]
+        elsewhere = [value for value in others if not phrase_occurs(value, allowed.normal)]
         for sentence in sentences.split(text):
-            words = normal(sentence)
             extra = list(self._shared.detector.find(sentence, allowed))
-            extra += [
-                Found("value", value)
-                for value in elsewhere
-                if phrase_occurs(value, words) and not phrase_occurs(value, allowed.normal)
-            ]
+            words = normal(sentence) if elsewhere else ""
+            extra += [Found("value", value) for value in elsewhere if phrase_occurs(value, words)]
             found += extra
             if not extra:
                 kept.append(sentence)
