@@ -26,11 +26,16 @@ TABLES = Path(__file__).resolve().parent / "tables"
 _CAPITAL = re.compile(r"(?<![\w'’-])[A-ZÀ-ÖØ-Þ][\w'’-]*")
 _PLAIN_MONTHS = frozenset(MONTHS) - {"march", "may", "august"}
 _DIGIT = re.compile(r"\d")
-_COUNTING = frozenset(
-    ("noon", "midday", "midnight", "dozen", "zero", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-    + ("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
-    + ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred", "thousand", "million")
+_BELOW_TEN = ("zero", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TEENS = (
+    "ten",
+    "eleven",
+    "twelve",
+    *(f"{stem}teen" for stem in ("thir", "four", "fif", "six", "seven", "eigh", "nine")),
 )
+_TENS = tuple(f"{stem}ty" for stem in ("twen", "thir", "for", "fif", "six", "seven", "eigh", "nine"))
+_COUNTING = frozenset((*_BELOW_TEN, *_TEENS, *_TENS, "dozen", "hundred", "thousand", "million"))
+_COUNTING |= {"noon", "midday", "midnight"}
 """Sentences without any of these, or a digit, hold no number and no time, and need no closer reading."""
 _DATING = frozenset((*MONTHS, *(month[:3] for month in MONTHS), *WEEKDAYS, *(f"{day}s" for day in WEEKDAYS)))
 _HARMLESS_NUMBERS = frozenset({0.0, 1.0})
