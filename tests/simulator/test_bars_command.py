@@ -14,7 +14,7 @@ from masim.config import WorldConfig
 from masim.output.generate import generate
 from masim_bars.command import bars, find_locomo, world_folders
 from masim_bars.errors import BarsError
-from masim_bars.rows import BarRow, as_lines, bounded
+from masim_bars.rows import as_lines, bounded
 
 SHARED = Path(os.environ.get("MEMARENA_SHARED", Path(__file__).parents[3] / "shared"))
 LOCOMO = SHARED / "data" / "locomo" / "locomo5.json"
@@ -70,18 +70,18 @@ def test_the_table_is_whole(folders: list[Path], tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.skipif(not LOCOMO.exists(), reason=f"{LOCOMO} is not there")
-def test_locomo_stands_beside(folders: list[Path]) -> None:
+def test_locomo_stands_beside(tiny_world: Path) -> None:
     """Measured from its file by the same measures: within what the design gives for it."""
-    lines, _ = bars(folders[:1], [], locomo=LOCOMO, llm=False, json_file=None, say=nothing)
+    lines, _ = bars([tiny_world], [], locomo=LOCOMO, llm=False, json_file=None, say=nothing)
     cells = {line[:54].strip(): line[54:].split() for line in lines if line.startswith("  ")}
     assert 0.05 < float(cells["masked 8-gram coverage"][1]) < 0.08
     assert 0.045 < float(cells["6-gram coverage"][1]) < 0.065
 
 
-def test_a_broken_world_is_caught(folders: list[Path], tmp_path: Path) -> None:
+def test_a_broken_world_is_caught(tiny_world: Path, tmp_path: Path) -> None:
     """An instance asked twice is an error of validate, and the row is missed."""
     broken = tmp_path / "broken"
-    shutil.copytree(folders[0], broken)
+    shutil.copytree(tiny_world, broken)
     file = broken / "eval_instances" / "d7_qa.jsonl"
     first = json.loads(file.read_text(encoding="utf-8").splitlines()[0])
     first["instance_id"] += "_again"
@@ -128,17 +128,14 @@ def test_no_figure_is_never_a_pass() -> None:
     assert "0.250" in lines[4]
 
 
-def test_strict_ends_with_one(small_world: Path) -> None:
-    """Without it misses are listed and the exit code is 0; bad input is one line and 2."""
-    rows = [BarRow("g", "a", 2.0, "none", False)]
-    assert as_lines(rows, with_locomo=False)[-1].startswith("MISSED")
+def test_strict_ends_with_one(tiny_world: Path) -> None:
+    """If a bar is missed, which a tiny world cannot help; bad input is one line and exit code 2."""
     command = [sys.executable, "-m", "masim", "bars"]
-    plain = subprocess.run([*command, str(small_world)], capture_output=True, text=True, check=False)
-    assert plain.returncode == 0, plain.stderr
-    assert "value questions solved" in plain.stdout
-    strict = subprocess.run([*command, str(small_world), "--strict"], capture_output=True, text=True, check=False)
-    assert strict.returncode == int("MISSED" in plain.stdout)
-    wrong = subprocess.run([*command, str(small_world / "none")], capture_output=True, text=True, check=False)
+    strict = subprocess.run([*command, str(tiny_world), "--strict"], capture_output=True, text=True, check=False)
+    assert "value questions solved" in strict.stdout, strict.stderr
+    assert "\nMISSED: " in strict.stdout
+    assert strict.returncode == 1
+    wrong = subprocess.run([*command, str(tiny_world / "none")], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
     assert wrong.stderr.startswith("error: ")
     assert wrong.stderr.count("\n") == 1

@@ -85,7 +85,7 @@ def _rare(task: Task, said: Said, sentence: str, lexicon: Lexicon) -> Iterator[t
     people = {word for name in (said.speaker, *said.others) for word in tokens_of(name)}
     words = [(match.group(), tokens_of(match.group())) for match in _WORD.finditer(sentence)]
     weights = [
-        0.0 if not tokens or not content(text) or content(text) <= wanted or set(tokens) & people
+        0.0 if not tokens or text[:2] in ("I'", "I’") or not content(text) or content(text) <= wanted or set(tokens) & people
         else lexicon.rarity(tokens[-1]) - COMMON_RARITY
         for text, tokens in words
     ]  # fmt: skip
