@@ -58,7 +58,8 @@ _SMALL = ("just", "really", "still", "even", "also", "actually", "only", "almost
 """Small words behind an I."""
 _NOT_AFTER_I = frozenset(("and", "or", "then", *_SMALL))
 _JOINT = re.compile(r", (and|but|so|because|since|which) ")
-_SENTENCE_START = re.compile(r"([.?!] )([a-z])")
+_SENTENCE_START = re.compile(r"(^\"?|[.?!] \"?)([a-z])")
+_TWICE = re.compile(r"\b([A-Za-z']+) \1\b", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -242,7 +243,7 @@ def _sentence(talk: _Talk, scope: Scope, who: Speaker, rule: str) -> str:
     """A sentence of a rule, with this speaker's small words around it."""
     text, stream = _raw(talk, scope, rule), talk.stream
     if who.assistant:
-        return _finish(text)
+        return _finish(_TWICE.sub(r"\1", text))
     chance = who.fillers
     if rule in _STATEMENTS:
         joints = list(_JOINT.finditer(text))
@@ -255,7 +256,7 @@ def _sentence(talk: _Talk, scope: Scope, who: Speaker, rule: str) -> str:
             opener = _raw(talk, scope, "opener")
             text = f"{opener} {text}" if opener[-1] == ":" or opener.endswith("but") else f"{opener}, {text}"
     text = _hesitate(stream, chance * (0.5 if talk.plan.modality == "text_message" else 1.0), text)
-    return _finish(text)
+    return _finish(_TWICE.sub(r"\1", text))
 
 
 def _hesitate(stream: Stream, rate: float, text: str) -> str:
@@ -278,7 +279,7 @@ def _finish(text: str) -> str:
     if text[-1] not in ".?!":
         text += "."
     text = _SENTENCE_START.sub(lambda match: match.group(1) + match.group(2).upper(), text)
-    return text[0].upper() + text[1:]
+    return text
 
 
 def _plain(talk: _Talk, scope: Scope, rule: str, slots: dict[str, str]) -> str:
