@@ -21,6 +21,7 @@ KNOWN, UNKNOWN = 1.0, 0.5
 COMMON_RARITY, RARE_SUM = 3.5, 8.0
 """Words said in every thirtieth turn or more often are no value; two rare words are worth full trust."""
 LONGEST_VALUE = 4
+_I_WITH_VERB = ("I'", "I’")
 _COMMUNITY = {**{name: name for name in COMMUNITY}, "group_meeting_place": "group_place"}
 _CODE = re.compile(r"\b(?=\w*\d)[\w-]{3,}\b")
 
@@ -85,10 +86,11 @@ def _rare(task: Task, said: Said, sentence: str, lexicon: Lexicon) -> Iterator[t
     people = {word for name in (said.speaker, *said.others) for word in tokens_of(name)}
     words = [(match.group(), tokens_of(match.group())) for match in _WORD.finditer(sentence)]
     weights = [
-        0.0 if not tokens or text[:2] in ("I'", "I’") or not content(text) or content(text) <= wanted or set(tokens) & people
-        else lexicon.rarity(tokens[-1]) - COMMON_RARITY
+        lexicon.rarity(tokens[-1]) - COMMON_RARITY
+        if tokens and content(text) - wanted and not set(tokens) & people and text[:2] not in _I_WITH_VERB
+        else 0.0
         for text, tokens in words
-    ]  # fmt: skip
+    ]
     for first in range(len(words)):
         for last in range(first, min(len(words), first + LONGEST_VALUE)):
             inside = weights[first : last + 1]
