@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from dataclasses import dataclass
@@ -11,9 +12,11 @@ from typing import Annotated
 import typer
 
 from memarena import judge as judging
+from memarena.cli import judge_trust
 from memarena.cli.errors import EXIT_INCOMPLETE
 from memarena.cli.judge_progress import JudgeProgress
 from memarena.dataset.gold import PermissionGold
+from memarena.judge.calibration import ask_about_planted
 from memarena.judge.model import Budget, Campaign, Judged, ModelJudge, Patience, Prices, judge_with_model
 from memarena.log.records import BehaviourLabel, Question
 from memarena.scoring.disclosure import Protected, label_of, protected_fact, telling_part
@@ -70,27 +73,71 @@ def judge(
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Stop before so many tokens are used.")] = None,
     usd_per_mtok_in: Annotated[float | None, typer.Option(min=0, help="Price of a million prompt tokens.")] = None,
     usd_per_mtok_out: Annotated[float | None, typer.Option(min=0, help="Price of a million reply tokens.")] = None,
+    calibrating: Annotated[
+        bool, typer.Option("--calibrate", help="Rates of error on planted answers; of --endpoint's judge too.")
+    ] = False,
+    dataset: Annotated[
+        list[Path] | None, typer.Option(help="With --calibrate: plant around this data set's gold; repeatable.")
+    ] = None,
+    phrasings: Annotated[str, typer.Option(help="With --calibrate: held_out or development.")] = "held_out",
+    sample: Annotated[
+        Path | None, typer.Option(help="Draw 500 answers for people to judge into this new file (sample.json).")
+    ] = None,
+    labels: Annotated[
+        list[Path] | None, typer.Option(help="Files of labels: agreement of people and judge; repeatable.")
+    ] = None,
+    of: Annotated[Path | None, typer.Option(help="With --labels: the sample that was labelled.")] = None,
+    seed: Annotated[int, typer.Option(help="With --calibrate and --sample: the same seed draws the same.")] = 0,
+    output: Annotated[str, typer.Option("--format", help="With --calibrate and --labels: table or json.")] = "table",
 ) -> None:
     """Append the verdicts that are missing to a run's log. Calibrate a judge; draw and read human samples."""
+    if sum((calibrating, sample is not None, bool(labels))) > 1:
+        raise judging.JudgeError("--calibrate, --sample, --labels: expected one of them at a time")
+    budget = _budget(budget_usd, max_tokens, usd_per_mtok_in, usd_per_mtok_out)
+    sent_seed = None if model_seed < 0 else model_seed
+    patience = Patience(tries=tries, timeout_s=timeout_s, longest_wait_s=longest_wait_s)
+    rules = DeterministicRules()
+    if calibrating:
+        judges: dict[str, judge_trust.Asks] = {}
+        if endpoint is not None:
+            one = ModelJudge(_own_name(name, model), model, temperature, sent_seed)
+            judges[one.name] = functools.partial(
+                ask_about_planted,
+                judge=one,
+                url=endpoint,
+                api_key=_key(api_key_env),
+                concurrency=concurrency,
+                patience=patience,
+                budget=budget,
+                rules=rules,
+            )
+        judge_trust.calibrate(judge_trust.questions_of(run, dataset or []), phrasings, seed, output, judges)
+        return
     if run is None:
         raise judging.JudgeError("judge: expected the folder of a RUN")
+    if sample is not None:
+        judge_trust.write_sample(run, sample, name or judging.JUDGE_NAME, seed, rules)
+        return
+    if labels:
+        if of is None:
+            raise judging.JudgeError("--labels: expected --of SAMPLE.json beside it")
+        judge_trust.read_people(run, of, labels, name or judging.JUDGE_NAME, output, rules)
+        return
     if endpoint is None:
         _judge_by_value(run, name or judging.JUDGE_NAME)
         return
-    budget = _budget(budget_usd, max_tokens, usd_per_mtok_in, usd_per_mtok_out)
-    seed = None if model_seed < 0 else model_seed
     campaign = Campaign(
         run_dir=run,
-        judge=ModelJudge(_own_name(name, model), model, temperature, seed),
+        judge=ModelJudge(_own_name(name, model), model, temperature, sent_seed),
         url=endpoint,
         api_key=_key(api_key_env),
         concurrency=concurrency,
         repeats=repeat,
         buckets=buckets,
-        patience=Patience(tries=tries, timeout_s=timeout_s, longest_wait_s=longest_wait_s),
+        patience=patience,
         budget=budget,
     )
-    judged = judge_with_model(campaign, DeterministicRules(), JudgeProgress())
+    judged = judge_with_model(campaign, rules, JudgeProgress())
     _say(campaign.judge, judged)
 
 

@@ -1,6 +1,6 @@
 """How far a judge can be trusted: planted answers whose truth is known, and a judge's rates of error on them."""
 
-from memarena.judge.calibration.planting import Phrasings, Planted, plant
+from memarena.judge.calibration.planting import Phrasings, Planted, phrasings_sha256, plant
 from memarena.judge.calibration.rates import Rates, Ruler, agreement, by_token_f1, by_value_judge, grouped, rates
 from memarena.judge.calibration.with_model import ask_about_planted
 
@@ -14,6 +14,7 @@ __all__ = [
     "by_token_f1",
     "by_value_judge",
     "grouped",
+    "phrasings_sha256",
     "plant",
     "rates",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -71,6 +72,11 @@ def plant(
             if answer is not None and answer not in seen:
                 seen.add(answer)
                 yield Planted(question, sessions, answer, right, kind)
+
+
+def phrasings_sha256(phrasings: Phrasings) -> str:
+    """SHA-256 of a file of phrasings."""
+    return hashlib.sha256((files("memarena.judge") / "planted" / f"{phrasings}.v1.toml").read_bytes()).hexdigest()
 
 
 @cache

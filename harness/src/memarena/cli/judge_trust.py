@@ -1,0 +1,251 @@
+"""How far a judge can be trusted, on the command line: calibration on planted answers, human samples and labels."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from memarena import judge as judging
+from memarena.dataset.gold import PermissionGold
+from memarena.dataset.reading import open_dataset
+from memarena.judge.calibration import (
+    Phrasings,
+    Planted,
+    Rates,
+    agreement,
+    by_token_f1,
+    by_value_judge,
+    grouped,
+    phrasings_sha256,
+    plant,
+)
+from memarena.judge.human.labels import TrackAgreement, agreements, blank_labels, read_labels, read_sample
+from memarena.judge.human.sampling import Sample, draw_sample
+from memarena.judge.model.jobs import BehaviourRules
+from memarena.log.records import BehaviourLabel, EvidenceSession, Question, Verdict
+from memarena.log.store import read_records
+from memarena.run.questions import evidence_texts, plan_questions
+
+FORMATS = ("table", "json")
+PHRASINGS: tuple[Phrasings, ...] = ("held_out", "development")
+Asks = Callable[[Sequence[Planted]], list[bool | None]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Questions with their evidence, from a run's log or from data sets."""
+
+    questions: tuple[Question, ...]
+    evidence: Mapping[str, EvidenceSession]
+
+
+def questions_of(run: Path | None, datasets: Sequence[Path]) -> Source:
+    """Questions to plant answers around. Raises JudgeError if neither a run nor a data set is given."""
+    if (run is None) == (not datasets):
+        raise judging.JudgeError("--calibrate: expected either a RUN or --dataset DIR (repeatable)")
+    questions: list[Question] = []
+    evidence: dict[str, EvidenceSession] = {}
+    if run is not None:
+        for record in read_records(run, "question", "evidence"):
+            if record.kind == "question":
+                questions.append(record)
+            elif record.kind == "evidence":
+                evidence[record.session.session_id] = record.session
+        return Source(tuple(questions), evidence)
+    with ExitStack() as stack:
+        for path in datasets:
+            dataset = stack.enter_context(open_dataset(path))
+            own = plan_questions(dataset, dataset.instances, "interleaved", 0)
+            questions += own
+            evidence |= {e.session.session_id: e.session for e in evidence_texts(dataset, own)}
+    return Source(tuple(questions), evidence)
+
+
+def calibrate(source: Source, phrasings: str, seed: int, output: str, judges: Mapping[str, Asks]) -> None:
+    """Print rates of error per family and kind, and κ between the judges."""
+    _check(output, phrasings)
+    chosen = next(p for p in PHRASINGS if p == phrasings)
+    planted = list(plant(source.questions, source.evidence, chosen, seed))
+    if not planted:
+        raise judging.JudgeError("--calibrate: no open question with typed gold: nothing can be planted around it")
+    said: dict[str, list[bool | None]] = {
+        judging.JUDGE_NAME: [by_value_judge(p) for p in planted],
+        "token_f1": [by_token_f1(p) for p in planted],
+    }
+    said |= {name: ask(planted) for name, ask in judges.items()}
+    if output == "json":
+        sys.stdout.write(json.dumps(_as_json(planted, said, chosen, seed), indent=2) + "\n")
+        return
+    console = Console()
+    console.print(_table("Planted answers by family", planted, said, _family))
+    console.print(_table("Planted answers by kind", planted, said, _kind))
+    names = list(said)
+    for n, one in enumerate(names):
+        for two in names[n + 1 :]:
+            console.print(f"κ {one} with {two}: {_number(agreement(said[one], said[two]))}")
+    console.print(
+        f"phrasings {phrasings}, seed {seed}, {len(planted)} answers; FA: wrong answers taken for right; FR: "
+    )
+    console.print("right answers taken for wrong; a judge's answers without a usable reply count in neither")
+
+
+def _family(planted: Planted) -> str:
+    return planted.question.instance.family.value
+
+
+def _kind(planted: Planted) -> str:
+    return f"{'right' if planted.right else 'wrong'}: {planted.kind}"
+
+
+def _table(
+    title: str,
+    planted: Sequence[Planted],
+    said: Mapping[str, Sequence[bool | None]],
+    key: Callable[[Planted], str],
+) -> Table:
+    table = Table(title=title)
+    for column in ("", "right", "wrong"):
+        table.add_column(column, justify="right" if column else "left", no_wrap=True)
+    for name in said:
+        table.add_column(f"{name} FR", justify="right")
+        table.add_column(f"{name} FA", justify="right")
+    by_judge = {name: grouped(planted, words, key) for name, words in said.items()}
+    for group, counts in grouped(planted, [p.right for p in planted], key).items():
+        cells = [group, str(counts.right), str(counts.wrong)]
+        for name in said:
+            cells += [
+                _percent(by_judge[name][group].false_reject_rate),
+                _percent(by_judge[name][group].false_accept_rate),
+            ]
+        table.add_row(*cells)
+    return table
+
+
+def _percent(share: float | None) -> str:
+    return "n/a" if share is None else f"{100 * share:.1f}%"
+
+
+def _number(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.3f}"
+
+
+def _as_json(
+    planted: Sequence[Planted], said: Mapping[str, Sequence[bool | None]], phrasings: Phrasings, seed: int
+) -> dict[str, object]:
+    def shown(rates: Rates) -> dict[str, object]:
+        shares = {"false_reject_rate": rates.false_reject_rate, "false_accept_rate": rates.false_accept_rate}
+        return {**asdict(rates), **shares}
+
+    names = list(said)
+    return {
+        "schema_version": 1,
+        "phrasings": phrasings,
+        "seed": seed,
+        "answers": len(planted),
+        "phrasings_sha256": phrasings_sha256(phrasings),
+        "value_judge_version": judging.value_judge_version(),
+        "by_family": {n: {k: shown(r) for k, r in grouped(planted, said[n], _family).items()} for n in names},
+        "by_kind": {n: {k: shown(r) for k, r in grouped(planted, said[n], _kind).items()} for n in names},
+        "kappa": [
+            {"one": a, "two": b, "kappa": agreement(said[a], said[b])}
+            for i, a in enumerate(names)
+            for b in names[i + 1 :]
+        ],
+    }
+
+
+def _check(output: str, phrasings: str) -> None:
+    if output not in FORMATS:
+        raise judging.JudgeError(f"--format {output}: expected one of {', '.join(FORMATS)}")
+    if phrasings not in PHRASINGS:
+        raise judging.JudgeError(f"--phrasings {phrasings}: expected one of {', '.join(PHRASINGS)}")
+
+
+# ------------------------------------------------------------------ people
+
+
+def write_sample(run: Path, out: Path, judge: str, seed: int, rules: BehaviourRules) -> None:
+    """Draw a sample and write it with a file of labels to be filled in. Raises JudgeError if the file exists."""
+    labels_out = out.with_name("labels.json" if out.name == "sample.json" else f"{out.stem}.labels.json")
+    for path in (out, labels_out):
+        if path.exists():
+            raise judging.JudgeError(f"--sample {path}: this file exists already; expected a new one")
+    sample = draw_sample(run, judge, _labels_by_rules(run, rules), seed)
+    out.write_text(sample.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    labels_out.write_text(blank_labels(sample).model_dump_json(indent=2) + "\n", encoding="utf-8")
+    binary = sum(i.track == "binary" for i in sample.items)
+    sys.stdout.write(
+        f"{out}: {binary} open answers, {len(sample.items) - binary} of D6; to be labelled in {labels_out}\n"
+    )
+
+
+def read_people(
+    run: Path, sample_path: Path, paths: Sequence[Path], judge: str, output: str, rules: BehaviourRules
+) -> None:
+    """Print how far people agree with each other and with a judge."""
+    if output not in FORMATS:
+        raise judging.JudgeError(f"--format {output}: expected one of {', '.join(FORMATS)}")
+    sample = read_sample(sample_path)
+    people = read_labels(paths, sample)
+    tracks = agreements(sample, people, judge, _said(run, sample, judge, rules))
+    if output == "json":
+        sys.stdout.write(json.dumps([asdict(t) for t in tracks], indent=2) + "\n")
+        return
+    console = Console()
+    for track in tracks:
+        console.print(_people_table(track))
+        console.print(f"Fleiss' κ {_number(track.fleiss)} over {track.fleiss_items} items that all labelled; ")
+        if track.majority_with_judge is None:
+            console.print("no majority: it takes three annotators")
+        else:
+            console.print(f"{track.without_majority} items without a majority are left out")
+
+
+def _people_table(track: TrackAgreement) -> Table:
+    table = Table(
+        "", "items", "agree", "Cohen's κ", title="Right or wrong" if track.track == "binary" else "D6 behaviour"
+    )
+    pairs = (*track.pairs, *([track.majority_with_judge] if track.majority_with_judge else []))
+    for pair in pairs:
+        table.add_row(f"{pair.one} with {pair.two}", str(pair.items), _percent(pair.agree), _number(pair.kappa))
+    return table
+
+
+def _labels_by_rules(run: Path, rules: BehaviourRules) -> dict[tuple[str, str], BehaviourLabel]:
+    """Deterministic labels of all D6 answers, for judges that give none."""
+    questions: dict[str, Question] = {}
+    found: dict[tuple[str, str], BehaviourLabel] = {}
+    for record in read_records(run, "question", "asked"):
+        if record.kind == "question":
+            questions[record.instance.instance_id] = record
+        elif record.kind == "asked" and record.answer is not None and record.instance_id in questions:
+            question = questions[record.instance_id]
+            if isinstance(question.instance.gold, PermissionGold):
+                found[record.cell_id, record.instance_id] = rules.label(question, record.answer.answer)
+    return found
+
+
+def _said(run: Path, sample: Sample, judge: str, rules: BehaviourRules) -> dict[str, str]:
+    """The judge's label of each item of a sample that it judged."""
+    verdicts: dict[tuple[str, str, int], Verdict] = {}
+    for record in read_records(run, "verdict"):
+        if record.kind == "verdict" and record.judge == judge and record.repeat == 0:
+            verdicts[record.cell_id, record.instance_id, record.attempt] = record
+    labels = _labels_by_rules(run, rules) if judge == judging.JUDGE_NAME else {}
+    said: dict[str, str] = {}
+    for item in sample.items:
+        verdict = verdicts.get((item.cell_id, item.instance_id, item.attempt))
+        if item.track == "behaviour":
+            label = verdict.label if verdict else labels.get((item.cell_id, item.instance_id))
+            if label is not None:
+                said[item.item] = label
+        elif verdict is not None:
+            said[item.item] = "correct" if verdict.correct else "wrong"
+    return said

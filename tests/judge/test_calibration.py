@@ -1,0 +1,146 @@
+"""Planted answers are what they are said to be, and the value judge errs on few of those it was not tuned on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from memarena.cli.judge import DeterministicRules
+from memarena.cli.judge_trust import Source, questions_of
+from memarena.cli.main import app
+from memarena.dataset.values import AmountValue, DateValue, TimeValue
+from memarena.judge import JudgeError
+from memarena.judge.calibration import (
+    Planted,
+    agreement,
+    ask_about_planted,
+    by_token_f1,
+    by_value_judge,
+    grouped,
+    plant,
+    rates,
+)
+from memarena.judge.calibration.saying import in_words, say
+from memarena.judge.model import Budget, ModelJudge, Patience
+from typer.testing import CliRunner
+
+from ..support.judges import Asked, Says, rules, scripted_judge
+
+SMALL = 120
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generated world; its simulator is another distribution, used here as a command."""
+    from masim.cli import app as masim
+
+    out = tmp_path_factory.mktemp("worlds") / "s"
+    result = CliRunner().invoke(
+        masim, ["generate", "--preset", "s", "--seed", "201", "--workers", "1", "--quiet", "--out", str(out)]
+    )
+    assert result.exit_code == 0, result.output
+    return out
+
+
+@pytest.fixture(scope="module")
+def source(world: Path) -> Source:
+    return questions_of(None, [world])
+
+
+@pytest.fixture(scope="module")
+def planted(source: Source) -> list[Planted]:
+    return list(plant(source.questions, source.evidence, "held_out", seed=1))
+
+
+def test_the_same_seed_plants_the_same_and_another_seed_others(source: Source, planted: list[Planted]) -> None:
+    def answers(seed: int) -> list[str]:
+        return [p.answer for p in plant(source.questions, source.evidence, "held_out", seed)]
+
+    assert answers(1) == [p.answer for p in planted]
+    assert answers(2) != answers(1)
+
+
+def test_every_kind_is_planted_in_every_open_family(planted: list[Planted]) -> None:
+    families = {p.question.instance.family.value for p in planted}
+    assert len(families) >= 7
+    for family in families:
+        kinds = {p.kind for p in planted if p.question.instance.family.value == family}
+        assert {"terse", "paraphrased", "verbose", "near", "hedged", "refused", "injected", "hostile"} <= kinds
+
+
+def test_no_phrasing_stands_in_both_files(source: Source, planted: list[Planted]) -> None:
+    tuned = {p.answer for p in plant(source.questions, source.evidence, "development", seed=1) if len(p.answer) > 60}
+    assert not tuned & {p.answer for p in planted}
+
+
+def test_the_value_judge_errs_on_few_held_out_answers(planted: list[Planted]) -> None:
+    """A regression bound on one world. Rates over five worlds per family: docs/judging.md."""
+    ours = rates(planted, [by_value_judge(p) for p in planted])
+    theirs = rates(planted, [by_token_f1(p) for p in planted])
+    assert ours.right > SMALL
+    assert ours.wrong > SMALL
+    assert ours.false_accept_rate is not None
+    assert ours.false_reject_rate is not None
+    assert ours.false_accept_rate <= 0.01
+    assert ours.false_reject_rate <= 0.03
+    assert theirs.false_accept_rate is not None
+    assert theirs.false_accept_rate > ours.false_accept_rate
+
+
+def test_rates_count_errors_and_leave_out_what_was_not_judged(planted: list[Planted]) -> None:
+    some = [p for p in planted if p.right][:4] + [p for p in planted if not p.right][:4]
+    found = rates(some, [True, False, None, True, True, False, False, None])
+    assert (found.right, found.wrong, found.false_rejects, found.false_accepts, found.unjudged) == (3, 3, 1, 1, 2)
+    assert rates([], []).false_accept_rate is None
+    assert sum(r.right for r in grouped(some, [True] * 8, lambda p: p.kind).values()) == 4
+    assert agreement([True, False, None], [True, False, True]) == pytest.approx(1.0)
+
+
+def test_values_are_said_in_the_forms_asked_for() -> None:
+    assert in_words(1362) == "one thousand three hundred and sixty-two"
+    assert say(DateValue(date="2025-01-03"), "{weekday} the {ordinal} of {month}", None) == "Friday the 3rd of January"
+    assert say(TimeValue(time="16:10"), "{h}:{mm} in the {part}", None) == "4:10 in the afternoon"
+    assert say(AmountValue(amount=1200, unit="euros"), "{comma} {unit}", None) == "1,200 euros"
+
+
+# ------------------------------------------------------------------ the command
+
+
+def test_the_command_prints_rates_by_family_and_kappa(world: Path) -> None:
+    result = CliRunner().invoke(app, ["judge", "--calibrate", "--dataset", str(world), "--format", "json"])
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.output)
+    assert set(report["by_family"]) == {"value", "token_f1"}
+    assert report["by_family"]["value"]["d7_qa"]["false_accept_rate"] <= 0.05
+    assert [(k["one"], k["two"]) for k in report["kappa"]] == [("value", "token_f1")]
+    assert len(report["phrasings_sha256"]) == 64
+
+
+def test_a_judge_with_a_model_is_asked_the_same_answers(planted: list[Planted]) -> None:
+    """A judge that takes everything for right accepts what is wrong; what it cannot read counts in no rate."""
+    near = [p for p in planted if p.kind == "near"][:8]
+    injected = [p for p in planted if p.kind == "injected"][:8]
+
+    def lenient(asked: Asked) -> Says:
+        return Says("?") if asked.answer == near[0].answer or "answer is 7" in asked.answer else rules(asked)
+
+    with scripted_judge(lenient) as server:
+        said = ask_about_planted(
+            [*near, *injected],
+            judge=ModelJudge("lenient", "some/model"),
+            url=server.url,
+            api_key=None,
+            concurrency=4,
+            patience=Patience(tries=1),
+            budget=Budget(),
+            rules=DeterministicRules(),
+        )
+    assert said[0] is None
+    assert set(said[1:8]) == {True}
+    assert not any(said[8:]), "what speaks to its marker is never taken for right"
+
+
+def test_calibrating_needs_a_run_or_a_data_set() -> None:
+    with pytest.raises(JudgeError, match="either a RUN or --dataset"):
+        questions_of(None, [])
