@@ -1,0 +1,153 @@
+"""The banks as material: two halves that share no sentence, every rule within reach, everything expands."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from masim.config import preset, sized
+from masim.errors import MasimError
+from masim.facts.catalogue import catalogue
+from masim.families.question_bank import question_bank
+from masim.output.generate import generate
+from masim.streams import Stream
+from masim.text import speech
+from masim.text.grammar import SPLIT_FROM, Bank, Node, Scope, Voice, phrase
+from masim.text.library import BANKS, VOCABULARY, library
+
+SLOTS = dict.fromkeys(
+    ("you", "owner", "other", "lastday", "weekday", "daypart", "weather", "place", "thing", "who", "topic"), "xx"
+)
+
+
+def vocabulary() -> set[str]:
+    text = (BANKS / "dialogue" / VOCABULARY).read_text(encoding="utf-8")
+    return {name for line in text.splitlines() if line.startswith("==") for name in line[2:].strip().split("/")}
+
+
+def lines(bank: Bank, rule: str) -> list[str]:
+    return [repr(_plain(alternative)) for alternative in bank.rules[rule].alternatives]
+
+
+def _plain(sequence: tuple[Node, ...]) -> list[object]:
+    return [
+        (node.kind, node.text, node.options, [_plain(branch) for branch in node.branches], node.number)
+        for node in sequence
+    ]
+
+
+def check_split(tuning: Bank, held_out: Bank, whole: Bank, shared: set[str]) -> None:
+    for name in whole.rules:
+        one, other, both = lines(tuning, name), lines(held_out, name), lines(whole, name)
+        if len(both) < SPLIT_FROM or name in shared:
+            assert one == other == both
+        else:
+            assert not set(one) & set(other) or len(set(both)) < len(both), name
+            assert sorted(one + other) == sorted(both)
+            assert abs(len(one) - len(other)) <= 1
+
+
+def test_halves_share_no_sentence() -> None:
+    """Dialogue, statements and question templates fall into two disjoint halves that make up the whole."""
+    check_split(*(library(half).dialogue for half in ("tuning", "held-out", "all")), vocabulary())
+    check_split(*(catalogue(half).bank for half in ("tuning", "held-out", "all")), set())
+    check_split(*(question_bank(half).kinds for half in ("tuning", "held-out", "all")), set())
+
+
+def test_halves_share_no_topic_and_have_enough_of_them() -> None:
+    """A topic belongs to one half."""
+    tuning, held_out, whole = (set(library(half).topics) for half in ("tuning", "held-out", "all"))
+    assert not tuning & held_out
+    assert tuning | held_out == whole
+    assert min(len(tuning), len(held_out)) >= 12
+
+
+def test_lines_added_at_the_end_move_no_other(tmp_path: Path) -> None:
+    """What was held out stays held out when a bank grows."""
+
+    def half(count: int) -> set[str]:
+        path = tmp_path / "grow.bank"
+        path.write_text("== rule\n" + "\n".join(f"line {number}" for number in range(count)) + "\n")
+        bank = Bank()
+        bank.read(path)
+        bank.link("held-out")
+        return {phrase(one, Scope(Stream(0), Voice(), {})) for one in bank.rules["rule"].alternatives}
+
+    assert half(6) < half(9)
+
+
+@pytest.mark.parametrize("half", ["tuning", "held-out"])
+def test_a_world_of_one_half_says_so(half: str, tmp_path: Path) -> None:
+    """``--banks`` is recorded, and its worlds differ from those of all banks."""
+    counts = generate(sized(preset("tiny", 214), banks=half), tmp_path / "out", workers=1)
+    assert sum(counts.values()) > 20
+    report = json.loads((tmp_path / "out" / "pipeline_report.json").read_text())
+    assert report["configuration"]["banks"] == half
+    assert report["configuration"]["name"] == "tiny"
+
+
+def test_an_unknown_half_is_refused() -> None:
+    """The flag is named."""
+    with pytest.raises(MasimError, match="--banks"):
+        sized(preset("tiny", 1), banks="mine")
+
+
+def test_every_rule_is_within_reach() -> None:
+    """No rule of the dialogue banks is dead: the engine, or a sentence that it can say, refers to it."""
+    dialogue = library().dialogue
+    source = Path(speech.__file__).read_text(encoding="utf-8") + '"colour" "adjunct"'
+    quoted = set(re.findall(r"\"[a-z.]+\"|'[a-z.]+'", source))
+    prefixes = tuple(re.findall(r'"((?:open|react|answer)\.)', source))
+    reached = {name for name in dialogue.rules if {f'"{name}"', f"'{name}'"} & quoted or name.startswith(prefixes)}
+    reached |= {name for name in dialogue.rules if re.fullmatch(r"pa\.\w+\.open", name)}
+    wanted = list(reached)
+    topics = [topic.bank for topic in library().topics.values()]
+    for bank in topics:
+        wanted += [name for name in bank.wanted if name in dialogue.rules]
+    while wanted:
+        rule = dialogue.rules[wanted.pop()]
+        reached.add(rule.name)
+        for alternative in rule.alternatives:
+            wanted += [name for name in _references(alternative) if name not in reached]
+            reached.update(_references(alternative))
+    triples = {"chore", "chored", "choring"}
+    assert set(dialogue.rules) - reached - triples == set()
+
+
+def _references(sequence: tuple[Node, ...]) -> set[str]:
+    found = {node.text for node in sequence if node.rule is not None}
+    return found.union(*(_references(branch) for node in sequence for branch in node.branches))
+
+
+def test_everything_that_topics_can_say_expands() -> None:
+    """Each line of each topic, with words of colour and adjuncts, without a mark of the notation left."""
+    dialogue = library().dialogue.rules
+    for key, topic in library().topics.items():
+        for rule in topic.bank.rules.values():
+            for number, alternative in enumerate(rule.alternatives):
+                stream = Stream(key, rule.name, number)
+                scope = Scope(
+                    stream, Voice(5), SLOTS, topic.bank, colour=dialogue["colour"], adjunct=dialogue["adjunct"]
+                )
+                assert not set(phrase(alternative, scope)) & set("{}[]|<>$@^_"), (key, rule.name, number)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("== half\nmine\n== name\na\nb\n", "needs at least two lines|must say tuning"),
+        ("== half\ntuning\n== plant\nleek\n", "needs at least two lines|used nowhere"),
+    ],
+)
+def test_a_faulty_topic_is_refused(text: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A half that is none, and a list that nothing uses, are named with the file."""
+    from masim.text import library as module
+    from masim.text.grammar import Variants
+
+    path = tmp_path / "odd.topic"
+    lists = "".join(f"== {name}\na\nb\n" for name in module._LISTS if name not in ("act", "name"))
+    path.write_text(text + "== name\na\nb\n" + lists + "== act\n^run\n^walk\n")
+    with pytest.raises(MasimError, match=rf"odd\.topic.*({fault})"):
+        module._topic(path, Variants((), "none"), library().dialogue)
