@@ -18,6 +18,8 @@ from masim_bars.world import World
 LEAST_WORDS = 8
 CONTEXT_TURNS = 4
 CONTEXT_CHARACTERS = 900
+ROUNDS = 5
+"""Turns that one session can give, the second only after every session gave one."""
 SCORED_TOKENS = 24
 """Both turns are read up to this many tokens, so that length cannot decide."""
 
@@ -35,7 +37,7 @@ def pairs(worlds: Sequence[World], count: int, seed: int = 0) -> list[Pair]:
     """``count`` pairs, drawn evenly over worlds, and within a world over all sessions. Fewer if there are no more."""
     found: list[Pair] = []
     rng = random.Random(seed)  # noqa: S311 (a sample for a measure)
-    drawers = [_drawn(world, rng) for world in worlds]
+    drawers = [_drawn(world, rng, seed) for world in worlds]
     while drawers and len(found) < count:
         for drawer in list(drawers):
             pair = next(drawer, None)
@@ -46,7 +48,7 @@ def pairs(worlds: Sequence[World], count: int, seed: int = 0) -> list[Pair]:
     return found
 
 
-def _drawn(world: World, rng: random.Random) -> Iterator[Pair]:
+def _drawn(world: World, rng: random.Random, seed: int) -> Iterator[Pair]:
     by_speaker: defaultdict[str, list[Turn]] = defaultdict(list)
     for session in world.sessions:
         for turn in session.turns:
@@ -54,17 +56,19 @@ def _drawn(world: World, rng: random.Random) -> Iterator[Pair]:
                 by_speaker[turn.speaker_id].append(turn)
     order = [session for session in world.sessions if len(session.turns) > 2]
     rng.shuffle(order)
-    for session in order:
-        at = rng.randrange(2, len(session.turns))
-        turn = session.turns[at]
-        others = [one for one in by_speaker[turn.speaker_id] if one.session_id != session.session_id]
-        if len(words(turn.text)) < LEAST_WORDS or not others:
-            continue
-        before = [
-            f"{_first(world, one.speaker_id)}: {one.text}" for one in session.turns[max(0, at - CONTEXT_TURNS) : at]
-        ]
-        context = "\n".join(before)[-CONTEXT_CHARACTERS:]
-        yield Pair(f"{context}\n{_first(world, turn.speaker_id)}:", f" {turn.text}", f" {rng.choice(others).text}")
+    for round_of_turns in range(ROUNDS):
+        for session in order:
+            places = list(range(2, len(session.turns)))
+            random.Random(f"{seed}:{session.session_id}").shuffle(places)  # noqa: S311 (a sample for a measure)
+            if round_of_turns >= len(places):
+                continue
+            turn = session.turns[places[round_of_turns]]
+            others = [one for one in by_speaker[turn.speaker_id] if one.session_id != session.session_id]
+            if len(words(turn.text)) < LEAST_WORDS or not others:
+                continue
+            last = session.turns[max(0, places[round_of_turns] - CONTEXT_TURNS) : places[round_of_turns]]
+            context = "\n".join(f"{_first(world, one.speaker_id)}: {one.text}" for one in last)[-CONTEXT_CHARACTERS:]
+            yield Pair(f"{context}\n{_first(world, turn.speaker_id)}:", f" {turn.text}", f" {rng.choice(others).text}")
 
 
 def _first(world: World, agent_id: str) -> str:
