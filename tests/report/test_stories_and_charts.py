@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -145,7 +144,3 @@ def test_axes_hold_what_they_were_made_for(a: float, b: float) -> None:
 def test_ticks_are_round() -> None:
     assert Logarithmic(0.5, 20, 0, 1).ticks() == [0.5, 1, 2, 5, 10, 20]
     assert Logarithmic(0.1, 10_000, 0, 1).ticks() == pytest.approx([0.1, 1, 10, 100, 1000, 10_000])
-
-
-def test_a_run_can_be_written_and_read_anywhere(run: ReportedRun, tmp_path: Path) -> None:
-    assert report_run(write_log(tmp_path / "again", grid_run.records(12, prompt_words=40))) == run

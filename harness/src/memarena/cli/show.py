@@ -36,6 +36,7 @@ def show(
     lag: Annotated[str | None, typer.Option(help="Only so many days after the evidence: 0, 1–3, …")] = None,
     difficulty: Annotated[str | None, typer.Option(help="Only this difficulty.")] = None,
     tier: Annotated[str | None, typer.Option(help="Only this context tier.")] = None,
+    interference: Annotated[str | None, typer.Option(help="Only so many interfering facts: 0, 1, 2–4, …")] = None,
     full: Annotated[bool, typer.Option("--full", help="With --question: do not cut long texts.")] = False,
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
@@ -44,7 +45,7 @@ def show(
         raise ScoringError("show: expected one of --failures, --answers and --question ID")
     wanted = {
         "family": family, "dimension": dimension, "outcome": outcome, "stage": stage, "label": label, "lag": lag,
-        "difficulty": difficulty, "tier": tier,
+        "difficulty": difficulty, "tier": tier, "interference": interference,
     }  # fmt: skip
     facts = load_facts(run)
     _check_cell(facts, cell)

@@ -9,7 +9,7 @@ from memarena.log.records import Outcome
 from memarena.report.layout import Document, Section
 from memarena.scoring.facts import RunFacts
 from memarena.scoring.results import QuestionScore
-from memarena.scoring.slices import lag_bucket
+from memarena.scoring.slices import interference_bucket, lag_bucket
 
 ANSWER_WIDTH = 60
 
@@ -29,6 +29,7 @@ class Filter:
     lag: str | None = None
     difficulty: str | None = None
     tier: str | None = None
+    interference: str | None = None
 
     def admits(self, question: QuestionScore) -> bool:
         """Whether the question is among those chosen."""
@@ -40,7 +41,7 @@ class Filter:
         return {name: getattr(self, name) for name in FILTERS}
 
 
-FILTERS = ("family", "dimension", "outcome", "stage", "label", "lag", "difficulty", "tier")
+FILTERS = ("family", "dimension", "outcome", "stage", "label", "lag", "difficulty", "tier", "interference")
 """What questions can be chosen by, beside their cell."""
 
 
@@ -52,6 +53,8 @@ def value_of(question: QuestionScore, name: str) -> str | None:
         return behaviour(question)
     if name == "lag":
         return lag_bucket(question.lag_days)
+    if name == "interference":
+        return interference_bucket(question.interference)
     value = getattr(question, "context_tier" if name == "tier" else name)
     return None if value is None else str(value)
 

@@ -33,6 +33,7 @@ SLICE_TITLES = {
     "lag": "By days between evidence and question",
     "difficulty": "By difficulty",
     "tier": "By context tier",
+    "interference": "By number of interfering facts",
 }
 
 
