@@ -22,14 +22,16 @@ _PATHS = {
 }
 
 
-def _calls(subject: Subject) -> list[ModelCall]:
-    """Every model call of the run so far, with those of an ingest, a search and an answer made now."""
+def _calls(subject: Subject, linger_s: float = 0.0) -> list[ModelCall]:
+    """Every model call of the run so far, with those of an ingest, a search and an answer made now, and of
+    ``linger_s`` seconds after them.
+    """
     life, fact = subject.life(), subject.fact()
     life.tell(fact)
     life.expect_visible(fact)
     if subject.has(pb.CAPABILITY_ANSWER):
         life.answer(life.answer_request(fact.question))
-    time.sleep(subject.patience.linger_s)
+    time.sleep(linger_s)
     if not subject.models.calls:
         raise SkippedError("the backend has called no model")
     return list(subject.models.calls)
@@ -44,7 +46,7 @@ def _calls(subject: Subject) -> list[ModelCall]:
     applies=needs.token_per_call,
 )
 def after_return(subject: Subject) -> None:
-    late = [call for call in _calls(subject) if call.phase == "after_return"]
+    late = [call for call in _calls(subject, subject.patience.linger_s) if call.phase == "after_return"]
     if late:
         raise BrokenError(
             f"{len(late)} model calls came after the return of the call that their token belonged to, "

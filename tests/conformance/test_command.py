@@ -1,0 +1,154 @@
+"""The command: what it lists, what it refuses in one line, and the model endpoint that it brings."""
+
+from __future__ import annotations
+
+import json
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from memarena.cli.main import main
+from memarena.conformance import Settings, all_checks, run_suite, write_junit
+from memarena.conformance.models import EMBEDDER, READER, ReaderScript, ScriptedModels, count_tokens, embed
+from memarena_backend import BackendServer, Security
+from memarena_proto import memory_backend_pb2 as pb
+
+from tests.conformance.sound import Parts, Served, SoundMemory
+
+
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def memarena(capsys: pytest.CaptureFixture[str], *arguments: str) -> Done:
+    """The command as the program runs it, in this process: starting one takes longer than the tests."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr(sys, "argv", ["memarena", "conformance", *arguments])
+        main()
+    captured = capsys.readouterr()
+    assert isinstance(ended.value.code, int)
+    return Done(ended.value.code, captured.out, captured.err)
+
+
+def test_the_list_names_every_check_with_its_clauses(capsys: pytest.CaptureFixture[str]) -> None:
+    done = memarena(capsys, "--list")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == [check.check_id for check in all_checks()]
+    assert all(check.clauses[0] in line for check, line in zip(all_checks(), lines, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "--target"),
+        (["--target", "nowhere"], "expected HOST:PORT"),
+        (["--target", "127.0.0.1:1", "--wait", "0"], "--target 127.0.0.1:1: no backend answers there"),
+        (["--target", "127.0.0.1:1", "--only", "src.nothing"], "--only src.nothing: no such check"),
+        (["--target", "127.0.0.1:1", "--junit", "/no/such/folder/x.xml"], "--junit"),
+        (["--target", "127.0.0.1:1", "--tls-ca", "/no/such/file"], "--tls-ca"),
+        (["--target", "127.0.0.1:1", "--token-env", "NO_SUCH_VARIABLE_HERE"], "--token-env"),
+        (["--target", "127.0.0.1:1", "--restart-command", "no-such-program-here now"], "--restart-command"),
+        (["--target", "127.0.0.1:1", "--model-endpoint", "ftp://x"], "--model-endpoint"),
+        (["--target", "127.0.0.1:1", "--model-endpoint", "http://127.0.0.1:1/v1"], "--model-endpoint"),
+        (["--target", "127.0.0.1:1", "--model", "m"], "--model"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    done = memarena(capsys, *arguments)
+    assert done.returncode == 2, done
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_a_token_is_sent_and_its_absence_is_tested(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THE_TOKEN", "secret")
+    server = BackendServer(lambda _: SoundMemory(), tmp_path, "127.0.0.1:0", Security(bearer_token="secret"))
+    try:
+        without = memarena(capsys, "--target", server.address, "--only", "sec")
+        wanted = ("--target", server.address, "--token-env", "THE_TOKEN", "--only", "sec", "--only", "src.finds")
+        done = memarena(capsys, *wanted)
+    finally:
+        server.stop()
+    assert without.returncode == 2
+    assert "--token-env" in without.stderr
+    assert done.returncode == 0, done
+    assert "ok   sec.token" in done.stdout
+    assert "secret" not in done.stdout + done.stderr
+
+
+def test_junit_of_a_failure_says_what_was_seen(tmp_path: Path) -> None:
+    class Silent(SoundMemory):
+        def found(self, namespace: str, query: object) -> list[object]:  # type: ignore[override]
+            return []
+
+    served = Served(Parts(memory=Silent), tmp_path / "data")
+    try:
+        result = run_suite(served.address, only=("src.finds", "sec"), settings=Settings(timeout_s=10))
+    finally:
+        served.stop()
+    write_junit(result, tmp_path / "report.xml")
+    found, skipped = ElementTree.parse(tmp_path / "report.xml").getroot().findall("testcase")
+    failure = found.find("failure")
+    assert failure is not None
+    assert "is not found" in failure.attrib["message"]
+    assert skipped.find("skipped") is not None
+
+
+@pytest.fixture
+def models() -> Iterator[ScriptedModels]:
+    endpoint = ScriptedModels(None)
+    yield endpoint
+    endpoint.close()
+
+
+def post(access: pb.ModelAccess, path: str, body: object, token: str | None = None) -> tuple[int, str]:
+    request = urllib.request.Request(
+        f"{access.base_url}{path}",
+        data=json.dumps(body).encode(),
+        headers={"Authorization": f"Bearer {access.token if token is None else token}"},
+    )
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as reply:
+            return reply.status, reply.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_the_endpoint_serves_as_a_gateway_does(models: ScriptedModels) -> None:
+    chat = {"model": READER, "messages": [{"role": "user", "content": "hm"}]}
+    with models.grant("call", ReaderScript(pieces=("a", "b"))) as access:
+        status, reply = post(access, "/chat/completions", chat)
+        assert (status, json.loads(reply)["choices"][0]["message"]["content"]) == (200, "ab")
+        status, reply = post(access, "/chat/completions", {**chat, "stream": True})
+        chunks = [line.removeprefix("data: ") for line in reply.splitlines() if line]
+        assert chunks[-1] == "[DONE]"
+        deltas = [json.loads(chunk)["choices"][0]["delta"].get("content") for chunk in chunks[:-1]]
+        assert [delta for delta in deltas if delta] == ["a", "b"]
+        assert post(access, "/tokenize", {"model": READER, "texts": ["12345", ""]}) == (200, '{"counts": [2, 0]}')
+        assert post(access, "/chat/completions", {**chat, "model": "another"})[0] == 404
+        assert post(access, "/tokenize", {"model": EMBEDDER, "texts": []})[0] == 404
+        assert post(access, "/chat/completions", chat, token="made-up")[0] == 401
+    assert post(access, "/chat/completions", chat)[0] == 403
+    assert [call.phase for call in models.calls[-2:]] == ["unknown_token", "after_return"]
+
+
+def test_texts_that_share_words_are_near_each_other() -> None:
+    def near(one: str, other: str) -> float:
+        return sum(a * b for a, b in zip(embed(one), embed(other), strict=True))
+
+    assert near("the canoe Zulobira", "Zulobira?") > 0.4 > near("the canoe Zulobira", "Pimisovi?")
+    assert abs(near("a b c", "a b c") - 1) < 1e-9
+    assert count_tokens("né") == 1
