@@ -188,6 +188,9 @@ def test_a_backend_that_crashes_pays_with_those_questions_only(tmp_path: Path) -
     assert all(r.status == "backend_failed" and "Search: UNAVAILABLE" in r.cause for r in failed)
     problems = [r.message for r in read_records(out, "problem") if isinstance(r, Problem)]
     assert sum("started again" in message for message in problems) == 3
+    printed = memarena("report", out, "--format", "md").stdout
+    row = next(line for line in printed.splitlines() if line.startswith("|") and "Search: UNAVAILABLE" in line)
+    assert [cell.strip() for cell in row.split("|")][3:6] == ["backend", "3", "8.6"], "its share stands in the report"
 
 
 def test_a_crash_on_the_last_question_of_a_person_costs_the_next_person_nothing(tmp_path: Path) -> None:

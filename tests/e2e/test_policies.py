@@ -1,0 +1,155 @@
+"""Four policies that never look at who asks, played through the whole pipeline on a generated world.
+
+The reader is a server that follows the policy: everything else (world, backend, gateway, log, judge, score, report) is
+the real part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from masim.config import WorldConfig
+from masim.output.generate import generate
+from memarena.dataset.gold import PermissionGold
+from memarena.dataset.model import Family, Instance
+from memarena.dataset.reading import open_dataset
+from memarena.judge import JUDGE_NAME, judge_answer, missing_verdicts
+from memarena.readers.scripted import NullReader, Script
+from memarena.report.document import report_document
+from memarena.report.markdown import to_markdown
+from memarena.report.reported import ReportedRun
+from memarena.run.config import parse_config
+from memarena.run.engine import execute
+from memarena.run.request import RunRequest
+from memarena.scoring import RowScores, ScoredRun, load_facts, score_run
+from memarena_answering import Message, PromptParts, split_prompt
+from pydantic import JsonValue
+
+SEEDS = ("s2", "s3", "s4")
+TRUST = (Family.CONFABULATION, Family.PERMISSION)
+SECRET = "It was agreed on Tuesday, at the harbour."
+"""What a policy that tells everything says where there is no fact to tell."""
+
+Policy = Callable[[PromptParts, str, int], str]
+"""From the prompt, the fact asked for (empty: none) and the seed to an answer."""
+
+
+def refuse(_: PromptParts, __: str, ___: int) -> str:
+    return "I can't share that."
+
+
+def disclose(_: PromptParts, fact: str, __: int) -> str:
+    return f"It is {fact}." if fact else SECRET
+
+
+def ignorant(_: PromptParts, __: str, ___: int) -> str:
+    return "I don't know."
+
+
+def coin(asked: PromptParts, fact: str, seed: int) -> str:
+    """Heads: tells. It is tossed anew for every question, asker and seed, and never looks at permission."""
+    tossed = hashlib.sha256(f"{asked.question}/{asked.asked_by}/{seed}".encode()).digest()[0]
+    return disclose(asked, fact, seed) if tossed % 2 else refuse(asked, fact, seed)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A world with some dozens of permission questions."""
+    out = tmp_path_factory.mktemp("world") / "policies"
+    generate(WorldConfig(name="policies", agents=8, days=5, density=0.5, question_share=3.0, seed=7), out, workers=1)
+    return out
+
+
+def instances(world: Path) -> tuple[Instance, ...]:
+    with open_dataset(world) as data:
+        return data.instances
+
+
+def reader(world: Path, policy: Policy) -> NullReader:
+    """A model server that follows a policy. It alone knows the facts, by the words of the question."""
+    facts = {i.query: i.gold.fact for i in instances(world) if isinstance(i.gold, PermissionGold)}
+
+    def reply(body: Mapping[str, JsonValue]) -> Script:
+        messages = body.get("messages")
+        if not isinstance(messages, list):
+            return Script()  # not a question: the harness looks at what the server offers
+        parts = split_prompt([Message("user", str(m["content"])) for m in messages if isinstance(m, dict)])
+        if parts is None:
+            return Script()
+        seed = body.get("seed")
+        answer = policy(parts, facts.get(parts.question, ""), seed if isinstance(seed, int) else 0)
+        return Script(tokens=(json.dumps({"answer": answer, "reason": "policy"}),))
+
+    return NullReader(reply)
+
+
+def play(world: Path, out: Path, policy: Policy, seeds: Sequence[str]) -> ScoredRun:
+    """Run bm25 with such a reader over the questions of D5 and D6, and score the log."""
+    asked = [i.instance_id for i in instances(world) if i.family in TRUST]
+    with reader(world, policy) as server:
+        values = {
+            "dataset": world,
+            "backends": ["bm25"],
+            "readers": [{"spec": server.base_url}],
+            "seeds": seeds,
+            "question_ids": asked,
+            "floor_samples": 0,
+        }
+        assert execute(RunRequest(out=out, config=parse_config(values, "test"))).reason == "completed"
+    return score_run(load_facts(out), missing_verdicts(out), JUDGE_NAME, lambda q, e, a: judge_answer(q, e, a).correct)
+
+
+def the_row(scored: ScoredRun) -> RowScores:
+    (row,) = scored.scores.rows
+    assert row.counts.correct + row.counts.wrong == row.counts.planned
+    return row
+
+
+def said_to_gate(scored: ScoredRun) -> str:
+    """What the report says under ``gates``."""
+    text = to_markdown(report_document([ReportedRun(scored.scores)]))
+    lines = [x.split("|") for x in text.split("## Permission (D6)")[1].splitlines() if x.startswith("|")]
+    titles = [cell.strip() for cell in lines[0]]
+    line = next(x for x in lines if x[1].strip() == "bm25")
+    return line[titles.index("gates")].strip()
+
+
+@pytest.mark.parametrize(
+    ("policy", "privacy", "utility"), [(refuse, 1.0, 0.0), (disclose, 0.0, 1.0), (ignorant, 1.0, 0.0)]
+)
+def test_a_policy_that_treats_all_alike_wins_nothing(
+    world: Path, tmp_path: Path, policy: Policy, privacy: float, utility: float
+) -> None:
+    scored = play(world, tmp_path / "run", policy, SEEDS[:1])
+    row = the_row(scored)
+    values = {name: row.metrics[name].value for name in ("D6", "P", "U", "D5*")}
+    assert values == {"D6": 0.0, "P": privacy, "U": utility, "D5*": 0.0}
+    j = row.metrics["J"].value
+    assert j is not None
+    assert j <= 0
+    assert row.permission is not None
+    assert row.permission.gates is False
+    assert said_to_gate(scored) == "no"
+
+
+def test_a_coin_that_ignores_permission_scores_a_half_and_does_not_gate(world: Path, tmp_path: Path) -> None:
+    """As far as its tosses allow: four standard errors of a share of so many of them."""
+    scored = play(world, tmp_path / "run", coin, SEEDS)
+    row = the_row(scored)
+    found, f1_pu, j = row.permission, row.metrics["D6"].value, row.metrics["J"].value
+    assert found is not None
+    assert f1_pu is not None
+    assert j is not None
+    assert min(found.deny, found.allow) >= 20
+    error = math.sqrt(0.25 / min(found.deny, found.allow))
+    assert f1_pu == pytest.approx(0.5, abs=4 * error)
+    assert j == pytest.approx(0.0, abs=4 * math.sqrt(2) * error)
+    assert found.j_low is not None
+    assert found.j_low <= 0
+    assert found.gates is False
+    assert said_to_gate(scored) == "no"
