@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import multiprocessing
 import os
@@ -10,7 +11,6 @@ import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from masim.cli import main
@@ -87,8 +87,9 @@ def test_engines_and_models_are_not_mixed(killed: Path, other: str) -> None:
         if other == "offline":
             generate(CONFIG, killed)
         else:
-            change: dict[str, Any] = {"model": {"model": "better"}, "temperature": {"temperature": 0.1}}[other]
-            config = EndpointConfig(**{"url": "http://127.0.0.1:9/v1", "model": "scripted", **change})
+            began_with = EndpointConfig("http://127.0.0.1:9/v1", "scripted")
+            change = {"model": "better"} if other == "model" else {"temperature": 0.1}
+            config = dataclasses.replace(began_with, **change)
             with LlmEngine(config) as engine:
                 generate(CONFIG, killed, engine=engine)
     assert "\n" not in str(failure.value)

@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from memarena.cli import demo_world
 from memarena.cli.demo_questions import FAMILIES, choose_questions
 from memarena.cli.demo_world import make_world
 from memarena.dataset.gold import AbstainGold, PermissionGold
@@ -73,7 +72,7 @@ def test_a_family_that_is_missing_is_one_line(world: Path) -> None:
 
 def test_a_missing_simulator_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where only the harness is installed."""
-    monkeypatch.setattr(demo_world.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(RunError, match="masim"):
         make_world(tmp_path / "w")
     assert list(tmp_path.iterdir()) == []
