@@ -23,9 +23,11 @@ from memarena.judge.calibration import (
 )
 from memarena.judge.calibration.saying import in_words, say
 from memarena.judge.model import Budget, ModelJudge, Patience
+from memarena.log.records import Question
 from typer.testing import CliRunner
 
 from ..support.judges import Asked, Says, rules, scripted_judge
+from ..support.logs import make_cell, make_run, write_log
 
 SMALL = 120
 
@@ -45,7 +47,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def source(world: Path) -> Source:
-    return questions_of(None, [world])
+    """Five questions of each family: enough for every kind, few enough for seconds."""
+    whole = questions_of(None, [world])
+    kept: dict[str, list[Question]] = {}
+    for question in whole.questions:
+        kept.setdefault(question.instance.family.value, []).append(question)
+    return Source(tuple(q for own in kept.values() for q in own[:5]), whole.evidence)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +73,8 @@ def test_every_kind_is_planted_in_every_open_family(planted: list[Planted]) -> N
     assert len(families) >= 7
     for family in families:
         kinds = {p.kind for p in planted if p.question.instance.family.value == family}
-        assert {"terse", "paraphrased", "verbose", "near", "hedged", "refused", "injected", "hostile"} <= kinds
+        assert {"terse", "paraphrased", "verbose", "hedged", "refused", "injected"} <= kinds
+    assert {"near", "other", "hostile", "invented"} <= {p.kind for p in planted}
 
 
 def test_no_phrasing_stands_in_both_files(source: Source, planted: list[Planted]) -> None:
@@ -107,12 +115,16 @@ def test_values_are_said_in_the_forms_asked_for() -> None:
 # ------------------------------------------------------------------ the command
 
 
-def test_the_command_prints_rates_by_family_and_kappa(world: Path) -> None:
-    result = CliRunner().invoke(app, ["judge", "--calibrate", "--dataset", str(world), "--format", "json"])
+def test_the_command_prints_rates_by_family_and_kappa(tmp_path: Path, source: Source) -> None:
+    run = write_log(
+        tmp_path / "run",
+        make_run([make_cell("bm25")], source.questions[::3], list(source.evidence.values()), []),
+    )
+    result = CliRunner().invoke(app, ["judge", str(run), "--calibrate", "--format", "json"])
     assert result.exit_code == 0, result.output
     report = json.loads(result.output)
     assert set(report["by_family"]) == {"value", "token_f1"}
-    assert report["by_family"]["value"]["d7_qa"]["false_accept_rate"] <= 0.05
+    assert report["answers"] == sum(r["right"] + r["wrong"] for r in report["by_family"]["value"].values())
     assert [(k["one"], k["two"]) for k in report["kappa"]] == [("value", "token_f1")]
     assert len(report["phrasings_sha256"]) == 64
 
