@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-from memarena.dataset.checks.overlap import MAX_CONTAINMENT, MAX_JACCARD, function_words
+from memarena.dataset.checks.overlap import function_words
 from memarena.dataset.number_words import numbers_in
 from memarena.dataset.value_matching import normal, phrase_occurs, tokens_of
 
@@ -15,6 +15,7 @@ from masim.engines.model import Question, Rewordings
 from masim.engines.prompting import QUESTION_SCHEMA, question_prompt
 from masim.engines.replies import read_text
 from masim.engines.tally import Tally
+from masim.families.hardening import Limits
 
 MAX_TOKENS = 160
 _ID = re.compile(r"\b(?:[a-z]+_[a-z0-9_]+|[a-z]{2,}\d{3,})\b")
@@ -40,21 +41,15 @@ def fault_of(question: Question, text: str) -> str | None:
 
 
 def _overlap(question: Question, text: str) -> str | None:
-    """The limits on repeating the evidence, in content words without names."""
-    names = {token for name in question.names for token in tokens_of(name)}
-    asked = [word for word in _content(text) if word not in names]
-    said = [[word for word in _content(source) if word not in names] for source in question.sources]
-    evidence, own = {word for turn in said for word in turn}, set(asked)
-    if not own:
+    """The limits on repeating the evidence are those of every other rewording."""
+    names = _name_words(question)
+    if names.issuperset(_content(text)):
         return "says_nothing"
-    if not evidence:
-        return None
-    common = own & evidence
-    if len(common) / len(own | evidence) >= MAX_JACCARD or len(common) / len(own) > MAX_CONTAINMENT:
-        return "repeats_the_evidence"
-    if _trigrams(asked) & {trigram for turn in said for trigram in _trigrams(turn)}:
-        return "repeats_the_evidence"
-    return None
+    return "repeats_the_evidence" if Limits.of(question.sources, names).fault(text) else None
+
+
+def _name_words(question: Question) -> frozenset[str]:
+    return frozenset(token for name in question.names for token in tokens_of(name))
 
 
 async def reword_all(endpoint: Endpoint, questions: Sequence[Question]) -> Rewordings:
@@ -78,8 +73,7 @@ async def reword_all(endpoint: Endpoint, questions: Sequence[Question]) -> Rewor
 
 
 async def _reworded(endpoint: Endpoint, question: Question) -> str | None:
-    names = {token for name in question.names for token in tokens_of(name)}
-    asked = {word for word in _content(question.text) if word not in names}
+    asked = set(_content(question.text)) - _name_words(question)
     avoid = sorted(asked & {word for source in question.sources for word in _content(source)})
     messages = question_prompt(question.text, question.names, question.anchors, avoid)
     try:
@@ -91,7 +85,3 @@ async def _reworded(endpoint: Endpoint, question: Question) -> str | None:
 
 def _content(text: str) -> list[str]:
     return [word for word in tokens_of(text) if word not in function_words()]
-
-
-def _trigrams(words: list[str]) -> set[tuple[str, str, str]]:
-    return set(zip(words, words[1:], words[2:], strict=False))
