@@ -194,9 +194,10 @@ class Deriver:
         """Pairs of a question that has an answer and one of the same form that has none."""
         stream = Stream(self._book.config.key, "pairs", family.value)
         candidates = self._candidates(stream)
-        found = 0
+        found, paired = 0, set[str]()
         for key, ego, stated in candidates if wanted else ():
-            if (ego, stated.fact.fact_id) in self._taken or not self._room(family, ego, 2 * wanted):
+            fact_id = stated.fact.fact_id
+            if (ego, fact_id) in self._taken or fact_id in paired or not self._room(family, ego, 2 * wanted):
                 continue
             pair = self._pair(family, ego, stated, stream, wanted)
             if pair is None or any((draft.ego, fact) in self._taken for draft in pair for fact in draft.uses):
@@ -204,6 +205,7 @@ class Deriver:
             for draft in pair:
                 self._keep(draft)
             candidates.kept[key] += 1
+            paired.add(fact_id)
             found += 1
             if found == wanted:
                 return

@@ -36,14 +36,13 @@ def permission(book: Book, wanted: int, taken: set[tuple[str, str]]) -> list[Dra
     deny = round(wanted * DENY_SHARE)
     chosen = _Choice(list(all_cases(book, stream, taken)), stream).choose(wanted - deny - own, deny)
     taken.update(case.about for case in chosen)
-    missing = wanted - len(chosen)
     for case in self_cases(book, stream, taken):
-        if missing <= max(0, wanted - own - len(chosen)):
+        if own == 0:
             break
         if case.about not in taken:
             chosen.append(case)
             taken.add(case.about)
-            missing -= 1
+            own -= 1
     return [_draft(book, case) for case in chosen]
 
 
@@ -73,6 +72,7 @@ class _Choice:
     def choose(self, allow: int, deny: int) -> list[Case]:
         """``allow`` and ``deny`` cases, in equal proportion in every group as nearly as the numbers go."""
         pairs = self._pairs(min(allow, deny))
+        pairs += self._loose(min(allow, deny) - pairs)
         ratio = allow / deny if deny else 0.0
         rest = round(pairs * ratio) - pairs
         while rest > 0 and self._one_more(ratio):
@@ -97,6 +97,24 @@ class _Choice:
                     break
                 found += 1
         return found
+
+    def _loose(self, wanted: int) -> int:
+        """Pairs of any DENY and any ALLOW, for worlds too small to balance groups; those of one kind first."""
+        found = 0
+        for same_kind in (True, False):
+            for denied in self._all("withhold"):
+                if found >= wanted:
+                    return found
+                allowed = (case for case in self._all("disclose") if not same_kind or case.kind == denied.kind)
+                partner = next(allowed, None) if self._free(denied) else None
+                if partner is not None:
+                    self._take(denied)
+                    self._take(partner)
+                    found += 1
+        return found
+
+    def _all(self, action: Action) -> list[Case]:
+        return [case for (_, of), cases in self._open.items() if of == action for case in cases if self._free(case)]
 
     def _share_so_far(self, group: Group) -> float:
         """How much of its due the kind of asker of a group has; groups of the category count, too."""

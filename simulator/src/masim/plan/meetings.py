@@ -21,7 +21,7 @@ TALKED_OF_DAYS = 3
 WARMTH = 0.12
 """How much a point of warmth adds to the weight of a partner."""
 THIRD_PERSON = 0.12
-"""Share of the meetings in person that a third one joins."""
+"""Share of the meetings in person that a third one joins, at density 1; where people meet less, more meet at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class DayMeetings:
         self, kind: Kind, slot: int, one: str, other: str, place: str | None, event: WorldEvent | None
     ) -> Meeting:
         people = [one, other]
-        if place is not None and self._stream.chance(THIRD_PERSON):
+        if place is not None and self._stream.chance(min(0.6, THIRD_PERSON / self._config.density)):
             third = self._stream.pick(self._ids)
             if third not in people and self._free(third, slot) and self._reaches(third, place, slot):
                 people.append(third)

@@ -18,6 +18,9 @@ _DETAILS_PER_MEETING = 1.25
 """Details that a person says or hears in a session with another one, retellings and changes included."""
 _DETAILS_TO_ASSISTANT = 0.5
 _PEOPLE_PER_MEETING = 2.1
+_VALUES_HEARD = 6
+"""Values of an attribute that a person hears on average at least, so that a gap has alternatives."""
+_FEWEST = 3
 
 
 def interference_class(near_duplicates: int) -> int:
@@ -32,15 +35,10 @@ class Popularity:
 
     def __init__(self, config: WorldConfig, catalogue: Catalogue) -> None:
         stream = Stream(config.key, "popularity")
-        pairs = stream.shuffled(
-            [
-                (attribute, item)
-                for attribute in catalogue.attributes.values()
-                if not attribute.sensitive
-                for item in attribute.items
-            ]
-        )
         heard = config.days * config.density * _heard_per_day()
+        open_ones = [attribute for attribute in catalogue.attributes.values() if not attribute.sensitive]
+        talked_of = stream.sample(open_ones, max(_FEWEST, round(heard / _VALUES_HEARD)))
+        pairs = stream.shuffled([(attribute, item) for attribute in talked_of for item in attribute.items])
         self._classes: list[list[tuple[Attribute, str]]] = []
         for aim, share in list(zip(AIMS, _CLASS_SHARES, strict=True))[:0:-1]:
             count = max(1, round(heard * share / (min(aim, config.agents - 1) + 1)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from memarena.dataset.model import Family
 from memarena.dataset.values import SetValue
 
-from masim.config import WorldConfig
+from masim.config import PP_SESSIONS_PER_AGENT_DAY, WorldConfig
 from masim.facts.catalogue import Catalogue, PersonForm, in_person
 from masim.facts.values import Said, day_words
 from masim.plan.community import CommunityTalk
@@ -18,11 +19,11 @@ from masim.streams import Stream
 from masim.world.model import World
 
 SHARES = (
-    ("detail", 0.345),
+    ("detail", 0.33),
     ("retell", 0.09),
     ("happening", 0.19),
     ("find", 0.14),
-    ("version", 0.075),
+    ("version", 0.09),
     ("guarded", 0.06),
     ("tie", 0.03),
     ("change", 0.03),
@@ -30,8 +31,32 @@ SHARES = (
 )
 """What is stated, by share of the statements between people: in proportion to what is asked (design 6)."""
 ASSISTANT_SHARES = (("detail", 0.5), ("happening", 0.28), ("find", 0.22))
+_STATED_PER_MEETING = 2.6
+_NEEDED = {
+    "guarded": (Family.PERMISSION, 1.0, 0.25),
+    "version": (Family.CONFLICT, 2.5, 0.5),
+    "find": (Family.ANAPHORA, 2.5, 0.35),
+}
+"""What a family is made of: statements per question, and the largest share that this may come to."""
 AGAIN = 0.4
-"""Share of the details that the speaker has told somebody else before."""
+"""Share of the details that the speaker has told somebody else before; in a small world all that can be."""
+_SMALL = 200
+"""Statements between people below which a world is small."""
+
+
+def _statements(config: WorldConfig) -> float:
+    """How much is stated between people in a world, roughly."""
+    return config.agents * config.days * config.density * PP_SESSIONS_PER_AGENT_DAY * _STATED_PER_MEETING
+
+
+def _shares(config: WorldConfig) -> tuple[tuple[str, float], ...]:
+    """SHARES for a world: one that is small for what it asks needs more of what its questions are made of."""
+    statements = _statements(config)
+    least = {
+        kind: min(most, times * config.questions(family) / statements)
+        for kind, (family, times, most) in _NEEDED.items()
+    }
+    return tuple((kind, max(share, least.get(kind, 0.0))) for kind, share in SHARES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +84,9 @@ class Chooser:
         self._passed_on: set[str] = set()
         self._popularity = Popularity(config, catalogue)
         self._community = CommunityTalk(world, source)
+        self._shares = _shares(config)
+        self._small = _statements(config) < _SMALL
+        self._again = 0.85 if self._small else AGAIN
         self._used: set[tuple[str, str]] = set()
         self._attributes = list(catalogue.attributes.values())
 
@@ -66,14 +94,22 @@ class Chooser:
         self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool
     ) -> Choice | None:
         """Something for ``speaker`` to say to ``listeners`` (none: to the own assistant); None if nothing fits."""
-        names, weights = zip(*(ASSISTANT_SHARES if assistant else SHARES), strict=True)
+        names, weights = zip(*(ASSISTANT_SHARES if assistant else self._shares), strict=True)
         kind = stream.weighted(names, weights)
-        choice = self._of_kind(kind, stream, day, speaker, listeners)
+        choice = self._across_sessions(stream, speaker, listeners) or self._of_kind(
+            kind, stream, day, speaker, listeners
+        )
         if choice is None and kind != "detail":
             choice = self._detail(stream, speaker, listeners, guarded=False)
         if choice is not None:
             self._note(choice, listeners or (f"assistant_{speaker}",))
         return choice
+
+    def _across_sessions(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        """In a small world, a version or a later word on a find wherever there can be one: chances are few."""
+        if not self._small or len(listeners) != 1:
+            return None
+        return self._version(stream, speaker, listeners) or self._fate(stream, speaker, listeners[0])
 
     def recall(self, stream: Stream, owner: str) -> Choice | None:
         """A fact that the assistant asks its owner about: one heard on an earlier day that nobody contradicts."""
@@ -147,7 +183,7 @@ class Chooser:
     def _detail(self, stream: Stream, speaker: str, listeners: tuple[str, ...], guarded: bool) -> Choice | None:
         told = self._knowledge.told.get(speaker, {})
         to = listeners or (f"assistant_{speaker}",)
-        if told and not guarded and stream.chance(AGAIN):
+        if told and not guarded and stream.chance(self._again):
             keys = list(told)
             for _ in range(6):
                 fact = told[stream.pick(keys)]
@@ -198,7 +234,7 @@ class Chooser:
     def _happening(self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
         to = listeners or (f"assistant_{speaker}",)
         told = [fact for fact in self._knowledge.told.get(speaker, {}).values() if fact.kind is FactKind.HAPPENING]
-        if told and stream.chance(AGAIN):
+        if told and stream.chance(self._again):
             fact = stream.pick(told)
             if self._new_to(fact, to):
                 return Choice(fact, speaker, Role.TELL, fact.value)
@@ -212,17 +248,9 @@ class Chooser:
 
     def _find(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
         if len(listeners) == 1 and stream.chance(0.7):
-            open_finds = [
-                fact
-                for fact in self._knowledge.told.get(speaker, {}).values()
-                if fact.kind is FactKind.FIND
-                and fact.fact_id not in self._fated
-                and fact.fact_id in self._knowledge.facts_heard(listeners[0])
-            ]
-            if open_finds:
-                fact = stream.pick(open_finds)
-                self._fated.add(fact.fact_id)
-                return Choice(fact, speaker, Role.FATE, fact.value)
+            later = self._fate(stream, speaker, listeners[0])
+            if later is not None:
+                return later
         if not listeners:
             return None
         for _ in range(8):
@@ -232,6 +260,21 @@ class Chooser:
                 fact = self._source.find(speaker, source)
                 return Choice(fact, speaker, Role.TELL, fact.value)
         return None
+
+    def _fate(self, stream: Stream, speaker: str, listener: str) -> Choice | None:
+        """What became of something that the speaker once named to the listener; once per find."""
+        open_finds = [
+            fact
+            for fact in self._knowledge.told.get(speaker, {}).values()
+            if fact.kind is FactKind.FIND
+            and fact.fact_id not in self._fated
+            and fact.fact_id in self._knowledge.facts_heard(listener)
+        ]
+        if not open_finds:
+            return None
+        fact = stream.pick(open_finds)
+        self._fated.add(fact.fact_id)
+        return Choice(fact, speaker, Role.FATE, fact.value)
 
     def _retell(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
         heard = self._knowledge.facts_heard(speaker)
