@@ -17,7 +17,7 @@ from masim.errors import MasimError
 from masim.facts.values import ValueKind
 from masim.text.grammar import Bank, Variants
 from masim.text.inflect import inflect
-from masim.text.library import BANKS, library
+from masim.text.library import BANKS, library, may_arise
 
 PersonForm = Literal["own", "you", "told"]
 
@@ -96,7 +96,7 @@ class Catalogue:
 
     def distinctive(self, item: str) -> bool:
         """Whether an item's words come up in statements about it only."""
-        if phrase_occurs(item, self.common):
+        if phrase_occurs(item, self.common) or may_arise(item):
             return False
         needle = normal(item).strip().removeprefix("the ")
         return self.details.count(f" {needle} ") <= 1

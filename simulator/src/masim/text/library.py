@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -103,3 +104,24 @@ def data_files() -> dict[str, str]:
     """SHA-256 of every bank file, by path inside the banks folder."""
     paths = sorted(path for path in BANKS.rglob("*") if path.is_file() and path.suffix != ".md")
     return {str(path.relative_to(BANKS)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+@cache
+def _bank_text() -> str:
+    paths = [*sorted((BANKS / "dialogue").glob("*.bank")), *sorted((BANKS / "topics").glob("*.topic"))]
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths).lower().replace("^", "")
+
+
+@cache
+def may_arise(phrase: str) -> bool:
+    """Whether two parts of the banks can meet so that they read as ``phrase``: ``on the ridge. Walk …``."""
+    words = phrase.lower().split()
+    for cut in range(1, len(words)):
+        before, after = " ".join(words[:cut]), " ".join(words[cut:])
+        if before == "the":
+            continue
+        ends = re.search(rf"(?<![a-z]){re.escape(before)}\s*[^a-z'\s]", _bank_text())
+        starts = re.search(rf"[^a-z'\s]\s*{re.escape(after)}(?![a-z])", _bank_text())
+        if ends and starts:
+            return True
+    return False

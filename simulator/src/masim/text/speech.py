@@ -196,7 +196,7 @@ def _turn(
     who = plan.speakers[speaker]
     talk.slots["you"] = plan.speakers[listener].first_name
     scope = _scope(talk, who)
-    target = plan.words_per_turn * (0.75 if who.assistant else 1.0) * who.pace * math.exp(0.28 * stream.bell() - 0.04)
+    target = plan.words_per_turn * (0.84 if who.assistant else 1.0) * who.pace * math.exp(0.28 * stream.bell() - 0.04)
     telling = (
         plan.threads
         and not who.assistant
@@ -278,8 +278,7 @@ def _finish(text: str) -> str:
         text = text[:-1]
     if text[-1] not in ".?!":
         text += "."
-    text = _SENTENCE_START.sub(lambda match: match.group(1) + match.group(2).upper(), text)
-    return text
+    return _SENTENCE_START.sub(lambda match: match.group(1) + match.group(2).upper(), text)
 
 
 def _plain(talk: _Talk, scope: Scope, rule: str, slots: dict[str, str]) -> str:
