@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint proto proto-check proto-baseline typescript bench bars clean
+.PHONY: help setup demo test lint proto proto-check proto-baseline conformance typescript bench bars clean
 
 help:
 	@echo "make demo            run the benchmark on a tiny world and print the table"
@@ -15,6 +15,7 @@ help:
 	@echo "make proto           generate the stubs of the contract"
 	@echo "make proto-check     compare the stubs with what the contract generates"
 	@echo "make proto-baseline  make the contract as it is the one to stay compatible with"
+	@echo "make conformance     hold our backends to SPEC.md (ARGS=bm25; the one in TypeScript is built first)"
 	@echo "make typescript      build and test the backend in TypeScript (Node 20 or newer)"
 	@echo "make clean           remove what was set up"
 
@@ -47,6 +48,9 @@ proto-check: setup
 
 proto-baseline: setup
 	cd proto && ../$(BIN)/buf build -o baseline.binpb --exclude-source-info
+
+conformance: setup
+	$(BIN)/python scripts/conformance.py $(or $(ARGS),bm25 vanilla oracle example_typescript)
 
 typescript:
 	@command -v npm >/dev/null || { echo "error: npm is not there; Node 20 or newer is needed" >&2; exit 1; }

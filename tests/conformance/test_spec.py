@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
+from collections.abc import Mapping
 from pathlib import Path
 
 import memarena.conformance
+from google.protobuf.descriptor import FieldDescriptor
 from memarena.conformance import all_checks
 from memarena.conformance.ing import REQUIRED as REQUIRED_OF_DAYS
 from memarena.conformance.src import REQUIRED as REQUIRED_OF_QUESTIONS
@@ -53,7 +55,7 @@ def test_every_required_field_of_the_contract_is_taken_away_once() -> None:
     ) == {"as_of_day"} - {"as_of_day"}
 
 
-def required_below(fields: object, prefix: str = "", depth: int = 0) -> set[str]:
+def required_below(fields: Mapping[str, FieldDescriptor], prefix: str = "", depth: int = 0) -> set[str]:
     """Paths of REQUIRED strings, enums and messages, by the comments of the proto file."""
     source = (ROOT / "proto" / "memarena" / "v1" / "memory_backend.proto").read_text(encoding="utf-8")
     found: set[str] = set()
