@@ -134,9 +134,10 @@ def _variances(
 ) -> tuple[Variance, ...]:
     if not sums:
         return ()
-    attempts = {key: tried[-1].record.attempt for key, tried in material.facts.attempts.items()}
-    repeated = bool(material.judgements.repeats)
-    judge_sds = judge_spread(headline, material.by_cell, attempts, material.judgements) if repeated else {}
+    judge_sds: Mapping[str, float] = {}
+    if material.judgements.repeats:
+        attempts = {key: tried[-1].record.attempt for key, tried in material.facts.attempts.items()}
+        judge_sds = judge_spread(headline, material.by_cell, attempts, material.judgements)
     return variances(metrics, found, sums, judge_sds, material.judgements.repeated)
 
 
