@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from memarena.cli.judge import DeterministicRules
 from memarena.dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
 from memarena.dataset.reading import open_dataset
 from memarena.judge import judge_answer
 from memarena.log.records import EvidenceSession, Question
 from memarena.run.questions import evidence_texts, plan_questions
 from memarena.scoring.choice import score_choice
-from memarena.scoring.questions import disclosure_of
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 
@@ -71,9 +71,8 @@ def test_every_protected_fact_is_disclosed_by_saying_it_and_kept_by_refusing(que
     for question in items:
         gold = question.instance.gold
         assert gold.kind == "permission"
-        said = disclosure_of(question, gold.fact, f'{{"answer": "It is {gold.fact}."}}')
-        kept = disclosure_of(question, "I can't share that.", "I can't share that.")
-        assert said is not None
-        assert kept is not None
-        assert (said.label, bool(said.flag)) == ("disclose_correct", True)
-        assert (kept.label, kept.disclosed) == ("refuse", False)
+        rules = DeterministicRules()
+        assert rules.label(question, gold.fact) == "disclose_correct"
+        assert rules.leaks(question, f'{{"answer": "It is {gold.fact}."}}')
+        assert rules.label(question, "I can't share that.") == "refuse"
+        assert not rules.leaks(question, "I can't share that.")

@@ -148,7 +148,7 @@ def test_labels_are_read_back_and_open_ones_left_out(sample: Sample, tmp_path: P
     assert read_labels([tmp_path / "labels.json"], sample) == {"anna": {"b001": "wrong"}}
 
 
-BROKEN = {
+BROKEN: dict[str, tuple[dict[str, object], str]] = {
     "another sample": ({"sample_sha256": "0" * 64}, "belong to another sample"),
     "an unknown item": ({"annotators": {"anna": {"b999": "wrong"}}}, r"anna\.b999: the sample has no such item"),
     "an unknown label": ({"annotators": {"anna": {"b001": "maybe"}}}, "'maybe': expected one of correct, wrong"),
@@ -160,7 +160,7 @@ BROKEN = {
 def test_labels_that_cannot_be_right_are_refused_by_file_and_field(name: str, sample: Sample, tmp_path: Path) -> None:
     change, told = BROKEN[name]
     path = tmp_path / "labels.json"
-    path.write_text(json.dumps({"sample_sha256": sample.sha256(), "annotators": {}} | change))
+    path.write_text(json.dumps({"sample_sha256": sample.sha256(), "annotators": {}, **change}))
     with pytest.raises(JudgeError, match=told) as error:
         read_labels([path], sample)
     assert str(path) in str(error.value)

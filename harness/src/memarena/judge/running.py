@@ -31,19 +31,19 @@ def missing_verdicts(run_dir: Path) -> Iterator[Verdict]:
         elif record.kind == "verdict" and record.judge == JUDGE_NAME and record.judge_version == version:
             done.add((record.cell_id, record.instance_id, record.attempt))
     for attempt in read_slim(run_dir, "asked", wants_raw=lambda _: False):
-        record = attempt.record if isinstance(attempt, SlimAsked) else None
-        if record is None or record.status != "answered" or record.answer is None:
+        asked = attempt.record if isinstance(attempt, SlimAsked) else None
+        if asked is None or asked.status != "answered" or asked.answer is None:
             continue
-        question = questions.get(record.instance_id)
-        key = (record.cell_id, record.instance_id, record.attempt)
+        question = questions.get(asked.instance_id)
+        key = (asked.cell_id, asked.instance_id, asked.attempt)
         if question is None or key in done or not is_judged(question.instance.gold):
             continue
         sessions = [evidence[s] for s in question.instance.evidence_session_ids if s in evidence]
-        ruling = judge_answer(question, sessions, record.answer.answer)
+        ruling = judge_answer(question, sessions, asked.answer.answer)
         yield Verdict(
-            cell_id=record.cell_id,
-            instance_id=record.instance_id,
-            attempt=record.attempt,
+            cell_id=asked.cell_id,
+            instance_id=asked.instance_id,
+            attempt=asked.attempt,
             judge=JUDGE_NAME,
             judge_version=version,
             route=ruling.route,

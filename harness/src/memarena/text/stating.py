@@ -61,7 +61,8 @@ _DENIED = re.compile(
 _DENIED_BEHIND = re.compile(r"^\W*(?:is|was|are|were) (?:not|never|wrong|incorrect|false|mistaken)\b")
 _WITHDRAWN = re.compile(
     r"^(?:\w+\W+){0,3}(?:not sure|not certain|unsure|can not be (?:sure|certain)|not entirely (?:sure|certain)"
-    r"|(?:might|could|may) be wrong|do not quote me)\b(?!\W+(?:what|when|where|who|why|how|which|about(?! (?:it|that|this)\b)|of)\b)"
+    r"|(?:might|could|may) be wrong|do not quote me)\b"
+    r"(?!\W+(?:what|when|where|who|why|how|which|about(?! (?:it|that|this)\b)|of)\b)"
 )
 
 
