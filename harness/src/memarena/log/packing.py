@@ -70,11 +70,6 @@ def unpack_text(value: JsonValue, reader: TextReader) -> str:
     return reader.joined(split_ids(str(value["t"]))) if isinstance(value, dict) else str(value)
 
 
-def item_ids(value: JsonValue) -> list[int] | None:
-    """Numbers of the items of a body; None where the items themselves stand there."""
-    return split_ids(str(value["t"])) if isinstance(value, dict) else None
-
-
 def _packed_text(text: str, texts: TextWriter) -> JsonValue:
     if len(text) < LEAST_PACKED_CHARACTERS:
         return text

@@ -13,9 +13,10 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from memarena.log.packing import item_ids, unpack_text
+from memarena.log.packing import unpack_text
 from memarena.log.records import RECORD_ADAPTER, AnyRecord, GatewayCall, QuestionAsked, RetrievedItem
-from memarena.log.store import LogReader
+from memarena.log.store import LogReader, Row
+from memarena.log.texts import split_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,9 @@ class SeenItems:
 
     items: tuple[SeenItem, ...]
     key: str | None = None
+
+
+NOTHING = SeenItems(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +107,7 @@ def read_slim(run_dir: Path, *kinds: str, wants_raw: WantsRaw) -> Iterator[AnyRe
     Raises :class:`LogError` as :func:`read_records` does.
     """
     with LogReader(run_dir) as log:
-        reader = _SlimReader(log, wants_raw)
-        for row in log.rows(*kinds):
-            with log.parsing(row):
-                if row.kind == "asked":
-                    yield reader.asked(row.body)
-                elif row.kind == "gateway_call":
-                    yield _call(row.body)
-                else:
-                    yield RECORD_ADAPTER.validate_json(row.body)
+        yield from log.parsed(_SlimReader(log, wants_raw).read, *kinds)
 
 
 class _SlimReader:
@@ -123,7 +119,13 @@ class _SlimReader:
         self._items: dict[int, SeenItem] = {}
         self._results: dict[str, SeenItems] = {}
 
-    def asked(self, body: str) -> SlimAsked:
+    def read(self, row: Row) -> AnyRecord | SlimAsked | SlimCall:
+        """The record of a row."""
+        if row.kind == "asked":
+            return self._asked(row.body)
+        return _call(row.body) if row.kind == "gateway_call" else RECORD_ADAPTER.validate_json(row.body)
+
+    def _asked(self, body: str) -> SlimAsked:
         """An attempt from its body."""
         whole: dict[str, Any] = from_json(body, cache_strings="all")
         search, answer = whole["search"], whole["answer"]
@@ -136,16 +138,17 @@ class _SlimReader:
 
     def _taken(self, span: dict[str, Any] | None) -> SeenItems:
         """Takes the items out of a span."""
-        if span is None:
-            return SeenItems(())
-        items = span.pop("items", [])
-        ids = item_ids(items)
-        if ids is None:
+        items = span.pop("items", None) if span is not None else None
+        if not items:
+            return NOTHING
+        if not isinstance(items, dict):
             return _seen(tuple(RetrievedItem.model_validate(item) for item in items))
         key: str = items["t"]
-        if key not in self._results:
-            self._results[key] = SeenItems(tuple(self._item(number) for number in ids), key)
-        return self._results[key]
+        known = self._results.get(key)
+        if known is None:
+            known = SeenItems(tuple(self._item(number) for number in split_ids(key)), key)
+            self._results[key] = known
+        return known
 
     def _item(self, number: int) -> SeenItem:
         known = self._items.get(number)

@@ -15,10 +15,10 @@ import fcntl
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -27,6 +27,7 @@ from memarena.log.records import RECORD_ADAPTER, SCHEMA_VERSION, AnyRecord
 from memarena.log.texts import TEXTS_SCHEMA, TextReader, TextWriter
 
 LOG_NAME = "run.sqlite"
+R = TypeVar("R")
 
 _SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -215,23 +216,16 @@ class LogReader:
 
     def records(self, *kinds: str, cell_id: str | None = None) -> Iterator[AnyRecord]:
         """Records of the given kinds, each whole."""
-        for row in self.rows(*kinds, cell_id=cell_id):
-            with self.parsing(row):
-                yield _parsed(unpack(row.kind, row.body, lambda: self.texts))
+        return self.parsed(lambda row: _parsed(unpack(row.kind, row.body, lambda: self.texts)), *kinds, cell_id=cell_id)
 
-    @contextlib.contextmanager
-    def parsing(self, row: Row) -> Iterator[None]:
-        """Names the record in what goes wrong while it is parsed."""
-        try:
-            yield
-        except ValidationError as error:
-            raise LogError(f"{self._path}: record {row.seq} does not parse: {error.errors()[0]['msg']}") from error
-        except sqlite3.Error as error:
-            raise LogError(f"{self._path}: cannot be read: {error}") from error
-        except KeyError as error:
-            raise LogError(f"{self._path}: record {row.seq} does not parse: it lacks {error}") from error
-        except (ValueError, zlib.error) as error:
-            raise LogError(f"{self._path}: record {row.seq} does not parse: {error}") from error
+    def parsed(self, parse: Callable[[Row], R], *kinds: str, cell_id: str | None = None) -> Iterator[R]:
+        """What ``parse`` makes of each row; a row that it cannot read is named in the LogError."""
+        for row in self.rows(*kinds, cell_id=cell_id):
+            try:
+                made = parse(row)
+            except (ValidationError, sqlite3.Error, KeyError, ValueError, zlib.error) as error:
+                raise LogError(f"{self._path}: {_unread(row, error)}") from error
+            yield made
 
     def close(self) -> None:
         """Close the file."""
@@ -247,6 +241,17 @@ class LogReader:
 def _open_to_read(path: Path) -> sqlite3.Connection:
     # As a URI a path has its special characters quoted; a bare "#" would open another file.
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+
+
+def _unread(row: Row, error: Exception) -> str:
+    """Why a row could not be read, in one line."""
+    if isinstance(error, sqlite3.Error):
+        return f"cannot be read: {error}"
+    if isinstance(error, ValidationError):
+        return f"record {row.seq} does not parse: {error.errors()[0]['msg']}"
+    if isinstance(error, KeyError):
+        return f"record {row.seq} does not parse: it lacks {error}"
+    return f"record {row.seq} does not parse: {error}"
 
 
 def _parsed(body: str | Body) -> AnyRecord:
