@@ -23,7 +23,12 @@ WORKERS = 3
 def hold_to_spec(parts: Parts, data_dir: Path, row: dict[str, Any]) -> SuiteResult:
     """A run of the suite with the waits of a near and fast backend."""
     served = Served(parts, data_dir)
-    patience = Patience(settle_s=row.get("settle_s", 0.1), linger_s=0.2, hold_s=row.get("hold_s", 5.0), deadline_s=0.2)
+    patience = Patience(
+        settle_s=row.get("settle_s", 0.1),
+        linger_s=0.2,
+        hold_s=row.get("hold_s", 5.0),
+        deadline_s=row.get("deadline_s", 0.2),
+    )
     try:
         settings = Settings(timeout_s=row.get("timeout_s", 20.0), start_s=0.5, patience=patience)
         return run_suite(served.address, settings=settings)
