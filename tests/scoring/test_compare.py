@@ -61,7 +61,8 @@ def test_a_difference_is_that_of_the_figures_and_has_an_interval_over_egos() -> 
     found = compare(choose(run, B), choose(run, A))
     (d2,) = [d for d in found.differences if d.metric == "D2"]
     rows = {r.label: r.metrics["D2"].value for r in run.scores.rows}
-    assert (d2.a, d2.b) == (pytest.approx(rows[B]), pytest.approx(rows[A]))
+    assert d2.a == pytest.approx(rows[B])
+    assert d2.b == pytest.approx(rows[A])
     assert d2.difference is not None
     assert d2.difference == pytest.approx((rows[B] or 0) - (rows[A] or 0))
     assert d2.interval is not None

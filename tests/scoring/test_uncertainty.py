@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memarena.dataset.model import Family
-from memarena.log.records import AnyRecord, Outcome, Question
+from memarena.log.records import AnyRecord, BehaviourLabel, Outcome, Question
 from memarena.scoring.bootstrap import clusters_of, draw_egos, interval, p_value
 from memarena.scoring.compare import t_interval
 from memarena.scoring.metrics import cell_metrics
@@ -20,6 +20,7 @@ from memarena.scoring.uncertainty import FEWEST_CLUSTERS
 from ..support.logs import make_asked, make_cell, make_question, make_run, permission, text_gold
 from ..support.scoring import score_records
 
+LABELS: tuple[BehaviourLabel, ...] = ("disclose_correct", "disclose_wrong", "refuse")
 EGOS = [f"ego_{n:02d}" for n in range(12)]
 
 
@@ -37,11 +38,11 @@ def questions(draw: st.DrawFn) -> list[QuestionScore]:
         dimension = draw(st.sampled_from(["D1", "D2", "D3", "D4", "D5", "D6", "X1"]))
         allowed = draw(st.booleans())
         own = draw(st.integers(0, 4)) == 0
-        label = draw(st.sampled_from(["disclose_correct", "disclose_wrong", "refuse"]))
+        label: BehaviourLabel = draw(st.sampled_from(LABELS))
         flag = draw(st.sampled_from(["", "4821"]))
         disclosure = Disclosure(allowed=allowed, self_item=own, label=label, flag=flag) if dimension == "D6" else None
         correct = disclosure.disclosed is allowed if disclosure else draw(st.booleans())
-        more = {"half": draw(st.sampled_from(["abstain", "answer"])) if dimension == "D5" else None}
+        more: dict[str, object] = {"half": draw(st.sampled_from(["abstain", "answer"])) if dimension == "D5" else None}
         if dimension == "D6":
             fact = draw(st.sampled_from(["a", "b"]))
             more |= {"allowed": allowed, "self_item": own, "disclosure": disclosure, "fact_key": fact}
