@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from masim.config import preset, sized
+from masim.config import Half, preset, sized
 from masim.errors import MasimError
 from masim.facts.catalogue import catalogue
 from masim.families.question_bank import question_bank
@@ -17,6 +17,7 @@ from masim.text import speech
 from masim.text.grammar import SPLIT_FROM, Bank, Node, Scope, Voice, phrase
 from masim.text.library import BANKS, VOCABULARY, library
 
+HALVES: tuple[Half, ...] = ("tuning", "held-out", "all")
 SLOTS = dict.fromkeys(
     ("you", "owner", "other", "lastday", "weekday", "daypart", "weather", "place", "thing", "who", "topic"), "xx"
 )
@@ -51,14 +52,14 @@ def check_split(tuning: Bank, held_out: Bank, whole: Bank, shared: set[str]) -> 
 
 def test_halves_share_no_sentence() -> None:
     """Dialogue, statements and question templates fall into two disjoint halves that make up the whole."""
-    check_split(*(library(half).dialogue for half in ("tuning", "held-out", "all")), vocabulary())
-    check_split(*(catalogue(half).bank for half in ("tuning", "held-out", "all")), set())
-    check_split(*(question_bank(half).kinds for half in ("tuning", "held-out", "all")), set())
+    check_split(library("tuning").dialogue, library("held-out").dialogue, library("all").dialogue, vocabulary())
+    check_split(catalogue("tuning").bank, catalogue("held-out").bank, catalogue("all").bank, set())
+    check_split(question_bank("tuning").kinds, question_bank("held-out").kinds, question_bank("all").kinds, set())
 
 
 def test_halves_share_no_topic_and_have_enough_of_them() -> None:
     """A topic belongs to one half."""
-    tuning, held_out, whole = (set(library(half).topics) for half in ("tuning", "held-out", "all"))
+    tuning, held_out, whole = (set(library(half).topics) for half in HALVES)
     assert not tuning & held_out
     assert tuning | held_out == whole
     assert min(len(tuning), len(held_out)) >= 12
