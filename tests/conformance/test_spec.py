@@ -60,6 +60,7 @@ def required_below(fields: Mapping[str, FieldDescriptor], prefix: str = "", dept
     source = (ROOT / "proto" / "memarena" / "v1" / "memory_backend.proto").read_text(encoding="utf-8")
     found: set[str] = set()
     for field in fields.values():
+        assert field.containing_type is not None
         body = re.search(rf"\nmessage {field.containing_type.name} \{{(.*?)\n\}}", source, re.DOTALL)
         assert body is not None
         comment = re.search(rf"((?:  +//[^\n]*\n)+)  +[\w. ]*\b{field.name} = {field.number};", body[1])

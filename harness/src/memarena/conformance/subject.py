@@ -17,7 +17,7 @@ from memarena.conformance.errors import BrokenError
 from memarena.conformance.models import READER, Access, ReaderScript, ScriptedModels
 from memarena.conformance.wire import Connection, Received, RefusedError
 
-NOTICE_S = 0.1
+NOTICE_S = 0.3
 """How long frames are given to arrive, and a backend to notice that a call has ended."""
 _POLL_S = 0.02
 _AGAIN = ("ABORTED", "UNAVAILABLE")
