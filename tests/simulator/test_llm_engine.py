@@ -188,7 +188,7 @@ def test_a_value_is_said_by_nobody_but_its_speaker(tmp_path: Path) -> None:
         for turn in turns:
             turn["text"] = " ".join((turn["text"], *said))
 
-    made(tmp_path / "w", only_sessions(echoing))
+    made(tmp_path / "w", only_sessions(echoing), CONFIG.model_copy(update={"density": 0.6}))
     turns = {turn["turn_id"]: turn for row in rows(tmp_path / "w" / "corpus_sessions.jsonl") for turn in row["turns"]}
     facts = [fact for fact in rows(tmp_path / "w" / "facts.jsonl") if fact["value"]["type"] == "amount"]
     assert facts
