@@ -128,7 +128,9 @@ def test_texts_at_the_edge_of_what_milvus_takes(served: Served) -> None:
     found = served.search(
         make_query("n", "日本語のテキスト", 0, max_items=500, options=[pb.Option(key="k", value="500")])
     )
-    assert {turn for item in found.items for turn in item.source_turn_ids} == {f"s.{number}" for number in range(len(odd))}
+    assert {turn for item in found.items for turn in item.source_turn_ids} == {
+        f"s.{number}" for number in range(len(odd))
+    }
 
 
 def test_reset_leaves_nothing_behind(served: Served, tmp_path: Path) -> None:
@@ -277,6 +279,18 @@ def test_an_index_that_was_lost_is_made_again_from_the_days(tmp_path: Path, endp
         served.ingest(make_day("n", 0, [make_session("s", ["apple"])]))
     (data / "milvus.db").unlink()
     with serve(MemSearchMemory(data, settings_for(endpoint)), data) as served:
+        assert len(served.find("n", "apple", 0)) == 1
+
+
+def test_a_user_without_a_home_can_ingest(
+    tmp_path: Path, endpoint: NullReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container with a read-only root, where Milvus Lite otherwise fails at its first collection."""
+    monkeypatch.setenv("HOME", str(tmp_path / "not there"))
+    monkeypatch.setenv("MEMSEARCH_EMBEDDING_URL", endpoint.base_url)
+    monkeypatch.setenv("MEMSEARCH_EMBEDDING_MODEL", "null-embedder")
+    with launch(MODULE, tmp_path) as backend, connect(backend.address) as served:
+        served.ingest(make_day("n", 0, [make_session("s", ["apple"])]))
         assert len(served.find("n", "apple", 0)) == 1
 
 

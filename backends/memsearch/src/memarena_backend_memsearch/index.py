@@ -172,6 +172,13 @@ def check_same(folder: Path, wanted: IndexNote) -> None:
         )
 
 
+def give_milvus_lite_a_home(data_dir: Path) -> None:
+    """Milvus Lite maps files below HOME and makes no collection without; a container's user often has none to write."""
+    home = Path(os.environ.get("HOME") or "/nonexistent")
+    if not os.access(home, os.W_OK):
+        os.environ["HOME"] = str(data_dir.resolve())
+
+
 def stop_milvus_lite() -> None:
     """End the engine's process. It also ends by itself when this process dies."""
     server_manager_instance.release_all()

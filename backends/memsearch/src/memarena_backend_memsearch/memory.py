@@ -25,6 +25,7 @@ from memarena_backend import (
     fit_ranked,
     unavailable,
 )
+from pymilvus import MilvusException
 
 from memarena_backend_memsearch import embedding, index
 from memarena_backend_memsearch.embedding import EmbeddedE5, Embedder, EmbeddingError, EndpointEmbedder, Purpose, Work
@@ -46,6 +47,8 @@ class MemSearchMemory(Memory):
         self._data_dir = data_dir
         self._settings = settings
         self._milvus = Milvus(settings.milvus_uri or str(data_dir / "milvus.db"), settings.milvus_token)
+        if settings.milvus_uri is None:
+            index.give_milvus_lite_a_home(data_dir)
         self._held: dict[str, NamespaceIndex] = {}
         self._dimensions: dict[str, int] = {}
         """Length of a vector by model, measured once."""
@@ -124,7 +127,7 @@ class MemSearchMemory(Memory):
                     folder = index.folder_of(self._data_dir, namespace)
                     held = self._held[namespace] = NamespaceIndex(folder, self._milvus, note)
                 yield held
-        except index.MilvusException as error:
+        except MilvusException as error:
             raise unavailable(f"Milvus failed: {index.reason_of(error)}") from error
 
     @contextmanager
