@@ -196,7 +196,7 @@ def _turn(
     who = plan.speakers[speaker]
     talk.slots["you"] = plan.speakers[listener].first_name
     scope = _scope(talk, who)
-    target = plan.words_per_turn * (0.84 if who.assistant else 1.0) * who.pace * math.exp(0.28 * stream.bell() - 0.04)
+    target = plan.words_per_turn * (0.78 if who.assistant else 1.0) * who.pace * math.exp(0.28 * stream.bell() - 0.04)
     telling = (
         plan.threads
         and not who.assistant
