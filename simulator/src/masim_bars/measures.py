@@ -192,7 +192,7 @@ def world_rows(setting: Setting) -> Iterator[BarRow]:
         found = validate(world.path, Profile.FULL)
         errors += len(found.errors)
         if found.errors and not first:
-            first = f"first: {world.path.name}: {found.errors[0]}"
+            first = f"first: {world.path.name}: {found.errors[0].problem}"
     yield bounded(
         "worlds", f"errors of validate, {len(setting.worlds)} worlds", float(errors), "none", 0, 0, note=first
     )
