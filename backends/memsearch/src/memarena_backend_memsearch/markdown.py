@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from memarena_backend import Day, Session, Turn, setting_in_words
@@ -42,6 +42,8 @@ class TurnLines:
     turn_id: str
     said_at: str
     """RFC 3339."""
+    text: str = field(repr=False)
+    """Speaker, time and the words as they were said, before they became lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,9 @@ def day_file(day: Day) -> DayFile:
         for turn in said:
             first = len(lines) + 1
             lines += _paragraph(turn)
-            turns.append(TurnLines(first, len(lines), session.session_id, turn.turn_id, turn.said_at.isoformat()))
+            said_at = turn.said_at.isoformat()
+            text = _opening(turn) + turn.text
+            turns.append(TurnLines(first, len(lines), session.session_id, turn.turn_id, said_at, text))
             lines.append("")
         sessions.append(SessionLines(start, len(lines), session.session_id, session.started_at.isoformat()))
     name = f"{day.index:06}-{day.date.isoformat()}.md"
@@ -114,8 +118,11 @@ def _paragraph(turn: Turn) -> list[str]:
     # A line of a turn must not look like a heading, at which MemSearch would cut: continuation lines are indented.
     # splitlines() also breaks at characters that markdown does not break at, so only the three usual breaks count.
     first, *more = turn.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    opening = f"**{_one_line(turn.speaker.display_name)}** {turn.said_at:%H:%M}: {first}"
-    return [opening, *(f"  {line}" if line.strip() else "" for line in _without_last_blanks(more))]
+    return [_opening(turn) + first, *(f"  {line}" if line.strip() else "" for line in _without_last_blanks(more))]
+
+
+def _opening(turn: Turn) -> str:
+    return f"**{_one_line(turn.speaker.display_name)}** {turn.said_at:%H:%M}: "
 
 
 def _without_last_blanks(lines: Iterable[str]) -> list[str]:

@@ -85,7 +85,7 @@ class MemSearchMemory(Memory):
         if query.max_items is not None:
             count = min(count, query.max_items)
         with self._index(namespace, call, "query", create=False) as held:
-            items = [_item(chunk, held) for chunk in held.search(query.text, count)]
+            items = _items(held.search(query.text, count), held)
         return fit_ranked(items, None, query.max_context_tokens)
 
     def unload(self, namespace: str) -> None:
@@ -201,15 +201,24 @@ class _NoEmbedder:
         raise unavailable(f"the namespace was indexed with {self.model}, which this call gives no access to")
 
 
-def _item(chunk: Chunk, held: NamespaceIndex) -> Item:
-    file = held.file(chunk.name)
-    session = file.session_at(chunk.start_line)
-    turns = file.between(chunk.start_line, chunk.end_line)
-    body = chunk.text.removeprefix("## ").removeprefix(chunk.heading).strip()
-    return Item(
-        text=f"{chunk.heading}\n{body}".strip(),
-        score=chunk.score,
-        session_ids=(session.session_id,),
-        turn_ids=tuple(turn.turn_id for turn in turns),
-        time=turns[0].said_at if turns else session.started_at,
-    )
+def _items(chunks: Iterable[Chunk], held: NamespaceIndex) -> list[Item]:
+    """What a reader is shown: the whole turns that a chunk has lines of, each as it was said, under their heading.
+
+    Parts of one long turn give the same item; the best of them stays.
+    """
+    items: dict[tuple[str, ...], Item] = {}
+    for chunk in chunks:
+        file = held.file(chunk.name)
+        session = file.session_at(chunk.start_line)
+        turns = file.between(chunk.start_line, chunk.end_line)
+        key = (session.session_id, *(turn.turn_id for turn in turns))
+        text = "\n\n".join(turn.text for turn in turns)
+        item = Item(
+            text=f"{chunk.heading}\n{text}" if turns else chunk.heading,
+            score=chunk.score,
+            session_ids=(session.session_id,),
+            turn_ids=key[1:],
+            time=turns[0].said_at if turns else session.started_at,
+        )
+        items.setdefault(key, item)
+    return list(items.values())
