@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint proto proto-check proto-baseline conformance typescript bench bars clean
+.PHONY: help setup demo test lint proto proto-check proto-baseline conformance typescript bench bars images compose-test clean
 
 help:
 	@echo "make demo            run the benchmark on a tiny world and print the table"
@@ -12,6 +12,8 @@ help:
 	@echo "make lint            style, types, import rules, the contract"
 	@echo "make bars            make worlds and measure every bar of the simulator (ARGS=--llm)"
 	@echo "make bench           measure this machine's floor and the parts that must be fast"
+	@echo "make images          build the images of harness and backends, and print their sizes"
+	@echo "make compose-test    build the images, bring them up, hold them to the contract (needs Docker)"
 	@echo "make proto           generate the stubs of the contract"
 	@echo "make proto-check     compare the stubs with what the contract generates"
 	@echo "make proto-baseline  make the contract as it is the one to stay compatible with"
@@ -50,7 +52,7 @@ proto-baseline: setup
 	cd proto && ../$(BIN)/buf build -o baseline.binpb --exclude-source-info
 
 conformance: setup
-	$(BIN)/python scripts/conformance.py $(or $(ARGS),bm25 vanilla oracle example_typescript)
+	$(BIN)/python scripts/conformance.py $(or $(ARGS),bm25 memsearch vanilla oracle example_typescript)
 
 typescript:
 	@command -v npm >/dev/null || { echo "error: npm is not there; Node 20 or newer is needed" >&2; exit 1; }
@@ -61,6 +63,13 @@ bench: setup
 
 bars: setup
 	$(BIN)/python scripts/bars.py $(ARGS)
+
+images:
+	cd compose && docker-compose $(foreach f,base bm25 memsearch vanilla oracle example_typescript,-f $(f).yaml) build
+	docker images --filter reference='memarena-*' --format 'table {{.Repository}}\t{{.Size}}'
+
+compose-test: setup
+	MEMARENA_COMPOSE_TEST=1 $(BIN)/python -m pytest tests/compose $(ARGS)
 
 clean:
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -1,4 +1,4 @@
-"""``memarena demo``: a world made on the spot, eighteen questions to three memories, a real LLM on the CPU."""
+"""``memarena demo``: a world made on the spot, eighteen questions to four memories, a real LLM on the CPU."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from memarena.cli.demo_questions import choose_questions
 from memarena.cli.demo_world import SEED, make_world
 from memarena.cli.run import EDGE_ANSWER_TOKENS, EDGE_CONTEXT_TOKENS, finish, read_ids, run_request
 from memarena.dataset.reading import open_dataset
-from memarena.run.config import ReaderConfig, RunConfig
+from memarena.run.config import HelperConfig, ReaderConfig, RunConfig
 from memarena.run.errors import RunError
 from memarena.run.request import RunRequest
 
-BACKENDS = ("bm25", "vanilla", "oracle")
+BACKENDS = ("bm25", "memsearch", "vanilla", "oracle")
 
 
 def demo(
@@ -45,6 +45,7 @@ def demo(
         dataset=dataset,
         backends=BACKENDS,
         readers=(ReaderConfig(spec="embedded"),),
+        embedder=HelperConfig(spec="embedded"),
         question_ids=ids,
         max_context_tokens=EDGE_CONTEXT_TOKENS,
         max_answer_tokens=EDGE_ANSWER_TOKENS,
