@@ -111,7 +111,7 @@ class Manifest(Record):
     deadlines_s: dict[str, float]
     question_filter: str | None = None
     helpers: dict[str, ReaderRef] = Field(default_factory=dict)
-    """Models that help memories, by role: ``embedder``, ``extractor``, ``reranker``; only those that were configured."""
+    """Models that help memories, by role: ``embedder``, ``extractor``, ``reranker``; those that were configured."""
     config_json: str = "{}"
     """The run's configuration as JSON, from which ``--resume`` can go on without repeating any flag."""
 
