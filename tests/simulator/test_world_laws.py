@@ -53,6 +53,75 @@ def test_a_ring_without_rewiring_is_regular(seed: int, size: int) -> None:
     assert set(degree.values()) == {4}
 
 
+@given(seeds, st.integers(3, 8), st.sampled_from([2, 4, 6]))
+@settings(max_examples=60, deadline=None)
+def test_rewiring_comes_to_an_end_where_everybody_knows_everybody(seed: int, size: int, neighbours: int) -> None:
+    """In small rings somebody may be joined to all others before their own turn to be rewired comes."""
+    ring = [f"a{n}" for n in range(size)]
+    pairs = watts_strogatz(ring, neighbours, 0.9, Stream(seed))
+    assert len(set(pairs)) == len(pairs) <= size * (size - 1) // 2
+
+
+@given(seeds)
+@settings(max_examples=20, deadline=None)
+def test_layers_have_their_sizes(seed: int) -> None:
+    """Rings of 5, 15 and 50 with 4, 4 and 6 neighbours: so many joined pairs; weights fall from layer to layer."""
+    edges = build_graph(tuple(f"a{n:02d}" for n in range(50)), Stream(seed)).values()
+    pairs = Counter(edge.layer for edge in edges)
+    assert pairs[0] == 50 * 4 // 2
+    assert 25 <= pairs[1] <= 60 * 4 // 2  # the last ring of 15 overlaps; pairs of layer 0 stay there
+    assert pairs[2] <= 50 * 6 // 2
+    assert pairs[2] >= 40
+    mean = {layer: sum(e.weight for e in edges if e.layer == layer) / pairs[layer] for layer in (0, 1, 2)}
+    for layer, weight in enumerate((1.0, 0.33, 0.109)):
+        assert mean[layer] == pytest.approx(weight, rel=0.1)
+
+
+@given(seeds)
+@SLOW
+def test_feelings_count_from_the_next_day_on_and_name_where_they_come_from(seed: int) -> None:
+    """Impressions: committed at midnight, of people met, with the sessions in which they were met."""
+    config = WorldConfig(agents=8, days=3, density=0.5, seed=seed)
+    planner = Planner(config, build_world(config), catalogue())
+    met: dict[tuple[str, str], set[str]] = {}
+    for day in range(3):
+        before = {person: dict(known) for person, known in planner.impressions.of.items()}
+        plan = planner.plan(day)
+        assert {person: dict(known) for person, known in planner.impressions.of.items()} == before
+        planner.commit(plan)
+        for session in plan.sessions:
+            people = [speaker.agent_id for speaker in session.speakers if not speaker.assistant]
+            for one in people:
+                for other in people:
+                    met.setdefault((one, other), set()).add(session.session_id)
+    assert planner.impressions.of
+    for person, known in planner.impressions.of.items():
+        for other, seen in known.items():
+            assert set(seen.session_ids) <= met[person, other]
+            assert -2 <= seen.warmth <= 2
+
+
+@given(seeds)
+@SLOW
+def test_only_those_who_could_see_an_event_talk_of_it(seed: int) -> None:
+    """Sessions about an event hold somebody of its mask; events of all categories have the mask of their kind."""
+    planner, plans = simulate(seed)
+    events = {event.event_id: event for plan in plans for event in plan.events}
+    for event in events.values():
+        if event.category == "private":
+            assert len(event.mask) == 1
+        if event.category == "dyadic":
+            assert len(event.mask) == 2
+        if event.category == "global":
+            assert len(event.mask) == len(planner.world.people)
+    for plan in plans:
+        for session in plan.sessions:
+            for event_id in session.event_ids:
+                people = [speaker.agent_id for speaker in session.speakers[:2]]
+                assert set(people) <= set(events[event_id].mask)
+                assert events[event_id].time < session.start + 1
+
+
 @given(seeds)
 @SLOW
 def test_nobody_talks_asleep_twice_at_once_or_behind_closed_doors(seed: int) -> None:

@@ -53,9 +53,10 @@ def _ranked(index: Index, text: str) -> list[tuple[float, Sentence]]:
 def _timed(ranked: Sequence[tuple[float, Sentence]], items: Sequence[ContextItem], want: Want) -> Sentence:
     """The best sentence, or the last or first said of those about the same thing."""
     best = ranked[0][1]
-    if want not in (Want.LATEST, Want.EARLIEST):
+    if want not in (Want.LATEST, Want.EARLIEST, Want.REFERENT):
         return best
-    near = [each for score, each in ranked if score >= _NEAR * ranked[0][0] and items[each.item].time]
+    least = (_ANOTHER if want is Want.REFERENT else _NEAR) * ranked[0][0]
+    near = [each for score, each in ranked if score >= least and items[each.item].time]
     if not near or day_of(items[near[0].item].time) is None:
         return best
     moments = sorted(near, key=lambda each: _moment(items[each.item].time))

@@ -23,6 +23,8 @@ class Want(Enum):
     INTERVAL = "interval"
     ORDER = "order"
     VERSIONS = "versions"
+    REFERENT = "referent"
+    """What a later word refers to: it was named before."""
     LATEST = "latest"
     EARLIEST = "earliest"
 
@@ -45,7 +47,7 @@ def _rules() -> tuple[tuple[Want, re.Pattern[str]], ...]:
 
 _QUOTED = re.compile(r"[\"“]([^\"”]{8,})[\"”]")
 _LIST = re.compile(r"[^:]*:\s*(?P<items>.+?)[?.\s]*$", re.DOTALL)
-_BETWEEN = re.compile(r"\bbetween\b(?P<rest>.+)", re.IGNORECASE | re.DOTALL)
+_BETWEEN = re.compile(r"(?:\bbetween\b|\bdates?\b(?: on which)?:?)(?P<rest>.+)", re.IGNORECASE | re.DOTALL)
 _JOINTS = re.compile(r"\s+(?:and|until|till|before|after|to|since)\s+|,\s+", re.IGNORECASE)
 
 

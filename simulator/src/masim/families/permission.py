@@ -6,6 +6,7 @@ Items come crossed: the same fact asked by two people who differ in right, or th
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import chain
 
 from memarena.dataset.model import Family
 from memarena.dataset.permission_rules import Action
@@ -53,11 +54,14 @@ class _Choice:
         self._stream = stream
         self._open: dict[tuple[Group, Action], list[Case]] = defaultdict(list)
         self._of_fact: dict[tuple[object, ...], list[Case]] = defaultdict(list)
+        self._by_asker: dict[tuple[object, ...], list[Case]] = defaultdict(list)
         self._of_asker: dict[tuple[object, ...], list[Case]] = defaultdict(list)
         for case in cases:
             self._open[case.group, case.action].append(case)
             self._of_fact[case.group, case.action, case.about].append(case)
             self._of_asker[case.group, case.action, case.ego, case.asker].append(case)
+            self._by_asker[case.action, case.ego, case.asker].append(case)
+            self._by_asker[case.action, case.ego, case.asker, case.category].append(case)
         self._per_fact: Counter[tuple[str, str]] = Counter()
         self._used: set[tuple[str, str, str | None]] = set()
         self._facts: dict[Action, dict[tuple[str, str], list[Case]]] = {"disclose": {}, "withhold": {}}
@@ -123,13 +127,13 @@ class _Choice:
     def _quad(self, about: tuple[str, str]) -> bool:
         """Take an ALLOW and a DENY of one fact, each with a case of its own asker that has the other action."""
         for denied in sorted(self._facts["withhold"][about], key=lambda case: self._share_so_far(case.group)):
-            partner = self._partner(denied, by_fact=False) if self._free(denied) else None
+            partner = self._same_asker(denied) if self._free(denied) else None
             if partner is None or partner.about == about:
                 continue
             for allowed in sorted(self._facts["disclose"][about], key=lambda case: self._share_so_far(case.group)):
                 if not self._free(allowed) or allowed.group == denied.group:
                     continue
-                other = self._partner(allowed, by_fact=False)
+                other = self._same_asker(allowed)
                 if other is not None and len({case.about for case in (denied, partner, other)}) == 3:
                     for case in (denied, partner, allowed, other):
                         self._take(case)
@@ -168,6 +172,13 @@ class _Choice:
             if free:
                 return next((one for one in free if self._crosses_fact(one)), free[0])
         return None
+
+    def _same_asker(self, case: Case) -> Case | None:
+        """A free case of the other action with the same asker, of the same category if there is one."""
+        other: Action = "withhold" if case.action == "disclose" else "disclose"
+        of_category = self._by_asker[other, case.ego, case.asker, case.category]
+        anywhere = self._by_asker[other, case.ego, case.asker]
+        return next((one for one in chain(of_category, anywhere) if self._free(one)), None)
 
     def _crosses_fact(self, case: Case) -> bool:
         """Whether the fact is asked after already, by somebody who differs in right."""

@@ -44,9 +44,8 @@ def watts_strogatz(ring: list[str], neighbours: int, rewiring: float, stream: St
         for step in range(1, reach + 1):
             other = (place + step) % count
             if stream.chance(rewiring) and count > 2 * reach + 1:
-                other = stream.below(count)
-                while other == place or _pair(ring[place], ring[other]) in edges:
-                    other = stream.below(count)
+                strangers = [n for n in range(count) if n != place and _pair(ring[place], ring[n]) not in edges]
+                other = stream.pick(strangers) if strangers else other  # whoever knows everybody keeps the neighbour
             if other != place:
                 edges.setdefault(_pair(ring[place], ring[other]), None)
     return list(edges)
