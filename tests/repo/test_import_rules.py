@@ -74,6 +74,7 @@ VIOLATIONS = {
         "memarena.readers",
         "memarena.run",
     ),
+    "meters know guarded processes and the log": ("memarena.meters", "memarena.run"),
     "a run neither judges, scores nor reports": ("memarena.run", "memarena.scoring"),
     "nothing but the commands imports reports": ("memarena.run", "memarena.report"),
     "nothing imports the commands": ("memarena.report", "memarena.cli.main"),

@@ -1,0 +1,208 @@
+"""The energy of a phase: gross, idle, net, and per query; each a value, void with a reason, or unavailable.
+
+A figure is named after what was measured: ``gpu_rail_j`` is the GPU's rail alone, ``sys_j`` exists only where a rail or
+a meter at the wall gives the whole machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from memarena.meters.integrals import Window, at, fault, integral
+from memarena.meters.readings import Channel, MeterError, Unavailable
+from memarena.meters.samples import Samples, Series
+
+MIN_PHASE_S = 60.0
+IDLE_S = 120.0
+COUNTER_TOLERANCE_PERCENT = 3.0
+
+GPU_POWER, GPU_COUNTER, SYSTEM_POWER = "gpu_power", "gpu_energy", "sys_power"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A figure that can be published."""
+
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class Void:
+    """A figure that was to be measured and cannot be published."""
+
+    reason: str
+
+
+Figure = Value | Void | Unavailable
+
+
+@dataclass(frozen=True)
+class IdleWindows:
+    """The node at rest with its models resident, before and after a phase; each at least ``IDLE_S`` long."""
+
+    before: Window
+    after: Window
+
+
+@dataclass(frozen=True)
+class RailEnergy:
+    """What one rail says of one phase."""
+
+    name: str
+    """``gpu_rail_j``, ``sys_j``, or the rail's own name with ``rail_j``."""
+    gross_j: Figure
+    mean_power_w: Figure
+    counter_difference_percent: Figure
+    """The integral against the device's own energy counter; above 3% everything else is void."""
+    idle_w: Figure
+    """Mean power over both idle windows."""
+    idle_j: Figure
+    """What the node at rest would have used in the same time."""
+    net_j: Figure
+    """Gross minus idle; may be negative within the noise."""
+    gross_j_per_query: Figure
+    net_j_per_query: Figure
+
+
+@dataclass(frozen=True)
+class PhaseEnergy:
+    """What all rails say of one phase; ``others`` are the rails that are neither the GPU's nor the whole machine's."""
+
+    gpu_rail: RailEnergy
+    system: RailEnergy
+    others: tuple[RailEnergy, ...]
+
+
+def energy_name(channel: str, system_channel: str = SYSTEM_POWER) -> str:
+    """Return the name under which the energy of a power channel is published."""
+    if channel == GPU_POWER:
+        return "gpu_rail_j"
+    return "sys_j" if channel == system_channel else f"{channel.removesuffix('power')}rail_j"
+
+
+def phase_energy(
+    samples: Samples,
+    phase: Window,
+    *,
+    idle: IdleWindows | None = None,
+    queries: int | None = None,
+    system_channel: str = SYSTEM_POWER,
+) -> PhaseEnergy:
+    """Return the energy of ``phase`` on every rail.
+
+    ``queries`` is how many were answered in the phase, None for a phase without any; ``system_channel`` is the rail
+    that feeds the whole machine, if this node has one. Raises :class:`~memarena.meters.readings.MeterError` for idle
+    windows that overlap the phase and for a number of queries that is not positive.
+    """
+    if queries is not None and queries < 1:
+        raise MeterError(f"{queries} queries: expected at least 1, or none to be told")
+    if idle is not None and (idle.before.end_ns > phase.start_ns or idle.after.start_ns < phase.end_ns):
+        raise MeterError("the idle windows must lie before and after the phase")
+
+    def rail(channel: str) -> RailEnergy:
+        return _rail(samples, channel, phase, idle, queries, energy_name(channel, system_channel))
+
+    known = {GPU_POWER, system_channel}
+    others = [c.name for c in samples.channels if c.unit == "W" and c.name not in known]
+    return PhaseEnergy(rail(GPU_POWER), rail(system_channel), tuple(rail(name) for name in others))
+
+
+def _rail(
+    samples: Samples, channel: str, phase: Window, idle: IdleWindows | None, queries: int | None, name: str
+) -> RailEnergy:
+    series = samples.series(channel)
+    if isinstance(series, Unavailable):
+        if channel not in {c.channel.name for c in samples.unavailable} and name == "sys_j":
+            series = Unavailable(Channel(channel, "W"), "no rail and no wall meter gives the whole machine's power")
+        return RailEnergy(name, *[series] * 8)
+    gross = _joules(series, phase, samples.period_ns)
+    counter = _counter_difference(samples, channel, phase, gross)
+    if isinstance(counter, Value) and abs(counter.value) > COUNTER_TOLERANCE_PERCENT:
+        gross = Void(
+            f"{channel}: the integral and the device's energy counter differ by {counter.value:+.1f}%, "
+            f"more than {COUNTER_TOLERANCE_PERCENT:g}%"
+        )
+    idle_w = _idle_w(series, idle, samples.period_ns)
+    idle_j = _combined(lambda w: w * phase.duration_s, "J", idle_w)
+    net = _combined(lambda all_of_it, rest: all_of_it - rest, "J", gross, idle_j)
+    return RailEnergy(
+        name=name,
+        gross_j=gross,
+        mean_power_w=_combined(lambda joules: joules / phase.duration_s, "W", gross),
+        counter_difference_percent=counter,
+        idle_w=idle_w,
+        idle_j=idle_j,
+        net_j=net,
+        gross_j_per_query=_per_query(gross, phase, queries),
+        net_j_per_query=_per_query(net, phase, queries),
+    )
+
+
+def _joules(series: Series, window: Window, period_ns: int) -> Value | Void:
+    if reason := fault(series, window, period_ns):
+        return Void(reason)
+    return Value(integral(series.times_ns, series.values, window), "J")
+
+
+def _counter_difference(samples: Samples, channel: str, phase: Window, gross: Value | Void) -> Figure:
+    counter = samples.series(GPU_COUNTER)
+    if channel != GPU_POWER:
+        return Unavailable(Channel(GPU_COUNTER, "J"), f"{channel} has no energy counter")
+    if isinstance(counter, Unavailable) or isinstance(gross, Void):
+        return counter if isinstance(counter, Unavailable) else gross
+    if phase.duration_s < MIN_PHASE_S:
+        return Void(_short(phase, "power is averaged over about a second, so the two need not agree"))
+    return _combined(
+        lambda counted: (gross.value / counted - 1) * 100, "%", _counted(counter, phase, samples.period_ns)
+    )
+
+
+def _counted(counter: Series, phase: Window, period_ns: int) -> Value | Void:
+    """Return by how much a counter of joules grew."""
+    if reason := fault(counter, phase, period_ns):
+        return Void(reason)
+    inside = (counter.times_ns >= phase.start_ns) & (counter.times_ns <= phase.end_ns)
+    if np.any(np.diff(counter.values[inside]) < 0):
+        return Void(f"{counter.channel.name}: the counter went backwards during the phase")
+    start, end = (at(counter.times_ns, counter.values, edge) for edge in (phase.start_ns, phase.end_ns))
+    if end <= start:
+        return Void(f"{counter.channel.name}: the counter did not move during the phase")
+    return Value(end - start, "J")
+
+
+def _idle_w(series: Series, idle: IdleWindows | None, period_ns: int) -> Figure:
+    if idle is None:
+        return Void("no idle windows were measured")
+    spent = 0.0
+    for which, window in (("before", idle.before), ("after", idle.after)):
+        if window.duration_s < IDLE_S:
+            return Void(f"the idle window {which} the phase is {window.duration_s:.1f} s long, less than {IDLE_S:g} s")
+        joules = _joules(series, window, period_ns)
+        if isinstance(joules, Void):
+            return Void(f"the idle window {which} the phase: {joules.reason}")
+        spent += joules.value
+    return Value(spent / (idle.before.duration_s + idle.after.duration_s), "W")
+
+
+def _per_query(joules: Figure, phase: Window, queries: int | None) -> Figure:
+    if queries is None:
+        return Void("no queries were asked in this phase")
+    if phase.duration_s < MIN_PHASE_S:
+        return Void(_short(phase, "too short for joules per query"))
+    return _combined(lambda value: value / queries, "J", joules)
+
+
+def _short(phase: Window, why: str) -> str:
+    return f"the phase is {phase.duration_s:.1f} s long, less than {MIN_PHASE_S:g} s: {why}"
+
+
+def _combined(formula: Callable[..., float], unit: str, *figures: Figure) -> Figure:
+    """Apply ``formula`` to values; the first figure that is none is the result."""
+    for figure in figures:
+        if not isinstance(figure, Value):
+            return figure
+    return Value(formula(*(figure.value for figure in figures if isinstance(figure, Value))), unit)

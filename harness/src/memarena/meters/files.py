@@ -1,0 +1,52 @@
+"""Meters that are files of the kernel: one number, or one reason, per file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memarena.meters.readings import Channel, Reading, Unavailable, one_line, reading
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """Channels that are each read by a function; ``OSError`` and ``ValueError`` are reasons, not ends.
+
+    ``opened`` is the way to make one; ``absent`` are the channels already known not to be there.
+    """
+
+    name: str
+    readers: Mapping[Channel, Callable[[], float]]
+    unavailable: Sequence[Unavailable]
+
+    @property
+    def channels(self) -> Sequence[Channel]:
+        """What could be read at opening."""
+        return tuple(self.readers)
+
+    @classmethod
+    def opened(
+        cls, name: str, readers: Mapping[Channel, Callable[[], float]], absent: Sequence[Unavailable] = ()
+    ) -> FileSource:
+        """Read every channel once; those that cannot be read now are unavailable for good."""
+        first = [attempt(channel, reader) for channel, reader in readers.items()]
+        given = {entry.channel for entry in first if isinstance(entry, Reading)}
+        kept = {channel: reader for channel, reader in readers.items() if channel in given}
+        return cls(name, kept, (*(entry for entry in first if isinstance(entry, Unavailable)), *absent))
+
+    def read(self) -> Sequence[Reading | Unavailable]:
+        """Read ``channels``, in that order."""
+        return tuple(attempt(channel, reader) for channel, reader in self.readers.items())
+
+    def close(self) -> None:
+        """Nothing is held open between reads."""
+
+
+def attempt(channel: Channel, reader: Callable[[], float]) -> Reading | Unavailable:
+    """Return the value that ``reader`` gives, or why it gave none."""
+    try:
+        return reading(channel, reader())
+    except OSError as error:
+        return Unavailable(channel, f"{error.filename}: {error.strerror}" if error.filename else one_line(error))
+    except ValueError as error:
+        return Unavailable(channel, one_line(error))

@@ -1,0 +1,64 @@
+"""Rails and temperatures that the kernel gives under /sys/class/hwmon.
+
+Files and units: the kernel's Documentation/hwmon/sysfs-interface (µW, m°C, mV, mA, µJ).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+
+from memarena.meters.files import FileSource
+from memarena.meters.readings import Channel, Unavailable
+
+# Files in order of preference: a rail that gives both power1_input and power1_average is read once.
+_FILE = re.compile(r"(power|energy|temp|in|curr)(\d+)_(input|average)")
+_UNITS = {"power": ("W", 1e-6), "energy": ("J", 1e-6), "temp": ("°C", 1e-3), "in": ("V", 1e-3), "curr": ("A", 1e-3)}
+_WORDS = {"power": "power", "energy": "energy", "temp": "temperature", "in": "voltage", "curr": "current"}
+
+
+def _value(path: Path, factor: float) -> float:
+    text = path.read_text(encoding="ascii").strip()
+    try:
+        return int(text) * factor
+    except ValueError:
+        raise ValueError(f"{path}: expected a whole number, found {text[:40]!r}") from None
+
+
+def _text(path: Path, otherwise: str) -> str:
+    return "_".join(path.read_text(encoding="utf-8").split()) or otherwise if path.is_file() else otherwise
+
+
+def _sensors(chip: Path) -> dict[tuple[str, int], Path]:
+    """Return the files of a chip by kind and number."""
+    found: dict[tuple[str, int], Path] = {}
+    for path in sorted(chip.iterdir(), reverse=True):  # "input" comes before "average" and wins
+        if match := _FILE.fullmatch(path.name):
+            found.setdefault((match[1], int(match[2])), path)
+    return dict(sorted(found.items()))
+
+
+def hwmon_source(root: Path) -> FileSource:
+    """Open every sensor below ``root``; channels are ``CHIP.LABEL.power`` and so on, labels as the kernel gives them.
+
+    Two chips of one name are told apart by their folder (``acpitz@hwmon1``), two labels by the sensor's number.
+    """
+    if not root.is_dir():
+        return FileSource.opened("hwmon", {}, [Unavailable(Channel("rails", "W"), f"{root} is not there")])
+    chips = [path for path in sorted(root.iterdir()) if path.is_dir()]
+    names = [_text(chip / "name", chip.name) for chip in chips]
+    readers = {}
+    for chip, name in zip(chips, names, strict=True):
+        shown = f"{name}@{chip.name}" if names.count(name) > 1 else name
+        for (kind, number), path in _sensors(chip).items():
+            unit, factor = _UNITS[kind]
+            label = _text(chip / f"{kind}{number}_label", f"{kind}{number}")
+            channel = Channel(f"{shown}.{label}.{_WORDS[kind]}", unit)
+            if channel in readers:
+                channel = Channel(f"{shown}.{label}_{number}.{_WORDS[kind]}", unit)
+            readers[channel] = partial(_value, path, factor)
+    absent = []
+    if not any(channel.unit == "W" for channel in readers):
+        absent = [Unavailable(Channel("rails", "W"), f"{root} has no power sensor")]
+    return FileSource.opened("hwmon", readers, absent)

@@ -1,0 +1,59 @@
+"""CPU time, memory and swap of the whole machine, as /proc gives them (proc_stat(5), proc_meminfo(5))."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from memarena.meters.files import FileSource
+from memarena.meters.readings import Channel
+
+CPU_BUSY = Channel("cpu_busy", "s")
+MEMORY_USED = Channel("memory_used", "B")
+MEMORY_AVAILABLE = Channel("memory_available", "B")
+SWAP_USED = Channel("swap_used", "B")
+
+
+def _busy_s(path: Path, ticks_per_s: int) -> float:
+    """Return seconds of CPU time spent since boot, over all cores; time stolen by a hypervisor is not ours."""
+    fields = path.read_text(encoding="ascii").split("\n", 1)[0].split()
+    if len(fields) < 8 or fields[0] != "cpu":
+        raise ValueError(f"{path}: expected a first line of cpu times")
+    user, nice, system, _idle, _iowait, irq, softirq = (int(field) for field in fields[1:8])
+    return (user + nice + system + irq + softirq) / ticks_per_s
+
+
+def _meminfo(path: Path, *names: str) -> list[int]:
+    """Return entries of meminfo in bytes."""
+    found = {}
+    for line in path.read_text(encoding="ascii").splitlines():
+        name, _, rest = line.partition(":")
+        if rest.endswith(" kB"):
+            found[name] = int(rest[:-3]) * 1024
+    if missing := [name for name in names if name not in found]:
+        raise ValueError(f"{path}: no {' and no '.join(missing)}")
+    return [found[name] for name in names]
+
+
+def procfs_source(root: Path) -> FileSource:
+    """Open ``root``/stat and ``root``/meminfo. ``cpu_busy`` is a counter: its slope is the number of busy cores."""
+    ticks_per_s = os.sysconf("SC_CLK_TCK")
+    memory = root / "meminfo"
+
+    def used(total: str, free: str) -> Callable[[], float]:
+        def read() -> float:
+            all_of_it, rest = _meminfo(memory, total, free)
+            return all_of_it - rest
+
+        return read
+
+    return FileSource.opened(
+        "procfs",
+        {
+            CPU_BUSY: lambda: _busy_s(root / "stat", ticks_per_s),
+            MEMORY_USED: used("MemTotal", "MemAvailable"),
+            MEMORY_AVAILABLE: lambda: _meminfo(memory, "MemAvailable")[0],
+            SWAP_USED: used("SwapTotal", "SwapFree"),
+        },
+    )

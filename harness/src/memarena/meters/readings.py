@@ -1,0 +1,59 @@
+"""What a meter says: a value with its channel and unit, or the reason why there is none; never 0 for missing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+class MeterError(Exception):
+    """A meter, its settings or its file cannot be used; the message is one line for the user."""
+
+
+class MeterFailedError(MeterError):
+    """A meter that worked cannot be read any more: it is given up, and phases that needed it are void."""
+
+
+def one_line(text: object) -> str:
+    """Return a reason on one line; an exception without a message is told by its type."""
+    return " ".join(str(text).split()) or type(text).__name__
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One quantity that a meter reads.
+
+    ``unit`` is a symbol: W, J (a counter that only grows), °C, %, MHz, V, A, B (bytes), s (a counter that only grows).
+    """
+
+    name: str
+    unit: str
+
+    def __post_init__(self) -> None:
+        """Raise :class:`MeterError` for a name or unit that would not survive the samples file."""
+        for text in (self.name, self.unit):
+            if not text or text != one_line(text):
+                raise MeterError(f"channel {self.name!r} in {self.unit!r}: name and unit must be words on one line")
+
+
+@dataclass(frozen=True)
+class Unavailable:
+    """A channel that this machine does not give, or did not give this time."""
+
+    channel: Channel
+    reason: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One value of a channel, in the channel's unit; finite."""
+
+    channel: Channel
+    value: float
+
+
+def reading(channel: Channel, value: float) -> Reading | Unavailable:
+    """Return a reading, or unavailable if the meter gave something that is not a number."""
+    if math.isfinite(value):
+        return Reading(channel, float(value))
+    return Unavailable(channel, f"the meter gave {value}")

@@ -1,0 +1,278 @@
+"""The samples file: what the sampler appends, one checked line at a time, and how it is read again.
+
+A CSV file whose lines end in the CRC-32 of what stands before (eight hexadecimal digits). Kinds of line::
+
+    memarena-samples,1,PERIOD_NS,ORIGIN_NS,ORIGIN_UNIX_NS      first line; tick k is due at ORIGIN_NS + k * PERIOD_NS
+    channel,SOURCE,NAME,UNIT                                   given by the machine; samples hold one field per channel
+    unavailable,SOURCE,NAME,UNIT,REASON
+    sample,SOURCE,TICK,BEFORE_NS,AFTER_NS,VALUE…               a value, or "!REASON" where there was none this time
+    failed,SOURCE,AT_NS,REASON                                 the source is not read any more
+    end,AT_NS                                                  stopped as asked
+
+Times are CLOCK_MONOTONIC of the machine, in ns, taken before and after each source is read; they have a meaning until
+the machine is started again. A line is appended with one write: a process that is killed loses at most its last line.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memarena.meters.readings import Channel, MeterError, Reading, Unavailable, one_line
+
+_KIND, _VERSION = "memarena-samples", "1"
+Nanoseconds = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+
+def sealed(fields: Sequence[object]) -> bytes:
+    """Return one line of the file with its check."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow([*fields])
+    line = text.getvalue().encode()
+    return line + b",%08x\n" % zlib.crc32(line)
+
+
+class SamplesWriter:
+    """Appends to a new samples file. Raises :class:`MeterError` if the file is already there or cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
+        except OSError as error:
+            raise MeterError(f"{path}: {error.strerror}") from error
+        self._path = path
+
+    def _append(self, line: bytes) -> None:
+        try:
+            written = os.write(self._file, line)
+        except OSError as error:
+            raise MeterError(f"{self._path}: {error.strerror}") from error
+        if written != len(line):
+            raise MeterError(f"{self._path}: only {written} of {len(line)} bytes could be written")
+
+    def begin(self, period_ns: int, origin_ns: int, origin_unix_ns: int) -> None:
+        """Write the first line."""
+        self._append(sealed((_KIND, _VERSION, period_ns, origin_ns, origin_unix_ns)))
+
+    def source(self, name: str, channels: Sequence[Channel], unavailable: Sequence[Unavailable]) -> None:
+        """Declare what a source gives and what it does not."""
+        for channel in channels:
+            self._append(sealed(("channel", name, channel.name, channel.unit)))
+        for entry in unavailable:
+            fields = ("unavailable", name, entry.channel.name, entry.channel.unit, one_line(entry.reason))
+            self._append(sealed(fields))
+
+    def sample(
+        self, source: str, tick: int, before_ns: int, after_ns: int, values: Sequence[Reading | Unavailable]
+    ) -> None:
+        """Write what one read of a source gave."""
+        shown = [repr(v.value) if isinstance(v, Reading) else f"!{one_line(v.reason)}" for v in values]
+        self._append(sealed(("sample", source, tick, before_ns, after_ns, *shown)))
+
+    def failed(self, source: str, at_ns: int, reason: str) -> None:
+        """Write that a source is given up."""
+        self._append(sealed(("failed", source, at_ns, one_line(reason))))
+
+    def end(self, at_ns: int) -> None:
+        """Write that sampling was stopped as asked."""
+        self._append(sealed(("end", at_ns)))
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A moment at which a channel gave no value, and why."""
+
+    at_ns: int
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """The values of one channel: ``times_ns`` (n,) is the middle of each read, growing; ``values`` (n,) its unit."""
+
+    channel: Channel
+    times_ns: Nanoseconds
+    values: Values
+    missing: tuple[Missing, ...] = ()
+    failed: Missing | None = None
+    """From when on the meter gave nothing any more."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A source that was given up."""
+
+    source: str
+    at_ns: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What one read of one source gave, as recorded."""
+
+    tick: int
+    middle_ns: int
+    values: tuple[Reading | Unavailable, ...]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A samples file as read. ``torn`` names a last line that was not written whole; ``ended_ns`` is None if killed."""
+
+    path: Path
+    period_ns: int
+    origin_ns: int
+    origin_unix_ns: int
+    sources: dict[str, tuple[Channel, ...]]
+    unavailable: tuple[Unavailable, ...]
+    lines: dict[str, tuple[_Line, ...]] = field(repr=False)
+    failures: tuple[Failure, ...]
+    ended_ns: int | None
+    torn: str | None
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """Every channel that the machine gave, in the order of the file."""
+        return tuple(channel for channels in self.sources.values() for channel in channels)
+
+    def series(self, name: str) -> Series | Unavailable:
+        """Return a channel's values, or why there are none. A channel that no meter knows is unavailable too."""
+        for source, channels in self.sources.items():
+            for index, channel in enumerate(channels):
+                if channel.name == name:
+                    return self._series(source, index, channel)
+        for entry in self.unavailable:
+            if entry.channel.name == name:
+                return entry
+        return Unavailable(Channel(name, "?"), "no meter of this run has this channel")
+
+    def _series(self, source: str, index: int, channel: Channel) -> Series:
+        times, values, missing = [], [], []
+        for line in self.lines[source]:
+            entry = line.values[index]
+            if isinstance(entry, Reading):
+                times.append(line.middle_ns)
+                values.append(entry.value)
+            else:
+                missing.append(Missing(line.middle_ns, entry.reason))
+        failed = next((Missing(f.at_ns, f.reason) for f in self.failures if f.source == source), None)
+        return Series(channel, np.array(times, np.int64), np.array(values, np.float64), tuple(missing), failed)
+
+    def by_tick(self) -> list[tuple[Reading | Unavailable, ...]]:
+        """Return one entry per recorded tick: every channel's value, in the order of ``channels``."""
+        found: dict[int, dict[Channel, Reading | Unavailable]] = {}
+        for lines in self.lines.values():
+            for line in lines:
+                found.setdefault(line.tick, {}).update({value.channel: value for value in line.values})
+        return [
+            tuple(found[tick].get(c, Unavailable(c, f"not read at tick {tick}")) for c in self.channels)
+            for tick in sorted(found)
+        ]
+
+
+@dataclass
+class _Reader:
+    """Collects the lines of one file."""
+
+    path: Path
+    sources: dict[str, list[Channel]] = field(default_factory=dict)
+    unavailable: list[Unavailable] = field(default_factory=list)
+    lines: dict[str, list[_Line]] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    ended_ns: int | None = None
+
+    def channel(self, source: str, name: str, unit: str) -> None:
+        self.sources.setdefault(source, []).append(Channel(name, unit))
+        self.lines.setdefault(source, [])
+
+    def absent(self, _source: str, name: str, unit: str, reason: str) -> None:
+        self.unavailable.append(Unavailable(Channel(name, unit), reason))
+
+    def sample(self, source: str, tick: str, before: str, after: str, *values: str) -> None:
+        entries = tuple(
+            Unavailable(channel, value[1:]) if value.startswith("!") else Reading(channel, float(value))
+            for channel, value in zip(self.sources[source], values, strict=True)
+        )
+        self.lines[source].append(_Line(int(tick), (int(before) + int(after)) // 2, entries))
+
+    def failed(self, source: str, at: str, reason: str) -> None:
+        self.failures.append(Failure(source, int(at), reason))
+
+    def end(self, at: str) -> None:
+        self.ended_ns = int(at)
+
+    def take(self, fields: Sequence[str]) -> None:
+        """Raise ValueError, TypeError or KeyError for a line that is not one of the format's."""
+        kinds: dict[str, Callable[..., None]] = {
+            "channel": self.channel,
+            "unavailable": self.absent,
+            "sample": self.sample,
+            "failed": self.failed,
+            "end": self.end,
+        }
+        kinds[fields[0]](*fields[1:])
+
+
+def _checked(path: Path, whole: Sequence[bytes]) -> Iterator[tuple[int, list[str]]]:
+    """Yield number and fields of each line that ended in a newline."""
+    for number, line in enumerate(whole, 1):
+        body, _, check = line.rpartition(b",")
+        if check != b"%08x" % zlib.crc32(body):
+            raise MeterError(f"{path}: line {number} is damaged, its check does not match")
+        yield number, next(csv.reader([body.decode()]))
+
+
+def read_samples(path: Path) -> Samples:
+    """Read a samples file, also one that is still being written or whose writer was killed.
+
+    A last line without its end is left out and named in ``torn``. Raises :class:`MeterError`, naming the line, for
+    anything else that is not as it was written.
+    """
+    try:
+        *whole, rest = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise MeterError(f"{path}: {error.strerror}") from error
+    lines = _checked(path, whole)
+    _, head = next(lines, (1, []))
+    if len(head) != 5 or head[:2] != [_KIND, _VERSION]:
+        raise MeterError(f"{path}: line 1: expected {_KIND},{_VERSION},PERIOD_NS,ORIGIN_NS,ORIGIN_UNIX_NS")
+    reader = _Reader(path)
+    for number, fields in lines:
+        try:
+            reader.take(fields)
+        except (ValueError, TypeError, KeyError) as error:
+            raise MeterError(f"{path}: line {number} is not a line of a samples file: {one_line(error)}") from error
+    period_ns, origin_ns, origin_unix_ns = (int(text) for text in head[2:])
+    return Samples(
+        path=path,
+        period_ns=period_ns,
+        origin_ns=origin_ns,
+        origin_unix_ns=origin_unix_ns,
+        sources={name: tuple(channels) for name, channels in reader.sources.items()},
+        unavailable=tuple(reader.unavailable),
+        lines={name: tuple(found) for name, found in reader.lines.items()},
+        failures=tuple(reader.failures),
+        ended_ns=reader.ended_ns,
+        torn=f"line {len(whole) + 1} was not written whole ({len(rest)} bytes) and is left out" if rest else None,
+    )

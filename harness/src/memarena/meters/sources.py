@@ -1,0 +1,113 @@
+"""What every meter offers, and how one is named in settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from memarena.meters.cgroups import cgroup_source
+from memarena.meters.hwmon import hwmon_source
+from memarena.meters.nvml import NvmlSource, load_nvml
+from memarena.meters.procfs import procfs_source
+from memarena.meters.readings import Channel, MeterError, Reading, Unavailable
+from memarena.meters.scripted import ConstantSource, NoSource, ReplaySource
+
+
+class Source(Protocol):
+    """A meter that is open. What it gives is decided once, when it is opened."""
+
+    @property
+    def name(self) -> str:
+        """The source in the samples file; unique among the sources of a sampler."""
+
+    @property
+    def channels(self) -> Sequence[Channel]:
+        """What the machine gives."""
+
+    @property
+    def unavailable(self) -> Sequence[Unavailable]:
+        """What the machine does not give, each with its reason."""
+
+    def read(self) -> Sequence[Reading | Unavailable]:
+        """Read ``channels``, in that order.
+
+        Raises :class:`~memarena.meters.readings.MeterFailedError` when nothing more will come.
+        """
+
+    def close(self) -> None:
+        """Let go of the device."""
+
+
+def _constant(text: str) -> Source:
+    channel, _, rest = text.partition("=")
+    value, _, unit = rest.partition(" ")
+    try:
+        return ConstantSource.of(channel, float(value), unit)
+    except ValueError:
+        raise MeterError(f"constant:{text}: expected constant:CHANNEL=VALUE UNIT, such as gpu_power=25 W") from None
+
+
+def _cgroup(text: str) -> Source:
+    name, _, folder = text.partition("=")
+    if not name or not folder:
+        raise MeterError(f"cgroup:{text}: expected cgroup:NAME=FOLDER")
+    return cgroup_source(name, Path(folder))
+
+
+def _nvml(text: str) -> Source:
+    if text and not text.isdecimal():
+        raise MeterError(f"nvml:{text}: expected nvml or nvml:INDEX")
+    return NvmlSource(load_nvml(), int(text or 0))
+
+
+def _replay(text: str) -> Source:
+    if not text:
+        raise MeterError("replay: expected replay:FILE")
+    return ReplaySource(Path(text))
+
+
+def _none(text: str) -> Source:
+    if text:
+        raise MeterError(f"none:{text}: none takes no setting")
+    return NoSource()
+
+
+_KINDS: dict[str, Callable[[str], Source]] = {
+    "nvml": _nvml,
+    "hwmon": lambda text: hwmon_source(Path(text or "/sys/class/hwmon")),
+    "procfs": lambda text: procfs_source(Path(text or "/proc")),
+    "cgroup": _cgroup,
+    "replay": _replay,
+    "constant": _constant,
+    "none": _none,
+}
+
+
+def open_source(spec: str) -> Source:
+    """Open the meter that ``spec`` names.
+
+    ``nvml[:INDEX]``, ``hwmon[:ROOT]``, ``procfs[:ROOT]``, ``cgroup:NAME=FOLDER``, ``replay:FILE``,
+    ``constant:CHANNEL=VALUE UNIT`` or ``none``. A device that is not there is no error: its channels are unavailable.
+
+    Raises :class:`~memarena.meters.readings.MeterError` if ``spec`` is none of these.
+    """
+    kind, _, text = spec.partition(":")
+    if kind not in _KINDS:
+        raise MeterError(f"{spec}: no such meter; expected one of {', '.join(_KINDS)}")
+    return _KINDS[kind](text)
+
+
+def open_sources(specs: Sequence[str]) -> list[Source]:
+    """Open several meters. Raises :class:`~memarena.meters.readings.MeterError` also if two give the same channel."""
+    if not specs:
+        raise MeterError("no meter is named; say none if nothing is to be measured")
+    sources = [open_source(spec) for spec in specs]
+    names = [source.name for source in sources]
+    channels = [channel.name for source in sources for channel in source.channels]
+    channels += [entry.channel.name for source in sources for entry in source.unavailable]
+    for what, found in (("meter", names), ("channel", channels)):
+        for name in found:
+            if found.count(name) > 1:
+                raise MeterError(f"{', '.join(specs)}: the {what} {name} is there twice")
+    return sources
