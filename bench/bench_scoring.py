@@ -14,9 +14,10 @@ from typing import TypeVar
 
 from _scoring_log import write_grid
 from memarena import judge as judging
-from memarena.log.records import EvidenceSession, Question
+from memarena.log.records import EvidenceSession, Question, Verdict
 from memarena.log.store import log_path
-from memarena.scoring import load_facts, score_run
+from memarena.scoring import RunFacts, load_facts, score_run
+from memarena.scoring.pace import without_collecting
 from rich.table import Table
 
 T = TypeVar("T")
@@ -30,7 +31,7 @@ def tables() -> list[Table]:
         asked = cells * questions
         size = log_path(run_dir).stat().st_size
         facts, load_s, load_cpu_s = _timed(lambda: load_facts(run_dir))
-        pending, judge_s, judge_cpu_s = _timed(lambda: list(judging.missing_verdicts(run_dir)))
+        pending, judge_s, judge_cpu_s = _timed(lambda: _missing(facts))
         _, score_s, score_cpu_s = _timed(lambda: score_run(facts, pending, judging.JUDGE_NAME, _is_right, resamples=0))
         _, whole_s, whole_cpu_s = _timed(lambda: score_run(facts, pending, judging.JUDGE_NAME, _is_right))
     log = Table("log", "value", title=f"The log of {cells} cells × {questions:,} questions")
@@ -47,6 +48,12 @@ def tables() -> list[Table]:
         "10,000 draws of egos, every cell and row", f"{whole_s - score_s:.1f} s", f"{whole_cpu_s - score_cpu_s:.1f} s"
     )
     return [log, spent]
+
+
+def _missing(facts: RunFacts) -> list[Verdict]:
+    attempts = (attempt.record for made in facts.attempts.values() for attempt in made)
+    with without_collecting():  # as within the scoring that takes them
+        return list(judging.verdicts_to_add(facts.questions, facts.evidence, facts.verdicts, attempts))
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float, float]:

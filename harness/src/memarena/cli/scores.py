@@ -90,7 +90,9 @@ def report_run(run: Path, name: str = judging.JUDGE_NAME, *, stories: bool = Fal
 def score_facts(facts: RunFacts, run: Path, name: str) -> ScoredRun:
     """Score a run by a judge. Raises ScoringError if no verdict of that judge is in the log."""
     if name == judging.JUDGE_NAME:
-        return score_run(facts, judging.missing_verdicts(run), name, _is_right)
+        attempts = (attempt.record for made in facts.attempts.values() for attempt in made)
+        more = judging.verdicts_to_add(facts.questions, facts.evidence, facts.verdicts, attempts)
+        return score_run(facts, more, name, _is_right)
     judges = sorted({verdict.judge for verdict in facts.verdicts})
     if name not in judges:
         there = ", ".join(judges) or "none"

@@ -6,7 +6,7 @@ only. Judges that ask a model stand beside it under their own names.
 
 from memarena.judge.errors import JudgeError
 from memarena.judge.ruling import Ruling
-from memarena.judge.running import judge_run, missing_verdicts
+from memarena.judge.running import judge_run, missing_verdicts, verdicts_to_add
 from memarena.judge.value import JUDGE_NAME, judge_answer
 from memarena.judge.versions import data_files, value_judge_version
 
@@ -19,4 +19,5 @@ __all__ = [
     "judge_run",
     "missing_verdicts",
     "value_judge_version",
+    "verdicts_to_add",
 ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from memarena.judge.value import JUDGE_NAME, is_judged, judge_answer
 from memarena.judge.versions import value_judge_version
-from memarena.log.records import EvidenceSession, Question, Verdict
+from memarena.log.records import EvidenceSession, Question, QuestionAsked, Verdict
 from memarena.log.slim import SlimAsked, read_slim
 from memarena.log.store import LOG_NAME, LogError, LogWriter, log_path, read_records
 
@@ -19,24 +19,45 @@ def missing_verdicts(run_dir: Path) -> Iterator[Verdict]:
 
     Reads the log only, so that it works while the run goes on. Raises LogError if the log cannot be read.
     """
-    version = value_judge_version()
     questions: dict[str, Question] = {}
     evidence: dict[str, EvidenceSession] = {}
-    done: set[tuple[str, str, int]] = set()
+    verdicts: list[Verdict] = []
     for record in read_records(run_dir, "question", "evidence", "verdict"):
         if record.kind == "question":
             questions[record.instance.instance_id] = record
         elif record.kind == "evidence":
             evidence[record.session.session_id] = record.session
-        elif record.kind == "verdict" and record.judge == JUDGE_NAME and record.judge_version == version:
-            done.add((record.cell_id, record.instance_id, record.attempt))
-    for attempt in read_slim(run_dir, "asked", wants_raw=lambda _: False):
-        asked = attempt.record if isinstance(attempt, SlimAsked) else None
-        if asked is None or asked.status != "answered" or asked.answer is None:
+        elif record.kind == "verdict":
+            verdicts.append(record)
+    attempts = read_slim(run_dir, "asked", wants_raw=lambda _: False)
+    asked = (attempt.record for attempt in attempts if isinstance(attempt, SlimAsked))
+    yield from verdicts_to_add(questions, evidence, verdicts, asked)
+
+
+def verdicts_to_add(
+    questions: Mapping[str, Question],
+    evidence: Mapping[str, EvidenceSession],
+    verdicts: Iterable[Verdict],
+    attempts: Iterable[QuestionAsked],
+) -> Iterator[Verdict]:
+    """As :func:`missing_verdicts`, for records at hand: reading a large log once more takes longer than judging it.
+
+    Args:
+        questions: by instance id.
+        evidence: sessions by id.
+        verdicts: those that are there, of whatever judge.
+        attempts: with the parsed answer; items and raw output are not looked at.
+    """
+    version = value_judge_version()
+    done = {
+        (v.cell_id, v.instance_id, v.attempt) for v in verdicts if v.judge == JUDGE_NAME and v.judge_version == version
+    }
+    open_questions = {name: q for name, q in questions.items() if is_judged(q.instance.gold)}
+    for asked in attempts:
+        question = open_questions.get(asked.instance_id)
+        if question is None or asked.status != "answered" or asked.answer is None:
             continue
-        question = questions.get(asked.instance_id)
-        key = (asked.cell_id, asked.instance_id, asked.attempt)
-        if question is None or key in done or not is_judged(question.instance.gold):
+        if (asked.cell_id, asked.instance_id, asked.attempt) in done:
             continue
         sessions = [evidence[s] for s in question.instance.evidence_session_ids if s in evidence]
         ruling = judge_answer(question, sessions, asked.answer.answer)

@@ -16,9 +16,8 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Self, TypeVar
+from typing import IO, NamedTuple, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -172,8 +171,7 @@ def read_records(run_dir: Path, *kinds: str, cell_id: str | None = None) -> Iter
         yield from log.records(*kinds, cell_id=cell_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A record as it is stored; its body may name texts that stand elsewhere in the log."""
 
     seq: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from memarena.text.amounts import amounts
 from memarena.text.mentions import Kind, Mention
@@ -55,6 +55,11 @@ class ReadText:
         return Clause(0, len(self.text), self.text)
 
 
+@lru_cache(maxsize=4096)
 def read_text(text: str, today: date | None = None) -> ReadText:
-    """Read a text. ``today`` resolves relative dates; without it they are no values."""
+    """Read a text. ``today`` resolves relative dates; without it they are no values.
+
+    The latest readings are kept with what was found in them: a question, its evidence and a baseline's answer are read
+    again for every answer and every question.
+    """
     return ReadText(digits_for_words(tidy(text)), today)

@@ -9,18 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Literal
 
-from memarena.text.lexicon import phrases
+from memarena.text.lexicon import phrases, table
 from memarena.text.mentions import Kind
 from memarena.text.reading import read_text
 from memarena.text.words import clauses, content_words, stem, tidy, words
 
 Manner = Literal["dont_know", "refuse", "none"]
-_Role = Literal["dont_know", "refuse", "decline", "deny", "empty", "report", "assert"]
+_Role = Literal["dont_know", "refuse", "decline", "deny", "lack", "withhold", "empty", "report", "assert"]
 
 _FILE = "refusal.v1.txt"
+_KNOWING = "knowing_words.v1.txt"
 _DECLINING: tuple[_Role, ...] = ("dont_know", "refuse", "decline")
 _QUOTED = re.compile(r'"[^"\n]*"|(?<!\w)\'[^\'\n]{2,}\'(?!\w)')
 _WRAPPING = re.compile(r"^\s*\{?\s*\"?(?:answer|response)\"?\s*:\s*(?=\S)|\*\*", re.IGNORECASE)
@@ -69,14 +70,17 @@ def read_stance(answer: str, question: str = "", names: Iterable[str] = ()) -> S
     address its asker.
     """
     asked = _asked(question, tuple(names))
-    roles = [(clause.text, _role(clause.text, asked)) for clause in clauses(_unquoted(tidy(answer)))]
+    roles = [(spoken.clause, _role(spoken, asked)) for spoken in _clauses(answer)]
     declining = [(i, text) for i, (text, role) in enumerate(roles) if role in (*_DECLINING, "deny")]
     asserting = [(i, text) for i, (text, role) in enumerate(roles) if role == "assert"]
     asserts = asserting[0][1] if asserting else ""
+    if not declining and not asserting:
+        # Words of knowing and telling alone: weaker than a phrase, they decline only where nothing is offered.
+        declining = [(i, text) for i, (text, role) in enumerate(roles) if role in ("lack", "withhold")]
     if not declining:
         return Stance("none", asserts, "")
     kinds = {role for _, role in roles}
-    manner: Manner = "refuse" if "refuse" in kinds and "dont_know" not in kinds else "dont_know"
+    manner: Manner = "refuse" if kinds & {"refuse", "withhold"} and "dont_know" not in kinds else "dont_know"
     first = bool(asserting) and declining[0][0] < asserting[0][0]
     return Stance(manner, asserts, declining[0][1], first)
 
@@ -98,26 +102,77 @@ def _asked(question: str, names: tuple[str, ...]) -> _Asked:
     return _Asked(question, names)
 
 
-def _role(clause: str, asked: _Asked) -> _Role:
+class _Spoken:
+    """A clause with all that holds of it whatever was asked."""
+
+    def __init__(self, clause: str) -> None:
+        self.clause = clause
+        self.text = " ".join(words(clause)) + " "
+        self.content = frozenset(content_words(clause))
+        self._forms = (_without_lead(self.text), self.text)
+
+    @cached_property
+    def declining(self) -> _Role | None:
+        """The way in which it declines."""
+        return next((role for role in _DECLINING if self._says(role)), None)
+
+    @cached_property
+    def fills(self) -> bool:
+        """Whether it says nothing at all."""
+        return self._says("filler") or not self._forms[0].strip()
+
+    @cached_property
+    def reports(self) -> bool:
+        """Whether it tells, without guessing, what else is known."""
+        return not _guesses(self.text) and self._says("report")
+
+    @cached_property
+    def of_knowing(self) -> _Role | None:
+        """What it does if it speaks of knowing and telling alone; None for a guess or a value that has a type."""
+        if _guesses(self.text) or self.kinds - {"proper"}:
+            return None
+        said = {stem(word) for word in self.text.split()}
+        if said & _knowing_stems("withholding"):
+            return "withhold"
+        return "lack" if said & _knowing_stems("lacking") else "empty"
+
+    @cached_property
+    def kinds(self) -> frozenset[Kind]:
+        """Kinds of the values that it mentions."""
+        return frozenset(mention.kind for mention in read_text(self.clause).mentions)
+
+    def _says(self, section: str) -> bool:
+        pattern = phrases(_FILE, section)
+        return any(pattern.match(form) for form in self._forms)
+
+
+@lru_cache(maxsize=4096)
+def _clauses(answer: str) -> tuple[_Spoken, ...]:
+    # Answers come round again: those of a baseline for every question, short ones for every cell.
+    return tuple(_spoken(clause.text) for clause in clauses(_unquoted(tidy(answer))))
+
+
+@lru_cache(maxsize=4096)
+def _spoken(clause: str) -> _Spoken:
+    # Answers to different questions share their clauses of declining and their filler.
+    return _Spoken(clause)
+
+
+def _role(spoken: _Spoken, asked: _Asked) -> _Role:
     """What a clause does. Declining is looked for first, since it may hold anything as its object."""
-    spoken = " ".join(words(clause)) + " "
-    forms = (_without_lead(spoken), spoken)
-    for role in _DECLINING:
-        if _says(role, forms):
-            return role
-    news = _news(clause, asked)
-    if _says("filler", forms) or not forms[0].strip() or set(spoken.split()) <= asked.names:
+    if spoken.declining is not None:
+        return spoken.declining
+    if spoken.fills or set(spoken.text.split()) <= asked.names:
         return "empty"
-    if not news:
-        denies = asked.opens and _NEGATION.search(spoken) and set(content_words(clause)) & asked.words
+    if not spoken.content - asked.words - _hollow_stems():
+        # Content words that the question does not have are news; words of guessing are none.
+        denies = asked.opens and _NEGATION.search(spoken.text) and spoken.content & asked.words
         return "deny" if denies else "empty"
-    if not _guesses(spoken) and _says("report", forms) and not _names_asked_value(clause, asked):
+    if spoken.of_knowing is not None and spoken.content <= asked.words | _hollow_stems() | _knowing_stems("about"):
+        return spoken.of_knowing
+    if spoken.reports and not spoken.kinds & asked.kinds:
         return "report"
     return "assert"
-
-
-def _says(section: str, forms: tuple[str, ...]) -> bool:
-    return any(phrases(_FILE, section).match(form) for form in forms)
 
 
 def _without_lead(spoken: str) -> str:
@@ -133,18 +188,17 @@ def _guesses(spoken: str) -> bool:
     return any(pattern.match(spoken, match.start()) for match in re.finditer(r"(?<!\S)(?=\S)", spoken))
 
 
-def _news(clause: str, asked: _Asked) -> set[str]:
-    """Content words that the question does not have; words of guessing are none."""
-    return set(content_words(clause)) - asked.words - _hollow_stems()
-
-
 @cache
 def _hollow_stems() -> frozenset[str]:
     return frozenset(stem(word) for word in _HOLLOW_WORDS.split())
 
 
-def _names_asked_value(clause: str, asked: _Asked) -> bool:
-    return any(mention.kind in asked.kinds for mention in read_text(clause).mentions)
+@cache
+def _knowing_stems(section: Literal["about", "lacking", "withholding"]) -> frozenset[str]:
+    """Stems of a section of the words of knowing. What is lacking or withheld is about knowing too."""
+    lists = table(_KNOWING)
+    names = ("about", "lacking", "withholding") if section == "about" else (section,)
+    return frozenset(stem(word) for name in names for word in lists[name])
 
 
 def _unquoted(text: str) -> str:

@@ -160,17 +160,23 @@ def _add(found: list[Clause], text: str, start: int, end: int) -> None:
 
 def squad_tokens(text: str) -> list[str]:
     """SQuAD's normal form as tokens: lower case, no punctuation, no articles."""
+    return list(_squad_tokens(text))
+
+
+@lru_cache(maxsize=8192)
+def _squad_tokens(text: str) -> tuple[str, ...]:
+    # A gold text is compared with the answers of every cell.
     lowered = tidy(text).lower()
     bare = lowered.translate(_NO_PUNCTUATION)
     if not bare.isascii():
         marks = {ord(c): None for c in set(bare) if unicodedata.category(c).startswith("P")}
         bare = bare.translate(marks)
-    return _ARTICLES.sub(" ", bare).split()
+    return tuple(_ARTICLES.sub(" ", bare).split())
 
 
 def token_f1(prediction: str, gold: str) -> float:
     """F1 of the two bags of SQuAD tokens, 0 to 1. Two empty texts agree (1.0), one empty text shares nothing (0.0)."""
-    return bag_f1(squad_tokens(prediction), squad_tokens(gold))
+    return bag_f1(_squad_tokens(prediction), _squad_tokens(gold))
 
 
 def bag_f1(predicted: Sequence[str], gold: Sequence[str]) -> float:
