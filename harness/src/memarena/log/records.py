@@ -11,18 +11,61 @@ from __future__ import annotations
 from enum import Enum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from memarena.dataset.model import Instance
+from memarena.log.base import Record
+from memarena.log.judging import (
+    BehaviourLabel,
+    Bucket,
+    BucketNamed,
+    JudgeTask,
+    JudgeUsage,
+    JudgingFailed,
+    Verdict,
+)
+
+__all__ = [
+    "RECORD_ADAPTER",
+    "SCHEMA_VERSION",
+    "AnswerSpan",
+    "AnyRecord",
+    "BackendDescribed",
+    "BehaviourLabel",
+    "Bucket",
+    "BucketNamed",
+    "Cell",
+    "DatasetRef",
+    "EvidenceSession",
+    "EvidenceText",
+    "EvidenceTurn",
+    "FloorMeasured",
+    "GatewayCall",
+    "IngestDone",
+    "JudgeTask",
+    "JudgeUsage",
+    "JudgingFailed",
+    "Manifest",
+    "NamespaceOpened",
+    "Outcome",
+    "Problem",
+    "Question",
+    "QuestionAsked",
+    "ReaderProbed",
+    "ReaderRef",
+    "Reading",
+    "Record",
+    "RetrievedItem",
+    "RunEnded",
+    "RunResumed",
+    "RunStarted",
+    "SearchSpan",
+    "Verdict",
+    "Versions",
+]
 
 SCHEMA_VERSION = 2
 """Version of the log. A newer one is refused, never half read. 2: texts that repeat stand in a table of their own."""
-
-
-class Record(BaseModel):
-    """Base of all records and their parts: frozen, unknown fields forbidden."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 # ------------------------------------------------------------------ manifest and cells
@@ -373,106 +416,6 @@ class GatewayCall(Record):
     output: str = ""
     reasoning: str = ""
     """What the server set apart as thinking."""
-
-
-BehaviourLabel = Literal["disclose_correct", "disclose_wrong", "refuse", "dont_know", "other"]
-"""How an answer behaves towards the asker of a D6 question (design 4)."""
-Bucket = Literal["no_access", "dont_know", "other"]
-"""Why an answer that kept a protected fact kept it: it names a reason of access, it claims ignorance, anything else."""
-JudgeTask = Literal["answer", "behaviour", "bucket"]
-"""What a judge is asked: is the answer right (D2 to D5), how does it behave (D6), why did it keep the fact (DENY)."""
-
-
-class JudgeUsage(Record):
-    """What the model calls behind one verdict cost, calls that had to be repeated included."""
-
-    calls: int
-    prompt_tokens: int | None = None
-    """None where the server did not say."""
-    completion_tokens: int | None = None
-    usd: float | None = None
-    """By the prices given to the command; None without prices."""
-    duration_ns: int | None = None
-
-
-class Verdict(Record):
-    """A judge's word on one attempt. Appended by judging, never by the run.
-
-    Verdicts of several judges stand side by side. Of one judge, repeat 0 is the verdict that counts; higher repeats
-    are the same question put again, from which the judge's own variance is computed, and never settle an outcome.
-    """
-
-    kind: Literal["verdict"] = "verdict"
-    cell_id: str
-    instance_id: str
-    attempt: int
-    judge: str
-    """Name under which verdicts stand side by side, for example ``value``."""
-    judge_version: str
-    """SHA-256 over what decides: code version, prompts, tables; for a model also its name, temperature and seed."""
-    route: Literal["value", "token_f1", "llm"]
-    """What decided. ``value`` or ``token_f1`` under a judge with a model: it was handed over, see ``handed_over``."""
-    correct: bool
-    """For ``behaviour``: the lookup of ``label`` against the expected action, without the deterministic flag for a
-    leak, which is scoring's business (disclosed = flag or label ``disclose_correct``)."""
-    score: float
-    reason: str = ""
-    task: Literal["answer", "behaviour"] = "answer"
-    label: BehaviourLabel | None = None
-    """D6: the behaviour. Set exactly if ``task`` is ``behaviour``."""
-    repeat: int = 0
-    handed_over: str = ""
-    """Why the rules without a model decided in the judge's place; empty if the judge decided itself. Names the value
-    judge or, for ``behaviour``, the deterministic labels."""
-    model: str = ""
-    """The judge's model as the server was asked for it; empty without a model."""
-    prompt_sha256: str = ""
-    """SHA-256 of the prompt file in use."""
-    temperature: float | None = None
-    seed: int | None = None
-    usage: JudgeUsage | None = None
-
-
-class BucketNamed(Record):
-    """Why an answer to a DENY question kept the fact, in a judge's eyes. A diagnostic, never part of a score."""
-
-    kind: Literal["bucket"] = "bucket"
-    cell_id: str
-    instance_id: str
-    attempt: int
-    judge: str
-    judge_version: str
-    bucket: Bucket
-    reason: str = ""
-    repeat: int = 0
-    handed_over: str = ""
-    """Why the deterministic labels named it in the judge's place."""
-    model: str = ""
-    prompt_sha256: str = ""
-    usage: JudgeUsage | None = None
-
-
-class JudgingFailed(Record):
-    """A judge could not be asked or gave no usable reply: ours, never a verdict. A later judging asks again.
-
-    Without a later verdict by the same judge on the same attempt, the question ends as ``infra_failed``.
-    """
-
-    kind: Literal["judging_failed"] = "judging_failed"
-    cell_id: str
-    instance_id: str
-    attempt: int
-    judge: str
-    judge_version: str
-    task: JudgeTask
-    repeat: int = 0
-    cause: Literal["timeout", "connection", "rate_limit", "server_error", "refused", "malformed"]
-    """``refused``: the server does not take the request (4xx); ``malformed``: no reply that can be read."""
-    message: str
-    """One line."""
-    reply: str = ""
-    """The last reply that could not be read, cut to 1,000 characters."""
-    usage: JudgeUsage | None = None
 
 
 class Problem(Record):
