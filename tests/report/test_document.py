@@ -18,7 +18,17 @@ from pydantic import ValidationError
 
 from ..support import golden_run
 from ..support.golden_reports import plain
-from ..support.logs import cloze, make_asked, make_cell, make_question, make_reader, make_run
+from ..support.logs import (
+    cloze,
+    make_asked,
+    make_cell,
+    make_evidence,
+    make_item,
+    make_question,
+    make_reader,
+    make_run,
+    text_gold,
+)
 from ..support.scoring import score_records
 
 QUESTIONS = [make_question(f"q_{n}", Family.CLOZE, cloze("A", "x", "y"), "Which?") for n in range(4)]
@@ -195,3 +205,33 @@ def _no_long_floats(value: object) -> bool:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return all(_no_long_floats(v) for v in value)
     return True
+
+
+def test_what_interferes_is_a_table_of_its_own_where_the_data_set_says() -> None:
+    marked = [
+        q.model_copy(update={"instance": q.instance.model_copy(update={"metadata": {"interference": n}})})
+        for q, n in zip(QUESTIONS, (0, 3, 3, 40), strict=True)
+    ]
+    cell = make_cell("bm25")
+    asked = [make_asked(cell, q, answer) for q, answer in zip(marked, "AABB", strict=True)]
+    scores = score_records(make_run([cell], marked, [], asked)).scores
+    found = part(document_of(scores), "By number of interfering facts")
+    assert found.table is not None
+    assert [c.title for c in found.table.columns[-3:]] == ["0 (n 1)", "2–4 (n 2)", "17+ (n 1)"]
+    assert [c.text for c in found.table.rows[0][-3:]] == ["100.0", "50.0", "0.0"]
+    assert found.trace.endswith("--interference 0")
+    assert "By number of interfering facts" not in to_markdown(document_of(scores_of(2)))
+
+
+def test_answers_lost_in_the_prompt_or_by_a_silent_backend_have_columns_of_their_own() -> None:
+    cell = make_cell("bm25")
+    evidence = [make_evidence("s1", ("Maya", "It is in Porto."))]
+    where = [make_question(f"w_{n}", Family.QA, text_gold("Porto"), "Where?", evidence=["s1"]) for n in range(3)]
+    item, silent = make_item("It is in Porto.", "s1"), make_item("It is in Porto.")
+    asked = [make_asked(cell, q, "Graz", items=[i]) for q, i in zip(where, (item, item, silent), strict=True)]
+    assert asked[0].answer is not None
+    cut = asked[0].model_copy(update={"answer": asked[0].answer.model_copy(update={"shown_items": ()})})
+    run = score_records(make_run([cell], where, evidence, [cut, *asked[1:]]))
+    found = part(document_of(run.scores), "Where wrong answers went wrong")
+    counts = {name: column(found, name)[0].text for name in ("wrong", "cut from prompt", "misread", "unknown")}
+    assert counts == {"wrong": "3", "cut from prompt": "1", "misread": "1", "unknown": "1"}

@@ -199,7 +199,7 @@ def token_f1_table(rows: Sequence[ReportRow]) -> Section | None:
 
 
 def slice_tables(rows: Sequence[ReportRow]) -> list[Section]:
-    """Accuracy by lag, difficulty and context tier, each where the data set says."""
+    """Accuracy by lag, difficulty, context tier and interfering facts, each where the data set says."""
     found = []
     for by, title in SLICE_TITLES.items():
         keys = list(dict.fromkeys(s.key for row in rows for s in row.scores.slices if s.by == by))
