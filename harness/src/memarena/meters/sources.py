@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -43,9 +44,12 @@ def _constant(text: str) -> Source:
     channel, _, rest = text.partition("=")
     value, _, unit = rest.partition(" ")
     try:
-        return ConstantSource.of(channel, float(value), unit)
+        number = float(value)
     except ValueError:
-        raise MeterError(f"constant:{text}: expected constant:CHANNEL=VALUE UNIT, such as gpu_power=25 W") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise MeterError(f"constant:{text}: expected constant:CHANNEL=VALUE UNIT, such as gpu_power=25 W")
+    return ConstantSource.of(channel, number, unit)
 
 
 def _cgroup(text: str) -> Source:
