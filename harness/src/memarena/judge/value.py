@@ -24,6 +24,7 @@ from memarena.judge.value_rules import (
     extra_members,
     fault,
     first_words,
+    speaks_of_talk,
     unstated,
 )
 from memarena.log.records import EvidenceSession, Question
@@ -121,7 +122,7 @@ def _without_speaker(answer: str, question: Question, evidence: Sequence[Evidenc
     """The answer without the name of a speaker before it, as small models write it (``Maya Chen: on Tuesday``)."""
     people = {question.ego_name, question.asker_name, *(t.speaker for s in evidence for t in s.turns)}
     name, colon, rest = answer.strip().partition(":")
-    return rest.strip() if colon and rest.strip() and name.strip() in people else answer
+    return rest.strip() if colon and re.search(r"\w", rest) and name.strip() in people else answer
 
 
 _MARKER = re.compile(r"(?:^|(?<=\s))\(?(\d)[.)]\s+(?=\S)")
@@ -173,6 +174,10 @@ def _extra_names(value: SetValue, answer: ReadText, question: ReadText) -> list[
     for mention in answer.of_kind("proper"):
         inside = any(p.start < mention.end and mention.start < p.end for p in spans)
         if inside or any(mention.same(a) for a in asked) or denied(answer, Place(mention.start, mention.end)):
+            continue
+        clause = answer.clause_at(mention.start)
+        apart = not any(clause.start <= p.start < clause.end for p in spans)
+        if apart and speaks_of_talk(answer, mention):
             continue
         if isinstance(mention, ProperMention):
             extra.append(" ".join(mention.name))

@@ -11,6 +11,7 @@ from functools import cached_property
 from memarena.dataset.values import DateValue, NameValue, OrderValue, PlaceValue, SetValue, TermValue, Value
 from memarena.judge.value_terms import Beside, rival_term
 from memarena.log.records import EvidenceSession
+from memarena.text.amounts import is_known_unit
 from memarena.text.lexicon import word_list
 from memarena.text.mentions import AmountMention, DateMention, Kind, Mention, PartialDate, WeekdayMention
 from memarena.text.reading import ReadText, read_text
@@ -19,6 +20,8 @@ from memarena.text.words import Clause, content_words, stem, words
 
 FIRST_WORDS = 60
 """An answer has to come to the point within so many words."""
+_FEW = 4
+"""So many accounts or sources an answer may count with an adjective between."""
 EXTRA_VALUES = 2
 """So many values of a type beyond the gold's may be named."""
 
@@ -137,7 +140,9 @@ def _other_mentions(case: Case) -> str:
     """Values of the gold's own type, which can be told from other words."""
     for kind in dict.fromkeys(kind for v in case.required for kind in kinds_of(v)):
         gold = [v for v in case.required if kind in kinds_of(v)]
-        others = [m for m in case.answer.of_kind(kind) if not _accounted_for(case, m) and not _counts_talk(m)]
+        others = [
+            m for m in case.answer.of_kind(kind) if not _accounted_for(case, m) and not _counts_talk(case.answer, m)
+        ]
         own_question = case.question.of_kind(kind)
         gold_is_asked = any(is_value(v, m, case.answer.today) for v in gold for m in own_question)
         for mention in others:
@@ -211,6 +216,11 @@ def _takes_part(answer: ReadText, mention: Mention) -> bool:
     return bool(_WITH.search(ahead) or re.match(r"\s+and (?:you|i|me)\b", behind, re.IGNORECASE))
 
 
+def speaks_of_talk(answer: ReadText, mention: Mention) -> bool:
+    """Whether a name is that of somebody in the conversation and stands in a clause that tells who said something."""
+    return _takes_part(answer, mention) or _REPORTS.search(answer.clause_at(mention.start).text) is not None
+
+
 def _is_report(case: Case, clause: Clause, kind: Kind) -> bool:
     """Whether a clause tells who said something or when it was said: no answer, unless that is what is asked.
 
@@ -220,7 +230,7 @@ def _is_report(case: Case, clause: Clause, kind: Kind) -> bool:
         # "That is what Bob | and you were chatting about": the verb may stand in the next clause.
         behind = next((c.text for c in case.answer.clauses if c.start == clause.end + 1), "")
         return _REPORTS.search(f"{clause.text} {behind}") is not None
-    if _REPORTS.search(case.question.text):
+    if _REPORTS.search(_ASKS_TO_RECALL.sub(" ", case.question.text)):
         return False
     ends = [m.end() for m in _SENTENCE_END.finditer(case.answer.text)]
     start = max((e for e in ends if e <= clause.start), default=0)
@@ -239,9 +249,11 @@ _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b(?:\s+the\
 _REPORTS = re.compile(
     r"\b(?:said|says?|told|tells?|mention(?:s|ed)?|ask(?:s|ed)?|stated|talk(?:s|ed)?|spoke|came up|comes up|brought up|"
     r"discuss(?:ed|ing|ion|ions)?|conversations?|chat(?:s|ted|ting)?|talking|speaking|spoken|noted|heard|learned|recorded|"
-    r"wrote|comes? from|came from|raised|shared|remark(?:s|ed)?|exchange[sd]?|dated|according to|recall(?:s|ed)?)\b",
+    r"wrote|comes? from|came from|raised|shared|remark(?:s|ed)?|passages?|"
+    r"(?:goes|went|gone|going) (?:into|over)|exchange[sd]?|dated|according to|recall(?:s|ed)?)\b",
     re.IGNORECASE,
 )
+_ASKS_TO_RECALL = re.compile(r"\b(?:help me|can you|do you|please) recall\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?\n]+(?=\s|$)")
 
 
@@ -264,9 +276,14 @@ def _in_evidence(case: Case, mention: Mention) -> bool:
     return set(mention.name) <= said | set(words(case.question.text))
 
 
-def _counts_talk(mention: Mention) -> bool:
-    """``two accounts``, ``one person``: a number of things that an answer speaks about, and no value."""
-    return isinstance(mention, AmountMention) and mention.unit in {stem(w) for w in word_list("talk_words.v1.txt")}
+def _counts_talk(answer: ReadText, mention: Mention) -> bool:
+    """``two accounts``, ``two incompatible stories``: a number of things that an answer speaks about, and no value."""
+    if not isinstance(mention, AmountMention):
+        return False
+    talk = {stem(w) for w in word_list("talk_words.v1.txt")}
+    behind = words(answer.text[mention.end :])[:1]
+    qualified = mention.amount <= _FEW and mention.unit is not None and not is_known_unit(mention.unit)
+    return mention.unit in talk or (qualified and bool({stem(w) for w in behind} & talk))
 
 
 def _distinct(mentions: Sequence[Mention]) -> int:
@@ -333,7 +350,8 @@ def extra_members(answer: ReadText, wanted: Sequence[ScalarValue], question: Rea
 _CORRECTS = re.compile(
     r"n't\b|\b(?:not|cannot|no|never|nobody|none|off|impression|misunderstanding|but|actually|rather|instead|incorrect|wrong|wrongly|mistake|mistaken|false|contrary|however|though|"
     r"although|whereas|really|correct(?:ed|ing|ion)|replaced?|replacing|chang(?:e|ed|ing)|fix|swap|confus(?:e|ed|ing)|"
-    r"mix(?:ed|ing)?|error|untrue|inaccurate|in (?:fact|truth|reality))\b"
+    r"mix(?:ed|ing)?|for granted|ought to|should be|premise|"
+    r"assum(?:e[sd]?|ing|ptions?)|contradict(?:s|ed)?|error|untrue|inaccurate|in (?:fact|truth|reality))\b"
 )
 
 

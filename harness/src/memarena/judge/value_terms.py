@@ -36,7 +36,8 @@ _STOP = re.compile(
 )
 _BESIDES = re.compile(
     r"\b(?:also|too|additionally|furthermore|moreover|besides|in addition|apart from that|on top of that|another|"
-    r"a (?:second|third|further) (?:one|version|answer)|(?:some|any)body else|(?:some|any)one else|a third|others?)\b"
+    r"a (?:second|third|further) (?:one|version|answer)|(?:some|any)body else|(?:some|any)one else|a third|"
+    r"others?(?! (?:things?|matters?|topics?|subjects?|points?|details?|stuff|news)\b))\b"
 )
 _BREAKING_WORDS = """
 i me you he she it we they this that there is are was were be been has have had do does did will would can could

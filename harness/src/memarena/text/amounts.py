@@ -44,6 +44,11 @@ def canonical_unit(word: str) -> str | None:
     return _units().get(word.lower()) or (stem(word.lower()) if word.lower() not in _NOT_UNITS else None)
 
 
+def is_known_unit(name: str) -> bool:
+    """Whether a canonical unit stands in the table of units; any other is just the word behind a number."""
+    return name in table("units.v1.txt")
+
+
 @cache
 def _units() -> dict[str, str]:
     return {form: name for name, forms in table("units.v1.txt").items() for form in forms}

@@ -25,6 +25,17 @@ _KNOWING = "knowing_words.v1.txt"
 _DECLINING: tuple[_Role, ...] = ("dont_know", "refuse", "decline")
 _QUOTED = re.compile(r'"[^"\n]*"|(?<!\w)\'[^\'\n]{2,}\'(?!\w)')
 _WRAPPING = re.compile(r"^\s*\{?\s*\"?(?:answer|response)\"?\s*:\s*(?=\S)|\*\*", re.IGNORECASE)
+_TOPIC = re.compile(
+    r"\b(?:the|any|a|his|her|their) (?:name|day|date|time|hour|price|cost|sum|amount|number|place|spot|location|reason|"
+    r"cause|identity|colour|color|title|age|topic|address)s? (?:of|for|behind) (?:(?:the|a|an|his|her|their|my|your) )?"
+    r"\w+(?: (?!(?:is|was|are|were|did|does|do|has|have|not|never|nowhere|with|while|to|from|as|or|and|on|in|at|came|"
+    r"comes|remains|would|could|can)\b)\w+){0,2}"
+)
+_OF_ANOTHER = re.compile(
+    r"(?:(?:and|but|so|because|since|as) )*"
+    r"(?:he|she|they|how|to|that (?:you|he|she|they|i|we|the|people)|not \w+ing|not to)\b"
+)
+"""How a clause begins that tells of another's knowing or telling, or names an act or a content of it."""
 _OPENS_QUESTION = re.compile(r"^\W*(?:\w+\W+){0,6}?(?:what|when|where|who|whom|whose|which|why|how)\b", re.IGNORECASE)
 _NEGATION = re.compile(r"\b(?:not|never|nobody|neither|no (?=\w))")
 _ASKED: tuple[tuple[str, frozenset[Kind]], ...] = (
@@ -128,13 +139,19 @@ class _Spoken:
 
     @cached_property
     def of_knowing(self) -> _Role | None:
-        """What it does if it speaks of knowing and telling alone; None for a guess or a value that has a type."""
-        if _guesses(self.text) or self.kinds - {"proper"}:
-            return None
+        """What it does if it speaks of knowing and telling alone; None if not, or with a guess or a typed value."""
         said = {stem(word) for word in self.text.split()}
+        known = said & _knowing_stems("about") and not _OF_ANOTHER.match(self.text)
+        if not known or _guesses(self.text) or self.kinds - {"proper"}:
+            return None
         if said & _knowing_stems("withholding"):
             return "withhold"
         return "lack" if said & _knowing_stems("lacking") else "empty"
+
+    @cached_property
+    def besides_topic(self) -> frozenset[str]:
+        """Its content apart from what it calls the thing asked for (``the name of the dog sitter``)."""
+        return frozenset(content_words(_TOPIC.sub(" ", self.text)))
 
     @cached_property
     def kinds(self) -> frozenset[Kind]:
@@ -162,14 +179,14 @@ def _role(spoken: _Spoken, asked: _Asked) -> _Role:
     """What a clause does. Declining is looked for first, since it may hold anything as its object."""
     if spoken.declining is not None:
         return spoken.declining
+    if spoken.of_knowing is not None and spoken.besides_topic <= asked.words | _empty_stems():
+        return spoken.of_knowing
     if spoken.fills or set(spoken.text.split()) <= asked.names:
         return "empty"
     if not spoken.content - asked.words - _hollow_stems():
         # Content words that the question does not have are news; words of guessing are none.
         denies = asked.opens and _NEGATION.search(spoken.text) and spoken.content & asked.words
         return "deny" if denies else "empty"
-    if spoken.of_knowing is not None and spoken.content <= asked.words | _hollow_stems() | _knowing_stems("about"):
-        return spoken.of_knowing
     if spoken.reports and not spoken.kinds & asked.kinds:
         return "report"
     return "assert"
@@ -194,11 +211,14 @@ def _hollow_stems() -> frozenset[str]:
 
 
 @cache
-def _knowing_stems(section: Literal["about", "lacking", "withholding"]) -> frozenset[str]:
-    """Stems of a section of the words of knowing. What is lacking or withheld is about knowing too."""
-    lists = table(_KNOWING)
-    names = ("about", "lacking", "withholding") if section == "about" else (section,)
-    return frozenset(stem(word) for name in names for word in lists[name])
+def _empty_stems() -> frozenset[str]:
+    return _hollow_stems() | {stem(word) for section in table(_KNOWING).values() for word in section}
+
+
+@cache
+def _knowing_stems(section: Literal["about", "neutral", "lacking", "withholding"]) -> frozenset[str]:
+    """Stems of a section of the words of knowing."""
+    return frozenset(stem(word) for word in table(_KNOWING)[section])
 
 
 def _unquoted(text: str) -> str:
