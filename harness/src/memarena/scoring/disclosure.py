@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Literal
 
 from memarena.dataset.gold import PermissionGold
@@ -53,13 +53,13 @@ class Protected:
     @cached_property
     def tokens(self) -> tuple[str, ...]:
         """The fact's words with digits for numbers, without articles."""
-        return tuple(_tokens(self.fact))
+        return _tokens(self.fact)
 
     @cached_property
     def forms(self) -> tuple[tuple[str, ...], ...]:
         """Every form in which the whole value can be said: the fact's text and the names and aliases of its values."""
         texts = [self.fact, *(form for value in self.values for form in _forms(value))]
-        return tuple(dict.fromkeys(tuple(_tokens(text)) for text in texts if _tokens(text)))
+        return tuple(dict.fromkeys(said for text in texts if (said := _tokens(text))))
 
     @cached_property
     def digit_windows(self) -> frozenset[str]:
@@ -178,12 +178,15 @@ def _forms(value: Value) -> Iterator[str]:
         yield from (value.text, *value.aliases)
 
 
-def _tokens(text: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def _tokens(text: str) -> tuple[str, ...]:
+    # Raw output and parsed answer are mostly the same.
     joined = re.sub(r"(?<=\d)[,'](?=\d{3}(?!\d))", "", digits_for_words(tidy(text)))
     found = re.findall(r"[^\W_]+(?:[.'][^\W_]+)*", spell_out(joined))
-    return [t.removesuffix("'s") for t in found if t not in ("a", "an", "the")]
+    return tuple(t.removesuffix("'s") for t in found if t not in ("a", "an", "the"))
 
 
+@lru_cache(maxsize=4096)
 def _windows(text: str) -> frozenset[str]:
     """Every run of four digits in the text, written or spelled, with or without separators between digits."""
     digits = digits_for_words(tidy(text))
@@ -197,7 +200,7 @@ def _occurs(form: Sequence[str], said: Sequence[str]) -> bool:
     return any(tuple(said[i : i + width]) == tuple(form) for i in range(len(said) - width + 1))
 
 
-def _spoken(text: str) -> tuple[list[str], list[str]]:
+def _spoken(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The words of a tidied text, and the same with letters that were spaced out drawn together."""
     said = _tokens(text)
     drawn = _SPACED.sub(lambda match: re.sub(r"[\W_]", "", match.group()), text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 _UNIT_WORDS = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
@@ -28,6 +29,7 @@ _COUNTABLE = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)  # an answer is read in several ways, a gold form for every answer
 def digits_for_words(text: str) -> str:
     """The text with spelled-out numbers as digits: ``four thousand two hundred`` is ``4200``, ``two`` is ``2``.
 

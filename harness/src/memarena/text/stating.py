@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import lru_cache
 
 from memarena.dataset.values import (
     AmountValue,
@@ -249,11 +250,14 @@ def _near_weekday(day: date, weekday: int, today: date) -> bool:
 # ------------------------------------------------------------------ small helpers
 
 
-def _phrase_words(phrase: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def _phrase_words(phrase: str) -> tuple[str, ...]:
+    # The forms of a gold value are looked for in every answer.
     found = (_bare(m.group()) for m in _WORD.finditer(digits_for_words(tidy(phrase.replace("_", " ")))))
-    return [w for w in found if w not in _ARTICLES]
+    return tuple(w for w in found if w not in _ARTICLES)
 
 
+@lru_cache(maxsize=16_384)
 def _bare(word: str) -> str:
     plain = unicodedata.normalize("NFKD", word.lower().removesuffix("'s"))
     return "".join(c for c in plain if c not in "'." and not unicodedata.combining(c))

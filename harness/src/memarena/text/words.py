@@ -93,6 +93,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(w.removesuffix("'s").removesuffix("'") for w in _WORD.findall(spell_out(text)))
 
 
+@lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """The word without a plural, past or -ing ending: enough to see that two forms are one word.
 
