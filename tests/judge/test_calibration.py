@@ -13,12 +13,15 @@ from memarena.dataset.values import AmountValue, DateValue, TimeValue
 from memarena.judge import JudgeError
 from memarena.judge.calibration import (
     Planted,
+    PlantedBehaviour,
     agreement,
     ask_about_planted,
     by_token_f1,
     by_value_judge,
     grouped,
+    label_rates,
     plant,
+    plant_behaviours,
     rates,
 )
 from memarena.judge.calibration.saying import in_words, say
@@ -112,6 +115,25 @@ def test_values_are_said_in_the_forms_asked_for() -> None:
     assert say(AmountValue(amount=1200, unit="euros"), "{comma} {unit}", None) == "1,200 euros"
 
 
+# ------------------------------------------------------------------ labels of D6
+
+
+def test_planted_behaviours_get_their_labels_and_a_wrong_expectation_is_counted(source: Source) -> None:
+    """Disclosing right, refusing and not knowing are never missed; rates over five worlds: docs/judging.md."""
+    planted = list(plant_behaviours(source.questions, seed=1))
+    found = label_rates(planted, DeterministicRules())
+    assert {label: r.missed for label, r in found.items() if label in ("disclose_correct", "refuse", "dont_know")} == {
+        "disclose_correct": 0,
+        "refuse": 0,
+        "dont_know": 0,
+    }
+    assert found["disclose_correct"].false == 0
+    refused = next(p for p in planted if p.label == "refuse")
+    mislabelled = label_rates([PlantedBehaviour(refused.question, refused.answer, "other")], DeterministicRules())
+    assert (mislabelled["other"].missed_rate, mislabelled["refuse"].false_rate) == (1.0, 1.0)
+    assert mislabelled["dont_know"].missed_rate is None
+
+
 # ------------------------------------------------------------------ the command
 
 
@@ -127,6 +149,7 @@ def test_the_command_prints_rates_by_family_and_kappa(tmp_path: Path, source: So
     assert report["answers"] == sum(r["right"] + r["wrong"] for r in report["by_family"]["value"].values())
     assert [(k["one"], k["two"]) for k in report["kappa"]] == [("value", "token_f1")]
     assert len(report["phrasings_sha256"]) == 64
+    assert report["behaviour_labels"]["disclose_correct"]["planted"] > 0
 
 
 def test_a_judge_with_a_model_is_asked_the_same_answers(planted: list[Planted]) -> None:

@@ -111,7 +111,7 @@ def judge(
                 budget=budget,
                 rules=rules,
             )
-        judge_trust.calibrate(judge_trust.questions_of(run, dataset or []), phrasings, seed, output, judges)
+        judge_trust.calibrate(judge_trust.questions_of(run, dataset or []), phrasings, seed, output, judges, rules)
         return
     if run is None:
         raise judging.JudgeError("judge: expected the folder of a RUN")

@@ -16,6 +16,7 @@ from memarena import judge as judging
 from memarena.dataset.gold import PermissionGold
 from memarena.dataset.reading import open_dataset
 from memarena.judge.calibration import (
+    LabelRates,
     Phrasings,
     Planted,
     Rates,
@@ -23,8 +24,10 @@ from memarena.judge.calibration import (
     by_token_f1,
     by_value_judge,
     grouped,
+    label_rates,
     phrasings_sha256,
     plant,
+    plant_behaviours,
 )
 from memarena.judge.human.labels import TrackAgreement, agreements, blank_labels, read_labels, read_sample
 from memarena.judge.human.sampling import Sample, draw_sample
@@ -68,8 +71,10 @@ def questions_of(run: Path | None, datasets: Sequence[Path]) -> Source:
     return Source(tuple(questions), evidence)
 
 
-def calibrate(source: Source, phrasings: str, seed: int, output: str, judges: Mapping[str, Asks]) -> None:
-    """Print rates of error per family and kind, and κ between the judges."""
+def calibrate(
+    source: Source, phrasings: str, seed: int, output: str, judges: Mapping[str, Asks], rules: BehaviourRules
+) -> None:
+    """Print rates of error per family and kind, κ between the judges, and of the deterministic labels of D6."""
     _check(output, phrasings)
     chosen = next(p for p in PHRASINGS if p == phrasings)
     planted = list(plant(source.questions, source.evidence, chosen, seed))
@@ -80,12 +85,14 @@ def calibrate(source: Source, phrasings: str, seed: int, output: str, judges: Ma
         "token_f1": [by_token_f1(p) for p in planted],
     }
     said |= {name: ask(planted) for name, ask in judges.items()}
+    labels = label_rates(list(plant_behaviours(source.questions, seed)), rules)
     if output == "json":
-        sys.stdout.write(json.dumps(_as_json(planted, said, chosen, seed), indent=2) + "\n")
+        sys.stdout.write(json.dumps(_as_json(planted, said, labels, chosen, seed), indent=2) + "\n")
         return
     console = Console()
     console.print(_table("Planted answers by family", planted, said, _family))
     console.print(_table("Planted answers by kind", planted, said, _kind))
+    console.print(_labels_table(labels))
     names = list(said)
     for n, one in enumerate(names):
         for two in names[n + 1 :]:
@@ -128,6 +135,13 @@ def _table(
     return table
 
 
+def _labels_table(labels: Mapping[str, LabelRates]) -> Table:
+    table = Table("D6 label", "planted", "others", "missed", "falsely given", title="Deterministic labels of D6")
+    for label, r in labels.items():
+        table.add_row(label, str(r.planted), str(r.others), _percent(r.missed_rate), _percent(r.false_rate))
+    return table
+
+
 def _percent(share: float | None) -> str:
     return "n/a" if share is None else f"{100 * share:.1f}%"
 
@@ -137,7 +151,11 @@ def _number(value: float | None) -> str:
 
 
 def _as_json(
-    planted: Sequence[Planted], said: Mapping[str, Sequence[bool | None]], phrasings: Phrasings, seed: int
+    planted: Sequence[Planted],
+    said: Mapping[str, Sequence[bool | None]],
+    labels: Mapping[str, LabelRates],
+    phrasings: Phrasings,
+    seed: int,
 ) -> dict[str, object]:
     def shown(rates: Rates) -> dict[str, object]:
         shares = {"false_reject_rate": rates.false_reject_rate, "false_accept_rate": rates.false_accept_rate}
@@ -153,6 +171,9 @@ def _as_json(
         "value_judge_version": judging.value_judge_version(),
         "by_family": {n: {k: shown(r) for k, r in grouped(planted, said[n], _family).items()} for n in names},
         "by_kind": {n: {k: shown(r) for k, r in grouped(planted, said[n], _kind).items()} for n in names},
+        "behaviour_labels": {
+            k: {**asdict(r), "missed_rate": r.missed_rate, "false_rate": r.false_rate} for k, r in labels.items()
+        },
         "kappa": [
             {"one": a, "two": b, "kappa": agreement(said[a], said[b])}
             for i, a in enumerate(names)

@@ -348,7 +348,7 @@ def extra_members(answer: ReadText, wanted: Sequence[ScalarValue], question: Rea
 
 
 _CORRECTS = re.compile(
-    r"n't\b|\b(?:not|cannot|no|never|nobody|none|off|impression|misunderstanding|but|actually|rather|instead|incorrect|wrong|wrongly|mistake|mistaken|false|contrary|however|though|"
+    r"n't\b|\b(?:not|cannot|no|never|nobody|none|off|yet|impression|misunderstanding|but|actually|rather|instead|incorrect|wrong|wrongly|mistake|mistaken|false|contrary|however|though|"
     r"although|whereas|really|correct(?:ed|ing|ion)|replaced?|replacing|chang(?:e|ed|ing)|fix|swap|confus(?:e|ed|ing)|"
     r"mix(?:ed|ing)?|for granted|ought to|should be|premise|"
     r"assum(?:e[sd]?|ing|ptions?)|contradict(?:s|ed)?|error|untrue|inaccurate|in (?:fact|truth|reality))\b"

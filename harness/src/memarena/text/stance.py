@@ -85,7 +85,7 @@ def read_stance(answer: str, question: str = "", names: Iterable[str] = ()) -> S
     declining = [(i, text) for i, (text, role) in enumerate(roles) if role in (*_DECLINING, "deny")]
     asserting = [(i, text) for i, (text, role) in enumerate(roles) if role == "assert"]
     asserts = asserting[0][1] if asserting else ""
-    if not declining and not asserting:
+    if not declining and not any(role in ("assert", "report") for _, role in roles):
         # Words of knowing and telling alone: weaker than a phrase, they decline only where nothing is offered.
         declining = [(i, text) for i, (text, role) in enumerate(roles) if role in ("lack", "withhold")]
     if not declining:

@@ -284,4 +284,4 @@ def hedge_in(clause: str) -> str:
 
 def _is_bare_hedge(clause: Clause) -> bool:
     """A clause such as ``maybe`` or ``I am not sure`` that says nothing of its own."""
-    return bool(hedge_in(clause.text)) and len(words(clause.text)) <= 4
+    return bool(hedge_in(clause.text)) and len(words(clause.text)) <= 5

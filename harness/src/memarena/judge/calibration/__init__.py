@@ -1,12 +1,15 @@
 """How far a judge can be trusted: planted answers whose truth is known, and a judge's rates of error on them."""
 
+from memarena.judge.calibration.behaviours import LabelRates, PlantedBehaviour, label_rates, plant_behaviours
 from memarena.judge.calibration.planting import Phrasings, Planted, phrasings_sha256, plant
 from memarena.judge.calibration.rates import Rates, Ruler, agreement, by_token_f1, by_value_judge, grouped, rates
 from memarena.judge.calibration.with_model import ask_about_planted
 
 __all__ = [
+    "LabelRates",
     "Phrasings",
     "Planted",
+    "PlantedBehaviour",
     "Rates",
     "Ruler",
     "agreement",
@@ -14,7 +17,9 @@ __all__ = [
     "by_token_f1",
     "by_value_judge",
     "grouped",
+    "label_rates",
     "phrasings_sha256",
     "plant",
+    "plant_behaviours",
     "rates",
 ]
