@@ -5,15 +5,16 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+import pytest
 from memarena.text.stance import read_stance
 
-FILE = Path(__file__).parent / "data" / "declining_held_out.v1.toml"
+FILES = ("declining_held_out", "declining_second")
 AIM = 0.02
 
 
-def labelled() -> list[tuple[bool, str, str]]:
+def labelled(dataset: str) -> list[tuple[bool, str, str]]:
     """Whether it abstains, the question, the answer."""
-    table = tomllib.loads(FILE.read_text("utf-8"))
+    table = tomllib.loads((Path(__file__).parent / "data" / f"{dataset}.v1.toml").read_text("utf-8"))
     rows = []
     for kind in ("abstains", "answers"):
         for phrasing in table[kind]:
@@ -26,9 +27,10 @@ def labelled() -> list[tuple[bool, str, str]]:
     return rows
 
 
-def test_few_refusals_are_missed_and_few_answers_taken_for_refusals() -> None:
-    """First measured: 14.9% missed, none taken for a refusal; the lexicon was extended then. See docs/judging.md."""
-    rows = labelled()
+@pytest.mark.parametrize("name", FILES)
+def test_few_refusals_are_missed_and_few_answers_taken_for_refusals(name: str) -> None:
+    """Both sets were extended from since: a regression bound. First sight, also of a third: docs/judging.md."""
+    rows = labelled(name)
     assert len(rows) >= 500
     wrong = [(abstains, a) for abstains, q, a in rows if read_stance(a, q).abstains != abstains]
     missed = [a for abstains, a in wrong if abstains]
