@@ -179,7 +179,7 @@ def test_a_pattern_without_words_is_stolen(worlds: list[World], reader: Child) -
     stolen = compare(Thief(planted[1:]), planted[:1], reader)
     assert honest is not None
     assert stolen is not None
-    assert stolen.thief > 0.7
+    assert stolen.thief > 0.5
     assert stolen.thief > honest.thief
 
 

@@ -162,3 +162,15 @@ def test_options_are_alike_in_length_and_form(world: Path) -> None:
         options, right = row["ground_truth"]["options"], row["ground_truth"]["blank_word"]
         assert all(len(right) / 2 <= len(option) <= 2 * len(right) for option in options)
         assert len({any(char.isdigit() for char in option) for option in options}) == 1
+
+
+@pytest.mark.parametrize("seed", [110, 111])
+def test_nobody_is_asked_who_never_met_anybody(seed: int, tmp_path: Path) -> None:
+    """In a world of a few sessions some agents are in none; nothing can be asked in their name."""
+    config = WorldConfig(name="test", agents=4, days=2, density=0.02, question_share=1.0, seed=seed)
+    generate(config, tmp_path / "w")
+    sessions = [json.loads(line) for line in (tmp_path / "w" / "corpus_sessions.jsonl").read_text().splitlines()]
+    speaking = {agent for session in sessions for agent in session["participants"]}
+    for path in (tmp_path / "w" / "eval_instances").glob("*.jsonl"):
+        for line in path.read_text().splitlines():
+            assert json.loads(line)["ego_agent_id"] in speaking

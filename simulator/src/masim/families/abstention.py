@@ -72,7 +72,7 @@ def witnesses(book: Book, ego: str, stated: StatedFact, stream: Stream) -> tuple
     if not plain_detail(book, ego, stated) or fact.subject == ego or not book.catalogue.distinctive(fact.item):
         return None
     for other in stream.shuffled(sorted(book.names)):
-        if other in (ego, fact.subject) or not never_came_up(book, other, fact):
+        if other in (ego, fact.subject) or not book.speaks(other) or not never_came_up(book, other, fact):
             continue
         query = book.ask(ego, fact, None)
         truth = {"expected_response": "answer", "correct_fact": fact.value.text, "values": typed(fact.value.value)}

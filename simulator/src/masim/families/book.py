@@ -87,6 +87,10 @@ class Book:
 
     # ---------------------------------------------------------------- facts
 
+    def speaks(self, agent: str) -> bool:
+        """Whether anything was said in the agent's life; in a very small world some never meet anybody."""
+        return bool(self.by_fact[agent] or self.met[agent])
+
     def statements(self, ego: str, fact_id: str) -> list[StatedFact]:
         """All statements of a fact in an ego's projection."""
         return self.by_fact[ego].get(fact_id, [])

@@ -215,7 +215,8 @@ class Deriver:
     ) -> tuple[Draft, Draft] | None:
         if family is Family.WITNESS:
             return abstention.witnesses(self._book, ego, stated, stream)
-        open_egos = [other for other in sorted(self._book.names) if self._room(family, other, 2 * wanted)]
+        book = self._book
+        open_egos = [ego for ego in sorted(book.names) if book.speaks(ego) and self._room(family, ego, 2 * wanted)]
         return abstention.abstention_pair(self._book, self._source, ego, stated, stream, stream.shuffled(open_egos)[:6])
 
     # ------------------------------------------------------------------ times
