@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import distribution
 from pathlib import Path
 
 import grpc
@@ -292,6 +295,71 @@ def test_a_user_without_a_home_can_ingest(
     with launch(MODULE, tmp_path) as backend, connect(backend.address) as served:
         served.ingest(make_day("n", 0, [make_session("s", ["apple"])]))
         assert len(served.find("n", "apple", 0)) == 1
+
+
+def engine_instead(folder: Path, script: str) -> None:
+    """A program in the place of Milvus Lite's own; REAL in it starts that one."""
+    library = Path(str(distribution("milvus-lite").locate_file("milvus_lite/lib")))
+    real = f'LD_LIBRARY_PATH="{library}" exec "{library}/milvus" "$@"'
+    program = folder / "milvus"
+    program.write_text(f"#!/bin/sh\n{script.replace('REAL', real)}\n", encoding="utf-8")
+    program.chmod(0o755)
+
+
+def kill(process_id: int) -> None:
+    """On return all threads of the process have ended; its parent may not have asked for its status yet."""
+    os.kill(process_id, signal.SIGKILL)
+    threads = Path(f"/proc/{process_id}/task")
+    wait_until(lambda: not threads.exists() or all(map(has_ended, threads.iterdir())))
+
+
+def has_ended(thread: Path) -> bool:
+    try:
+        return (thread / "stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+def test_an_engine_that_is_slow_to_listen_is_waited_for(
+    tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library itself connects after half a second, once."""
+    engine_instead(tmp_path, "sleep 1.5; REAL")
+    monkeypatch.setenv("BIN_PATH", str(tmp_path))
+    served.ingest(make_day("n", 0, [make_session("s", ["apple"])]))
+    assert len(served.find("n", "apple", 0)) == 1
+
+
+def test_an_engine_that_cannot_start_is_unavailable_and_the_next_try_may_succeed(
+    tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine_instead(tmp_path, "exit 1")
+    monkeypatch.setenv("BIN_PATH", str(tmp_path))
+    day = make_day("n", 0, [make_session("s", ["apple"])])
+    with pytest.raises(grpc.RpcError) as failure:
+        served.ingest(day)
+    assert code_of(failure.value) is grpc.StatusCode.UNAVAILABLE
+    assert "Milvus Lite did not start" in message_of(failure.value)
+    monkeypatch.delenv("BIN_PATH")
+    served.ingest(day)
+    assert len(served.find("n", "apple", 0)) == 1
+
+
+def test_an_engine_that_dies_is_started_again_and_loses_nothing(
+    tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = tmp_path / "engine.pid"
+    engine_instead(tmp_path, f'echo $$ > "{note}"; REAL')
+    monkeypatch.setenv("BIN_PATH", str(tmp_path))
+    for namespace in ("m", "n"):
+        served.ingest(make_day(namespace, 0, [make_session("s", ["apple"])]))
+    kill(int(note.read_text()))
+    assert len(served.find("n", "apple", 0)) == 1
+    served.ingest(make_day("m", 1, [make_session("t", ["apple pie"], day=1)]))
+    assert len(served.find("m", "apple", 1)) == 2
+    kill(int(note.read_text()))
+    served.reset("n")
+    assert len(served.find("m", "apple", 1)) == 2
 
 
 @pytest.mark.parametrize(

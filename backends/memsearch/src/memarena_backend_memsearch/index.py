@@ -11,22 +11,17 @@ import hashlib
 import json
 import os
 import shutil
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
 
 from memarena_backend import failed_precondition
-
-with warnings.catch_warnings():
-    # milvus-lite 2.5.1 says on import that it uses pkg_resources; setuptools is pinned below the version without it.
-    warnings.simplefilter("ignore")
-    from milvus_lite.server_manager import server_manager_instance
 from memsearch import MemSearch
 from pymilvus import MilvusException
 
 from memarena_backend_memsearch import embedding
+from memarena_backend_memsearch.lite import MilvusLite
 from memarena_backend_memsearch.markdown import DayFile, to_json
 
 NOTE_NAME = "index.json"
@@ -36,10 +31,15 @@ QUERY_LIMIT_CHARS = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Milvus:
-    """Where collections are kept."""
+    """Where collections are kept. ``lite`` is the engine of this process; None where a server is used."""
 
     uri: str
     token: str | None
+    lite: MilvusLite | None
+
+    def ensure(self) -> int:
+        """Have the database listen; the count of its starts, 0 for a server. Raises CallError UNAVAILABLE."""
+        return self.lite.ensure() if self.lite else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +89,9 @@ class NamespaceIndex:
         folder.mkdir(parents=True, exist_ok=True)
         if read_note(folder) != note:
             _write(folder / NOTE_NAME, json.dumps(asdict(note)))
-        # One collection per namespace: the library's own filter by path prefix also matches longer names.
-        self._library = MemSearch(
-            [],
-            embedding_provider=embedding.PROVIDER,
-            embedding_model=note.model,
-            embedding_batch_size=embedding.BATCH_TEXTS,
-            milvus_uri=milvus.uri,
-            milvus_token=milvus.token,
-            collection=f"ns_{folder.name}",
-            max_chunk_size=note.max_chunk_chars,
-        )
+        self._milvus = milvus
+        self.generation = milvus.ensure()
+        self._library = self._open()
 
     @property
     def is_empty(self) -> bool:
@@ -150,6 +142,28 @@ class NamespaceIndex:
         """The file of a chunk. Raises KeyError for a chunk of a file that is not part of the namespace."""
         return self._files[name]
 
+    def refresh(self) -> None:
+        """Connect anew if the engine was started again since, and put back what it had not kept."""
+        generation = self._milvus.ensure()
+        if generation != self.generation:
+            self._library = self._open()
+            for name in self._files:
+                asyncio.run(self._library.index_file(self._folder / name))
+            self.generation = generation
+
+    def _open(self) -> MemSearch:
+        # One collection per namespace: the library's own filter by path prefix also matches longer names.
+        return MemSearch(
+            [],
+            embedding_provider=embedding.PROVIDER,
+            embedding_model=self.note.model,
+            embedding_batch_size=embedding.BATCH_TEXTS,
+            milvus_uri=self._milvus.uri,
+            milvus_token=self._milvus.token,
+            collection=f"ns_{self._folder.name}",
+            max_chunk_size=self.note.max_chunk_chars,
+        )
+
     def close(self) -> None:
         """Let go of the connection; files and collection stay. Ends Milvus Lite for every namespace of the process."""
         self._library.close()
@@ -177,11 +191,6 @@ def give_milvus_lite_a_home(data_dir: Path) -> None:
     home = Path(os.environ.get("HOME") or "/nonexistent")
     if not os.access(home, os.W_OK):
         os.environ["HOME"] = str(data_dir.resolve())
-
-
-def stop_milvus_lite() -> None:
-    """End the engine's process. It also ends by itself when this process dies."""
-    server_manager_instance.release_all()
 
 
 def reason_of(error: MilvusException) -> str:

@@ -8,28 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 
-from memarena_backend import Day, Session, Turn, setting_in_words
+from memarena_backend import Day, Session, Turn, date_in_words, setting_in_words
 
 HEADING_LIMIT_CHARS = 240
 """Milvus keeps at most 1,024 bytes of a heading; 240 characters fit whatever their script."""
-
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +60,7 @@ class DayFile:
 
 def day_file(day: Day) -> DayFile:
     """The day as markdown: a heading per session, a paragraph per turn that begins with its speaker and time."""
-    lines = [f"# {_date(datetime.combine(day.date, datetime.min.time()))}", ""]
+    lines = [f"# {date_in_words(day.date)}", ""]
     sessions: list[SessionLines] = []
     turns: list[TurnLines] = []
     for session in day.sessions:
@@ -101,7 +84,7 @@ def day_file(day: Day) -> DayFile:
 def heading_of(session: Session) -> str:
     """When a session took place, and where and how as far as that is known."""
     start, end = session.started_at, session.ended_at
-    words = f"{_date(start)}, {start:%H:%M} to {end:%H:%M}"
+    words = f"{date_in_words(start)}, {start:%H:%M} to {end:%H:%M}"
     setting = _one_line(setting_in_words(session))
     return f"{words} {setting}".strip()[:HEADING_LIMIT_CHARS].rstrip()
 
@@ -134,7 +117,3 @@ def _without_last_blanks(lines: Iterable[str]) -> list[str]:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _date(at: datetime) -> str:
-    return f"{_WEEKDAYS[at.weekday()]} {at.day} {_MONTHS[at.month - 1]} {at.year}"

@@ -30,6 +30,7 @@ from pymilvus import MilvusException
 from memarena_backend_memsearch import embedding, index
 from memarena_backend_memsearch.embedding import EmbeddedE5, Embedder, EmbeddingError, EndpointEmbedder, Purpose, Work
 from memarena_backend_memsearch.index import Chunk, IndexNote, Milvus, NamespaceIndex
+from memarena_backend_memsearch.lite import MilvusLite
 from memarena_backend_memsearch.markdown import day_file
 from memarena_backend_memsearch.settings import Settings
 
@@ -46,9 +47,12 @@ class MemSearchMemory(Memory):
         embedding.register()
         self._data_dir = data_dir
         self._settings = settings
-        self._milvus = Milvus(settings.milvus_uri or str(data_dir / "milvus.db"), settings.milvus_token)
+        self._lite: MilvusLite | None = None
         if settings.milvus_uri is None:
             index.give_milvus_lite_a_home(data_dir)
+            self._lite = MilvusLite(data_dir / "milvus.db")
+        self._milvus = Milvus(settings.milvus_uri or str(data_dir / "milvus.db"), settings.milvus_token, self._lite)
+        self._opening = threading.Lock()
         self._held: dict[str, NamespaceIndex] = {}
         self._dimensions: dict[str, int] = {}
         """Length of a vector by model, measured once."""
@@ -93,15 +97,18 @@ class MemSearchMemory(Memory):
         self._held.pop(namespace, None)
 
     def forget(self, namespace: str) -> None:
-        held = self._held.pop(namespace, None)
         folder = index.folder_of(self._data_dir, namespace)
         note = index.read_note(folder)
+        held = self._held.pop(namespace, None)
+        if held is not None and held.generation != self._milvus.ensure():
+            held = None  # connected to an engine that has died
         if held is None and note is not None:
-            # Not in use since the start: opened once more, so that its collection goes too.
-            with self._asking(note, None, "passage", Call.internal()):
+            # Not in use since the engine's start: opened once more, so that its collection goes too.
+            with _as_unavailable(), self._asking(note, None, "passage", Call.internal()):
                 held = NamespaceIndex(folder, self._milvus, note)
         if held is not None:
-            held.drop()
+            with _as_unavailable():
+                held.drop()
 
     def close(self) -> None:
         if self._held:
@@ -109,8 +116,8 @@ class MemSearchMemory(Memory):
         self._held.clear()
         for client in self._clients.values():
             client.close()
-        if self._settings.milvus_uri is None:
-            index.stop_milvus_lite()
+        if self._lite is not None:
+            self._lite.stop()
 
     # -------------------------------------------------------------- the index of a namespace
 
@@ -119,16 +126,17 @@ class MemSearchMemory(Memory):
         """The index of a namespace, with an embedder to work with. Faults of the database become UNAVAILABLE."""
         held = self._held.get(namespace)
         embedder = self._embedder(call, held.note if held else None, namespace)
-        try:
+        with _as_unavailable():
             note = held.note if held else self._note(embedder, call, namespace)
+            if held is not None:
+                with self._opening, self._asking(note, embedder, "passage", call):
+                    held.refresh()
             with self._asking(note, embedder, purpose, call):
                 if held is None:
                     assert create, "a search runs on a loaded namespace"
                     folder = index.folder_of(self._data_dir, namespace)
                     held = self._held[namespace] = NamespaceIndex(folder, self._milvus, note)
                 yield held
-        except MilvusException as error:
-            raise unavailable(f"Milvus failed: {index.reason_of(error)}") from error
 
     @contextmanager
     def _asking(self, note: IndexNote, embedder: Embedder | None, purpose: Purpose, call: Call) -> Iterator[None]:
@@ -189,6 +197,14 @@ class MemSearchMemory(Memory):
                 )
                 self._clients[base_url] = client
             return client
+
+
+@contextmanager
+def _as_unavailable() -> Iterator[None]:
+    try:
+        yield
+    except MilvusException as error:
+        raise unavailable(f"Milvus failed: {index.reason_of(error)}") from error
 
 
 class _NoEmbedder:
