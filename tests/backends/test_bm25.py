@@ -146,7 +146,15 @@ def test_it_says_what_it_is(bm25: Served) -> None:
         pb.CAPABILITY_DURABLE,
     }
     assert described.preferred_prompt_style == pb.PROMPT_STYLE_JSON_CONTEXT
-    assert [(option.key, option.default_value) for option in described.options] == [("engine", "fast"), ("k", "10")]
+    assert {option.key: option.default_value for option in described.options} == {
+        "depth": "20",
+        "engine": "fast",
+        "entities": "off",
+        "headers": "off",
+        "k": "10",
+        "recency": "0",
+        "rerank": "off",
+    }
     assert Bm25Memory().describe().prompt_style is PromptStyle.JSON_CONTEXT
     assert Capability.TIME_TRAVEL not in Bm25Memory().describe().capabilities
 

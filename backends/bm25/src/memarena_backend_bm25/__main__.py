@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from memarena_backend import run_backend
 
 from memarena_backend_bm25.memory import Bm25Memory
+from memarena_backend_bm25.settings import read_settings
+
+
+def _memory(data_dir: Path) -> Bm25Memory:
+    return Bm25Memory(data_dir, read_settings())
 
 
 def main() -> None:
     """Serve until SIGTERM."""
-    sys.exit(run_backend(lambda _: Bm25Memory()))
+    sys.exit(run_backend(_memory))
 
 
 if __name__ == "__main__":

@@ -1,109 +1,157 @@
-"""BM25 over turns: keyword search that keeps every word and needs no model."""
+"""BM25 over turns or sessions: keyword search that keeps every word and, as it comes, needs no model."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 
+import numpy as np
 from memarena_backend import (
     Call,
     Capability,
     Day,
     Description,
-    Item,
+    Endpoint,
     Memory,
+    ModelClient,
+    ModelRole,
     Notice,
-    OptionSpec,
     PromptStyle,
     Query,
     SearchResult,
+    failed_precondition,
     fit_ranked,
-    invalid_argument,
+    offered,
+    prefix_of,
+    unavailable,
 )
+from memarena_backend.endpoints import Purpose
 
-from memarena_backend_bm25.okapi import Floats, OkapiCorpus, OkapiIndex
-from memarena_backend_bm25.passages import Passage, passages_of, tokenize
-from memarena_backend_bm25.ranking import best
-from memarena_backend_bm25.reference import ReferenceIndex, ReferenceMissingError
+from memarena_backend_bm25.life import Life
+from memarena_backend_bm25.okapi import Floats
+from memarena_backend_bm25.passages import Passage
+from memarena_backend_bm25.searching import OPTIONS, VECTOR_OPTION, find, plan_of
+from memarena_backend_bm25.settings import Settings
+from memarena_backend_bm25.vectors import VectorStore, check_same_model, unit_rows
 
-ENGINES = ("fast", "reference")
-
-_OPTIONS = (
-    OptionSpec("engine", "Which implementation scores: fast (sparse index) or reference (rank-bm25 itself).", "fast"),
-    OptionSpec("k", "How many items are returned at most, an integer of at least 1.", "10"),
-)
-
-
-@dataclass(slots=True)
-class _Life:
-    """What is held for one namespace."""
-
-    corpus: OkapiCorpus = field(default_factory=OkapiCorpus)
-    passages: list[Passage] = field(default_factory=list)
-    index: OkapiIndex = field(default_factory=lambda: OkapiCorpus().index())
-    reference: ReferenceIndex | None = None
-    """Made by the first search that asks for it, dropped when a day is added."""
-
-    def add(self, days: Iterable[Day]) -> None:
-        for day in days:
-            fresh = list(passages_of(day))
-            self.corpus.add(passage.tokens() for passage in fresh)
-            self.passages += fresh
-        self.index = self.corpus.index()
-        self.reference = None
+DEFAULTS = Settings()
 
 
 class Bm25Memory(Memory):
-    """Ranks the turns of a namespace by BM25Okapi. Events are not indexed."""
+    """Ranks the passages of a namespace by BM25Okapi, and as far as it is asked to by models. Events are not indexed.
 
-    def __init__(self) -> None:
-        self._lives: dict[str, _Life] = {}
-        self._building = threading.Lock()
+    ``data_dir`` is needed where the settings ask for vectors.
+    """
+
+    def __init__(self, data_dir: Path | None = None, settings: Settings = DEFAULTS) -> None:
+        self._settings = settings
+        self._lives: dict[str, Life] = {}
+        self._client = ModelClient()
+        self._store: VectorStore | None = None
+        if settings.vectors:
+            assert data_dir is not None, "vectors are kept in a folder"
+            self._store = VectorStore(data_dir)
 
     def describe(self) -> Description:
+        options = OPTIONS if self._store is None else (*OPTIONS, VECTOR_OPTION)
         return Description(
             name="bm25",
             version=version("memarena-backend-bm25"),
             capabilities=frozenset({Capability.ANSWER, Capability.PROVENANCE}),
-            options=_OPTIONS,
+            options=options,
             prompt_style=PromptStyle.JSON_CONTEXT,
         )
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
-        self._lives.setdefault(namespace, _Life()).add((day,))
+        life = self._life(namespace)
+        fresh = life.fresh((day,))
+        if self._store is not None:
+            self._embed_new(self._store, namespace, [passage.text for passage in fresh], call)
+        self._take_in(namespace, life, (day,), fresh)
         return ()
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
-        self._lives.setdefault(namespace, _Life()).add(days)
+        life = self._life(namespace)
+        whole = tuple(days)
+        self._take_in(namespace, life, whole, life.fresh(whole))
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
-        life = self._lives[namespace]
-        count = query.int_option("k", minimum=1)
-        if query.max_items is not None:
-            count = min(count, query.max_items)
-        tokens = tokenize(query.text)
-        if query.choice_option("engine", ENGINES) == "fast":
-            scores = life.index.scores(tokens)
-        else:
-            scores = self._reference_scores(life, tokens)
-        items = [_item(life.passages[number], scores[number]) for number in best(scores, count).tolist()]
-        return fit_ranked(items, None, query.max_context_tokens)
+        models = _Models(self._client, self._settings, call)
+        items, notices = find(self._lives[namespace], query, plan_of(query), models)
+        fitted = fit_ranked(items, None, query.max_context_tokens)
+        return SearchResult(fitted.items, (*notices, *fitted.notices)) if notices else fitted
+
+    def unload(self, namespace: str) -> None:
+        # Vectors stay: after a restart there is no model at hand to make them again.
+        self._lives.pop(namespace, None)
 
     def forget(self, namespace: str) -> None:
         self._lives.pop(namespace, None)
+        if self._store is not None:
+            self._store.remove(namespace)
 
-    def _reference_scores(self, life: _Life, tokens: Sequence[str]) -> Floats:
-        with self._building:
-            if life.reference is None:
-                try:
-                    life.reference = ReferenceIndex([passage.tokens() for passage in life.passages])
-                except ReferenceMissingError as error:
-                    raise invalid_argument("options", str(error)) from error
-            reference = life.reference
-        return reference.scores(tokens)
+    def close(self) -> None:
+        self._client.close()
+        if self._store is not None:
+            self._store.close()
+
+    def _life(self, namespace: str) -> Life:
+        return self._lives.setdefault(namespace, Life(self._settings.passage))
+
+    def _take_in(self, namespace: str, life: Life, days: Sequence[Day], fresh: Sequence[Passage]) -> None:
+        life.add(days, fresh)
+        if self._store is not None:
+            life.model = self._store.model_of(namespace)
+            life.matrix = self._store.matrix(namespace, [passage.text for passage in life.passages])
+
+    def _embed_new(self, store: VectorStore, namespace: str, texts: Sequence[str], call: Call) -> None:
+        """Make and keep the vectors that the texts still lack."""
+        missing = store.missing(namespace, texts)
+        if not missing:
+            return
+        models = _Models(self._client, self._settings, call)
+        embedder = models.embedder()
+        check_same_model(store.model_of(namespace), embedder.model)
+        store.add(namespace, embedder.model, missing, unit_rows(models.embed(embedder, missing, "passage")))
 
 
-def _item(passage: Passage, score: float) -> Item:
-    return Item(passage.text, float(score), passage.session_ids, passage.turn_ids, passage.time)
+@dataclass(frozen=True, slots=True)
+class _Models:
+    """The models that one call may ask: those of the settings, else those of the gateway."""
+
+    client: ModelClient
+    settings: Settings
+    call: Call
+
+    def embedder(self) -> Endpoint:
+        """Raises CallError FAILED_PRECONDITION if there is none."""
+        found = self.settings.embedding or offered(self.call.models, ModelRole.EMBEDDER)
+        if found is None:
+            raise failed_precondition("no embedding model: the call offers none, and BM25_EMBEDDING_URL is not set")
+        return found
+
+    def embed(self, embedder: Endpoint, texts: Sequence[str], purpose: Purpose) -> list[list[float]]:
+        prefix = prefix_of(embedder.model, purpose) if self.settings.embedding_prefixes else ""
+        return self.client.embed(embedder, [prefix + text for text in texts], self.call)
+
+    def similarities(self, life: Life, question: str) -> Floats:
+        if life.matrix is None or not len(life.matrix):
+            return np.zeros(len(life.passages))
+        embedder = self.embedder()
+        check_same_model(life.model, embedder.model)
+        (vector,) = unit_rows(self.embed(embedder, [question], "query"))
+        if len(vector) != life.matrix.shape[1]:
+            raise unavailable(
+                f"the embedding model {embedder.model} gave {len(vector)} numbers for the question and "
+                f"{life.matrix.shape[1]} for the passages"
+            )
+        cosines: Floats = (life.matrix @ vector).astype(np.float64)
+        return cosines
+
+    def relevance(self, question: str, texts: Sequence[str]) -> list[float]:
+        reranker = self.settings.rerank or offered(self.call.models, ModelRole.RERANKER)
+        if reranker is None:
+            raise failed_precondition("no rerank model: the call offers none, and BM25_RERANK_URL is not set")
+        return self.client.rank(reranker, question, texts, self.call)

@@ -1,10 +1,15 @@
-"""The best documents by score, ties in the order in which they were said."""
+"""From scores to an order: the best documents, two rankings joined, recent things preferred."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from memarena_backend_bm25.okapi import Floats, Ints
+
+RRF_CONSTANT = 60
+"""Cormack, Clarke, Buettcher: Reciprocal Rank Fusion (SIGIR 2009)."""
 
 
 def best(scores: Floats, count: int) -> Ints:
@@ -22,3 +27,33 @@ def best(scores: Floats, count: int) -> Ints:
     # Only ties at the threshold compete for what is left, and the earliest win.
     ties = np.flatnonzero(scores == threshold)[: count - len(above)]
     return np.concatenate([above, ties])
+
+
+def fused(rankings: Sequence[Floats], depth: int) -> Floats:
+    """Reciprocal rank fusion of several scorings of the same documents, each by its ``depth`` best; shape as theirs.
+
+    A document that is among the best of none scores 0.
+    """
+    total = np.zeros_like(rankings[0])
+    for scores in rankings:
+        chosen = best(scores, depth)
+        total[chosen] += 1.0 / (RRF_CONSTANT + 1 + np.arange(len(chosen)))
+    return total
+
+
+def with_recency(scores: Floats, ages_s: Floats, weight: float) -> Floats:
+    """Scores brought to 0…1, plus ``weight`` times how recent each document is: 1 for age 0, 0 for the oldest.
+
+    ``ages_s`` are seconds before the question, shape as the scores; what lies after the question counts as age 0.
+    """
+    ages = np.maximum(ages_s, 0.0)
+    oldest = float(ages.max(initial=0.0))
+    recent = 1.0 - ages / oldest if oldest > 0 else np.ones_like(ages)
+    return _to_unit(scores) + weight * recent
+
+
+def _to_unit(scores: Floats) -> Floats:
+    if not len(scores):
+        return scores
+    low, high = float(scores.min()), float(scores.max())
+    return (scores - low) / (high - low) if high > low else np.zeros_like(scores)

@@ -8,6 +8,7 @@ from memarena_answering import PromptStyle
 
 from memarena_backend.calls import Call
 from memarena_backend.cli import run_backend
+from memarena_backend.endpoints import Endpoint, ModelClient, offered, prefix_of
 from memarena_backend.errors import CallError, failed_precondition, invalid_argument, unavailable
 from memarena_backend.fitting import cut_text, fit_ranked, tokens_by_bytes
 from memarena_backend.memory import Memory
@@ -39,7 +40,7 @@ from memarena_backend.records import (
 )
 from memarena_backend.server import BackendServer, MemoryFactory, Security, ServeError
 from memarena_backend.store import StoreError
-from memarena_backend.wording import line_of, setting_in_words
+from memarena_backend.wording import date_in_words, line_of, moment_in_words, setting_in_words
 
 __all__ = [
     "AskerKind",
@@ -49,6 +50,7 @@ __all__ = [
     "Capability",
     "Day",
     "Description",
+    "Endpoint",
     "Event",
     "Evidence",
     "Item",
@@ -59,6 +61,7 @@ __all__ = [
     "MemoryFactory",
     "Model",
     "ModelAccess",
+    "ModelClient",
     "ModelRole",
     "Notice",
     "OptionSpec",
@@ -76,10 +79,14 @@ __all__ = [
     "TokenCounting",
     "Turn",
     "cut_text",
+    "date_in_words",
     "failed_precondition",
     "fit_ranked",
     "invalid_argument",
     "line_of",
+    "moment_in_words",
+    "offered",
+    "prefix_of",
     "run_backend",
     "setting_in_words",
     "tokens_by_bytes",

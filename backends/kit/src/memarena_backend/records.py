@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -10,6 +11,8 @@ from enum import Enum
 from memarena_answering import PromptStyle
 
 from memarena_backend.errors import invalid_argument
+
+_DECIMAL = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 
 
 class Role(str, Enum):
@@ -194,6 +197,15 @@ class Query:
         if not (value.isascii() and value.isdigit() and minimum <= int(value) < 2**31):
             raise invalid_argument("options", f"{key}: expected an integer of at least {minimum}, got {value!r}")
         return int(value)
+
+    def float_option(self, key: str, minimum: float, maximum: float) -> float:
+        """Option ``key`` as a decimal number. Raises CallError INVALID_ARGUMENT if it is none, or out of bounds."""
+        value = self.options[key]
+        if _DECIMAL.fullmatch(value) is None or not minimum <= float(value) <= maximum:
+            raise invalid_argument(
+                "options", f"{key}: expected a number from {minimum:g} to {maximum:g}, got {value!r}"
+            )
+        return float(value)
 
     def choice_option(self, key: str, choices: Sequence[str]) -> str:
         """Option ``key`` as one of ``choices``. Raises CallError INVALID_ARGUMENT if it is none of them."""

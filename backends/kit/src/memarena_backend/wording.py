@@ -2,7 +2,35 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
+
 from memarena_backend.records import Session, Turn
+
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+
+
+def date_in_words(day: date) -> str:
+    """A date in English whatever the locale, for example ``Friday 3 January 2025``."""
+    return f"{_WEEKDAYS[day.weekday()]} {day.day} {_MONTHS[day.month - 1]} {day.year}"
+
+
+def moment_in_words(at: datetime) -> str:
+    """Date and minute of a moment's own offset, for example ``Friday 3 January 2025 09:15``."""
+    return f"{date_in_words(at)} {at.hour:02}:{at.minute:02}"
 
 
 def setting_in_words(session: Session) -> str:

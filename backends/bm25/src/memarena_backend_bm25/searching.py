@@ -1,0 +1,132 @@
+"""How a search is done: which options there are, and the steps from a question to the passages that are returned.
+
+In this order: sessions are left out that mention none of the question's names; the rest is scored by words, by vectors
+or by both; recent passages are preferred; the best are ranked once more by a cross-encoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from memarena_backend import Item, Notice, OptionSpec, Query
+
+from memarena_backend_bm25.life import Life
+from memarena_backend_bm25.okapi import Floats, Ints
+from memarena_backend_bm25.passages import tokenize
+from memarena_backend_bm25.ranking import best, fused, with_recency
+
+ENGINES = ("fast", "reference")
+RETRIEVALS = ("bm25", "dense", "rrf")
+SWITCH = ("off", "on")
+MOST_RECENCY = 100.0
+
+OPTIONS = (
+    OptionSpec("depth", "How many of the best are joined by rrf or given to the reranker, at least 1.", "20"),
+    OptionSpec("engine", "Which implementation scores words: fast (sparse index) or reference (rank-bm25).", "fast"),
+    OptionSpec("entities", "on: only sessions that mention a person, place or group of the question.", "off"),
+    OptionSpec("headers", "on: every item opens with conversation, day, speaker and time.", "off"),
+    OptionSpec("k", "How many items are returned at most, an integer of at least 1.", "10"),
+    OptionSpec("recency", "Weight of recency beside scores brought to 0…1; 0 leaves it out.", "0"),
+    OptionSpec("rerank", "on: the best are ranked once more by a cross-encoder.", "off"),
+)
+VECTOR_OPTION = OptionSpec("retrieval", "bm25 (words), dense (vectors) or rrf (both, by reciprocal rank).", "bm25")
+"""Declared only where vectors are kept, so that asking for them elsewhere is refused before a run begins."""
+
+
+class Models(Protocol):
+    """The models that a search may need, bound to one call. Both raise CallError."""
+
+    def similarities(self, life: Life, question: str) -> Floats:
+        """Cosine of the question with every passage, shape (passages,)."""
+        ...
+
+    def relevance(self, question: str, texts: Sequence[str]) -> list[float]:
+        """How well each text answers the question, by a cross-encoder."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One search, its options parsed."""
+
+    count: int
+    depth: int
+    engine: str
+    retrieval: str
+    entities: bool
+    headers: bool
+    recency: float
+    rerank: bool
+
+
+def plan_of(query: Query) -> Plan:
+    """Options of a query. Raises CallError INVALID_ARGUMENT naming what is wrong."""
+    count = query.int_option("k", minimum=1)
+    if query.max_items is not None:
+        count = min(count, query.max_items)
+    has_vectors = VECTOR_OPTION.key in query.options
+    return Plan(
+        count=count,
+        depth=max(count, query.int_option("depth", minimum=1)),
+        engine=query.choice_option("engine", ENGINES),
+        retrieval=query.choice_option(VECTOR_OPTION.key, RETRIEVALS) if has_vectors else "bm25",
+        entities=query.choice_option("entities", SWITCH) == "on",
+        headers=query.choice_option("headers", SWITCH) == "on",
+        recency=query.float_option("recency", 0.0, MOST_RECENCY),
+        rerank=query.choice_option("rerank", SWITCH) == "on",
+    )
+
+
+def find(life: Life, query: Query, plan: Plan, models: Models) -> tuple[list[Item], list[Notice]]:
+    """Items in rank order, at most ``plan.count``, and what is to be said of the search."""
+    notices: list[Notice] = []
+    allowed = _allowed(life, query.text, notices) if plan.entities else None
+    scores = _scores(life, query, plan, models, allowed)
+    if plan.recency:
+        ages_s = query.asked_at.timestamp() - _of(life.said_at_s, allowed)
+        scores = with_recency(scores, ages_s, plan.recency)
+    chosen = best(scores, plan.depth if plan.rerank else plan.count)
+    values = scores[chosen]
+    numbers = chosen if allowed is None else allowed[chosen]
+    if plan.rerank:
+        texts = [life.passages[number].text for number in numbers.tolist()]
+        values = np.array(models.relevance(query.text, texts))
+        order = best(values, plan.count)
+        numbers, values = numbers[order], values[order]
+    pairs = zip(numbers.tolist(), values.tolist(), strict=True)
+    return [_item(life, number, score, headers=plan.headers) for number, score in pairs], notices
+
+
+def _allowed(life: Life, question: str, notices: list[Notice]) -> Ints | None:
+    """Numbers of the passages that the filter leaves; None where it does not apply."""
+    names = life.names.mentioned(question)
+    if not names:
+        notices.append(Notice("no_entities", "the question names nobody and nothing known: nothing was left out"))
+        return None
+    # A known name stands in at least one session, so something is always left.
+    return np.flatnonzero(life.names.sessions_with(names)[life.sessions])
+
+
+def _scores(life: Life, query: Query, plan: Plan, models: Models, allowed: Ints | None) -> Floats:
+    """Scores of the allowed passages by words, by vectors, or by both."""
+    by: list[Floats] = []
+    if plan.retrieval in {"bm25", "rrf"}:
+        tokens = tokenize(query.text)
+        words = life.index.scores(tokens) if plan.engine == "fast" else life.reference_scores(tokens)
+        by.append(_of(words, allowed))
+    if plan.retrieval in {"dense", "rrf"}:
+        by.append(_of(models.similarities(life, query.text), allowed))
+    return by[0] if len(by) == 1 else fused(by, plan.depth)
+
+
+def _of(values: Floats, allowed: Ints | None) -> Floats:
+    return values if allowed is None else values[allowed]
+
+
+def _item(life: Life, number: int, score: float, *, headers: bool) -> Item:
+    passage = life.passages[number]
+    text = f"{passage.header}\n{passage.text}" if headers else passage.text
+    return Item(text, score, passage.session_ids, passage.turn_ids, passage.at.isoformat())
