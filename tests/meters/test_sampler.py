@@ -165,7 +165,7 @@ def test_a_sampler_that_is_killed_keeps_all_but_its_last_line(tmp_path: Path) ->
         file.write(b"sample,constant gpu_po")
     torn = read_samples(path)
     assert torn.torn is not None
-    assert torn.torn.startswith(f"line {len(ticks) + 3} was not written whole")
+    assert torn.torn.startswith(f"line {len(ticks) + 4} was not written whole")
     assert torn.by_tick() == killed.by_tick()
     assert isinstance(phase_energy(torn, Window(torn.origin_ns, 2**62)).gpu_rail.gross_j, Void)
 

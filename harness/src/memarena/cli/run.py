@@ -102,6 +102,18 @@ def run(
     ] = None,
     gateway_port: Annotated[int, typer.Option(help="Port of the gateway; 0: the system chooses.")] = 0,
     floor_samples: Annotated[int, typer.Option(help="Round trips to measure for the floor; 0: none.")] = 200,
+    meter: Annotated[
+        str,
+        typer.Option(
+            help="Meters, separated by commas: auto (nvml,hwmon,procfs), none, nvml[:GPU], hwmon, procfs, replay:FILE."
+        ),
+    ] = "auto",
+    system_rail: Annotated[
+        str | None, typer.Option(help="Channel of the rail that feeds the whole machine, as hwmon names it.")
+    ] = None,
+    idle_s: Annotated[
+        float, typer.Option(help="Seconds of rest before the first cell and after the last, for net energy (120).")
+    ] = 0.0,
     tls_ca: Annotated[Path | None, typer.Option(help="PEM file: connect to backends by TLS with these roots.")] = None,
     bearer_token_file: Annotated[Path | None, typer.Option(help="File with a bearer token for backends.")] = None,
 ) -> None:
@@ -144,6 +156,9 @@ def run(
         "gateway_url": gateway_url,
         "gateway_port": gateway_port,
         "floor_samples": floor_samples,
+        "meters": _list(meter),
+        "system_rail": system_rail,
+        "idle_s": idle_s,
     }
     request = RunRequest(
         out=out,

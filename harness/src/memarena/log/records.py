@@ -24,6 +24,16 @@ from memarena.log.judging import (
     JudgingFailed,
     Verdict,
 )
+from memarena.log.measuring import (
+    ChannelMeasured,
+    FootprintTaken,
+    MeterChannel,
+    MeterFigure,
+    MeteringStarted,
+    PhaseEnded,
+    PhaseMeasured,
+    RailMeasured,
+)
 
 __all__ = [
     "RECORD_ADAPTER",
@@ -35,22 +45,30 @@ __all__ = [
     "Bucket",
     "BucketNamed",
     "Cell",
+    "ChannelMeasured",
     "DatasetRef",
     "EvidenceSession",
     "EvidenceText",
     "EvidenceTurn",
     "FloorMeasured",
+    "FootprintTaken",
     "GatewayCall",
     "IngestDone",
     "JudgeTask",
     "JudgeUsage",
     "JudgingFailed",
     "Manifest",
+    "MeterChannel",
+    "MeterFigure",
+    "MeteringStarted",
     "NamespaceOpened",
     "Outcome",
+    "PhaseEnded",
+    "PhaseMeasured",
     "Problem",
     "Question",
     "QuestionAsked",
+    "RailMeasured",
     "ReaderProbed",
     "ReaderRef",
     "Reading",
@@ -445,6 +463,10 @@ AnyRecord = Annotated[
     | Verdict
     | BucketNamed
     | JudgingFailed
+    | MeteringStarted
+    | PhaseEnded
+    | PhaseMeasured
+    | FootprintTaken
     | Problem,
     Field(discriminator="kind"),
 ]

@@ -6,8 +6,9 @@ a meter at the wall gives the whole machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from memarena.meters.readings import Channel, MeterError, Unavailable
 from memarena.meters.samples import Samples, Series
 
 MIN_PHASE_S = 60.0
+MIN_PIECE_S = 10.0
+"""Pieces of a phase that are shorter on average borrow from what lies between them: power is an average over 1 s."""
 IDLE_S = 120.0
 COUNTER_TOLERANCE_PERCENT = 3.0
 
@@ -38,6 +41,45 @@ class Void:
 
 
 Figure = Value | Void | Unavailable
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A phase in one piece, or in several that take turns with another phase; in order, none overlapping the next."""
+
+    pieces: tuple[Window, ...]
+
+    def __post_init__(self) -> None:
+        """Raise :class:`~memarena.meters.readings.MeterError` for no piece, and for pieces out of order."""
+        if not self.pieces:
+            raise MeterError("a phase without a piece")
+        if any(after.start_ns < before.end_ns for before, after in pairwise(self.pieces)):
+            raise MeterError("the pieces of a phase overlap or are not in order")
+
+    @property
+    def start_ns(self) -> int:
+        """Where the first piece starts."""
+        return self.pieces[0].start_ns
+
+    @property
+    def end_ns(self) -> int:
+        """Where the last piece ends."""
+        return self.pieces[-1].end_ns
+
+    @property
+    def duration_s(self) -> float:
+        """Length of all pieces together, in seconds."""
+        return sum(piece.duration_s for piece in self.pieces)
+
+    def scattered(self) -> str | None:
+        """Return why no figure of power can be told of it: its pieces are too short; None if they are not."""
+        mean_s = self.duration_s / len(self.pieces)
+        if len(self.pieces) == 1 or mean_s >= MIN_PIECE_S:
+            return None
+        return (
+            f"the phase is in {len(self.pieces)} pieces of {mean_s:.1f} s on average, less than {MIN_PIECE_S:g} s: "
+            "they cannot be told from what lies between them"
+        )
 
 
 @dataclass(frozen=True)
@@ -86,7 +128,7 @@ def energy_name(channel: str, system_channel: str = SYSTEM_POWER) -> str:
 
 def phase_energy(
     samples: Samples,
-    phase: Window,
+    phase: Window | Sequence[Window],
     *,
     idle: IdleWindows | None = None,
     queries: int | None = None,
@@ -94,17 +136,19 @@ def phase_energy(
 ) -> PhaseEnergy:
     """Return the energy of ``phase`` on every rail.
 
-    ``queries`` is how many were answered in the phase, None for a phase without any; ``system_channel`` is the rail
-    that feeds the whole machine, if this node has one. Raises :class:`~memarena.meters.readings.MeterError` for idle
-    windows that overlap the phase and for a number of queries that is not positive.
+    Several windows are the pieces of one phase. ``queries`` is how many were answered in the phase, None for a phase
+    without any; ``system_channel`` is the rail that feeds the whole machine, if this node has one. Raises
+    :class:`~memarena.meters.readings.MeterError` for idle windows that overlap the phase and for a number of queries
+    that is not positive.
     """
     if queries is not None and queries < 1:
         raise MeterError(f"{queries} queries: expected at least 1, or none to be told")
-    if idle is not None and (idle.before.end_ns > phase.start_ns or idle.after.start_ns < phase.end_ns):
+    whole = Phase((phase,) if isinstance(phase, Window) else tuple(phase))
+    if idle is not None and (idle.before.end_ns > whole.start_ns or idle.after.start_ns < whole.end_ns):
         raise MeterError("the idle windows must lie before and after the phase")
 
     def rail(channel: str) -> RailEnergy:
-        return _rail(samples, channel, phase, idle, queries, energy_name(channel, system_channel))
+        return _rail(samples, channel, whole, idle, queries, energy_name(channel, system_channel))
 
     known = {GPU_POWER, system_channel}
     others = [c.name for c in samples.channels if c.unit == "W" and c.name not in known]
@@ -112,14 +156,14 @@ def phase_energy(
 
 
 def _rail(
-    samples: Samples, channel: str, phase: Window, idle: IdleWindows | None, queries: int | None, name: str
+    samples: Samples, channel: str, phase: Phase, idle: IdleWindows | None, queries: int | None, name: str
 ) -> RailEnergy:
     series = samples.series(channel)
     if isinstance(series, Unavailable):
         if channel not in {c.channel.name for c in samples.unavailable} and name == "sys_j":
             series = Unavailable(Channel(channel, "W"), "no rail and no wall meter gives the whole machine's power")
         return RailEnergy(name, *[series] * 8)
-    gross = _joules(series, phase, samples.period_ns)
+    gross = _phase_joules(series, phase, samples.period_ns)
     counter = _counter_difference(samples, channel, phase, gross)
     if isinstance(counter, Value) and abs(counter.value) > COUNTER_TOLERANCE_PERCENT:
         gross = Void(
@@ -142,13 +186,25 @@ def _rail(
     )
 
 
+def _phase_joules(series: Series, phase: Phase, period_ns: int) -> Value | Void:
+    if reason := phase.scattered():
+        return Void(reason)
+    joules = 0.0
+    for piece in phase.pieces:
+        found = _joules(series, piece, period_ns)
+        if isinstance(found, Void):
+            return found
+        joules += found.value
+    return Value(joules, "J")
+
+
 def _joules(series: Series, window: Window, period_ns: int) -> Value | Void:
     if reason := fault(series, window, period_ns):
         return Void(reason)
     return Value(integral(series.times_ns, series.values, window), "J")
 
 
-def _counter_difference(samples: Samples, channel: str, phase: Window, gross: Value | Void) -> Figure:
+def _counter_difference(samples: Samples, channel: str, phase: Phase, gross: Value | Void) -> Figure:
     counter = samples.series(GPU_COUNTER)
     if channel != GPU_POWER:
         return Unavailable(Channel(GPU_COUNTER, "J"), f"{channel} has no energy counter")
@@ -156,13 +212,22 @@ def _counter_difference(samples: Samples, channel: str, phase: Window, gross: Va
         return counter if isinstance(counter, Unavailable) else gross
     if phase.duration_s < MIN_PHASE_S:
         return Void(_short(phase, "power is averaged over about a second, so the two need not agree"))
-    return _combined(
-        lambda counted: (gross.value / counted - 1) * 100, "%", _counted(counter, phase, samples.period_ns)
-    )
+    counted = counter_growth(counter, phase, samples.period_ns)
+    return _combined(lambda joules: (gross.value / joules - 1) * 100, "%", counted)
+
+
+def counter_growth(counter: Series, phase: Phase, period_ns: int) -> Value | Void:
+    """Return by how much a counter grew over the pieces of a phase, in its own unit."""
+    growth = 0.0
+    for piece in phase.pieces:
+        found = _counted(counter, piece, period_ns)
+        if isinstance(found, Void):
+            return found
+        growth += found.value
+    return Value(growth, counter.channel.unit)
 
 
 def _counted(counter: Series, phase: Window, period_ns: int) -> Value | Void:
-    """Return by how much a counter of joules grew."""
     if reason := fault(counter, phase, period_ns):
         return Void(reason)
     inside = (counter.times_ns >= phase.start_ns) & (counter.times_ns <= phase.end_ns)
@@ -171,7 +236,7 @@ def _counted(counter: Series, phase: Window, period_ns: int) -> Value | Void:
     start, end = (at(counter.times_ns, counter.values, edge) for edge in (phase.start_ns, phase.end_ns))
     if end <= start:
         return Void(f"{counter.channel.name}: the counter did not move during the phase")
-    return Value(end - start, "J")
+    return Value(end - start, counter.channel.unit)
 
 
 def _idle_w(series: Series, idle: IdleWindows | None, period_ns: int) -> Figure:
@@ -188,7 +253,7 @@ def _idle_w(series: Series, idle: IdleWindows | None, period_ns: int) -> Figure:
     return Value(spent / (idle.before.duration_s + idle.after.duration_s), "W")
 
 
-def _per_query(joules: Figure, phase: Window, queries: int | None) -> Figure:
+def _per_query(joules: Figure, phase: Phase, queries: int | None) -> Figure:
     if queries is None:
         return Void("no queries were asked in this phase")
     if phase.duration_s < MIN_PHASE_S:
@@ -196,7 +261,7 @@ def _per_query(joules: Figure, phase: Window, queries: int | None) -> Figure:
     return _combined(lambda value: value / queries, "J", joules)
 
 
-def _short(phase: Window, why: str) -> str:
+def _short(phase: Phase, why: str) -> str:
     return f"the phase is {phase.duration_s:.1f} s long, less than {MIN_PHASE_S:g} s: {why}"
 
 

@@ -50,6 +50,7 @@ def sample_until_stopped(sources: Sequence[Source], writer: SamplesWriter, perio
     writer.begin(period_ns, origin, time.time_ns())
     for source in sources:
         writer.source(source.name, source.channels, source.unavailable)
+    writer.ready(clock.now_ns())
     reading = [source for source in sources if source.channels]
     tick = 0
     while not clock.stopped_before(origin + tick * period_ns):

@@ -5,6 +5,7 @@ A CSV file whose lines end in the CRC-32 of what stands before (eight hexadecima
     memarena-samples,1,PERIOD_NS,ORIGIN_NS,ORIGIN_UNIX_NS      first line; tick k is due at ORIGIN_NS + k * PERIOD_NS
     channel,SOURCE,NAME,UNIT                                   given by the machine; samples hold one field per channel
     unavailable,SOURCE,NAME,UNIT,REASON
+    ready,AT_NS                                                all sources are declared; samples follow
     sample,SOURCE,TICK,BEFORE_NS,AFTER_NS,VALUE…               a value, or "!REASON" where there was none this time
     failed,SOURCE,AT_NS,REASON                                 the source is not read any more
     end,AT_NS                                                  stopped as asked
@@ -30,6 +31,8 @@ from numpy.typing import NDArray
 from memarena.meters.readings import Channel, MeterError, Reading, Unavailable, one_line
 
 _KIND, _VERSION = "memarena-samples", "1"
+_TAIL_BYTES = 8192
+"""More than the last two ticks of any machine."""
 Nanoseconds = NDArray[np.int64]
 Values = NDArray[np.float64]
 
@@ -71,6 +74,10 @@ class SamplesWriter:
         for entry in unavailable:
             fields = ("unavailable", name, entry.channel.name, entry.channel.unit, one_line(entry.reason))
             self._append(sealed(fields))
+
+    def ready(self, at_ns: int) -> None:
+        """Write that all sources are declared."""
+        self._append(sealed(("ready", at_ns)))
 
     def sample(
         self, source: str, tick: int, before_ns: int, after_ns: int, values: Sequence[Reading | Unavailable]
@@ -216,6 +223,9 @@ class _Reader:
         )
         self.lines[source].append(_Line(int(tick), (int(before) + int(after)) // 2, entries))
 
+    def ready(self, at: str) -> None:
+        int(at)
+
     def failed(self, source: str, at: str, reason: str) -> None:
         self.failures.append(Failure(source, int(at), reason))
 
@@ -227,11 +237,32 @@ class _Reader:
         kinds: dict[str, Callable[..., None]] = {
             "channel": self.channel,
             "unavailable": self.absent,
+            "ready": self.ready,
             "sample": self.sample,
             "failed": self.failed,
             "end": self.end,
         }
         kinds[fields[0]](*fields[1:])
+
+
+def is_ready(path: Path) -> bool:
+    """Return whether the sampler has declared all its sources."""
+    return path.exists() and any(line.startswith(b"ready,") for line in path.read_bytes().split(b"\n")[:-1])
+
+
+def sampled_after(path: Path, moment_ns: int) -> bool:
+    """Return whether every source that is sampled was read after a moment of CLOCK_MONOTONIC, or has failed.
+
+    Only the end of the file is looked at, so that it can be asked often.
+    """
+    with path.open("rb") as file:
+        cut = max(0, path.stat().st_size - _TAIL_BYTES)
+        file.seek(cut)
+        whole = file.read().split(b"\n")[1 if cut else 0 : -1]
+    lines = list(csv.reader(line.decode() for line in whole))
+    sampled = [(line[1], int(line[3])) for line in lines if line[0] == "sample"]
+    failed = {line[1] for line in lines if line[0] == "failed"}
+    return {source for source, _ in sampled} <= failed | {source for source, at_ns in sampled if at_ns > moment_ns}
 
 
 def _checked(path: Path, whole: Sequence[bytes]) -> Iterator[tuple[int, list[str]]]:

@@ -10,7 +10,7 @@ from typing import Self
 
 from memarena.meters.readings import MeterError
 from memarena.meters.sampler import HZ
-from memarena.meters.samples import Samples, read_samples
+from memarena.meters.samples import Samples, is_ready, read_samples, sampled_after
 from memarena.processes import GuardedProcess
 
 START_S = 20.0
@@ -31,26 +31,51 @@ class Sampling:
         :class:`~memarena.meters.readings.MeterError` with the sampler's own words if that does not come to pass within
         ``START_S``, and :class:`~memarena.processes.ProcessError` if no process can be started.
         """
-        if path.exists():
-            raise MeterError(f"{path}: is already there; a samples file belongs to one sampler")
-        log = path.with_name(f"{path.name}.log")
-        command = [sys.executable, "-m", "memarena.meters.sampler", "--hz", str(hz), "--out", str(path), "--", *meters]
-        sampling = cls(GuardedProcess.start(command, log_path=log), path)
+        sampling = cls.begin(meters, path, hz=hz)
         try:
-            sampling._wait_for_the_first_line()
+            sampling.wait_ready()
         except BaseException:
             sampling._process.stop()
             raise
         return sampling
 
-    def _wait_for_the_first_line(self) -> None:
+    @classmethod
+    def begin(cls, meters: Sequence[str], path: Path, *, hz: float = HZ) -> Self:
+        """Start like :meth:`start`, but return at once: :meth:`wait_ready` is for the caller to call."""
+        if path.exists():
+            raise MeterError(f"{path}: is already there; a samples file belongs to one sampler")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        log = path.with_name(f"{path.name}.log")
+        command = [sys.executable, "-m", "memarena.meters.sampler", "--hz", str(hz), "--out", str(path), "--", *meters]
+        return cls(GuardedProcess.start(command, log_path=log), path)
+
+    def wait_ready(self) -> None:
+        """Wait until the meters are open and sampled. Raises as :meth:`start` does."""
         deadline = time.monotonic() + START_S
-        while not (self.path.exists() and b"\n" in self.path.read_bytes()):
+        while not is_ready(self.path):
             if (code := self._process.poll()) is not None:
                 raise MeterError(f"the sampler ended with exit code {code}: {self._process.log_tail()}")
             if time.monotonic() > deadline:
                 raise MeterError(f"the sampler wrote nothing within {START_S:g} s: {self._process.log_tail()}")
             time.sleep(0.01)
+
+    def wait_past(self, moment_ns: int, timeout_s: float = 2.0) -> None:
+        """Wait until every meter was read after a moment of CLOCK_MONOTONIC, so that a phase ending there has its edge.
+
+        A sampler that does not come to it within ``timeout_s``, or has ended, is waited for no longer: its phases void.
+        """
+        time.sleep(max(0.0, (moment_ns - time.monotonic_ns()) / 1e9))
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline and self._process.poll() is None:
+            if sampled_after(self.path, moment_ns):
+                return
+            time.sleep(0.02)
+
+    def failure(self) -> str | None:
+        """Return how the sampler ended, or None while it runs."""
+        if (code := self._process.poll()) is None:
+            return None
+        return f"the sampler ended with exit code {code}: {self._process.log_tail()}"
 
     def check(self) -> None:
         """Raise :class:`~memarena.meters.readings.MeterError` if the sampler does not run any more."""
@@ -62,8 +87,12 @@ class Sampling:
         self._process.stop()
         return read_samples(self.path)
 
+    def close(self) -> None:
+        """End the sampler without reading what it wrote. Calling it twice is fine."""
+        self._process.stop()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.stop()
+        self.close()

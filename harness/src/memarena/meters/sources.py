@@ -77,7 +77,7 @@ def _none(text: str) -> Source:
     return NoSource()
 
 
-_KINDS: dict[str, Callable[[str], Source]] = {
+KINDS: dict[str, Callable[[str], Source]] = {
     "nvml": _nvml,
     "hwmon": lambda text: hwmon_source(Path(text or "/sys/class/hwmon")),
     "procfs": lambda text: procfs_source(Path(text or "/proc")),
@@ -97,9 +97,9 @@ def open_source(spec: str) -> Source:
     Raises :class:`~memarena.meters.readings.MeterError` if ``spec`` is none of these.
     """
     kind, _, text = spec.partition(":")
-    if kind not in _KINDS:
-        raise MeterError(f"{spec}: no such meter; expected one of {', '.join(_KINDS)}")
-    return _KINDS[kind](text)
+    if kind not in KINDS:
+        raise MeterError(f"{spec}: no such meter; expected one of {', '.join(KINDS)}")
+    return KINDS[kind](text)
 
 
 def open_sources(specs: Sequence[str]) -> list[Source]:

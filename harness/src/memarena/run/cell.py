@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,13 +14,14 @@ from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.dataset.reading import Dataset
 from memarena.gateway import Gateway, Upstream
-from memarena.log.records import AnyRecord, Cell, NamespaceOpened, Problem, Question, QuestionAsked
+from memarena.log.records import AnyRecord, Cell, FootprintTaken, NamespaceOpened, Problem, Question, QuestionAsked
 from memarena.readers import RunningReader
 from memarena.run.asking import ask
 from memarena.run.context import AskContext
 from memarena.run.ids import NamespaceIds
 from memarena.run.ingest import DaySender
 from memarena.run.link import BackendGoneError, BackendLink, described, preferred_style
+from memarena.run.metering import CellPhases
 from memarena.run.state import CellProgress, EgoProgress
 from memarena.run.wire import add_privileged_evidence, search_request
 
@@ -53,10 +55,11 @@ class CellTools:
 class CellRun:
     """One cell in progress. ``run`` does the work; use it once."""
 
-    def __init__(self, cell: Cell, link: BackendLink, tools: CellTools) -> None:
+    def __init__(self, cell: Cell, link: BackendLink, tools: CellTools, phases: CellPhases) -> None:
         self._cell = cell
         self._link = link
         self._tools = tools
+        self._phases = phases
 
     def run(self, questions: Sequence[Question], progress: CellProgress) -> None:
         """Ask every question that is not settled yet. ``questions`` are ordered by ego, then day.
@@ -68,7 +71,7 @@ class CellRun:
         self._tools.opened()
         context = self._context(description)
         for ego, group in groupby(questions, key=lambda q: q.instance.ego_agent_id):
-            _EgoRun(ego, list(group), context, self._link, self._tools, progress).run()
+            _EgoRun(ego, list(group), context, self._link, self._tools, progress, self._phases).run()
 
     def _context(self, description: pb.DescribeResponse) -> AskContext:
         tools = self._tools
@@ -98,12 +101,14 @@ class _EgoRun:
         link: BackendLink,
         tools: CellTools,
         progress: CellProgress,
+        phases: CellPhases,
     ) -> None:
         self._ego = ego
         self._context = context
         self._link = link
         self._tools = tools
         self._progress = progress
+        self._phases = phases
         self._state: EgoProgress = progress.ego(ego)
         self._pending = [q for q in questions if q.instance.instance_id not in progress.settled]
         self._last_day = tools.dataset.day_count - 1
@@ -158,10 +163,29 @@ class _EgoRun:
         return NamespaceIds(self._tools.id_key, self._context.cell.cell_id, self._ego, attempt)
 
     def _ingest(self, day: int, ids: NamespaceIds) -> None:
-        self._sender.ingest(day, ids)
+        began = time.monotonic_ns()
+        try:
+            self._sender.ingest(day, ids)
+        finally:
+            self._phases.add("ingest", began, time.monotonic_ns())
+        self._note_footprint(day)
         self._state.last_day = day
         self._state.horizon_reached |= day == self._last_day
         self._tools.advance("day")
+
+    def _note_footprint(self, day: int) -> None:
+        found = self._link.footprint()
+        self._tools.append(
+            FootprintTaken(
+                cell_id=self._context.cell.cell_id,
+                ego=self._ego,
+                day=day,
+                taken_mono_ns=time.monotonic_ns(),
+                memory=found.memory,
+                memory_peak=found.memory_peak,
+                disk=found.disk,
+            )
+        )
 
     # -------------------------------------------------------------- questions
 
@@ -187,7 +211,9 @@ class _EgoRun:
         if cell.send_evidence:
             add_privileged_evidence(request, self._tools.dataset, question, ids)
         attempt = self._progress.attempts.get(instance_id, 0)
+        began = time.monotonic_ns()
         asked = ask(self._context, self._link.client, question, request, ids, attempt)
+        self._phases.add("answer", began, time.monotonic_ns())
         self._settle(asked)
         if asked.status == "backend_failed" and "UNAVAILABLE" in asked.cause:
             self._link.settle_death()

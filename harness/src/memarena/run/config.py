@@ -98,6 +98,12 @@ class RunConfig(BaseModel):
     gateway_url: Annotated[str, Field(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")] | None = None
     """How backends reach the gateway, where that is not ``http://HOST:PORT/v1``."""
     gateway_port: Annotated[int, Field(ge=0, le=65535)] = 0
+    meters: Annotated[tuple[str, ...], Field(min_length=1)] = ("auto",)
+    """What is metered while the run goes on: ``auto``, ``none``, or what ``memarena.meters.sources`` names."""
+    system_rail: str | None = None
+    """Channel of the rail that feeds the whole machine, where a meter gives one under another name than sys_power."""
+    idle_s: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 0.0
+    """Seconds that the machine rests before the first cell and after the last, for net energy (which needs 120)."""
     floor_samples: Annotated[int, Field(ge=0)] = 200
     """Round trips of the null backend and the null reader to measure; 0 leaves the floor out."""
 

@@ -11,6 +11,7 @@ import hmac
 import itertools
 import secrets
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -21,8 +22,8 @@ from memarena_answering import ReaderClient
 from memarena.dataset.reading import Dataset, open_dataset
 from memarena.gateway import Gateway, GatewayError, Upstream
 from memarena.gateway.tokens import random_token
-from memarena.log.records import GatewayCall, Problem, ReaderRef, RunEnded, RunResumed, RunStarted
-from memarena.log.store import LogWriter
+from memarena.log.records import Cell, GatewayCall, Problem, ReaderRef, RunEnded, RunResumed, RunStarted
+from memarena.log.store import LogWriter, read_records
 from memarena.readers import ReaderError, probe
 from memarena.run.cell import CellRun, CellTools
 from memarena.run.config import RunConfig
@@ -31,6 +32,7 @@ from memarena.run.errors import InfraError, RunError
 from memarena.run.floor import measure_floor
 from memarena.run.link import BackendLink
 from memarena.run.manifests import choose_backend
+from memarena.run.metering import CellPhases, RunMetering
 from memarena.run.plan import RunPlan, plan_run, versions
 from memarena.run.pool import HelperPool, ReaderPool
 from memarena.run.preflight import (
@@ -87,6 +89,9 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         check_space(request.out)
         readers = stack.enter_context(ReaderPool(config.readers, request.out / "readers", request.reader_api_key))
         helpers = stack.enter_context(HelperPool(config, request.out / "readers", readers.readers()))
+        metering = RunMetering(config.meters, request.out, system_channel=config.system_rail, idle_s=config.idle_s)
+        stack.callback(metering.close)
+        metering.begin()
         sink = _Sink()
         gateway = _start_gateway(stack, config, [r.upstream for r in readers.readers()] + [*helpers.upstreams()], sink)
         refs: dict[str, ReaderRef] = {role: helper.ref for role, helper in helpers.items()}
@@ -95,10 +100,11 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
             plan = logged_plan(previous, plan)
         check_windows(plan)
         check_backends(plan, config, request)
+        metering.wait_ready()
         log = stack.enter_context(LogWriter(request.out))
         # The gateway stops before the log closes: its last records still have a place to go.
         stack.callback(gateway.stop)
-        run = _Run(request, config, dataset, plan, readers, helpers, gateway, log, display)
+        run = _Run(request, config, dataset, plan, readers, helpers, gateway, metering, log, display)
         return run.execute(previous, sink)
 
 
@@ -114,6 +120,7 @@ class _Run:
         readers: ReaderPool,
         helpers: HelperPool,
         gateway: Gateway,
+        metering: RunMetering,
         log: LogWriter,
         display: Display,
     ) -> None:
@@ -124,6 +131,7 @@ class _Run:
         self._readers = readers
         self._helpers = helpers
         self._gateway = gateway
+        self._metering = metering
         self._log = log
         self._display = display
 
@@ -134,20 +142,25 @@ class _Run:
         if previous is not None:
             log.append(RunResumed(resumed_at=_now(), versions=versions()))
         sink.join(log)
+        self._metering.log_start(log.append)
+        if previous is not None:
+            kinds = ("metering_started", "phase", "phase_measured")
+            self._metering.settle_earlier(read_records(self._request.out, *kinds))
         reason: EndReason = "aborted"
         message = ""
         try:
-            self._prepare()
-            self._go_through_cells(progress)
+            self._measure(progress)
             reason = "completed" if progress.left() == 0 else "incomplete"
         except KeyboardInterrupt:
             reason, message = "interrupted", "stopped by the user"
         except (InfraError, RunError) as error:
             message = str(error)
+            self._metering.finish()
             log.append(RunEnded(ended_at=_now(), reason=reason, message=message))
             raise
         finally:
             self._display.end()
+        self._metering.finish()
         log.append(RunEnded(ended_at=_now(), reason=reason, message=message))
         return RunOutcome(reason, progress.left(), message)
 
@@ -159,6 +172,23 @@ class _Run:
             *questions,
         )
         return RunProgress(manifest, questions, {c.cell_id: CellProgress() for c in manifest.cells})
+
+    def _measure(self, progress: RunProgress) -> None:
+        """Everything that is metered: the preparation, the cells, and the machine at rest before and after them."""
+        began = time.monotonic_ns()
+        self._prepare()
+        self._metering.ended("prepare", began)
+        if self._unfinished(progress):
+            self._metering.idle("idle_before")
+            self._go_through_cells(progress)
+            self._metering.idle("idle_after")
+
+    def _unfinished(self, progress: RunProgress) -> bool:
+        return any(not self._is_done(progress.cells[cell.cell_id]) for cell in self._plan.manifest.cells)
+
+    def _is_done(self, state: CellProgress) -> bool:
+        settled = len(state.settled) == len(self._plan.questions)
+        return settled and all(ego.horizon_reached or ego.gone for ego in state.egos.values())
 
     def _prepare(self) -> None:
         """Probe the readers and measure the floor, before anything is timed."""
@@ -177,7 +207,7 @@ class _Run:
         egos = len({q.instance.ego_agent_id for q in by_ego})
         for cell in self._plan.manifest.cells:
             state = progress.cells[cell.cell_id]
-            if len(state.settled) == len(by_ego) and all(e.horizon_reached or e.gone for e in state.egos.values()):
+            if self._is_done(state):
                 continue
             check_space(self._request.out)
             reader = self._readers[cell.reader]
@@ -196,14 +226,22 @@ class _Run:
                 infra_retries=self._config.infra_retries,
                 central_reading=self._config.central_reading,
             )
+            phases = CellPhases()
             cell_dir = self._request.out / "cells" / cell.cell_id.replace("/", "-")
             link = BackendLink(
                 self._plan.backends[cell.backend], cell_dir, deadlines(self._config), self._request.security
             )
             try:
-                CellRun(cell, link, tools).run(by_ego, state)
+                CellRun(cell, link, tools, phases).run(by_ego, state)
             finally:
+                self._end_cell(cell, phases)
                 link.close()
+
+    def _end_cell(self, cell: Cell, phases: CellPhases) -> None:
+        """Log a cell's phases, also where it broke off, and a sampler that has ended meanwhile."""
+        self._metering.add(*phases.ended(cell.cell_id, self._metering.samples_file))
+        if (failure := self._metering.failure()) is not None:
+            self._log.append(Problem(at=_now(), where="meters", cause="infra", message=failure, cell_id=cell.cell_id))
 
     def _advance(self, what: str) -> None:
         if what == "day":

@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from memarena.meters.footprint import Footprint, footprint_of_processes
 from memarena.processes import GuardedProcess
 from memarena.readers.helpers import KEY_VARIABLES
 from memarena.run.manifests import LaunchableBackend
@@ -20,8 +21,9 @@ class LaunchError(Exception):
 class LaunchedBackend:
     """A backend's process with the address that it listens on."""
 
-    def __init__(self, process: GuardedProcess, address: str) -> None:
+    def __init__(self, process: GuardedProcess, address: str, data_dir: Path) -> None:
         self._process = process
+        self._data_dir = data_dir
         self.address = address
 
     def alive(self) -> bool:
@@ -38,6 +40,10 @@ class LaunchedBackend:
     def death(self) -> str:
         """One line on how the process ended, with the last lines that it printed."""
         return f"exit code {self._process.poll()}: {self._process.log_tail()}"
+
+    def footprint(self) -> Footprint:
+        """Memory of its processes and disk of its data folder, now."""
+        return footprint_of_processes(self._process.pid, self._data_dir)
 
     def stop(self) -> None:
         """End the process and everything that it started."""
@@ -68,7 +74,7 @@ def launch(backend: LaunchableBackend, cell_dir: Path, timeout_s: float = START_
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         if address_file.exists() and (address := address_file.read_text(encoding="utf-8").strip()):
-            return LaunchedBackend(process, address)
+            return LaunchedBackend(process, address, data_dir)
         if process.poll() is not None:
             raise LaunchError(f"backend {backend.name} did not start: exit code {process.poll()}: {process.log_tail()}")
         time.sleep(0.02)

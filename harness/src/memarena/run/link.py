@@ -11,6 +11,8 @@ from memarena_proto.digest import DIGEST_VERSION
 from memarena.client.backend import BackendClient, Deadlines, Security
 from memarena.client.errors import BackendCallError, BackendContractError
 from memarena.log.records import BackendDescribed, Cell
+from memarena.meters.footprint import Footprint
+from memarena.meters.phases import unavailable
 from memarena.run.context import StyleName
 from memarena.run.errors import RunError
 from memarena.run.launch import LaunchedBackend, LaunchError, launch
@@ -72,6 +74,13 @@ class BackendLink:
         """After a failed call: a crash shows on the socket before it shows on the process, so give it a moment."""
         if self._process is not None:
             self._process.wait_for_death(_DEATH_GRACE_S)
+
+    def footprint(self) -> Footprint:
+        """Memory and disk of the backend now, or why they cannot be told."""
+        if self._process is not None:
+            return self._process.footprint()
+        reason = unavailable("the backend is reached at an address: where it runs is not known")
+        return Footprint(reason, reason, reason)
 
     def revive(self) -> str | None:
         """Start a backend that has died again; one line on its death, None if it lives.

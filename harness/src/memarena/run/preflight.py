@@ -23,7 +23,7 @@ from memarena.run.state import RunProgress, read_progress
 MIN_FREE_BYTES = 16 << 20
 """A run does not begin, and does not go on, with less free space than this for its log and the backends' data."""
 
-_LEFT_BY_A_FALSE_START = {"readers", "writer.lock"}
+_LEFT_BY_A_FALSE_START = {"readers", "meters", "writer.lock"}
 _MAY_CHANGE = {
     "dataset",
     "deadlines_s",
@@ -31,6 +31,9 @@ _MAY_CHANGE = {
     "gateway_url",
     "gateway_port",
     "floor_samples",
+    "meters",
+    "system_rail",
+    "idle_s",
     "infra_retries",
     "id_key",
     "keep_texts",

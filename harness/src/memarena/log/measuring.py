@@ -1,0 +1,124 @@
+"""What meters say of a run, as records: which there are, when each phase was, its energy, the backends' memory."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from memarena.log.base import Record
+
+PhaseName = Literal["idle_before", "prepare", "cell", "ingest", "answer", "idle_after"]
+"""``prepare``: readers probed and the floor measured; ``cell``: a whole cell; ``ingest`` and ``answer``: its days, its
+questions."""
+
+
+class MeterFigure(Record):
+    """A figure of a meter: a value, void with a reason, or unavailable with a reason; never 0 for one that is missing.
+
+    ``void`` was to be measured and cannot be published; ``unavailable`` is not given by this machine.
+    """
+
+    status: Literal["value", "void", "unavailable"]
+    value: float | None = None
+    unit: str = ""
+    reason: str = ""
+
+    @model_validator(mode="after")
+    def _value_or_reason(self) -> Self:
+        if self.status == "value" and (self.value is None or self.reason):
+            raise ValueError("a value is a number without a reason")
+        if self.status != "value" and (self.value is not None or not self.reason):
+            raise ValueError(f"{self.status} needs a reason and no number")
+        return self
+
+
+class MeterChannel(Record):
+    """One quantity. ``reason`` says why this machine does not give it; empty where it does."""
+
+    name: str
+    unit: str
+    reason: str = ""
+
+
+class MeteringStarted(Record):
+    """The meters of a run segment were opened."""
+
+    kind: Literal["metering_started"] = "metering_started"
+    meters: tuple[str, ...]
+    """As they were asked for: ``nvml``, ``hwmon``, ``procfs``, ``replay:FILE``, …"""
+    samples_file: str
+    """Path within the run's folder; empty where there is nothing to sample."""
+    period_ns: int
+    system_channel: str
+    """The rail that feeds the whole machine, where one was named or is known as ``sys_power``."""
+    channels: tuple[MeterChannel, ...]
+    """What is sampled, and what this machine does not give, each with its reason."""
+
+
+class PhaseEnded(Record):
+    """A phase is over. ``pieces`` are its spans of CLOCK_MONOTONIC in ns: days and questions may take turns."""
+
+    kind: Literal["phase"] = "phase"
+    phase: PhaseName
+    cell_id: str | None = None
+    samples_file: str
+    pieces: tuple[tuple[int, int], ...]
+    queries: int | None = None
+    """Questions asked in it; None where it asks none."""
+
+
+class RailMeasured(Record):
+    """What one rail says of a phase (design 5): ``gpu_rail_j`` is the GPU's rail alone, ``sys_j`` the whole machine."""
+
+    name: str
+    gross_j: MeterFigure
+    mean_power_w: MeterFigure
+    counter_difference_percent: MeterFigure
+    idle_w: MeterFigure
+    idle_j: MeterFigure
+    net_j: MeterFigure
+    gross_j_per_query: MeterFigure
+    net_j_per_query: MeterFigure
+
+
+class ChannelMeasured(Record):
+    """Mean and highest value of a channel in a phase: power, temperature, load, clock, memory."""
+
+    channel: str
+    unit: str
+    mean: MeterFigure
+    peak: MeterFigure
+
+
+class PhaseMeasured(Record):
+    """The energy of a phase, computed from its samples once the sampler has stopped."""
+
+    kind: Literal["phase_measured"] = "phase_measured"
+    phase: PhaseName
+    cell_id: str | None = None
+    samples_file: str
+    start_mono_ns: int
+    duration_s: float
+    pieces: int
+    queries: int | None = None
+    rails: tuple[RailMeasured, ...]
+    cpu_s: MeterFigure
+    """Seconds of CPU over all cores of the machine, whoever used them."""
+    channels: tuple[ChannelMeasured, ...] = ()
+
+
+class FootprintTaken(Record):
+    """Memory and disk of a backend after a day came in, or at the end of a cell (``day`` None)."""
+
+    kind: Literal["footprint"] = "footprint"
+    cell_id: str
+    ego: str | None = None
+    day: int | None = None
+    taken_mono_ns: int
+    memory: MeterFigure
+    """Bytes in use now: proportional set size of its processes, or its control group's."""
+    memory_peak: MeterFigure
+    """Highest so far since it started, as the kernel notes it."""
+    disk: MeterFigure
+    """Bytes of the files in its data folder, by allocated blocks."""

@@ -1,0 +1,32 @@
+"""What a user asks to be metered: words such as ``auto`` or ``nvml,procfs`` as specifications of meters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.meters.readings import MeterError
+from memarena.meters.sources import KINDS
+
+AUTO = ("nvml", "hwmon", "procfs")
+"""What ``auto`` stands for: everything that machines of the usual kinds offer, unavailable where they do not."""
+NONE = ("none",)
+
+
+def chosen_meters(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the specifications (``sources.open_source``) of the meters asked for.
+
+    ``auto`` stands for :data:`AUTO` and ``none`` for no meter at all; ``none`` goes with nothing else. Raises
+    :class:`~memarena.meters.readings.MeterError` for a word that is no meter, or that is there twice.
+    """
+    if not words:
+        raise MeterError("no meter is named; say none if nothing is to be measured")
+    specs = [spec for word in words for spec in (AUTO if word == "auto" else (word,))]
+    for spec in specs:
+        kind = spec.partition(":")[0]
+        if kind not in KINDS:
+            raise MeterError(f"{spec}: no such meter; expected auto or some of {', '.join(KINDS)}")
+        if specs.count(spec) > 1:
+            raise MeterError(f"{spec}: the meter is named twice" + (" (auto holds it)" if "auto" in words else ""))
+    if "none" in specs and len(specs) > 1:
+        raise MeterError("none: goes with no other meter")
+    return tuple(specs)

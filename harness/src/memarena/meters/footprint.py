@@ -1,0 +1,114 @@
+"""Memory and disk of one program: its processes, or the control group of its container, and the files it keeps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from memarena.log.measuring import MeterFigure
+from memarena.meters.cgroups import cgroup_source
+from memarena.meters.energy import Value
+from memarena.meters.phases import figure, unavailable
+from memarena.meters.readings import Reading, one_line
+
+_BLOCK_BYTES = 512
+"""Unit of st_blocks (stat(2))."""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes of memory now, bytes of memory at most so far, bytes on disk; each a value or why there is none."""
+
+    memory: MeterFigure
+    memory_peak: MeterFigure
+    disk: MeterFigure
+
+
+def footprint_of_processes(root_pid: int, data_dir: Path | None) -> Footprint:
+    """The footprint of all processes below ``root_pid``, which itself (a guard of ours) does not count.
+
+    Memory is the proportional set size where the kernel tells it, so that shared pages count once; the peak is the sum
+    of each process's own peak of its resident set (VmHWM), an upper bound where several peak at different times.
+    """
+    try:
+        found = psutil.Process(root_pid).children(recursive=True)
+        pids = [process.pid for process in found if process.status() != psutil.STATUS_ZOMBIE]
+    except psutil.Error as error:
+        gone = unavailable(f"process {root_pid}: {error}")
+        return Footprint(gone, gone, _disk(data_dir))
+    if not pids:
+        gone = unavailable(f"no process runs below {root_pid}")
+        return Footprint(gone, gone, _disk(data_dir))
+    return Footprint(_summed(pids, _pss), _summed(pids, _peak), _disk(data_dir))
+
+
+def footprint_of_cgroup(folder: Path, data_dir: Path | None) -> Footprint:
+    """The footprint of a container by its control group's folder (``cgroups.memory_cgroup_of`` finds it)."""
+    source = cgroup_source("backend", folder)
+    found = {entry.channel.name: unavailable(entry.reason) for entry in source.unavailable}
+    for entry in source.read():
+        name = entry.channel.name
+        if isinstance(entry, Reading):
+            found[name] = figure(Value(entry.value, "B"))
+        else:
+            found[name] = unavailable(entry.reason)
+    return Footprint(found["backend.memory"], found["backend.memory_peak"], _disk(data_dir))
+
+
+def disk_bytes(folder: Path) -> int:
+    """Bytes that the files below a folder take on disk, each file once. Files that vanish meanwhile do not count."""
+    total, seen = 0, set()
+    for path, _, names in os.walk(folder):
+        for name in (".", *names):
+            try:
+                stat = os.lstat(os.path.join(path, name))  # noqa: PTH118  (os.walk gives strings)
+            except FileNotFoundError:
+                continue
+            if (stat.st_dev, stat.st_ino) not in seen:
+                seen.add((stat.st_dev, stat.st_ino))
+                total += stat.st_blocks * _BLOCK_BYTES
+    return total
+
+
+def _disk(folder: Path | None) -> MeterFigure:
+    if folder is None:
+        return unavailable("the backend keeps its data where the harness cannot look")
+    try:
+        return figure(Value(disk_bytes(folder), "B"))
+    except OSError as error:
+        return unavailable(f"{error.filename}: {error.strerror}")
+
+
+def _summed(pids: Iterable[int], read: Callable[[int], int]) -> MeterFigure:
+    """The sum over processes; those that end meanwhile do not count, one that cannot be read makes it unavailable."""
+    total, counted = 0, 0
+    for pid in pids:
+        try:
+            total += read(pid)
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        except (OSError, ValueError) as error:
+            return unavailable(f"process {pid}: {one_line(error)}")
+        counted += 1
+    return figure(Value(total, "B")) if counted else unavailable("all its processes ended while they were looked at")
+
+
+def _pss(pid: int) -> int:
+    return _kilobytes(Path(f"/proc/{pid}/smaps_rollup"), "Pss")
+
+
+def _peak(pid: int) -> int:
+    return _kilobytes(Path(f"/proc/{pid}/status"), "VmHWM")
+
+
+def _kilobytes(path: Path, name: str) -> int:
+    """An entry of proc_pid_status(5) or proc_pid_smaps(5), in bytes."""
+    for line in path.read_text(encoding="ascii", errors="replace").splitlines():
+        key, _, rest = line.partition(":")
+        if key == name and rest.endswith(" kB"):
+            return int(rest[:-3]) * 1024
+    raise ValueError(f"{path}: no {name}")

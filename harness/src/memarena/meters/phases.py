@@ -1,0 +1,144 @@
+"""A phase of a run from its samples: energy of every rail, CPU time, mean and peak of every channel, as records."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from memarena.log.measuring import (
+    ChannelMeasured,
+    MeterChannel,
+    MeterFigure,
+    PhaseEnded,
+    PhaseMeasured,
+    RailMeasured,
+)
+from memarena.meters.energy import (
+    Figure,
+    IdleWindows,
+    Phase,
+    RailEnergy,
+    Value,
+    Void,
+    counter_growth,
+    energy_name,
+    phase_energy,
+)
+from memarena.meters.integrals import Window, fault, integral
+from memarena.meters.procfs import CPU_BUSY
+from memarena.meters.readings import Channel, Unavailable
+from memarena.meters.samples import Samples, Series
+
+_COUNTER_UNITS = frozenset({"J", "s"})
+_RAIL_FIGURES = tuple(f.name for f in dataclasses.fields(RailEnergy) if f.name != "name")
+
+
+def figure(found: Figure) -> MeterFigure:
+    """The log's form of a figure."""
+    if isinstance(found, Value):
+        return MeterFigure(status="value", value=found.value, unit=found.unit)
+    return MeterFigure(status="void" if isinstance(found, Void) else "unavailable", reason=found.reason)
+
+
+def unavailable(reason: str) -> MeterFigure:
+    """A figure that this machine does not give."""
+    return MeterFigure(status="unavailable", reason=reason)
+
+
+def channels_of(samples: Samples) -> tuple[MeterChannel, ...]:
+    """Every channel of a samples file, those that the machine does not give with their reason."""
+    given = [MeterChannel(name=c.name, unit=c.unit) for c in samples.channels]
+    absent = [
+        MeterChannel(name=entry.channel.name, unit=entry.channel.unit, reason=entry.reason)
+        for entry in samples.unavailable
+    ]
+    return (*given, *absent)
+
+
+def windows(pieces: Sequence[tuple[int, int]]) -> tuple[Window, ...]:
+    """Spans of CLOCK_MONOTONIC in ns as windows; those that took no time are left out."""
+    return tuple(Window(start, end) for start, end in pieces if end > start)
+
+
+def measure_phase(
+    samples: Samples, phase: PhaseEnded, *, system_channel: str, idle: IdleWindows | None = None
+) -> PhaseMeasured | None:
+    """What the samples say of a phase; None for one that took no time.
+
+    ``idle`` are the node's idle windows; they are not used for a phase that does not lie between them.
+    """
+    spans = windows(phase.pieces)
+    if not spans:
+        return None
+    whole = Phase(spans)
+    if idle is not None and (idle.before.end_ns > whole.start_ns or idle.after.start_ns < whole.end_ns):
+        idle = None
+    energy = phase_energy(samples, spans, idle=idle, queries=phase.queries or None, system_channel=system_channel)
+    return PhaseMeasured(
+        phase=phase.phase,
+        cell_id=phase.cell_id,
+        samples_file=phase.samples_file,
+        start_mono_ns=whole.start_ns,
+        duration_s=whole.duration_s,
+        pieces=len(spans),
+        queries=phase.queries,
+        rails=tuple(_rail(rail) for rail in (energy.gpu_rail, energy.system, *energy.others)),
+        cpu_s=figure(_cpu_s(samples, whole)),
+        channels=tuple(_channel(samples, c, whole) for c in samples.channels if c.unit not in _COUNTER_UNITS),
+    )
+
+
+def unmetered_phase(phase: PhaseEnded, reason: str, *, system_channel: str) -> PhaseMeasured | None:
+    """A phase of which nothing is known, and why; None for one that took no time."""
+    spans = windows(phase.pieces)
+    if not spans:
+        return None
+    names = (energy_name("gpu_power", system_channel), energy_name(system_channel, system_channel))
+    nothing = dict.fromkeys(_RAIL_FIGURES, unavailable(reason))
+    return PhaseMeasured(
+        phase=phase.phase,
+        cell_id=phase.cell_id,
+        samples_file=phase.samples_file,
+        start_mono_ns=spans[0].start_ns,
+        duration_s=sum(span.duration_s for span in spans),
+        pieces=len(spans),
+        queries=phase.queries,
+        rails=tuple(RailMeasured(name=name, **nothing) for name in names),
+        cpu_s=unavailable(reason),
+    )
+
+
+def _rail(rail: RailEnergy) -> RailMeasured:
+    return RailMeasured(name=rail.name, **{name: figure(getattr(rail, name)) for name in _RAIL_FIGURES})
+
+
+def _cpu_s(samples: Samples, phase: Phase) -> Figure:
+    series = samples.series(CPU_BUSY.name)
+    if isinstance(series, Unavailable):
+        return series
+    if reason := phase.scattered():
+        return Void(reason)
+    return counter_growth(series, phase, samples.period_ns)
+
+
+def _channel(samples: Samples, channel: Channel, phase: Phase) -> ChannelMeasured:
+    """Mean over time and highest sample. Short pieces are no fault here: load and memory are what they are."""
+    series = samples.series(channel.name)
+    mean, peak = _mean_and_peak(series, phase, samples.period_ns) if isinstance(series, Series) else (series, series)
+    return ChannelMeasured(channel=channel.name, unit=channel.unit, mean=figure(mean), peak=figure(peak))
+
+
+def _mean_and_peak(series: Series, phase: Phase, period_ns: int) -> tuple[Figure, Figure]:
+    area, highest = 0.0, -np.inf
+    for piece in phase.pieces:
+        if reason := fault(series, piece, period_ns):
+            return Void(reason), Void(reason)
+        area += integral(series.times_ns, series.values, piece)
+        inside = (series.times_ns >= piece.start_ns) & (series.times_ns <= piece.end_ns)
+        highest = max(highest, float(series.values[inside].max(initial=-np.inf)))
+    mean = Value(area / phase.duration_s, series.channel.unit)
+    if not np.isfinite(highest):
+        return mean, Void(f"{series.channel.name}: no sample falls into the phase, it is too short")
+    return mean, Value(highest, series.channel.unit)
