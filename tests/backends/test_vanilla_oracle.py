@@ -51,7 +51,10 @@ def test_each_says_what_it_is(vanilla: Served, oracle: Served) -> None:
     assert {each.preferred_prompt_style for each in described} == {pb.PROMPT_STYLE_TEXT_SESSIONS}
     for each in described:
         assert set(each.capabilities) == {pb.CAPABILITY_ANSWER, pb.CAPABILITY_PROVENANCE, pb.CAPABILITY_DURABLE}
-    assert [(option.key, option.default_value) for option in described[0].options] == [("budget_tokens", "8192")]
+    defaults = [{option.key: option.default_value for option in each.options} for each in described]
+    framing = {"identity": "relation", "policy": "off"}
+    assert defaults[0] == {"budget_tokens": "8192", **framing}
+    assert defaults[1] == {"budget_tokens": "0", "distractors": "none", "distractor_seed": "0", **framing}
 
 
 @pytest.mark.parametrize("variant", ["vanilla", "oracle"])

@@ -11,6 +11,7 @@ from memarena_backend.cli import run_backend
 from memarena_backend.endpoints import Endpoint, ModelClient, offered, prefix_of
 from memarena_backend.errors import CallError, failed_precondition, invalid_argument, unavailable
 from memarena_backend.fitting import cut_text, fit_ranked, tokens_by_bytes
+from memarena_backend.framing import IDENTITY_OPTION, POLICY_OPTION
 from memarena_backend.memory import Memory
 from memarena_backend.records import (
     AskerKind,
@@ -43,6 +44,8 @@ from memarena_backend.store import StoreError
 from memarena_backend.wording import date_in_words, line_of, moment_in_words, setting_in_words
 
 __all__ = [
+    "IDENTITY_OPTION",
+    "POLICY_OPTION",
     "AskerKind",
     "BackendServer",
     "Call",

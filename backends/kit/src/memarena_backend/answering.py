@@ -10,7 +10,6 @@ from typing import Literal, cast
 
 import grpc
 from memarena_answering import (
-    Asker,
     Completion,
     ContextItem,
     PromptStyle,
@@ -27,6 +26,7 @@ from memarena_proto import memory_backend_pb2 as pb
 
 from memarena_backend.calls import Call
 from memarena_backend.errors import CallError, invalid_argument, unavailable
+from memarena_backend.framing import asker_of, framed
 from memarena_backend.records import Item, ModelAccess, ModelRole, Query
 
 REPLY_TIMEOUT_S = 600.0
@@ -112,7 +112,7 @@ class Answerer:
         client = self._client(models.base_url)
         count = client.counter(models.token, plan.model) if plan.counts_tokens else count_by_bytes
         context = [ContextItem(item.text, item.time, item.score) for item in items]
-        asker = Asker(query.requester.kind.value, query.requester.display_name, query.requester.relationship)
+        asker, plan = asker_of(query), framed(query, plan)
         remaining_s = call.remaining_s()
         try:
             prompt = build_prompt(context, query.text, asked_at, asker, plan, count)

@@ -1,6 +1,6 @@
-"""Two memories that need no search: Vanilla (the latest turns) and Oracle (the evidence itself)."""
+"""Memories that need no search: Vanilla and Omniscient (the latest turns), Oracle (the evidence itself)."""
 
 from memarena_backend_vanilla_oracle.oracle import OracleMemory
-from memarena_backend_vanilla_oracle.vanilla import VanillaMemory
+from memarena_backend_vanilla_oracle.vanilla import OmniscientMemory, VanillaMemory
 
-__all__ = ["OracleMemory", "VanillaMemory"]
+__all__ = ["OmniscientMemory", "OracleMemory", "VanillaMemory"]

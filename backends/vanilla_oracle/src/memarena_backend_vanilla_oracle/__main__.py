@@ -7,12 +7,20 @@ import sys
 from memarena_backend import run_backend
 
 from memarena_backend_vanilla_oracle.oracle import OracleMemory
-from memarena_backend_vanilla_oracle.vanilla import VanillaMemory
+from memarena_backend_vanilla_oracle.vanilla import OmniscientMemory, VanillaMemory
 
 
 def main() -> None:
     """Serve the variant that ``--variant`` names until SIGTERM."""
-    sys.exit(run_backend({"vanilla": lambda _: VanillaMemory(), "oracle": lambda _: OracleMemory()}))
+    sys.exit(
+        run_backend(
+            {
+                "vanilla": lambda _: VanillaMemory(),
+                "oracle": lambda _: OracleMemory(),
+                "omniscient": lambda _: OmniscientMemory(),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

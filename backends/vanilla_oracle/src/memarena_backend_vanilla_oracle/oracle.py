@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
 from memarena_backend import (
+    IDENTITY_OPTION,
+    POLICY_OPTION,
     Call,
     Capability,
     Day,
@@ -15,6 +18,7 @@ from memarena_backend import (
     Kind,
     Memory,
     Notice,
+    OptionSpec,
     PromptStyle,
     Query,
     SearchResult,
@@ -23,14 +27,38 @@ from memarena_backend import (
     invalid_argument,
     line_of,
     setting_in_words,
+    tokens_by_bytes,
+)
+
+from memarena_backend_vanilla_oracle.distractors import DEFAULT_BUDGET_TOKENS, drawn, recent
+
+DISTRACTORS = ("none", "recent", "random")
+
+_OPTIONS = (
+    OptionSpec(
+        "budget_tokens",
+        "Tokens (UTF-8 bytes / 4) that the items may take; 0: as the call says, "
+        f"and {DEFAULT_BUDGET_TOKENS} where distractors fill it up.",
+        "0",
+    ),
+    OptionSpec("distractor_seed", "Seed of the draw of random distractors, an integer of at least 0.", "0"),
+    OptionSpec(
+        "distractors",
+        "Sessions beside the evidence: none, recent (the latest that fit), or random (as many, drawn uniformly).",
+        "none",
+    ),
+    IDENTITY_OPTION,
+    POLICY_OPTION,
 )
 
 
 class OracleMemory(Memory):
     """Returns the sessions named in the privileged evidence, verbatim, in the order named; scores fall with it.
 
-    Privileged evidence must be there (EVD-3). If it names no session, the question has no evidence: no items. An access
-    marker stands on a line of its own at the head of every session, as in the paper's control runs.
+    Privileged evidence must be there (EVD-3). If it names no session, the question has no evidence: no items but
+    distractors. An access marker stands on a line of its own at the head of every evidence session, as in the paper's
+    control runs. With distractors all sessions are shown in the order of time; evidence keeps the higher scores, so
+    that a reader with less room loses distractors first.
     """
 
     def __init__(self) -> None:
@@ -42,6 +70,7 @@ class OracleMemory(Memory):
             version=version("memarena-backend-vanilla-oracle"),
             kind=Kind.DIAGNOSTIC,
             capabilities=frozenset({Capability.ANSWER, Capability.PROVENANCE}),
+            options=_OPTIONS,
             prompt_style=PromptStyle.TEXT_SESSIONS,
         )
 
@@ -58,8 +87,13 @@ class OracleMemory(Memory):
             _item(session, query.evidence.access_marker, 1.0 - position / len(sessions))
             for position, session in enumerate(sessions)
         ]
+        choice = query.choice_option("distractors", DISTRACTORS)
+        budget = _budget(query, has_distractors=choice != "none")
         # A session of which nothing was said has nothing to show.
-        return fit_ranked([item for item in items if item.text], query.max_items, query.max_context_tokens)
+        evidence = fit_ranked([item for item in items if item.text], query.max_items, budget)
+        if choice == "none" or budget is None:
+            return evidence
+        return SearchResult(self._among_others(namespace, query, evidence.items, budget, choice), evidence.notices)
 
     def forget(self, namespace: str) -> None:
         self._sessions.pop(namespace, None)
@@ -75,6 +109,40 @@ class OracleMemory(Memory):
                 )
             named[session_id] = held[session_id]
         return list(named.values())
+
+    def _among_others(
+        self, namespace: str, query: Query, evidence: Sequence[Item], budget_tokens: int, choice: str
+    ) -> list[Item]:
+        """Evidence and distractors in the order of time. Scores: evidence above 0.5, distractors below."""
+        assert query.evidence is not None
+        named = set(query.evidence.session_ids)
+        before = sorted(
+            (s for s in self._sessions[namespace].values() if s.session_id not in named),
+            key=lambda session: session.started_at,
+        )
+        shown = [_item(session, "", 0.0) for session in before if session.ended_at <= query.asked_at]
+        candidates = [item for item in shown if item.text]
+        room = budget_tokens - sum(tokens_by_bytes(item.text) for item in evidence)
+        chosen = recent(candidates, room)
+        if choice == "random":
+            seed = query.int_option("distractor_seed", minimum=0)
+            chosen = drawn(candidates, room, len(chosen), seed, query.text)
+        if query.max_items is not None:
+            chosen = chosen[: query.max_items - len(evidence)]
+        others = [
+            replace(candidates[position], score=0.5 * (1.0 - place / len(chosen)))
+            for place, position in enumerate(chosen)
+        ]
+        above = [replace(item, score=0.5 + 0.5 * item.score) for item in evidence]
+        times = {session.session_id: session.started_at for session in self._sessions[namespace].values()}
+        return sorted([*above, *others], key=lambda item: times[item.session_ids[0]])
+
+
+def _budget(query: Query, *, has_distractors: bool) -> int | None:
+    """Tokens that the items may take, None without a bound."""
+    own = query.int_option("budget_tokens", minimum=0) or (DEFAULT_BUDGET_TOKENS if has_distractors else None)
+    bounds = [bound for bound in (own, query.max_context_tokens) if bound is not None]
+    return min(bounds) if bounds else None
 
 
 def _item(session: Session, access_marker: str, score: float) -> Item:

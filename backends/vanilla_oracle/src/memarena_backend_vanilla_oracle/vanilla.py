@@ -1,4 +1,7 @@
-"""Vanilla: no search at all, just the most recent turns that fit a budget. What every memory has to beat."""
+"""Vanilla: no search at all, just the most recent turns that fit a budget. What every memory has to beat.
+
+Omniscient is the same over more than one person's life: a diagnostic that a harness gives the sessions of everybody.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,14 @@ from datetime import datetime
 from importlib.metadata import version
 
 from memarena_backend import (
+    IDENTITY_OPTION,
+    POLICY_OPTION,
     Call,
     Capability,
     Day,
     Description,
     Item,
+    Kind,
     Memory,
     Notice,
     OptionSpec,
@@ -34,6 +40,8 @@ _OPTIONS = (
         "Tokens (UTF-8 bytes / 4) that the returned turns may take, an integer of at least 1.",
         str(DEFAULT_BUDGET_TOKENS),
     ),
+    IDENTITY_OPTION,
+    POLICY_OPTION,
 )
 
 
@@ -72,13 +80,17 @@ class VanillaMemory(Memory):
     One item is what is shown of one session: its setting, then a line for each turn. Scores rise with recency.
     """
 
+    name = "vanilla"
+    kind = Kind.COMPETITOR
+
     def __init__(self) -> None:
         self._said: dict[str, list[_Said]] = {}
 
     def describe(self) -> Description:
         return Description(
-            name="vanilla",
+            name=self.name,
             version=version("memarena-backend-vanilla-oracle"),
+            kind=self.kind,
             capabilities=frozenset({Capability.ANSWER, Capability.PROVENANCE}),
             options=_OPTIONS,
             prompt_style=PromptStyle.TEXT_SESSIONS,
@@ -108,6 +120,13 @@ class VanillaMemory(Memory):
 
     def forget(self, namespace: str) -> None:
         self._said.pop(namespace, None)
+
+
+class OmniscientMemory(VanillaMemory):
+    """Vanilla over whatever it is given. That these are all sessions of the world is the harness's doing."""
+
+    name = "omniscient"
+    kind = Kind.DIAGNOSTIC
 
 
 def _latest(said: Sequence[_Said], budget_tokens: int, max_items: int | None) -> list[_Block]:

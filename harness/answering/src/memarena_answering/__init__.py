@@ -4,7 +4,7 @@ A leaf: used by the harness (central reading) and by backends (their own Answer)
 Nothing in a prompt depends on gold, task family or dimension.
 """
 
-from memarena_answering.assets import data_files
+from memarena_answering.assets import control_text, data_files
 from memarena_answering.client import ReaderClient, preload
 from memarena_answering.fitting import build_prompt, count_by_bytes
 from memarena_answering.layout import PromptParts, split_prompt
@@ -42,6 +42,7 @@ __all__ = [
     "TextDelta",
     "TokenCounter",
     "build_prompt",
+    "control_text",
     "count_by_bytes",
     "data_files",
     "parse_answer",

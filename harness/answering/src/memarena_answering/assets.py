@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 PROMPT_FILE = "prompts/answer.v1.toml"
+CONTROLS_FILE = "prompts/controls.v1.toml"
 PARSING_FILE = "tables/parsing.v1.toml"
 
 
@@ -29,6 +30,15 @@ class PromptText:
     asker_known_person: str
     asker_known_person_related: str
     asker_anonymous: str
+
+
+@dataclass(frozen=True, slots=True)
+class ControlText:
+    """Words of control experiments; a run shows them only where it asks for them."""
+
+    policy_header: str
+    access_denied: str
+    access_allowed: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,13 @@ def prompt_text() -> PromptText:
     return PromptText(**{key: str(value).strip("\n") for key, value in table.items()})
 
 
+@cache
+def control_text() -> ControlText:
+    """The words of control experiments."""
+    table = _table(CONTROLS_FILE, {f.name: None for f in fields(ControlText)})
+    return ControlText(**{key: str(value).strip("\n") for key, value in table.items()})
+
+
 def _strings(value: object) -> tuple[str, ...]:
     assert isinstance(value, list)
     return tuple(str(each) for each in value)
@@ -96,6 +113,5 @@ def parsing_table() -> ParsingTable:
 
 def data_files() -> dict[str, str]:
     """SHA-256 (hex) of every file that can decide a score, by its name within this package."""
-    return {
-        f"memarena_answering/{name}": hashlib.sha256(_read(name)).hexdigest() for name in (PROMPT_FILE, PARSING_FILE)
-    }
+    names = (PROMPT_FILE, CONTROLS_FILE, PARSING_FILE)
+    return {f"memarena_answering/{name}": hashlib.sha256(_read(name)).hexdigest() for name in names}

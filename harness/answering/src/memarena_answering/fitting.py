@@ -43,13 +43,20 @@ class _Request:
     items: tuple[ContextItem, ...]
     question: str
     asked_at: str
-    asker: Asker
+    asker: Asker | None
     plan: ReadingPlan
     prompt_limit: float
     context_limit: float
 
     def messages(self, body: str) -> tuple[Message, ...]:
-        return render_messages(body, self.question, self.asked_at, self.asker, no_system_role=self.plan.no_system_role)
+        return render_messages(
+            body,
+            self.question,
+            self.asked_at,
+            self.asker,
+            no_system_role=self.plan.no_system_role,
+            policy_header=self.plan.policy_header,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +151,11 @@ def build_prompt(
     items: Sequence[ContextItem],
     question: str,
     asked_at: str,
-    asker: Asker,
+    asker: Asker | None,
     plan: ReadingPlan,
     count: TokenCounter,
 ) -> Prompt:
-    """The prompt for a question over as many of the items as fit, in the order given.
+    """The prompt for a question over as many of the items as fit, in the order given; no asker, no word on who asks.
 
     The budget of the context is ``plan.max_context_tokens`` (where set), and what the window leaves beside the reply,
     the scaffold, the question and a margin for the chat template. When the items exceed it, whole items with the

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache
 
-from memarena_answering.assets import prompt_text
+from memarena_answering.assets import control_text, prompt_text
 from memarena_answering.model import Asker, ContextItem, Message, PromptStyle
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -76,22 +76,33 @@ def _asked_by(asker: Asker) -> str:
 
 
 def render_messages(
-    body: str, question: str, asked_at: str, asker: Asker, *, no_system_role: bool
+    body: str,
+    question: str,
+    asked_at: str,
+    asker: Asker | None,
+    *,
+    no_system_role: bool,
+    policy_header: bool = False,
 ) -> tuple[Message, ...]:
-    """The messages around a context body, the system text in the user turn where the template knows no system."""
+    """The messages around a context body, the system text in the user turn where the template knows no system.
+
+    Without an asker there is no line that says who asks.
+    """
     words = prompt_text()
+    system = f"{control_text().policy_header}\n\n{words.system}" if policy_header else words.system
+    asked_by = f"{words.asked_by}{_asked_by(asker)}\n" if asker is not None else ""
     user = (
         f"{words.context_start}\n{body}\n{words.context_end}\n\n"
-        f"{words.asked_at}{readable_time(asked_at)}\n{words.asked_by}{_asked_by(asker)}\n{words.question}{question}"
+        f"{words.asked_at}{readable_time(asked_at)}\n{asked_by}{words.question}{question}"
     )
     if no_system_role:
-        return (Message("user", f"{words.system}\n\n{user}"),)
-    return (Message("system", words.system), Message("user", user))
+        return (Message("user", f"{system}\n\n{user}"),)
+    return (Message("system", system), Message("user", user))
 
 
 @dataclass(frozen=True, slots=True)
 class PromptParts:
-    """A prompt taken apart. Times are as shown."""
+    """A prompt taken apart. Times are as shown; ``asked_by`` is empty where the prompt does not say who asks."""
 
     items: tuple[ContextItem, ...]
     question: str
@@ -117,7 +128,7 @@ def _user_turn() -> re.Pattern[str]:
     w = prompt_text()
     return re.compile(
         rf"(?:\A|\n){re.escape(w.context_start)}\n(?P<body>.*?)\n{re.escape(w.context_end)}\n\n"
-        rf"{re.escape(w.asked_at)}(?P<at>[^\n]*)\n{re.escape(w.asked_by)}(?P<by>[^\n]*)\n"
+        rf"{re.escape(w.asked_at)}(?P<at>[^\n]*)\n(?:{re.escape(w.asked_by)}(?P<by>[^\n]*)\n)?"
         rf"{re.escape(w.question)}(?P<question>.*)\Z",
         re.DOTALL,
     )
@@ -132,4 +143,4 @@ def split_prompt(messages: Sequence[Message]) -> PromptParts | None:
         items = tuple(_split_body(match["body"]))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    return PromptParts(items, match["question"], match["at"], match["by"])
+    return PromptParts(items, match["question"], match["at"], match["by"] or "")

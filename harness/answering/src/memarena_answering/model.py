@@ -72,6 +72,8 @@ class ReadingPlan:
     """Budget of the context block alone, its layout included."""
     no_system_role: bool = False
     """The chat template has no system role: its text opens the user turn."""
+    policy_header: bool = False
+    """Open the system text with rules for sharing (a control experiment)."""
     counts_tokens: bool = False
     """The counter is the reader's own. Otherwise it estimates, and a quarter of the window is kept free for that."""
 

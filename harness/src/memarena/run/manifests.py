@@ -15,9 +15,9 @@ import sysconfig
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from memarena.run.errors import RunError
 
@@ -39,12 +39,20 @@ class BackendManifest(_Strict):
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
     kind: Literal["competitor", "diagnostic"]
     description: str = ""
+    whole_corpus: bool = False
+    """It takes in the sessions of all persons, not just those of the one that it serves. For diagnostics alone."""
     command: Annotated[tuple[str, ...], Field(min_length=1)]
     env: dict[str, str] = Field(default_factory=dict)
     requires: tuple[str, ...] = ()
     """Paths that must exist before the backend can be started, ``{folder}`` filled in: what a build makes."""
     build: str = ""
     """What a user runs to make them."""
+
+    @model_validator(mode="after")
+    def _only_a_diagnostic_sees_everything(self) -> Self:
+        if self.whole_corpus and self.kind != "diagnostic":
+            raise ValueError("whole_corpus: only a diagnostic may take in what its owner could not know")
+        return self
 
 
 class ManifestFile(_Strict):
