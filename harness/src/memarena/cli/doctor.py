@@ -19,6 +19,8 @@ from rich.table import Table
 from memarena.cli.errors import EXIT_FAULTS
 from memarena.client.backend import BackendClient, Deadlines
 from memarena.client.errors import BackendCallError, BackendContractError
+from memarena.meters.choice import AUTO
+from memarena.meters.sources import open_source
 from memarena.readers import ReaderError
 from memarena.readers.embedded import find_weights, usable_cpus
 from memarena.run.errors import RunError
@@ -47,7 +49,7 @@ def doctor(
     table = Table(box=None, pad_edge=False)
     for column in ("what", "status", "detail"):
         table.add_column(column, overflow="fold")
-    findings = [*_machine(out), *_readers(), *_backends(), *_tools()]
+    findings = [*_machine(out), *_readers(), *_backends(), *_tools(), *_meters()]
     for finding in findings:
         table.add_row(finding.what, finding.status, finding.detail)
     Console().print(table)
@@ -121,6 +123,19 @@ def _tools() -> Iterator[Finding]:
         ),
     ):
         yield _tool(what, command, use)
+
+
+def _meters() -> Iterator[Finding]:
+    """What ``--meter auto`` reads here: channels by meter, and why the others are not there."""
+    for spec in AUTO:
+        source = open_source(spec)
+        try:
+            given = ", ".join(f"{channel.name} ({channel.unit})" for channel in source.channels)
+            reasons = "; ".join(dict.fromkeys(entry.reason for entry in source.unavailable))
+        finally:
+            source.close()
+        detail = given + (f"; {len(source.unavailable)} unavailable: {reasons}" if given and reasons else reasons)
+        yield Finding(f"meter {spec}", "ok" if given else "missing", detail or "nothing to read")
 
 
 def _tool(what: str, command: list[str], use: str) -> Finding:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from statistics import median
 
-from memarena.log.records import Record
+from memarena.log.records import FootprintTaken, PhaseMeasured, Record
 from memarena.scoring.facts import Attempt, CallFacts, IngestFacts, RunFacts
 from memarena.scoring.results import Percentiles, QuestionScore, RowScores
 from memarena.scoring.timing import LEAST_N, percentiles
@@ -46,6 +46,10 @@ class RowCosts(Record):
     """None where no question was answered."""
     history: tuple[HistoryBucket, ...]
     """Empty where no search was timed or the memory never grew."""
+    phases: tuple[PhaseMeasured, ...] = ()
+    """Energy of the row's cells, their days and their questions; empty where nothing was metered."""
+    footprints: tuple[FootprintTaken, ...] = ()
+    """Memory and disk of the backend, the last of each cell."""
 
 
 def run_costs(facts: RunFacts, rows: Iterable[RowScores], questions: Sequence[QuestionScore]) -> tuple[RowCosts, ...]:
@@ -66,7 +70,14 @@ def _row_costs(facts: RunFacts, row: RowScores, by_cell: dict[str, list[Question
         for question in by_cell.get(cell, ())
         if question.spans is not None and question.spans.segment == segment
     ]
-    return RowCosts(label=row.label, efficiency=_efficiency(facts, answered), history=_history(facts, answered))
+    own = {cell.cell_id for cell in row.cells}
+    return RowCosts(
+        label=row.label,
+        efficiency=_efficiency(facts, answered),
+        history=_history(facts, answered),
+        phases=tuple(phase for phase in facts.phases if phase.cell_id in own),
+        footprints=tuple(taken for cell, taken in facts.footprints.items() if cell in own),
+    )
 
 
 def _efficiency(facts: RunFacts, answered: Sequence[tuple[QuestionScore, Attempt]]) -> Efficiency | None:

@@ -17,6 +17,7 @@ from memarena.report.details import (
     retrieval_table,
     stopwatch_table,
 )
+from memarena.report.energy_tables import energy_table, footprint_table
 from memarena.report.grid import (
     baseline_table,
     corrected_table,
@@ -109,6 +110,8 @@ def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Sect
         history_table(rows),
         stopwatch_table(rows),
         ingest_table(rows),
+        energy_table(rows),
+        footprint_table(rows),
         *slice_tables(rows),
         corrected_table(rows),
         token_f1_table(rows),

@@ -12,9 +12,11 @@ from memarena.log.records import (
     BackendDescribed,
     BucketNamed,
     EvidenceSession,
+    FootprintTaken,
     IngestDone,
     JudgingFailed,
     Manifest,
+    PhaseMeasured,
     Question,
     QuestionAsked,
     RunEnded,
@@ -85,6 +87,9 @@ class RunFacts:
     ingests: dict[str, IngestFacts] = field(default_factory=dict)
     floor_search_ns: list[int] = field(default_factory=list)
     floor_hop_ns: list[int] = field(default_factory=list)
+    phases: list[PhaseMeasured] = field(default_factory=list)
+    footprints: dict[str, FootprintTaken] = field(default_factory=dict)
+    """The last of each cell, with the highest peak of all of them."""
     problems: list[str] = field(default_factory=list)
     ended: RunEnded | None = None
     """None while a process works on the run, or where the last one died."""
@@ -204,6 +209,10 @@ def _take_course(facts: RunFacts, record: AnyRecord) -> None:
     elif record.kind == "floor":
         facts.floor_search_ns += record.search_ns
         facts.floor_hop_ns += record.gateway_hop_ns
+    elif record.kind == "phase_measured":
+        facts.phases.append(record)
+    elif record.kind == "footprint":
+        _take_footprint(facts, record)
     elif record.kind == "problem":
         facts.problems.append(f"{record.cause}: {record.where}: {record.message}")
 
@@ -225,6 +234,13 @@ def _take_call(facts: RunFacts, call: SlimCall) -> None:
         ingest.model_calls += 1
         ingest.prompt_tokens += call.prompt_tokens or 0
         ingest.completion_tokens += call.completion_tokens or 0
+
+
+def _take_footprint(facts: RunFacts, taken: FootprintTaken) -> None:
+    before = facts.footprints.get(taken.cell_id)
+    if before is not None and (before.memory_peak.value or 0) > (taken.memory_peak.value or 0):
+        taken = taken.model_copy(update={"memory_peak": before.memory_peak})
+    facts.footprints[taken.cell_id] = taken
 
 
 def _take_ingest(facts: RunFacts, done: IngestDone) -> None:

@@ -110,6 +110,8 @@ _CHAPTERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
             "Search against length of history",
             "The stopwatch beside the server's own",
             "Ingest",
+            "Energy",
+            "Memory and disk of backends",
         ),
     ),
     (
