@@ -17,8 +17,6 @@ from memarena.conformance.errors import BrokenError
 from memarena.conformance.models import READER, Access, ReaderScript, ScriptedModels
 from memarena.conformance.wire import Connection, Received, RefusedError
 
-NOTICE_S = 0.3
-"""How long frames are given to arrive, and a backend to notice that a call has ended."""
 _POLL_S = 0.02
 _AGAIN = ("ABORTED", "UNAVAILABLE")
 
@@ -37,6 +35,8 @@ class Patience:
     """For what must come while something else is held back."""
     deadline_s: float = 0.5
     """Deadlines that are meant to pass."""
+    notice_s: float = 0.3
+    """For frames to arrive, and for a backend to notice that a call has ended."""
 
 
 @dataclass
@@ -110,7 +110,7 @@ class Subject:
         """Model access for one call, revoked at the end."""
         if self.cell_access is not None:
             self.models.rehearse(self.cell_access.token, script or ReaderScript())
-            yield self.cell_access.message
+            yield self.cell_access.message if models is None else _offering(self.cell_access.message, models)
             return
         with self.models.grant(label, script, models) as message:
             yield message
@@ -309,6 +309,11 @@ def with_access(frames: Iterable[pb.IngestRequest], access: pb.ModelAccess) -> l
         else:
             sent.append(frame)
     return sent
+
+
+def _offering(access: pb.ModelAccess, models: Sequence[pb.Model]) -> pb.ModelAccess:
+    """The same access to other models, as another cell has it."""
+    return pb.ModelAccess(base_url=access.base_url, token=access.token, models=models)
 
 
 def shows(items: Iterable[pb.MemoryItem], fact: Fact, *, verbatim: bool) -> bool:

@@ -1,0 +1,62 @@
+"""A session as chat blobs: the owner is the ``user`` of Memobase, everybody else an ``assistant`` with an alias.
+
+Memobase knows two roles and extracts what concerns the ``user``. The alias carries the name, so that the extracting
+model can tell the others apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memarena_backend import Participant, Role, Session, setting_in_words
+from memobase import ChatBlob
+from memobase.core.blob import OpenAICompatibleMessage as Message
+
+MESSAGE_OVERHEAD_BYTES = 160
+"""What the server writes around a message when it shows it to the model: time, alias and role."""
+
+
+def blobs_of(session: Session, owner: Participant, blob_bytes: int) -> list[ChatBlob]:
+    """The session in as few blobs as fit ``blob_bytes`` each, turns in order; none if nobody said anything.
+
+    A turn that is longer than a blob is continued in the next. The first message says where and how the session took
+    place, as far as that is known.
+    """
+    blobs: list[list[Message]] = []
+    room = 0
+    for message in _messages(session, owner, blob_bytes):
+        size = len(message.content.encode()) + MESSAGE_OVERHEAD_BYTES
+        if not blobs or size > room:
+            blobs.append([])
+            room = blob_bytes
+        blobs[-1].append(message)
+        room -= size
+    return [ChatBlob(messages=messages) for messages in blobs]
+
+
+def _messages(session: Session, owner: Participant, blob_bytes: int) -> Iterator[Message]:
+    setting = setting_in_words(session)
+    for turn in session.turns:
+        if not turn.text.strip():
+            continue
+        at = turn.said_at.isoformat(sep=" ", timespec="minutes")
+        opening = f"{setting} " if setting else ""
+        setting = ""
+        for part in _parts(opening + turn.text, blob_bytes - MESSAGE_OVERHEAD_BYTES):
+            yield _message(turn.speaker, owner, part, at)
+
+
+def _message(speaker: Participant, owner: Participant, text: str, at: str) -> Message:
+    is_owner = speaker.role is Role.OWNER or speaker.participant_id == owner.participant_id
+    return Message(role="user" if is_owner else "assistant", content=text, alias=speaker.display_name, created_at=at)
+
+
+def _parts(text: str, limit_bytes: int) -> Iterator[str]:
+    """The text in parts of at most ``limit_bytes`` of UTF-8, cut between characters."""
+    data = text.encode()
+    while len(data) > limit_bytes:
+        part = data[:limit_bytes].decode(errors="ignore")
+        yield part
+        data = data[len(part.encode()) :]
+    if data:
+        yield data.decode()

@@ -1,0 +1,207 @@
+"""Giving a day to the server and learning what became of it: which session made which event and profile entry.
+
+A flush that answers with success may have extracted nothing, and the server then drops what it was given. So every
+result is looked at, and what is new on the server is compared with what was there before.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from memarena_backend import Call, Day, Notice, Participant, Session, failed_precondition, unavailable
+
+from memarena_backend_memobase.chat import blobs_of
+from memarena_backend_memobase.journal import Holding, KeptEvent, KeptSlot, Tally, joined
+from memarena_backend_memobase.server import ALL, Extraction, Server, ServerFaultError, Slot, StoredEvent
+from memarena_backend_memobase.settings import Flush
+
+_log = logging.getLogger(__name__)
+
+_MODEL_STATUS = re.compile(r"Error code: (\d{3})")
+_UNFIT = frozenset({400, 413, 422})
+"""The model's server refuses this prompt (it is too long, say): the next session may fit again."""
+_MISCONFIGURED = frozenset({401, 403, 404})
+_OF_MODELS = ("Error in llm_complete", "Error in get_embedding")
+_OF_STORES = ("psycopg2", "sqlalchemy", "redis")
+
+
+@dataclass
+class _Bundle:
+    """Sessions whose blobs are in the buffer together, and what came of them."""
+
+    sessions: tuple[Session, ...]
+    results: list[Extraction] = field(default_factory=list)
+    failure: str = ""
+
+    @property
+    def empty(self) -> bool:
+        return all(result.empty for result in self.results)
+
+
+def take_in(
+    server: Server, user: str, before: Holding, day: Day, flush: Flush, blob_bytes: int, call: Call
+) -> tuple[Holding, list[Notice]]:
+    """Have a day extracted. What the server holds then, and what went less than well.
+
+    Raises CallError; nothing of the day is taken back here.
+    """
+    given: list[_Bundle] = []
+    for bundle in _bundles(day.sessions, flush):
+        _extract(server, user, bundle, day.owner, blob_bytes, call)
+        if bundle.failure:
+            _log.warning("day %d: a flush failed: %s", day.index, bundle.failure)
+            _drop_remains(server, user, before, given)
+        if bundle.sessions:
+            given.append(bundle)
+    call.check()
+    _expect_settled(server, user)
+    events, slots = server.events(user), server.profile(user)
+    holding = _holding(before, day.index, given, events, slots)
+    _expect_findable(server, user, before, holding)
+    return holding, _notices(day.index, given, holding.tally)
+
+
+def _bundles(sessions: Sequence[Session], flush: Flush) -> Iterator[_Bundle]:
+    spoken = [session for session in sessions if any(turn.text.strip() for turn in session.turns)]
+    if flush == "day":
+        yield _Bundle(tuple(spoken))
+    else:
+        yield from (_Bundle((session,)) for session in spoken)
+
+
+def _extract(server: Server, user: str, bundle: _Bundle, owner: Participant, blob_bytes: int, call: Call) -> None:
+    try:
+        for session in bundle.sessions:
+            for blob in blobs_of(session, owner, blob_bytes):
+                bundle.results += server.insert(user, blob, call)
+        bundle.results += server.flush(user, call)
+    except ServerFaultError as error:
+        bundle.failure = _reason(error)
+
+
+def _reason(fault: ServerFaultError) -> str:
+    """Why the sessions of a flush are lost. Raises CallError where it is not for what was in them."""
+    message = fault.message
+    found = _MODEL_STATUS.search(message)
+    status = int(found[1]) if found else None
+    if any(words in message for words in _OF_MODELS):
+        if status in _MISCONFIGURED:
+            raise failed_precondition(f"the models refuse the Memobase server: {fault}") from fault
+        if status not in _UNFIT:
+            raise unavailable(f"a model of the Memobase server failed: {fault}") from fault
+    elif any(words in message.lower() for words in _OF_STORES):
+        raise unavailable(f"a store of the Memobase server failed: {fault}") from fault
+    return str(fault)
+
+
+def _drop_remains(server: Server, user: str, before: Holding, given: Iterable[_Bundle]) -> None:
+    """After a failed flush: its blobs, and its event, which the server writes before it gets to the profile."""
+    server.drop_blobs(user)
+    known = {result.event_id for bundle in given for result in bundle.results} | set(before.events)
+    for event in server.events(user):
+        if event.id not in known:
+            server.delete_event(user, event.id)
+
+
+def _expect_settled(server: Server, user: str) -> None:
+    for status in ("idle", "processing"):
+        if left := server.buffered(user, status):
+            raise unavailable(f"{left} blobs of the day are still {status} on the Memobase server after its flushes")
+
+
+def _expect_findable(server: Server, user: str, before: Holding, after: Holding) -> None:
+    """Every new line can be found: the server keeps one without a vector, in silence, when its embedder fails."""
+    new = [line for name, event in after.events.items() if name not in before.events for line in event.lines]
+    if not new:
+        return
+    try:
+        found = {gist.gist_data.content for gist in server.search_gists(user, new[0], ALL, -2.0)}
+    except ServerFaultError as error:
+        raise unavailable(f"events cannot be searched (enable_event_embedding must be on): {error}") from error
+    if lost := sum(line not in found for line in new):
+        raise unavailable(f"{lost} of {len(new)} new event lines were kept without an embedding and cannot be found")
+
+
+def lines_of(event: StoredEvent) -> tuple[str, ...]:
+    """The lines of an event as the server cuts them for search: those that begin with a dash."""
+    lines = (line.strip() for line in (event.event_data.event_tip or "").split("\n"))
+    return tuple(line for line in lines if line.startswith("-"))
+
+
+def _holding(
+    before: Holding, day: int, given: Sequence[_Bundle], events: Iterable[StoredEvent], slots: Iterable[Slot]
+) -> Holding:
+    by_event: dict[str, _Bundle] = {}
+    by_slot: dict[str, tuple[tuple[str, ...], str]] = {
+        name: (slot.sessions, slot.time) for name, slot in before.slots.items()
+    }
+    for bundle in given:
+        ids, time = _ids(bundle), _time(bundle)
+        for result in bundle.results:
+            if result.event_id:
+                by_event[result.event_id] = bundle
+            # An entry that takes the place of others stems from what they stemmed from.
+            gone = joined(*(by_slot.get(name, ((), ""))[0] for name in result.delete_profiles or ()))
+            for name in (*(result.add_profiles or ()), *(result.update_profiles or ())):
+                by_slot[name] = (joined(by_slot.get(name, ((), ""))[0], gone, ids), time)
+    kept = dict(before.events)
+    for event in events:
+        if event.id not in kept:
+            made = by_event.get(event.id)
+            sessions, time = (_ids(made), _time(made)) if made else ((), "")
+            kept[event.id] = KeptEvent(lines=lines_of(event), sessions=sessions, time=time)
+    return Holding(
+        day=day,
+        slots={
+            slot.id: KeptSlot(
+                content=slot.content,
+                attributes=slot.attributes,
+                sessions=by_slot.get(slot.id, ((), ""))[0],
+                time=by_slot.get(slot.id, ((), ""))[1],
+            )
+            for slot in slots
+        },
+        events=kept,
+        tally=before.tally.plus(_tally(given)),
+    )
+
+
+def _ids(bundle: _Bundle) -> tuple[str, ...]:
+    return tuple(session.session_id for session in bundle.sessions)
+
+
+def _time(bundle: _Bundle) -> str:
+    return bundle.sessions[-1].started_at.isoformat()
+
+
+def _tally(given: Iterable[_Bundle]) -> Tally:
+    """Sessions that shared a flush share its fate."""
+    total = Tally()
+    for bundle in given:
+        count = len(bundle.sessions)
+        failed = count if bundle.failure else 0
+        total = total.plus(Tally(sessions=count, empty=0 if failed or not bundle.empty else count, failed=failed))
+    return total
+
+
+def _notices(day: int, given: Sequence[_Bundle], so_far: Tally) -> list[Notice]:
+    today = _tally(given)
+    if not today.sessions:
+        return []
+    total = f"so far {so_far.empty} empty and {so_far.failed} failed of {so_far.sessions}"
+    share = today.empty / today.sessions
+    _log.info(
+        "day %d: %d sessions given, %d empty (%.0f%%), %d failed; %s",
+        *(day, today.sessions, today.empty, 100 * share, today.failed, total),
+    )
+    notices = [Notice("sessions_given", total, today.sessions)]
+    if today.empty:
+        said = f"{today.empty} of {today.sessions} sessions gave neither an event nor a profile entry"
+        notices.append(Notice("extraction_empty", said, today.empty))
+    if today.failed:
+        reason = next(bundle.failure for bundle in given if bundle.failure)
+        notices.append(Notice("flush_failed", f"sessions lost, the first because {reason}", today.failed))
+    return notices

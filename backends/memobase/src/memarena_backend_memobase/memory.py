@@ -1,0 +1,151 @@
+"""Memobase as a memory: a user per namespace, a chat blob per session, a day that is whole or taken back."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from memarena_backend import (
+    Call,
+    Capability,
+    Day,
+    Description,
+    KeptFact,
+    Memory,
+    Notice,
+    PromptStyle,
+    Query,
+    Retention,
+    SearchResult,
+    failed_precondition,
+    invalid_argument,
+)
+
+from memarena_backend_memobase.extracting import take_in
+from memarena_backend_memobase.journal import Holding, Journal, Journals, user_of
+from memarena_backend_memobase.retrieving import OPTIONS, plan_of, retrieve
+from memarena_backend_memobase.server import Server
+from memarena_backend_memobase.settings import Settings
+from memarena_backend_memobase.undoing import check_held, undo
+
+_log = logging.getLogger(__name__)
+
+KEPT_FACTS = (KeptFact("My dog is called {value}.", "What is my dog called?"),)
+"""What any extractor that is fit for the task keeps: the name of a pet is in the server's own list of topics."""
+BEFORE_ANY_DAY = -1
+
+
+class MemobaseMemory(Memory):
+    """One Memobase user per namespace. Raises ServeError if the server is not there within the time to start."""
+
+    def __init__(self, data_dir: Path, settings: Settings) -> None:
+        self._settings = settings
+        self._server = Server(settings.url, settings.token, settings.flush_timeout_s)
+        self._server.await_start(settings.start_timeout_s)
+        self._journals = Journals(data_dir / "memobase")
+        self._held: dict[str, Journal] = {}
+        """Journals of the namespaces whose state on the server is known to be the committed one."""
+        self._mutex = threading.Lock()
+
+    def describe(self) -> Description:
+        attributed = {Capability.PROVENANCE} if self._attributed else set()
+        return Description(
+            name="memobase",
+            version=f"{version('memarena-backend-memobase')} (memobase client {version('memobase')})",
+            capabilities=frozenset({Capability.ANSWER, Capability.CELL_MODEL_ACCESS, *attributed}),
+            options=OPTIONS,
+            prompt_style=PromptStyle.JSON_CONTEXT,
+            retention=Retention.EXTRACTED,
+            kept_facts=KEPT_FACTS,
+        )
+
+    @property
+    def _attributed(self) -> bool:
+        """Sessions that are extracted together cannot be told apart afterwards."""
+        return self._settings.flush == "session"
+
+    # -------------------------------------------------------------- days
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        if call.models is None and any(turn.text.strip() for session in day.sessions for turn in session.turns):
+            raise invalid_argument("header.model_access", "is required: Memobase extracts with a model")
+        journal = self._begin(namespace, day.index)
+        before = journal.committed or Holding(day=BEFORE_ANY_DAY)
+        settings = self._settings
+        after, notices = take_in(self._server, journal.user, before, day, settings.flush, settings.blob_bytes, call)
+        journal = journal.model_copy(update={"after": after})
+        self._journals.write(namespace, journal)
+        self._held[namespace] = journal
+        return notices
+
+    def _begin(self, namespace: str, day: int) -> Journal:
+        """A journal in which a day is pending, on disk before the server is told anything of it."""
+        held = self._held.pop(namespace, None)
+        if held is None:
+            # No committed day: whatever is there is of one that failed.
+            self._drop(namespace)
+            held = Journal(user=user_of(namespace, self._journals.generation(namespace)))
+            # A user whom this data folder does not know of holds somebody else's words, or those of a lost folder.
+            self._server.delete_user(held.user)
+        # The kit would have unloaded the namespace if the day before had not been committed.
+        committed = held.after or held.committed
+        journal = Journal(user=held.user, committed=committed, pending_day=day, began_s=time.time())
+        self._journals.write(namespace, journal)
+        if committed is None:
+            self._server.create_user(journal.user)
+        return journal
+
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        last = max(day.index for day in days)
+        journal = self._journals.read(namespace)
+        if journal is None:
+            raise failed_precondition("the data folder knows nothing of the namespace's user; Reset the namespace")
+        if journal.pending_day == last and journal.after is not None:
+            committed = journal.after
+            check_held(self._server, journal.user, committed)
+        elif journal.committed is not None and journal.committed.day == last:
+            committed = self._taken_back(namespace, journal, journal.committed, call)
+        else:
+            raise failed_precondition(f"the journal does not know the committed day {last}; Reset the namespace")
+        kept = Journal(user=journal.user, committed=committed)
+        self._journals.write(namespace, kept)
+        self._held[namespace] = kept
+
+    def _taken_back(self, namespace: str, journal: Journal, committed: Holding, call: Call) -> Holding:
+        if journal.pending_day is None:
+            check_held(self._server, journal.user, committed)
+            return committed
+        _log.info("day %d was not committed and is taken back", journal.pending_day)
+        return undo(self._server, journal.user, committed, journal.began_s + self._settings.flush_timeout_s, call)
+
+    def unload(self, namespace: str) -> None:
+        self._held.pop(namespace, None)
+
+    def forget(self, namespace: str) -> None:
+        self._held.pop(namespace, None)
+        self._drop(namespace)
+
+    def _drop(self, namespace: str) -> None:
+        """Remove the namespace's user, if it ever had one. The next one is another."""
+        journal = self._journals.read(namespace)
+        if journal is not None:
+            self._server.delete_user(journal.user)
+            self._journals.give_up(namespace)
+
+    def close(self) -> None:
+        self._server.close()
+
+    # -------------------------------------------------------------- questions
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        plan = plan_of(query)
+        if call.models is None and plan.events != "off":
+            raise invalid_argument("model_access", "is required: Memobase searches events with an embedding model")
+        journal = self._held[namespace]
+        held = journal.after or journal.committed
+        assert held is not None, "a search runs on a loaded namespace"
+        return retrieve(self._server, journal.user, held, query, plan, attributed=self._attributed)

@@ -1,0 +1,113 @@
+"""Memobase with Oracle evidence as its only input: a diagnostic that tells what extraction loses from what search does.
+
+Each question gets a Memobase user of its own, who has said nothing but the evidence sessions; it is removed again with
+the answer. What is then still missing was lost by the extraction.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import version
+
+from memarena_backend import (
+    Call,
+    Capability,
+    Day,
+    Description,
+    Evidence,
+    KeptFact,
+    Kind,
+    Memory,
+    Notice,
+    Participant,
+    PromptStyle,
+    Query,
+    Retention,
+    SearchResult,
+    Session,
+    invalid_argument,
+)
+
+from memarena_backend_memobase.extracting import take_in
+from memarena_backend_memobase.journal import Holding
+from memarena_backend_memobase.memory import BEFORE_ANY_DAY, KEPT_FACTS
+from memarena_backend_memobase.retrieving import OPTIONS, plan_of, retrieve
+from memarena_backend_memobase.server import Server
+from memarena_backend_memobase.settings import Settings
+
+
+class MemobaseOracleMemory(Memory):
+    """Extracts at the time of the question from the sessions of its privileged evidence (EVD-3).
+
+    STATEFUL_SEARCH is declared because a model that extracts twice need not extract the same.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._server = Server(settings.url, settings.token, settings.flush_timeout_s)
+        self._server.await_start(settings.start_timeout_s)
+        self._days: dict[str, dict[str, tuple[Day, Session]]] = {}
+
+    def describe(self) -> Description:
+        able = {Capability.ANSWER, Capability.CELL_MODEL_ACCESS, Capability.STATEFUL_SEARCH}
+        if self._settings.flush == "session":
+            able.add(Capability.PROVENANCE)
+        kept: tuple[KeptFact, ...] = KEPT_FACTS
+        return Description(
+            name="memobase_oracle",
+            version=f"{version('memarena-backend-memobase')} (memobase client {version('memobase')})",
+            kind=Kind.DIAGNOSTIC,
+            capabilities=frozenset(able),
+            options=OPTIONS,
+            prompt_style=PromptStyle.JSON_CONTEXT,
+            retention=Retention.EXTRACTED,
+            kept_facts=kept,
+        )
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        sessions = self._days.setdefault(namespace, {})
+        sessions.update((session.session_id, (day, session)) for session in day.sessions)
+        return ()
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        if query.evidence is None:
+            raise invalid_argument("privileged_evidence", "memobase_oracle extracts from evidence; none was sent")
+        plan = plan_of(query)
+        named = self._named(namespace, query.evidence)
+        if not named:
+            return SearchResult(())
+        if call.models is None:
+            raise invalid_argument("model_access", "is required: Memobase extracts and searches with models")
+        user = str(uuid.uuid4())
+        self._server.create_user(user)
+        try:
+            held, notices = self._extracted(user, named, call)
+            result = retrieve(self._server, user, held, query, plan, attributed=self._settings.flush == "session")
+        finally:
+            self._server.delete_user(user)
+        return replace(result, notices=(*result.notices, *notices))
+
+    def forget(self, namespace: str) -> None:
+        self._days.pop(namespace, None)
+
+    def close(self) -> None:
+        self._server.close()
+
+    def _extracted(
+        self, user: str, named: Sequence[tuple[Day, Session]], call: Call
+    ) -> tuple[Holding, Sequence[Notice]]:
+        owner: Participant = named[-1][0].owner
+        day = Day(named[-1][0].index, named[-1][0].date, owner, tuple(session for _, session in named), ())
+        empty = Holding(day=BEFORE_ANY_DAY)
+        return take_in(self._server, user, empty, day, self._settings.flush, self._settings.blob_bytes, call)
+
+    def _named(self, namespace: str, evidence: Evidence) -> list[tuple[Day, Session]]:
+        """The evidence in the order in which it was said, each session once."""
+        held = self._days.get(namespace, {})
+        for position, session_id in enumerate(evidence.session_ids):
+            if session_id not in held:
+                field = f"privileged_evidence.session_ids[{position}]"
+                raise invalid_argument(field, f"{session_id!r} was not ingested into the namespace")
+        return sorted((held[each] for each in set(evidence.session_ids)), key=lambda one: one[1].started_at)

@@ -1,0 +1,176 @@
+"""What a question is shown: entries of the profile, then events like the question, each with where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from memarena_backend import (
+    CallError,
+    Item,
+    OptionSpec,
+    Query,
+    SearchResult,
+    failed_precondition,
+    fit_ranked,
+    invalid_argument,
+    tokens_by_bytes,
+    unavailable,
+)
+
+from memarena_backend_memobase.extracting import lines_of
+from memarena_backend_memobase.journal import Holding, KeptEvent, joined
+from memarena_backend_memobase.server import Server, ServerFaultError
+
+QUERY_LIMIT_CHARS = 4_000
+"""What of a question is searched for: it travels in a URL, and embedding models read a few hundred tokens."""
+PROFILE_SCORE = 1.0
+"""The profile is shown whatever is asked; events have their similarity, which is at most as high."""
+
+EVENTS = ("gist", "event", "off")
+OPTIONS = (
+    OptionSpec("events", "What is searched: gist (single lines of events), event (whole ones) or off.", "gist"),
+    OptionSpec("k", "How many events or lines of events are returned at most, an integer of at least 1.", "20"),
+    OptionSpec("profile_share", "Percent of the bounds that the profile may take, 0 (no profile) to 100.", "60"),
+    OptionSpec("question_time", "on: the time of the question stands before the text that is searched for.", "off"),
+    OptionSpec("similarity", "Events below this cosine similarity are left out, -1.0 to 1.0.", "0.2"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The options of one search, checked."""
+
+    events: str
+    k: int
+    profile_share: float
+    text: str
+    threshold: float
+
+
+def plan_of(query: Query) -> Plan:
+    """The options of a question. Raises CallError INVALID_ARGUMENT naming the one at fault."""
+    share = query.int_option("profile_share", minimum=0)
+    if share > 100:
+        raise invalid_argument("options", f"profile_share: expected 0 to 100, got {share}")
+    text = query.text[:QUERY_LIMIT_CHARS]
+    if query.choice_option("question_time", ("off", "on")) == "on":
+        text = f"[{query.asked_at.isoformat(sep=' ', timespec='minutes')}] {text}"
+    return Plan(
+        events=query.choice_option("events", EVENTS),
+        k=query.int_option("k", minimum=1),
+        profile_share=share / 100,
+        text=text,
+        threshold=_threshold(query.options["similarity"]),
+    )
+
+
+def retrieve(server: Server, user: str, held: Holding, query: Query, plan: Plan, *, attributed: bool) -> SearchResult:
+    """Items for a question. ``attributed``: name the sessions that an item comes from, where they are known."""
+    slots = _profile(server, user, held) if plan.profile_share else []
+    events = _events(server, user, held, plan) if plan.events != "off" else []
+    if not attributed:
+        slots, events = _without_sources(slots), _without_sources(events)
+    return fit_together(slots, events, plan.profile_share, query.max_items, query.max_context_tokens)
+
+
+def fit_together(
+    slots: Sequence[Item], events: Sequence[Item], share: float, max_items: int | None, max_tokens: int | None
+) -> SearchResult:
+    """Profile entries within their share of the bounds (all there is if no event wants the rest), then events."""
+    room = (
+        None if max_items is None else max(1, round(max_items * share)),
+        None if max_tokens is None else int(max_tokens * share),
+    )
+    if not events:
+        return fit_ranked(slots, max_items, max_tokens)
+    first = _whole(slots, *room)
+    left = None if max_tokens is None else max_tokens - sum(tokens_by_bytes(item.text) for item in first)
+    rest = _whole(events, None if max_items is None else max_items - len(first), left)
+    if first or rest:
+        return SearchResult([*first, *rest])
+    # Not even one fits whole: the best event is cut.
+    return fit_ranked(events, max_items, max_tokens)
+
+
+def _whole(items: Iterable[Item], max_items: int | None, max_tokens: int | None) -> list[Item]:
+    kept: list[Item] = []
+    total = 0
+    for item in items:
+        total += tokens_by_bytes(item.text)
+        if (max_items is not None and len(kept) >= max_items) or (max_tokens is not None and total > max_tokens):
+            break
+        kept.append(item)
+    return kept
+
+
+def _profile(server: Server, user: str, held: Holding) -> list[Item]:
+    items = []
+    for slot in server.profile(user):
+        kept = held.slots.get(slot.id)
+        if kept is None:
+            raise failed_precondition("the Memobase server holds a profile entry that no committed day made")
+        topic, sub_topic = slot.attributes.get("topic"), slot.attributes.get("sub_topic")
+        text = f"{topic}::{sub_topic}: {slot.content}"
+        items.append(Item(text, PROFILE_SCORE, kept.sessions, (), kept.time))
+    return items
+
+
+def _events(server: Server, user: str, held: Holding, plan: Plan) -> list[Item]:
+    try:
+        if plan.events == "event":
+            return _whole_events(server, user, held, plan)
+        return _lines(server, user, held, plan)
+    except ServerFaultError as error:
+        raise _search_failed(error) from error
+
+
+def _whole_events(server: Server, user: str, held: Holding, plan: Plan) -> list[Item]:
+    items = []
+    for event in server.search_events(user, plan.text, plan.k, plan.threshold):
+        kept = held.events.get(event.id)
+        if kept is None or event.similarity is None:
+            raise failed_precondition("the Memobase server found an event that no committed day made")
+        if text := "\n".join(lines_of(event)):
+            items.append(Item(text, event.similarity, kept.sessions, (), kept.time))
+    return items
+
+
+def _lines(server: Server, user: str, held: Holding, plan: Plan) -> list[Item]:
+    sources = _by_line(held.events.values())
+    items = []
+    for gist in server.search_gists(user, plan.text, plan.k, plan.threshold):
+        line = gist.gist_data.content
+        events = sources.get(line)
+        if events is None:
+            raise failed_precondition("the Memobase server found an event line that no committed day made")
+        # The server does not say which event a line is of. Where several have the same, it stems from all of them.
+        sessions, time = joined(*(event.sessions for event in events)), max(event.time for event in events)
+        items.append(Item(line.removeprefix("-").strip() or line, gist.similarity, sessions, (), time))
+    return sorted(items, key=lambda item: -item.score)
+
+
+def _by_line(events: Iterable[KeptEvent]) -> dict[str, list[KeptEvent]]:
+    found: dict[str, list[KeptEvent]] = {}
+    for event in events:
+        for line in event.lines:
+            found.setdefault(line, []).append(event)
+    return found
+
+
+def _without_sources(items: Iterable[Item]) -> list[Item]:
+    return [Item(item.text, item.score, (), (), item.time) for item in items]
+
+
+def _search_failed(error: ServerFaultError) -> CallError:
+    return unavailable(f"events could not be searched: {error}")
+
+
+def _threshold(value: str) -> float:
+    try:
+        threshold = float(value)
+    except ValueError:
+        threshold = float("nan")
+    if not -1.0 <= threshold <= 1.0:
+        raise invalid_argument("options", f"similarity: expected a number from -1.0 to 1.0, got {value!r}")
+    return threshold

@@ -1,0 +1,62 @@
+"""Taking a day back that was not committed: compensating deletes, and old content where entries were changed."""
+
+from __future__ import annotations
+
+import time
+
+from memarena_backend import Call, failed_precondition, unavailable
+
+from memarena_backend_memobase.journal import Holding
+from memarena_backend_memobase.server import Server, Slot
+
+_POLL_S = 0.1
+_PATIENCE_S = 5.0
+"""How long one call waits for a flush that is still under way; the next one goes on waiting."""
+
+
+def undo(server: Server, user: str, committed: Holding, lasts_until_s: float, call: Call) -> Holding:
+    """Make the server hold what it held after the last committed day; that, with the ids that it has now.
+
+    ``lasts_until_s`` is the Unix time after which no flush of the interrupted day can be under way any more. Raises
+    CallError: UNAVAILABLE while one is, FAILED_PRECONDITION where what was committed cannot be had back.
+    """
+    _await_flushes(server, user, lasts_until_s, call)
+    server.drop_blobs(user)
+    for event in server.events(user):
+        if event.id not in committed.events:
+            server.delete_event(user, event.id)
+    now = {slot.id: slot for slot in server.profile(user)}
+    for name in now.keys() - committed.slots.keys():
+        server.delete_slot(user, name)
+    slots = {}
+    for name, kept in committed.slots.items():
+        before = Slot(id=name, content=kept.content, attributes=kept.attributes)
+        if name not in now:
+            slots[server.add_slot(user, kept.content, kept.attributes)] = kept
+        else:
+            slots[name] = kept
+            if now[name] != before:
+                server.write_slot(user, before)
+    restored = committed.model_copy(update={"slots": slots})
+    check_held(server, user, restored)
+    return restored
+
+
+def check_held(server: Server, user: str, expected: Holding) -> None:
+    """Raise CallError FAILED_PRECONDITION unless the server holds exactly this."""
+    slots = {slot.id: slot.content for slot in server.profile(user)}
+    events = {event.id for event in server.events(user)}
+    if slots != {name: slot.content for name, slot in expected.slots.items()} or events != set(expected.events):
+        raise failed_precondition(
+            "the Memobase server does not hold what was committed (was its database changed or replaced?); "
+            "Reset the namespace and ingest it again"
+        )
+
+
+def _await_flushes(server: Server, user: str, lasts_until_s: float, call: Call) -> None:
+    give_up = time.monotonic() + _PATIENCE_S
+    while server.buffered(user, "processing") and time.time() < lasts_until_s:
+        call.check()
+        if time.monotonic() > give_up:
+            raise unavailable("a flush of an interrupted day is still under way on the Memobase server")
+        time.sleep(_POLL_S)
