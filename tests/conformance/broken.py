@@ -147,6 +147,9 @@ class EditedIngest(Engine):
         raise NotImplementedError
 
 
+_CANCELLATION_ARRIVES_S = 0.2
+
+
 class NeedsNoTrailer(EditedIngest):
     def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
         digest, last = DayDigest(), None
@@ -156,6 +159,8 @@ class NeedsNoTrailer(EditedIngest):
             yield frame
             digest.add(frame)
         if last != "trailer":
+            time.sleep(_CANCELLATION_ARRIVES_S)
+            call.check()  # gRPC may end the frames of a cancelled stream as if the sender had ended them
             yield pb.IngestRequest(trailer=digest.trailer())
 
 
@@ -317,11 +322,14 @@ class KeepsFailedBatches(EditedIngest):
 class IgnoresDeadlines(Engine):
     def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
         def held() -> Frames:
+            last = None
             try:
-                yield from rest
-            except Exception:
-                time.sleep(STUCK_S / 10)
-                raise
+                for frame in rest:
+                    last = frame.WhichOneof("frame")
+                    yield frame
+            finally:  # gRPC may end the frames of a cancelled stream with an error or without
+                if last != "trailer":
+                    time.sleep(STUCK_S / 10)
 
         return super().ingest(header, held(), _Stubborn(call))
 

@@ -28,6 +28,7 @@ def hold_to_spec(parts: Parts, data_dir: Path, row: dict[str, Any]) -> SuiteResu
         linger_s=0.2,
         hold_s=row.get("hold_s", 5.0),
         deadline_s=row.get("deadline_s", 0.2),
+        notice_s=row.get("notice_s", 0.3),
     )
     try:
         settings = Settings(timeout_s=row.get("timeout_s", 20.0), start_s=0.5, patience=patience)

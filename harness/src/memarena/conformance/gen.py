@@ -13,7 +13,7 @@ from memarena.conformance.check import check
 from memarena.conformance.days import Fact
 from memarena.conformance.errors import BrokenError
 from memarena.conformance.models import ReaderScript
-from memarena.conformance.subject import NOTICE_S, Life, Subject
+from memarena.conformance.subject import Life, Subject
 
 _NAMESPACES = 8
 
@@ -28,7 +28,7 @@ def deadline(subject: Subject) -> None:
         code = open_call.outlast()
     if code != "DEADLINE_EXCEEDED":
         raise BrokenError(f"an Ingest that never ends was ended with {code} and not by its deadline")
-    time.sleep(NOTICE_S)
+    time.sleep(subject.patience.notice_s)
     life.expect_visible(first)
     life.expect_hidden(second, "the day that it is part of was never ended by a trailer")
     life.commit(whole)

@@ -12,7 +12,7 @@ from memarena.conformance import days
 from memarena.conformance.check import check
 from memarena.conformance.days import Fact
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.subject import NOTICE_S, Life, Subject, changed, differs, expect_refused, shows, with_access
+from memarena.conformance.subject import Life, Subject, changed, differs, expect_refused, shows, with_access
 
 _REPLAYS = 10
 _READY_DAYS = 5
@@ -208,7 +208,7 @@ def cancelled(subject: Subject) -> None:
             open_call.wait_until_sent()
             time.sleep(underway_s)
             open_call.cancel()
-        time.sleep(NOTICE_S)
+        time.sleep(subject.patience.notice_s)
         life.expect_hidden(fact, "the stream that it came in was cancelled")
         if life.commit(whole).replayed:
             raise BrokenError("a day whose stream was cancelled half-way counts as committed")
