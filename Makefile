@@ -29,8 +29,10 @@ setup:
 demo: setup
 	$(BIN)/memarena demo $(ARGS)
 
+# All tests run in two processes, a file's tests in one of them; what ARGS selects runs in one.
+TEST_PROCESSES ?= 2
 test: setup
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),-n $(TEST_PROCESSES) --dist loadfile)
 
 lint: setup
 	$(BIN)/ruff check --no-cache .

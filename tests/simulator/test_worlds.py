@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -28,9 +29,10 @@ def masim(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return 0
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(folder: Path) -> dict[str, str]:
+    """Digest of each file that a seed decides."""
     return {
-        str(path.relative_to(folder)): path.read_bytes()
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != "run_info.json"
     }
