@@ -1,0 +1,167 @@
+"""Auditing a bundle: a seeded share of its questions asked again on this machine, and the answers set side by side."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from memarena import judge, scoring
+from memarena.dataset.reading import open_dataset
+from memarena.log.base import Record
+from memarena.log.records import ReaderRef
+from memarena.run.config import RunConfig
+from memarena.run.engine import execute
+from memarena.run.request import RunRequest
+from memarena.scoring import QuestionScore, RunFacts, load_facts, score_run
+
+from memarena_spark.bundle import layout
+from memarena_spark.bundle.derived import Facts, is_right, read_facts
+from memarena_spark.bundle.verify import Trust, verify
+from memarena_spark.errors import SparkError
+from memarena_spark.files import canonical_json, sha256_of, write_whole
+
+REPORT = "audit.json"
+SHARE = 0.1
+
+
+class CellAudit(Record):
+    """How the questions of one cell came out again."""
+
+    cell_id: str
+    greedy: bool
+    """Whether the same answer is to be expected: temperature 0."""
+    asked: int
+    same_answer: int
+    same_outcome: int
+    failed: int
+    """Questions that failed this time."""
+
+
+class AuditReport(Record):
+    """An audit. ``agreement`` is over greedy cells, None where there is none."""
+
+    bundle_statement_sha256: str
+    seed: int
+    share: float
+    drawn: tuple[str, ...]
+    cells: tuple[CellAudit, ...]
+    agreement: float | None
+    agreement_at_least: float
+    readers_differ: tuple[str, ...]
+    """What is not the same of the readers."""
+    passed: bool
+
+
+def draw(instance_ids: Iterable[str], share: float, seed: int) -> tuple[str, ...]:
+    """A share of the questions, at least one, by a seeded hash: the same seed draws the same ones everywhere."""
+    ordered = sorted(instance_ids, key=lambda each: hashlib.sha256(f"{seed}\0{each}".encode()).digest())
+    return tuple(sorted(ordered[: max(1, math.ceil(share * len(ordered)))]))
+
+
+def audit(
+    bundle: Path, dataset: Path, out: Path, trust: Trust, *, share: float, seed: int, say: Callable[[str], None]
+) -> AuditReport:
+    """Verify a bundle, ask a share of its questions again into the new folder ``out``, and compare.
+
+    Raises SparkError if the bundle does not verify, the data set is not that of the bundle, or ``out`` is in use, and
+    what :func:`memarena.run.engine.execute` raises.
+    """
+    if not 0 < share <= 1:
+        raise SparkError(f"--share {share}: expected more than 0 and at most 1")
+    if out.exists():
+        raise SparkError(f"--out {out}: expected a new folder")
+    checked = verify(bundle, trust)
+    if not checked.passed:
+        first = checked.faults[0]
+        raise SparkError(f"{bundle}: does not verify: {first.file}: {first.message}")
+    facts = read_facts(bundle)
+    with open_dataset(dataset) as opened:
+        if opened.sha256 != facts.run.manifest.dataset.sha256:
+            raise SparkError(f"--dataset {dataset}: is not the data set of the bundle (its SHA-256 differs)")
+    drawn = draw(facts.run.questions, share, seed)
+    say(f"{len(drawn)} of {len(facts.run.questions)} questions are asked again")
+    config = RunConfig.model_validate_json(facts.run.manifest.config_json)
+    config = config.model_copy(update={"dataset": dataset, "question_ids": drawn, "limit": None, "egos": ()})
+    files = (judge.data_files, scoring.data_files)
+    outcome = execute(RunRequest(out=out / "run", config=config, scoring_files=files))
+    if outcome.reason == "interrupted":
+        raise KeyboardInterrupt
+    report = compare(facts, load_facts(out / "run"), drawn, seed, share, sha256_of(bundle / layout.STATEMENT))
+    write_whole(out / REPORT, canonical_json(report))
+    return report
+
+
+def compare(
+    facts: Facts, again: RunFacts, drawn: tuple[str, ...], seed: int, share: float, statement_sha256: str
+) -> AuditReport:
+    """Set the answers of two runs side by side."""
+    attempts = (attempt.record for made in again.attempts.values() for attempt in made)
+    verdicts = judge.verdicts_to_add(again.questions, again.evidence, again.verdicts, attempts)
+    scored = score_run(again, verdicts, judge.JUDGE_NAME, is_right, resamples=0)
+    cells = tuple(
+        _cell(cell.cell_id, cell.reading.temperature == 0, drawn, facts, again, scored.questions)
+        for cell in facts.run.manifest.cells
+    )
+    greedy = [cell for cell in cells if cell.greedy]
+    asked = sum(cell.asked for cell in greedy)
+    agreement = sum(cell.same_outcome for cell in greedy) / asked if asked else None
+    differ = tuple(_differences(facts.run.manifest.readers, again.manifest.readers))
+    failed = sum(cell.failed for cell in cells)
+    least = facts.profile.audit_agreement
+    return AuditReport(
+        bundle_statement_sha256=statement_sha256,
+        seed=seed,
+        share=share,
+        drawn=drawn,
+        cells=cells,
+        agreement=agreement,
+        agreement_at_least=least,
+        readers_differ=differ,
+        passed=agreement is not None and agreement >= least and not failed and not differ,
+    )
+
+
+def _cell(
+    cell_id: str,
+    greedy: bool,
+    drawn: tuple[str, ...],
+    facts: Facts,
+    again: RunFacts,
+    scored: Iterable[QuestionScore],
+) -> CellAudit:
+    before = {q.instance_id: q for q in facts.scored.questions if q.cell_id == cell_id}
+    now = {q.instance_id: q for q in scored if q.cell_id == cell_id}
+    pairs = [(before[i], now[i]) for i in drawn if i in now]
+    return CellAudit(
+        cell_id=cell_id,
+        greedy=greedy,
+        asked=len(drawn),
+        same_answer=sum(_answer(facts.run, cell_id, i) == _answer(again, cell_id, i) for i in drawn),
+        same_outcome=sum(was.outcome == is_now.outcome for was, is_now in pairs),
+        failed=len(drawn) - sum(is_now.outcome in ("correct", "wrong") for _, is_now in pairs),
+    )
+
+
+def _answer(run: RunFacts, cell_id: str, instance_id: str) -> str:
+    """The last answer. Where there is none, something that equals no answer of another run."""
+    made = run.attempts.get((cell_id, instance_id))
+    span = made[-1].record.answer if made else None
+    return span.answer if span is not None else f"no answer of {run.started.run_id}"
+
+
+def _differences(before: Iterable[ReaderRef], now: Iterable[ReaderRef]) -> Iterable[str]:
+    """Readers that are not the same model, or not the same weights."""
+    there = {reader.name: reader for reader in now}
+    for was in before:
+        found = there.get(was.name)
+        if found is None:
+            yield f"reader {was.name} is not there"
+            continue
+        for what, old, new in (
+            ("model", was.model, found.model),
+            ("weights", was.details.get("weights_sha256"), found.details.get("weights_sha256")),
+        ):
+            if old != new:
+                yield f"reader {was.name}: {what} was {old}, is {new}"

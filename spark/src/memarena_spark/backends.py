@@ -1,0 +1,113 @@
+"""Backends of a run: what exactly runs under a name, and whether it keeps the contract."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from memarena.conformance import SuiteResult, run_suite
+from memarena.conformance.junit import junit
+from memarena.log.base import Record
+from memarena.run.launch import LaunchError, launch
+from memarena.run.manifests import AddressedBackend, BackendChoice, LaunchableBackend, choose_backend
+
+from memarena_spark.codes import refusal
+from memarena_spark.errors import RefusedError, SparkError
+from memarena_spark.facts import Unknown
+from memarena_spark.files import write_whole
+from memarena_spark.node import Node
+
+_PASSED_OVER = {"__pycache__", "node_modules", ".git", ".venv"}
+
+
+class BackendCode(Record):
+    """What runs under a backend's name."""
+
+    digest: str
+    """``sha256:…`` of its image, or over the files that make it."""
+    source: str
+    """``docker``, ``declared`` or ``files``."""
+
+
+class ConformanceReport(Record):
+    """One run of the conformance suite, its JUnit file, and which code it was held against."""
+
+    backend: str
+    code: BackendCode
+    version: str
+    passed: bool
+    counts: dict[str, int]
+    file: str
+    """Within the run's folder and the bundle."""
+
+
+def code_of(backend: BackendChoice, node: Node) -> BackendCode:
+    """Digest of what runs. Raises :class:`~memarena_spark.errors.RefusedError` if it cannot be told."""
+    if isinstance(backend, AddressedBackend):
+        image = node.image(backend.name)
+        if isinstance(image, Unknown):
+            raise RefusedError("run", [refusal("image", f"backend {backend.name}: cannot be told: {image.unknown}")])
+        return BackendCode(digest=image.digest, source=image.source)
+    digest = hashlib.sha256()
+    for root in _roots(backend):
+        for path in _files(root):
+            digest.update(f"{path.relative_to(root).as_posix()}\0{path.stat().st_size}\0".encode())
+            digest.update(path.read_bytes())
+    return BackendCode(digest=f"sha256:{digest.hexdigest()}", source="files")
+
+
+def _roots(backend: LaunchableBackend) -> Iterator[Path]:
+    """The manifest's folder, and the package that its command runs, where that lies elsewhere."""
+    folder = backend.folder.resolve()
+    yield folder
+    command = backend.manifest.command
+    if "-m" in command[:-1]:
+        found = importlib.util.find_spec(command[command.index("-m") + 1].partition(".")[0])
+        package = Path(found.origin).resolve().parent if found and found.origin else None
+        if package is not None and not package.is_relative_to(folder):
+            yield package
+
+
+def _files(root: Path) -> list[Path]:
+    found = (p for p in root.rglob("*") if p.is_file() and not _PASSED_OVER & set(p.relative_to(root).parts))
+    return sorted(found, key=lambda path: path.relative_to(root).as_posix())
+
+
+def hold_to_contract(name: str, node: Node, out: Path, advertise: str | None) -> ConformanceReport:
+    """Run the conformance suite against a backend; its JUnit goes to ``out``/conformance.
+
+    Raises :class:`~memarena_spark.errors.RefusedError` if the backend's code cannot be told, and SparkError if it
+    cannot be started.
+    """
+    backend = choose_backend(name)
+    code = code_of(backend, node)
+    if isinstance(backend, AddressedBackend):
+        result = run_suite(backend.address, advertise=advertise)
+    else:
+        folder = out / "conformance" / f"{backend.name}.run"
+        try:
+            process = launch(backend, folder)
+        except LaunchError as error:
+            raise SparkError(f"conformance: {error}") from error
+        try:
+            result = run_suite(process.address)
+        finally:
+            process.stop()
+            shutil.rmtree(folder, ignore_errors=True)
+    file = f"conformance/{backend.name.replace(':', '_')}.xml"
+    write_whole(out / file, junit(result))
+    return ConformanceReport(
+        backend=backend.name,
+        code=code,
+        version=result.described.version,
+        passed=result.passed,
+        counts=_counts(result),
+        file=file,
+    )
+
+
+def _counts(result: SuiteResult) -> dict[str, int]:
+    return {status: len(result.ids(status)) for status in ("passed", "failed", "skipped")}

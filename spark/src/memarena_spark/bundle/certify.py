@@ -1,0 +1,130 @@
+"""Certifying: a finished run becomes a bundle, or the reasons why it does not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from memarena.log.store import LOG_NAME, log_path
+
+from memarena_spark import running
+from memarena_spark.bundle import layout
+from memarena_spark.bundle.derived import derive, read_facts
+from memarena_spark.bundle.phases import samples_files
+from memarena_spark.bundle.rules import distinct, refusals_of
+from memarena_spark.bundle.signing import sign
+from memarena_spark.bundle.statement import statement, sums
+from memarena_spark.codes import refusal
+from memarena_spark.errors import RefusedError, SparkError
+from memarena_spark.files import sha256_of, sync_folder, write_whole
+
+
+def certify(run: Path, bundle: Path, key: Path | None, latency: Path | None = None) -> None:
+    """Make the folder ``bundle`` of the finished run in ``run``, signed with ``key`` (None: unsigned).
+
+    ``latency`` is the folder of a latency study that goes with it. Raises
+    :class:`~memarena_spark.errors.RefusedError` with every reason why the run is not certified, and SparkError for bad
+    input. Whatever ends it half-way, nothing is left that verifies.
+    """
+    if bundle.exists():
+        raise SparkError(f"--out {bundle}: is there already; a bundle is never overwritten")
+    if not run.is_dir():
+        raise SparkError(f"{run}: no such folder; expected that of a memarena-spark run")
+    if not (run / running.RECORD).is_file():
+        _refuse_unrecorded(run)
+    if latency is not None and not latency.is_dir():
+        raise SparkError(f"--latency {latency}: expected the folder of a latency study")
+    with _folder_in_the_making(bundle) as folder:
+        _gather(run, folder, latency)
+        facts = read_facts(folder)
+        refusals = refusals_of(facts, folder / layout.LOG_FOLDER)
+        if facts.profile.demands.signature and key is None:
+            refusals.append(refusal("unsigned", f"the profile {facts.profile.name} demands a signature"))
+        if refusals:
+            raise RefusedError("certify", distinct(refusals))
+        for name, content in derive(facts).items():
+            write_whole(folder / name, content)
+        hashes = {n: sha256_of(folder / n) for n in layout.content_of(folder) if n != layout.UNFINISHED}
+        write_whole(folder / layout.SUMS, sums(hashes))
+        write_whole(folder / layout.STATEMENT, statement(facts, hashes))
+        if key is not None:
+            sign(folder / layout.STATEMENT, key)
+
+
+def _refuse_unrecorded(run: Path) -> None:
+    if not (run / running.PLAN).is_file():
+        raise SparkError(f"{run}: not the folder of a memarena-spark run (no {running.RECORD})")
+    reason = f"{run} holds no {running.RECORD}: the run did not end in order"
+    raise RefusedError("certify", [refusal("not-complete", reason)])
+
+
+@contextlib.contextmanager
+def _folder_in_the_making(bundle: Path) -> Iterator[Path]:
+    """A folder beside the bundle that becomes it at the end. Until then it holds a file that is of no bundle."""
+    folder = bundle.with_name(f".{bundle.name}.partial-{os.getpid()}")
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise SparkError(f"--out {bundle}: cannot be made: {error.strerror}") from error
+    try:
+        write_whole(folder / layout.UNFINISHED, b"This bundle is being made, or its making was cut short.\n")
+        yield folder
+        sync_folder(folder)
+        folder.rename(bundle)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    (bundle / layout.UNFINISHED).unlink()
+    sync_folder(bundle)
+    sync_folder(bundle.absolute().parent)
+
+
+def _gather(run: Path, folder: Path, latency: Path | None) -> None:
+    """Copy the facts into the bundle's folder."""
+    _copy_log(run / running.RUN, folder / layout.LOG_FOLDER)
+    for source, name in (
+        (running.RECORD, layout.RECORD),
+        (running.PLAN, layout.PLAN),
+        (running.PROFILE, layout.PROFILE),
+    ):
+        _copy(run / source, folder / name)
+    for name in samples_files(folder / layout.LOG_FOLDER):
+        _copy(run / running.RUN / name, folder / layout.LOG_FOLDER / name)
+    for report in sorted((run / "conformance").glob("*.xml")):
+        _copy(report, folder / layout.CONFORMANCE / report.name)
+    for name in layout.files_of(latency) if latency is not None else ():
+        if latency is not None:
+            _copy(latency / name, folder / layout.LATENCY / name)
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        raise SparkError(f"{source}: cannot be read: {error.strerror}") from error
+    write_whole(target, content)
+
+
+def _copy_log(run: Path, folder: Path) -> None:
+    """Copy the log as one file: what its write-ahead log still held is in it, and reading it makes no files beside."""
+    source = log_path(run)
+    if not source.is_file():
+        raise SparkError(f"{run}: no run log ({LOG_NAME}) in this folder")
+    folder.mkdir(parents=True)
+    target = folder / LOG_NAME
+    try:
+        with (
+            closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as log,
+            closing(sqlite3.connect(target)) as copy,
+        ):
+            log.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")
+    except sqlite3.Error as error:
+        raise SparkError(f"{source}: cannot be copied: {error}") from error
+    with target.open("rb") as file:
+        os.fsync(file.fileno())

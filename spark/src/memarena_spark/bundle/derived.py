@@ -1,0 +1,154 @@
+"""What follows from a bundle's facts: manifest, environment, energy, figures, reports. Same facts, same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memarena import judge
+from memarena.log.measuring import PhaseMeasured
+from memarena.log.records import EvidenceSession, Question
+from memarena.report.as_json import to_json
+from memarena.report.document import report_document
+from memarena.report.markdown import to_markdown
+from memarena.report.page import to_html
+from memarena.report.reported import reported
+from memarena.scoring import RunFacts, ScoredRun, load_facts, score_run
+from pydantic import JsonValue
+
+from memarena_spark.bundle import layout
+from memarena_spark.bundle.phases import measured_again
+from memarena_spark.errors import SparkError
+from memarena_spark.files import canonical_json
+from memarena_spark.plans import Plan, parse_plan
+from memarena_spark.profiles import NodeProfile, parse_profile
+from memarena_spark.running import RunRecord
+
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A bundle's facts, read, and the scores that follow from them."""
+
+    record: RunRecord
+    plan: Plan
+    profile: NodeProfile
+    profile_text: str
+    run: RunFacts
+    scored: ScoredRun
+    phases: tuple[PhaseMeasured, ...]
+    """Energy of every phase, made again from the samples."""
+
+
+def read_facts(folder: Path) -> Facts:
+    """Read the facts of a bundle, finished or not.
+
+    Raises SparkError, or what reading a log or a samples file raises, with the file's name.
+    """
+    profile_text = _text(folder / layout.PROFILE)
+    run = load_facts(folder / layout.LOG_FOLDER)
+    return Facts(
+        record=read_record(folder / layout.RECORD),
+        plan=parse_plan(_text(folder / layout.PLAN), layout.PLAN),
+        profile=parse_profile(profile_text, layout.PROFILE),
+        profile_text=profile_text,
+        run=run,
+        scored=_score(run),
+        phases=measured_again(folder / layout.LOG_FOLDER),
+    )
+
+
+def read_record(path: Path) -> RunRecord:
+    """The record of a run. Raises SparkError if it is not one, or not in its one form."""
+    content = path.read_bytes()
+    try:
+        record = RunRecord.model_validate_json(content)
+    except ValueError as error:
+        reason = " ".join(str(error).split())[:300]
+        raise SparkError(f"{path.name}: not the record of a run: {reason}") from error
+    if canonical_json(record) != content:
+        raise SparkError(f"{path.name}: not as this program writes it")
+    return record
+
+
+def derive(facts: Facts) -> dict[str, bytes]:
+    """The derived files by name."""
+    run = reported(facts.run, facts.scored)
+    return {
+        layout.MANIFEST: canonical_json(_manifest(facts)),
+        layout.ENVIRONMENT: canonical_json(_environment(facts.record)),
+        layout.ENERGY: canonical_json(_energy(facts.phases)),
+        layout.RESULTS: to_json([run]).encode(),
+        layout.REPORT: to_markdown(report_document([run])).encode(),
+        layout.PAGE: to_html([run]).encode(),
+    }
+
+
+def fresh_verdicts(run: RunFacts) -> dict[tuple[str, str, int], tuple[bool, float]]:
+    """What the value judge says today of every answer, right or wrong and its score, whatever the log says."""
+    attempts = (attempt.record for made in run.attempts.values() for attempt in made)
+    found = judge.verdicts_to_add(run.questions, run.evidence, (), attempts)
+    return {(v.cell_id, v.instance_id, v.attempt): (v.correct, v.score) for v in found}
+
+
+def _score(run: RunFacts) -> ScoredRun:
+    attempts = (attempt.record for made in run.attempts.values() for attempt in made)
+    more = judge.verdicts_to_add(run.questions, run.evidence, run.verdicts, attempts)
+    return score_run(run, more, judge.JUDGE_NAME, is_right)
+
+
+def is_right(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> bool:
+    """Whether the value judge takes an answer for right; for baselines."""
+    return judge.judge_answer(question, evidence, answer).correct
+
+
+def _manifest(facts: Facts) -> JsonValue:
+    """All that determines the result: data set, prompts, code, images, models, driver, flags, seeds."""
+    record, state = facts.record, facts.record.preflight.state
+    return {
+        "run": facts.run.manifest.model_dump(mode="json"),
+        "result_class": facts.plan.result_class,
+        "backends": {r.backend: r.code.model_dump(mode="json") for r in record.conformance},
+        "images": {name: image.model_dump(mode="json") for name, image in state.images.items()},
+        "driver": state.gpu.model_dump(mode="json").get("driver"),
+        "kernel": state.identity.kernel,
+        "packages": dict(state.packages),
+        "reader_server": None if state.reader_server is None else state.reader_server.model_dump(mode="json"),
+        "embedder": None if state.embedder is None else state.embedder.model_dump(mode="json"),
+    }
+
+
+def _environment(record: RunRecord) -> JsonValue:
+    """The node before, and what was seen of it around the run."""
+    return {
+        "node": record.preflight.state.model_dump(mode="json"),
+        "canary_before": record.preflight.canary.model_dump(mode="json"),
+        "canary_after": record.canary_after.model_dump(mode="json"),
+        "thermal": record.thermal.model_dump(mode="json"),
+    }
+
+
+def _energy(phases: Sequence[PhaseMeasured]) -> JsonValue:
+    """What the meters say of every phase; a figure is a value, void or unavailable, never 0 for one that is missing."""
+    shown: JsonValue = [phase.model_dump(mode="json", exclude={"kind"}) for phase in phases]
+    return _rounded(shown)
+
+
+def _rounded(value: JsonValue) -> JsonValue:
+    """Rounded, so that machines whose sums differ in the last bit give the same bytes."""
+    if isinstance(value, float):
+        return round(value, _DIGITS)
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    return value
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SparkError(f"{path.name}: cannot be read: {error}") from error

@@ -1,0 +1,47 @@
+"""Which files a bundle has, and which of them follow from others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memarena.log.store import LOG_NAME
+
+LOG_FOLDER = "log"
+LOG = f"{LOG_FOLDER}/{LOG_NAME}"
+RECORD = "record.json"
+PLAN = "plan.yaml"
+PROFILE = "profile.toml"
+SAMPLES = f"{LOG_FOLDER}/meters/"
+"""Folder of the samples; the log names its files."""
+CONFORMANCE = "conformance/"
+LATENCY = "latency/"
+
+MANIFEST = "manifest.json"
+ENVIRONMENT = "environment.json"
+ENERGY = "energy.json"
+RESULTS = "results.json"
+REPORT = "report.md"
+PAGE = "report.html"
+
+SUMS = "SHA256SUMS"
+STATEMENT = "statement.json"
+SIGNATURE = "statement.json.sig"
+
+GIVEN = (LOG, RECORD, PLAN, PROFILE)
+FOLDERS = (SAMPLES, CONFORMANCE, LATENCY)
+"""Facts. In the folders: samples of the meters, conformance reports and, where there was one, the latency study."""
+DERIVED = (MANIFEST, ENVIRONMENT, ENERGY, RESULTS, REPORT, PAGE)
+"""What follows from the facts alone: made when a bundle is certified, made again when it is verified."""
+SEALS = (SUMS, STATEMENT, SIGNATURE)
+UNFINISHED = "UNFINISHED"
+"""Lies in a bundle that is being made. It is of no bundle, so that one which was left half-way does not verify."""
+
+
+def files_of(folder: Path) -> list[str]:
+    """Names of all files below a folder, with slashes, sorted; links and other odd things are among them."""
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
+
+
+def content_of(folder: Path) -> list[str]:
+    """The files that the hashes are over: all but the seals."""
+    return [name for name in files_of(folder) if name not in SEALS]

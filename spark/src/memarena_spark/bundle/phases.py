@@ -1,0 +1,64 @@
+"""Energy of a run's phases made again from the samples, and compared with what the run wrote into its log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from memarena.log.measuring import PhaseEnded, PhaseMeasured
+from memarena.log.store import read_records
+from memarena.meters.energy import IdleWindows
+from memarena.meters.integrals import Window
+from memarena.meters.samples import Samples, read_samples
+from memarena.run.metering import NOT_METERED, measured
+from pydantic import JsonValue
+
+_TOLERANCE = 1e-9
+"""Relative: machines may add up the same numbers in another order."""
+
+
+def samples_files(log_folder: Path) -> list[str]:
+    """Names of the samples files that the log speaks of, relative to its folder."""
+    started = (r for r in read_records(log_folder, "metering_started") if r.kind == "metering_started")
+    return sorted({record.samples_file for record in started if record.samples_file})
+
+
+def measured_again(log_folder: Path) -> tuple[PhaseMeasured, ...]:
+    """Energy of every phase of a run in one segment, in the order of the log.
+
+    Raises MeterError, naming the file, where samples are not as they were written.
+    """
+    system, file = "", ""
+    phases: list[PhaseEnded] = []
+    for record in read_records(log_folder, "metering_started", "phase"):
+        if record.kind == "metering_started":
+            system, file = record.system_channel, record.samples_file
+        elif record.kind == "phase":
+            phases.append(record)
+    samples: Samples | str = read_samples(log_folder / file) if file else NOT_METERED
+    idle = {phase.phase: Window(*phase.pieces[0]) for phase in phases if phase.phase.startswith("idle_")}
+    before, after = idle.get("idle_before"), idle.get("idle_after")
+    windows = IdleWindows(before, after) if before and after else None
+    return tuple(measured(phases, samples, system_channel=system, idle=windows))
+
+
+def differences(log_folder: Path, again: tuple[PhaseMeasured, ...]) -> Iterator[str]:
+    """Phases of which the log says something else than the samples do."""
+    logged = [r for r in read_records(log_folder, "phase_measured") if r.kind == "phase_measured"]
+    if len(logged) != len(again):
+        yield f"{len(logged)} phases are measured in the log, the samples give {len(again)}"
+        return
+    for was, now in zip(logged, again, strict=True):
+        if not _same(was.model_dump(mode="json"), now.model_dump(mode="json")):
+            yield f"phase {was.phase} {was.cell_id or ''}: its figures do not follow from the samples"
+
+
+def _same(was: JsonValue, now: JsonValue) -> bool:
+    if isinstance(was, float) and isinstance(now, float):
+        return math.isclose(was, now, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    if isinstance(was, list) and isinstance(now, list):
+        return len(was) == len(now) and all(_same(a, b) for a, b in zip(was, now, strict=True))
+    if isinstance(was, dict) and isinstance(now, dict):
+        return was.keys() == now.keys() and all(_same(was[name], now[name]) for name in was)
+    return was == now

@@ -1,0 +1,85 @@
+"""Signatures by OpenSSH: ``ssh-keygen -Y`` in the namespace ``memarena-cert`` (PROTOCOL.sshsig)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from memarena_spark.errors import SparkError
+
+NAMESPACE = "memarena-cert"
+_BEGIN, _END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
+_WIDTH = 70
+_TIMEOUT_S = 60.0
+_KEY = re.compile(r"with (\S+) key (SHA256:\S+)")
+
+
+def sign(path: Path, key: Path) -> Path:
+    """Sign a file; the signature lies beside it. Raises SparkError if the key cannot be used."""
+    if not key.is_file():
+        raise SparkError(f"--key {key}: no such file")
+    done = _ssh_keygen("-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(path))
+    signature = path.with_name(f"{path.name}.sig")
+    if done.returncode != 0 or not signature.is_file():
+        lines = done.stderr.strip().splitlines() or ["ssh-keygen gave no reason"]
+        raise SparkError(f"--key {key}: cannot sign: {lines[-1]}")
+    return signature
+
+
+def is_canonical(content: bytes) -> bool:
+    """Whether a signature file is in the one form that ssh-keygen writes.
+
+    Base64 leaves some bits of its last character unused and readers pass over white space, so that a changed file
+    can still be a valid signature.
+    """
+    try:
+        text = content.decode("ascii")
+        begin, *lines, end, rest = text.split("\n")
+        blob = base64.b64decode("".join(lines), validate=True)
+    except (UnicodeDecodeError, ValueError, binascii.Error):
+        return False
+    encoded = base64.b64encode(blob).decode()
+    wrapped = [encoded[i : i + _WIDTH] for i in range(0, len(encoded), _WIDTH)]
+    return (begin, end, rest) == (_BEGIN, _END, "") and lines == wrapped
+
+
+def who_signed(path: Path, signature: Path) -> str | None:
+    """Type and fingerprint of the key behind a valid signature; None if it is not valid."""
+    done = _ssh_keygen("-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(signature), content=path.read_bytes())
+    match = _KEY.search(done.stdout)
+    return f"{match[1]} {match[2]}" if done.returncode == 0 and match else None
+
+
+def allowed_signer(path: Path, signature: Path, allowed: Path) -> str | None:
+    """The principal of ``allowed`` (ssh-keygen(1), ALLOWED SIGNERS) whose valid signature it is; None if nobody's."""
+    if not allowed.is_file():
+        raise SparkError(f"--allowed-signers {allowed}: no such file")
+    found = _ssh_keygen("-Y", "find-principals", "-s", str(signature), "-f", str(allowed))
+    for principal in found.stdout.split("\n"):
+        if principal and found.returncode == 0:
+            arguments = ("-Y", "verify", "-f", str(allowed), "-I", principal, "-n", NAMESPACE, "-s", str(signature))
+            if _ssh_keygen(*arguments, content=path.read_bytes()).returncode == 0:
+                return principal
+    return None
+
+
+def _ssh_keygen(*arguments: str, content: bytes = b"") -> subprocess.CompletedProcess[str]:
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        raise SparkError("ssh-keygen is not installed (package openssh-client)")
+    environment = {**os.environ, "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            [program, *arguments], input=content, capture_output=True, timeout=_TIMEOUT_S, check=False,
+            env=environment, start_new_session=True,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SparkError(f"ssh-keygen: {error}") from error
+    return subprocess.CompletedProcess(
+        done.args, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+    )

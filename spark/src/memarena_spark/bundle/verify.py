@@ -1,0 +1,238 @@
+"""Verifying a bundle offline: every hash, the signature, the rules, and every figure made again from the log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+from memarena.log.store import LogError
+from memarena.meters.readings import MeterError
+from memarena.scoring import ScoringError
+from pydantic import JsonValue
+
+from memarena_spark.bundle import layout
+from memarena_spark.bundle.derived import Facts, derive, fresh_verdicts, read_facts
+from memarena_spark.bundle.phases import differences
+from memarena_spark.bundle.rules import distinct, refusals_of
+from memarena_spark.bundle.signing import allowed_signer, is_canonical, who_signed
+from memarena_spark.bundle.statement import read_sums, statement, sums
+from memarena_spark.errors import SparkError
+from memarena_spark.files import sha256_of
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Whose signature is believed. ``allowed`` None: anybody's, as long as it is valid; ``unsigned``: even nobody's."""
+
+    allowed: Path | None = None
+    unsigned: bool = False
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong, and with which file."""
+
+    file: str
+    message: str
+
+
+@dataclass
+class Verification:
+    """What was looked at, and what was wrong."""
+
+    held: list[str] = field(default_factory=list)
+    """What was found in order, a line each."""
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was wrong."""
+        return not self.faults
+
+
+def verify(bundle: Path, trust: Trust) -> Verification:
+    """Verify a bundle. Raises SparkError if ``bundle`` is no folder or ssh-keygen is missing; all else is a fault."""
+    if not bundle.is_dir():
+        raise SparkError(f"{bundle}: expected the folder of a bundle")
+    found = Verification()
+    found.faults += _structure(bundle, trust)
+    if found.faults:
+        return found
+    hashes = {name: sha256_of(bundle / name) for name in layout.content_of(bundle)}
+    found.faults += _hashes(bundle, hashes)
+    if not found.faults:
+        found.held.append(f"{len(hashes)} files are as {layout.SUMS} and {layout.STATEMENT} say")
+        _facts(bundle, hashes, found)
+    _signature(bundle, trust, found)
+    return found
+
+
+# ------------------------------------------------------------------ what is there
+
+
+def _structure(bundle: Path, trust: Trust) -> Iterator[Fault]:
+    there = layout.files_of(bundle)
+    signed = () if trust.unsigned and layout.SIGNATURE not in there else (layout.SIGNATURE,)
+    for name in (*layout.GIVEN, *layout.DERIVED, layout.SUMS, layout.STATEMENT, *signed):
+        if name not in there:
+            hint = "; --unsigned accepts a bundle without one" if name == layout.SIGNATURE else ""
+            yield Fault(name, f"is missing{hint}")
+    known = {*layout.GIVEN, *layout.DERIVED, *layout.SEALS}
+    for name in there:
+        if (bundle / name).is_symlink() or not (bundle / name).is_file():
+            yield Fault(name, "is no plain file")
+        elif name == layout.UNFINISHED:
+            yield Fault(name, "the making of this bundle was cut short")
+        elif name not in known and not name.startswith(layout.FOLDERS):
+            yield Fault(name, "is not of a bundle")
+
+
+def _hashes(bundle: Path, hashes: Mapping[str, str]) -> Iterator[Fault]:
+    """Compare with two witnesses: a file is at fault if both speak against it, a witness if only it does."""
+    content = (bundle / layout.SUMS).read_bytes()
+    listed = read_sums(content)
+    stated = _subjects(bundle / layout.STATEMENT)
+    blamed = False
+    for name in sorted({*hashes, *(listed or {}), *(stated or {})}):
+        against = [
+            f"{where} says {told.get(name, 'nothing of it')}"
+            for where, told in ((layout.SUMS, listed), (layout.STATEMENT, stated))
+            if told is not None and told.get(name) != hashes.get(name)
+        ]
+        witnesses = (listed is not None) + (stated is not None)
+        if against and len(against) == witnesses:
+            blamed = True
+            here = f"its SHA-256 is {hashes[name]}" if name in hashes else "it is not there"
+            yield Fault(name, f"{here}, {' and '.join(against)}")
+    if not blamed and content != sums(hashes):
+        yield Fault(layout.SUMS, "is not what the bundle's files give")
+    if not blamed and stated is not None and stated != dict(hashes):
+        yield Fault(layout.STATEMENT, "its subjects are not what the bundle's files give")
+
+
+def _subjects(path: Path) -> dict[str, str] | None:
+    """Hashes by name, as the statement has them; None if it cannot be read."""
+    try:
+        content: JsonValue = json.loads(path.read_bytes())
+    except ValueError:
+        return None
+    subjects = content.get("subject") if isinstance(content, dict) else None
+    found: dict[str, str] = {}
+    for each in subjects if isinstance(subjects, list) else ():
+        digest = each.get("digest") if isinstance(each, dict) else None
+        if not isinstance(each, dict) or not isinstance(digest, dict):
+            return None
+        found[str(each.get("name"))] = str(digest.get("sha256"))
+    return found or None
+
+
+# ------------------------------------------------------------------ what follows from the facts
+
+
+def _facts(bundle: Path, hashes: Mapping[str, str], found: Verification) -> None:
+    try:
+        facts = read_facts(bundle)
+    except SparkError as error:
+        found.faults.append(Fault(str(error).partition(":")[0], str(error).partition(": ")[2]))
+        return
+    except (LogError, ScoringError) as error:
+        found.faults.append(Fault(layout.LOG, str(error)))
+        return
+    except MeterError as error:
+        path, _, reason = str(error).partition(": ")
+        found.faults.append(Fault(Path(path).relative_to(bundle).as_posix(), reason))
+        return
+    log_folder = bundle / layout.LOG_FOLDER
+    for refused in distinct(refusals_of(facts, log_folder)):
+        found.faults.append(Fault(layout.LOG, f"must not be certified: {refused.code}: {refused.reason}"))
+    if facts.profile.demands.signature and layout.SIGNATURE not in layout.files_of(bundle):
+        found.faults.append(Fault(layout.SIGNATURE, f"is missing, and the profile {facts.profile.name} demands it"))
+    before = len(found.faults)
+    found.faults += [Fault(layout.LOG, each) for each in differences(log_folder, facts.phases)]
+    found.faults += [*_verdicts(facts), *_derived(bundle, facts), *_contract(bundle, facts)]
+    if (bundle / layout.STATEMENT).read_bytes() != statement(facts, hashes):
+        found.faults.append(Fault(layout.STATEMENT, "is not what the bundle's files give"))
+    if len(found.faults) == before:
+        run = facts.run
+        asked = sum(q.outcome is not None for q in facts.scored.questions)
+        found.held.append(
+            f"{asked} answers in {len(run.manifest.cells)} cells, {len(run.verdicts)} verdicts and every figure follow "
+            "from the log"
+        )
+
+
+def _verdicts(facts: Facts) -> Iterator[Fault]:
+    """Each logged verdict of the value judge against what it says now."""
+    fresh = fresh_verdicts(facts.run)
+    for verdict in facts.run.verdicts:
+        key = (verdict.cell_id, verdict.instance_id, verdict.attempt)
+        if verdict.judge == "value" and fresh.get(key) != (verdict.correct, verdict.score):
+            yield Fault(
+                layout.LOG,
+                f"the verdict on {verdict.instance_id} of {verdict.cell_id} is {verdict.correct} with "
+                f"{verdict.score:g}, the judge says {fresh.get(key, 'nothing')} (judge {verdict.judge_version[:12]})",
+            )
+            return
+
+
+def _derived(bundle: Path, facts: Facts) -> Iterator[Fault]:
+    for name, content in derive(facts).items():
+        if (bundle / name).read_bytes() != content:
+            yield Fault(name, f"is not what follows from {layout.LOG} and {layout.RECORD}{_by(facts)}")
+
+
+def _by(facts: Facts) -> str:
+    from importlib.metadata import version  # noqa: PLC0415 (only where something is wrong)
+
+    made, here = facts.run.manifest.versions.memarena, version("memarena")
+    return "" if made == here else f" (made by memarena {made}, this is {here})"
+
+
+def _contract(bundle: Path, facts: Facts) -> Iterator[Fault]:
+    """The JUnit files say of each backend what the record says, and there is no other."""
+    named = {report.file: report for report in facts.record.conformance}
+    for name in layout.files_of(bundle):
+        if name.startswith(layout.CONFORMANCE) and name not in named:
+            yield Fault(name, f"is of no backend in {layout.RECORD}")
+    for name, report in named.items():
+        try:
+            suite = ElementTree.parse(bundle / name).getroot()  # noqa: S314 (its hash was checked, and it is small)
+        except (OSError, ElementTree.ParseError) as error:
+            yield Fault(name, f"cannot be read: {error}")
+            continue
+        failed = len(suite.findall("testcase/failure"))
+        total = len(suite.findall("testcase"))
+        if failed != report.counts.get("failed") or total != sum(report.counts.values()):
+            yield Fault(name, f"{failed} of {total} checks failed, {layout.RECORD} says otherwise")
+
+
+# ------------------------------------------------------------------ who says so
+
+
+def _signature(bundle: Path, trust: Trust, found: Verification) -> None:
+    path, signature = bundle / layout.STATEMENT, bundle / layout.SIGNATURE
+    if not signature.is_file():
+        if trust.allowed is not None:
+            found.faults.append(Fault(layout.SIGNATURE, "is missing, so nobody of --allowed-signers signed it"))
+        else:
+            found.held.append("unsigned: anybody may have made it")
+        return
+    if not is_canonical(signature.read_bytes()):
+        found.faults.append(Fault(layout.SIGNATURE, "is not in the form that ssh-keygen writes"))
+        return
+    signer = who_signed(path, signature)
+    if signer is None:
+        if not any(fault.file == layout.STATEMENT for fault in found.faults):
+            found.faults.append(Fault(layout.SIGNATURE, f"is not a valid signature of {layout.STATEMENT}"))
+        return
+    if trust.allowed is None:
+        found.held.append(f"signed by {signer}, for whom nobody vouches here (--allowed-signers)")
+        return
+    principal = allowed_signer(path, signature, trust.allowed)
+    if principal is None:
+        found.faults.append(Fault(layout.SIGNATURE, f"signed by {signer}, who is not in {trust.allowed}"))
+    else:
+        found.held.append(f"signed by {principal} ({signer})")

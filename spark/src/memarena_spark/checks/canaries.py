@@ -1,0 +1,66 @@
+"""Does the canary stay in its band, and did it before and after the run?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memarena_spark.codes import refusal
+from memarena_spark.errors import Refusal
+from memarena_spark.facts import CanaryResult, Unknown
+from memarena_spark.plans import Golden
+from memarena_spark.profiles import CanarySettings
+
+
+def check_canary(found: CanaryResult | Unknown, settings: CanarySettings, golden: Golden | None) -> Iterator[Refusal]:
+    """One canary against the profile's floor and the node's golden values."""
+    if isinstance(found, Unknown):
+        yield refusal("canary-failed", f"cannot be told: {found.unknown}")
+        return
+    if found.tflops < settings.tflops_at_least:
+        yield refusal(
+            "canary-slow",
+            f"{found.tflops:.4g} TFLOP/s on {found.device}, expected at least {settings.tflops_at_least:g}",
+        )
+    if golden is None:
+        if settings.golden_required:
+            yield refusal(
+                "canary-golden",
+                f"the plan gives no golden value of this node; it now does {found.tflops:.4g} TFLOP/s",
+            )
+        return
+    share = settings.golden_share
+    if found.tflops < share * golden.tflops:
+        yield refusal(
+            "canary-slow",
+            f"{found.tflops:.4g} TFLOP/s, expected at least {share:.0%} of the golden {golden.tflops:g}",
+        )
+    if golden.clock_mhz is not None:
+        if isinstance(found.clock_mhz, Unknown):
+            yield refusal("canary-clock", f"cannot be told: {found.clock_mhz.unknown}")
+        elif found.clock_mhz < share * golden.clock_mhz:
+            yield refusal(
+                "canary-clock",
+                f"{found.clock_mhz:.0f} MHz, expected at least {share:.0%} of the golden {golden.clock_mhz:g} MHz",
+            )
+
+
+def drift_percent(before: CanaryResult, after: CanaryResult) -> float:
+    """By how much the second canary differs from the first."""
+    return (after.tflops / before.tflops - 1) * 100
+
+
+def check_drift(
+    before: CanaryResult | Unknown, after: CanaryResult | Unknown, settings: CanarySettings
+) -> Iterator[Refusal]:
+    """The canary after the run against that before it."""
+    for when, found in (("before", before), ("after", after)):
+        if isinstance(found, Unknown):
+            yield refusal("canary-drift", f"the canary {when} the run cannot be told: {found.unknown}")
+            return
+    limit = settings.drift_percent
+    if isinstance(before, CanaryResult) and isinstance(after, CanaryResult) and limit is not None:
+        drift = drift_percent(before, after)
+        if abs(drift) > limit:
+            yield refusal(
+                "canary-drift", f"the canary changed by {drift:+.1f}% during the run, expected at most {limit:g}%"
+            )

@@ -1,0 +1,67 @@
+"""Were the servers started in the right order, with the right flags, and do they work?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memarena_spark.codes import refusal
+from memarena_spark.errors import Refusal
+from memarena_spark.facts import Embedder, ReaderServer, Unknown
+from memarena_spark.node import Node
+from memarena_spark.plans import EmbedderSpec, Plan, ReaderServerSpec
+
+
+def check_services(node: Node, plan: Plan) -> Iterator[Refusal]:
+    """The embedding server, the model server, and which of them came first."""
+    reader = node.reader(plan.reader_server) if plan.reader_server is not None else None
+    if plan.reader_server is not None and reader is not None:
+        yield from _reader(reader, plan.reader_server)
+    # After the model server has loaded: an embedder that had to make room shows only now.
+    embedder = node.embedder(plan.embedder) if plan.embedder is not None else None
+    if plan.embedder is not None and embedder is not None:
+        yield from _embedder(embedder, plan.embedder)
+    if isinstance(embedder, Embedder) and isinstance(reader, ReaderServer):
+        yield from _order(embedder, reader)
+
+
+def _embedder(found: Embedder | Unknown, spec: EmbedderSpec) -> Iterator[Refusal]:
+    if isinstance(found, Unknown):
+        yield refusal("embedder-unreachable", f"cannot be told: {found.unknown}")
+        return
+    if found.vram_bytes < found.size_bytes:
+        yield refusal(
+            "embedder-on-cpu",
+            f"{found.model}: {found.vram_bytes} of {found.size_bytes} bytes are on the GPU, expected all of them",
+        )
+    if found.warm_s >= spec.warm_within_s:
+        yield refusal(
+            "embedder-cold",
+            f"{found.model}: a warm embedding took {found.warm_s:.2f} s, expected less than {spec.warm_within_s:g} s",
+        )
+
+
+def _reader(found: ReaderServer | Unknown, spec: ReaderServerSpec) -> Iterator[Refusal]:
+    if isinstance(found, Unknown):
+        yield refusal("reader-unreachable", f"cannot be told: {found.unknown}")
+        return
+    if found.kind != spec.kind:
+        yield refusal("reader-flags", f"the server is {found.kind}, the plan names {spec.kind}")
+    for flag, wanted in sorted(spec.flags.items()):
+        if found.details.get(flag) != wanted:
+            told = found.details.get(flag, "not told")
+            yield refusal("reader-flags", f"{flag} is {told}, the plan says {wanted}")
+    if found.probe_failure:
+        yield refusal("reader-probe", f"the sanity probe failed: {found.probe_failure}")
+
+
+def _order(embedder: Embedder, reader: ReaderServer) -> Iterator[Refusal]:
+    first, second = embedder.started_at_unix, reader.started_at_unix
+    for what, when in (("embedder", first), ("model server", second)):
+        if isinstance(when, Unknown):
+            yield refusal("order-unknown", f"when the {what} was started cannot be told: {when.unknown}")
+            return
+    if isinstance(first, float) and isinstance(second, float) and first >= second:
+        yield refusal(
+            "embedder-late",
+            f"the embedder was started {first - second:.0f} s after the model server, expected before it",
+        )

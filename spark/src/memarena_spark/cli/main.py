@@ -1,0 +1,209 @@
+"""The command ``memarena-spark``: thin verbs that parse, call one function and print."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from memarena_spark.audit import REPORT, SHARE
+from memarena_spark.audit import audit as audit_bundle
+from memarena_spark.bundle.certify import certify as make_bundle
+from memarena_spark.bundle.verify import Trust
+from memarena_spark.bundle.verify import verify as verify_bundle
+from memarena_spark.checks.canaries import check_canary
+from memarena_spark.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_REFUSED, print_refusals, run_guarded
+from memarena_spark.errors import SparkError
+from memarena_spark.facts import Unknown
+from memarena_spark.files import canonical_json
+from memarena_spark.machine import ThisMachine
+from memarena_spark.plans import load_plan
+from memarena_spark.preflight import preflight as look_before
+from memarena_spark.profiles import known_profiles, parse_profile, profile_text
+from memarena_spark.running import run_certification
+
+app = typer.Typer(
+    name="memarena-spark",
+    help="Certification runs on an edge node, and bundles that others can check offline.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+PlanOption = Annotated[Path, typer.Option("--plan", help="What is certified, as YAML: docs/spark.md.")]
+AllowedOption = Annotated[
+    Path | None, typer.Option("--allowed-signers", help="Whose signatures count, as ssh-keygen(1) has the file.")
+]
+KeyOption = Annotated[Path | None, typer.Option("--key", help="SSH key that signs the bundle.")]
+
+
+@app.command()
+def preflight(
+    plan: PlanOption,
+    out: Annotated[Path, typer.Option(help="Where the run would go: its free space is looked at.")] = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Print all that was found as JSON.")] = False,
+) -> None:
+    """Say whether a run may begin on this node. Exit 1 with every reason if it may not."""
+    found = look_before(ThisMachine(), load_plan(plan), out)
+    if as_json:
+        sys.stdout.write(canonical_json(found).decode())
+    elif found.passed:
+        sys.stdout.write("passed\n")
+    else:
+        print_refusals(found.refusals)
+    if not found.passed:
+        raise typer.Exit(EXIT_REFUSED)
+
+
+@app.command()
+def canary(
+    plan: Annotated[Path | None, typer.Option("--plan", help="Plan with this node's golden values.")] = None,
+    profile: Annotated[str | None, typer.Option(help=f"Profile: {', '.join(known_profiles())}, or a file.")] = None,
+) -> None:
+    """Run the compute canary and hold it to its band. Exit 1 if it leaves it. Prints what a plan needs as golden."""
+    if (plan is None) == (profile is None):
+        raise SparkError("expected either --plan or --profile")
+    loaded = load_plan(plan) if plan is not None else None
+    chosen = loaded.profile if loaded else parse_profile(profile_text(profile or ""), f"profile {profile}")
+    found = ThisMachine().canary(chosen.canary)
+    if not isinstance(found, Unknown):
+        clock = "" if isinstance(found.clock_mhz, Unknown) else f", clock_mhz: {found.clock_mhz:.0f}"
+        sys.stdout.write(f"{found.engine}, {found.dtype}, {found.size} × {found.size}, {found.windows} windows\n")
+        sys.stdout.write(f"golden: {{tflops: {found.tflops:.5g}{clock}}}\n")
+    golden = loaded.plan.golden if loaded else None
+    refusals = [r for r in check_canary(found, chosen.canary, golden) if loaded or r.code != "canary-golden"]
+    print_refusals(refusals)
+    if refusals:
+        raise typer.Exit(EXIT_REFUSED)
+
+
+@app.command()
+def run(
+    plan: PlanOption,
+    out: Annotated[Path | None, typer.Option(help="New folder of the run.")] = None,
+    under: Annotated[Path | None, typer.Option(help="Make a folder named by the time in this one, for timers.")] = None,
+    bundle: Annotated[bool, typer.Option("--certify", help="Make the bundle too, in FOLDER.bundle.")] = False,
+    key: KeyOption = None,
+    unsigned: Annotated[bool, typer.Option("--unsigned", help="Make the bundle without a signature.")] = False,
+) -> None:
+    """Do a certification run: preflight, contract, rest, run, canary. Exit 1 if refused, 3 if it did not complete.
+
+    The API key of a reader is taken from MEMARENA_READER_API_KEY.
+    """
+    if (out is None) == (under is None):
+        raise SparkError("expected either --out or --under")
+    if bundle:
+        _signing(key, unsigned)
+    elif key is not None or unsigned:
+        raise SparkError("--key, --unsigned: only together with --certify")
+    loaded = load_plan(plan)
+    folder = out or (under or Path()) / datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        record = run_certification(
+            ThisMachine(), loaded, folder, _say, os.environ.get("MEMARENA_READER_API_KEY") or None
+        )
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    _say(f"{record.outcome}; {folder}")
+    if record.outcome == "interrupted":
+        raise typer.Exit(EXIT_INTERRUPTED)
+    if record.outcome != "completed":
+        _say(record.message or f"{record.left} questions left")
+        raise typer.Exit(EXIT_INCOMPLETE)
+    if bundle:
+        made = folder.with_name(f"{folder.name}.bundle")
+        make_bundle(folder, made, key)
+        _say(f"certified: {made}")
+
+
+@app.command()
+def certify(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a memarena-spark run.")],
+    out: Annotated[Path, typer.Option(help="New folder of the bundle.")],
+    key: KeyOption = None,
+    unsigned: Annotated[
+        bool, typer.Option("--unsigned", help="Without a signature, where the profile allows.")
+    ] = False,
+    latency: Annotated[Path | None, typer.Option(help="Folder of a latency study that goes with it.")] = None,
+) -> None:
+    """Make a bundle of a finished run. Exit 1 with every reason if it is not certified."""
+    _signing(key, unsigned)
+    make_bundle(run, out, key, latency)
+    sys.stdout.write(f"certified: {out}\n")
+
+
+@app.command()
+def verify(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="Folder of a bundle.")],
+    allowed_signers: AllowedOption = None,
+    unsigned: Annotated[bool, typer.Option("--unsigned", help="Accept a bundle without a signature.")] = False,
+) -> None:
+    """Check a bundle, offline and on any machine. Exit 1 if anything is wrong, naming the file."""
+    found = verify_bundle(bundle, Trust(allowed_signers, unsigned))
+    for line in found.held:
+        sys.stdout.write(f"ok      {line}\n")
+    for fault in found.faults:
+        sys.stdout.write(f"FAILED  {fault.file}: {' '.join(fault.message.split())}\n")
+    sys.stdout.write("verified\n" if found.passed else "does not verify\n")
+    if not found.passed:
+        raise typer.Exit(EXIT_REFUSED)
+
+
+@app.command()
+def audit(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="Folder of a bundle.")],
+    dataset: Annotated[Path, typer.Option(help="The bundle's data set.")],
+    out: Annotated[Path, typer.Option(help="New folder of the audit.")],
+    share: Annotated[float, typer.Option(help="Share of the questions that is asked again.")] = SHARE,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    allowed_signers: AllowedOption = None,
+    unsigned: Annotated[bool, typer.Option("--unsigned", help="Accept a bundle without a signature.")] = False,
+) -> None:
+    """Verify a bundle and ask a random share of its questions again. Exit 1 if the answers do not agree."""
+    trust = Trust(allowed_signers, unsigned)
+    report = audit_bundle(bundle, dataset, out, trust, share=share, seed=seed, say=_say)
+    for cell in report.cells:
+        kind = "greedy" if cell.greedy else "sampled"
+        sys.stdout.write(
+            f"{cell.cell_id} ({kind}): of {cell.asked} questions {cell.same_answer} have the same answer, "
+            f"{cell.same_outcome} the same outcome, {cell.failed} failed\n"
+        )
+    for difference in report.readers_differ:
+        sys.stdout.write(f"{difference}\n")
+    shown = "no greedy cell to compare" if report.agreement is None else f"agreement {report.agreement:.3f}"
+    verdict = "agrees" if report.passed else "does not agree"
+    sys.stdout.write(f"{shown}, expected at least {report.agreement_at_least:g}: {verdict}; {out / REPORT}\n")
+    if not report.passed:
+        raise typer.Exit(EXIT_REFUSED)
+
+
+@app.callback()
+def _root() -> None:
+    """Certification runs on an edge node, and bundles that others can check offline."""
+
+
+def _signing(key: Path | None, unsigned: bool) -> None:
+    if (key is None) == (not unsigned):
+        raise SparkError("expected either --key or --unsigned")
+    if key is not None and not key.is_file():
+        raise SparkError(f"--key {key}: no such file")
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"{datetime.now(UTC):%H:%M:%S} {message}\n")
+    sys.stderr.flush()
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Entry of the command. Exits with 1 if refused, 2 for bad input, 3 for an incomplete run, 130 after Ctrl-C."""
+    run_guarded(app)

@@ -1,0 +1,71 @@
+"""Every reason for a refusal by its code, with what an operator does about it. ``docs/spark.md`` explains each."""
+
+from __future__ import annotations
+
+from memarena_spark.errors import Refusal
+
+NODE: dict[str, str] = {
+    "node-mismatch": "run on a machine of this profile, or choose the profile of this machine",
+    "gpu-absent": "install driver and nvidia-ml-py; in a container, give it the GPU (capability utility)",
+    "driver": "install the pinned driver, or pin the new one and record golden values again",
+    "kernel": "boot the pinned kernel, or pin the new one and record golden values again",
+    "package": "install the pinned versions into this environment",
+    "image": "start the container from the pinned digest, or pin the new one",
+    "gpu-busy": "end the process, or add its name to gpu_processes of the plan if it belongs to the run",
+    "gpu-slowdown": "let it cool, check supply and fan; a power cap is lifted by nvidia-smi -pl",
+    "gpu-clock": "lift the clock limit: nvidia-smi -rgc (a cold start, where that does not help)",
+    "governor": "cpupower frequency-set -g performance",
+    "memory": "end what holds the memory; lower --mem-fraction-static if it is the model server",
+    "swap": "free memory, then swapoff -a && swapon -a; better, switch swap off",
+    "disk": "free space, or put the output elsewhere",
+    "busy": "end what uses the CPUs",
+    "clock-sync": "timedatectl set-ntp true, and wait until timedatectl says synchronized: yes",
+    "power-source": "connect the mains",
+    "temperature": "let it cool, check the fan and what stands around it",
+    "embedder-unreachable": "start ollama and pull the model: see the order of starting in docs/spark.md",
+    "embedder-on-cpu": "stop the model server, restart ollama, load the embedder, then start the model server",
+    "embedder-cold": "load the embedder with keep_alive -1 and see that it is on the GPU",
+    "embedder-late": "stop the model server; start ollama and load the embedder first",
+    "order-unknown": "name the containers of both servers in the plan, or run as their user",
+    "reader-unreachable": "start the model server and wait until it is healthy",
+    "reader-flags": "start the model server with the flags of the plan",
+    "reader-probe": "read the model server's log; restart it",
+    "canary-failed": "install torch for this CUDA version; see that the device is free",
+    "canary-slow": "restart the node from cold; measure again with memarena-spark canary",
+    "canary-clock": "restart the node from cold: a slow state that shows in no counter ends with that",
+    "canary-golden": "measure a well node with memarena-spark canary and put its figures into the plan",
+    "thermal": "wait, improve the cooling, or end what heats the node",
+    "locked": "wait for the other run; its lock goes with its process",
+}
+"""Reasons not to begin a run."""
+
+RESULT: dict[str, str] = {
+    "not-complete": "run again from the start",
+    "resumed": "run again from the start: times of two processes never mix",
+    "missing-question": "run again from the start",
+    "failed-question": "mend the backend or the server that failed, run again",
+    "problem": "see memarena show RUN --failures and the backend's log, run again",
+    "late-calls": "the backend must not call models after an RPC has returned (SPEC.md, MOD)",
+    "diagnostic": "leave diagnostic backends out of the plan",
+    "not-timed": "run at concurrency 1 and without a cache",
+    "no-real-reader": "name a reader with a model",
+    "warm-cache": "start the model server with its prefix cache off, or certify the class warm",
+    "cache-unknown": "use a model server that reports cached tokens, or one that runs without a prefix cache",
+    "too-few-samples": "ask more questions",
+    "outside-phase": "the log is not that of this run",
+    "canary-drift": "find out why the node slowed down or sped up during the run, run again",
+    "node-changed": "keep the node as it was found until the run is over, run again",
+    "conformance": "mend the backend until memarena conformance passes",
+    "code-changed": "do not touch a backend while its run goes on, run again",
+    "energy": "see the reason; a phase with gaps or without a meter gives no joules",
+    "unsigned": "give --key: this profile certifies nothing without a signature",
+    "test-profile": "use a profile that memarena-spark brings",
+}
+"""Reasons not to certify a finished run."""
+
+REMEDIES = {**NODE, **RESULT}
+
+
+def refusal(code: str, reason: str) -> Refusal:
+    """A refusal with the remedy of its code. KeyError for a code that is not in the tables."""
+    return Refusal(code=code, reason=" ".join(reason.split()), remedy=REMEDIES[code])

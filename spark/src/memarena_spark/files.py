@@ -1,0 +1,49 @@
+"""Files as bytes that are always the same: JSON in one form, hashes, and writing that is whole or not there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from memarena.log.base import Record
+from pydantic import JsonValue
+
+
+def canonical_json(value: Record | JsonValue) -> bytes:
+    """The one form of a value as JSON: keys sorted, two blanks of indent, UTF-8, a newline at the end."""
+    content = value.model_dump(mode="json", by_alias=True) if isinstance(value, Record) else value
+    return (json.dumps(content, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256(content: bytes) -> str:
+    """SHA-256 of bytes, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that is whole or not there, also after a power cut."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.rename(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,91 @@
+"""One certification per node: a lock that the kernel lets go of when its holder dies, with a note of who that was."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from memarena.log.base import Record
+from pydantic import ValidationError
+
+from memarena_spark.codes import refusal
+from memarena_spark.errors import RefusedError, SparkError
+
+VARIABLE = "MEMARENA_SPARK_LOCK"
+_NAME = "memarena-spark.lock"
+
+
+class Holder(Record):
+    """Who holds the lock, or held it last."""
+
+    pid: int
+    boot_id: str
+    since: str
+    out: str
+
+
+def lock_path() -> Path:
+    """Where the lock is: MEMARENA_SPARK_LOCK, else in /run/lock, else in the folder for temporary files."""
+    if given := os.environ.get(VARIABLE):
+        return Path(given)
+    shared = Path("/run/lock")
+    return (shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())) / _NAME
+
+
+@contextlib.contextmanager
+def node_lock(path: Path, boot_id: str, out: Path) -> Iterator[Holder | None]:
+    """Hold the node's lock; gives the note of a holder that died without letting go, None after an orderly end.
+
+    The note is no lock: a process that was killed, or a node that lost its power, leaves one, and the next run takes
+    it for what it is. Raises :class:`~memarena_spark.errors.RefusedError` (``locked``) while another process holds it,
+    and :class:`~memarena_spark.errors.SparkError` if the file cannot be used.
+    """
+    try:
+        # Without O_CREAT where it is there: kernels refuse that for another user's file in a shared folder.
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | (0 if path.exists() else os.O_CREAT), 0o666)
+    except OSError as error:
+        raise SparkError(f"lock {path}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise RefusedError("run", [refusal("locked", _who(_note(descriptor), path))]) from error
+        left_by = _note(descriptor)
+        _write(
+            descriptor,
+            Holder(pid=os.getpid(), boot_id=boot_id, since=_now(), out=str(out)).model_dump_json().encode() + b"\n",
+        )
+        try:
+            yield left_by
+        finally:
+            _write(descriptor, b"")
+    finally:
+        os.close(descriptor)
+
+
+def _note(descriptor: int) -> Holder | None:
+    try:
+        return Holder.model_validate_json(os.pread(descriptor, 4096, 0))
+    except ValidationError:
+        return None
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, content, 0)
+    os.fsync(descriptor)
+
+
+def _who(holder: Holder | None, path: Path) -> str:
+    if holder is None:
+        return f"another process holds {path}"
+    return f"process {holder.pid} has run into {holder.out} since {holder.since} ({path})"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

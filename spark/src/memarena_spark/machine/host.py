@@ -1,0 +1,131 @@
+"""Facts of the host from /proc, /sys and the kernel's clock."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import shutil
+from pathlib import Path
+
+import psutil
+from memarena.meters.hwmon import hwmon_source
+from memarena.meters.readings import Reading
+
+from memarena_spark.facts import Identity, Memory, Unknown
+
+_TIME_ERROR = 5
+"""adjtimex(2): the clock is not synchronised."""
+_STA_UNSYNC = 0x40
+_TIMEX_BYTES = 208
+"""struct timex on 64-bit Linux; ``modes`` is its first field, ``status`` the int at byte 40."""
+_STATUS_AT = 40
+
+
+def identity(root: Path) -> Identity:
+    """Which machine this is."""
+    return Identity(
+        name=platform.node(),
+        architecture=platform.machine(),
+        cpu_model=_cpu_model(root),
+        cpu_count=os.cpu_count() or 1,
+        memory_bytes=psutil.virtual_memory().total,
+        kernel=platform.release(),
+        boot_id=_text(root / "proc/sys/kernel/random/boot_id") or "unknown",
+    )
+
+
+def _cpu_model(root: Path) -> str:
+    """Name of the processor; Arm's kernel gives none, there the part number stands in."""
+    lines = _text(root / "proc/cpuinfo").splitlines()
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
+    arm = f"CPU implementer {fields.get('CPU implementer', '?')} part {fields.get('CPU part', '?')}"
+    return fields.get("model name") or arm
+
+
+def memory(root: Path) -> Memory | Unknown:
+    """Available memory and swap in use. Unified memory counts as memory: NVML does not tell it apart."""
+    found: dict[str, int] = {}
+    for line in _text(root / "proc/meminfo").splitlines():
+        name, _, rest = line.partition(":")
+        if rest.endswith(" kB") and rest[:-3].strip().isdigit():
+            found[name] = int(rest[:-3]) * 1024
+    lacking = [name for name in ("MemAvailable", "SwapTotal", "SwapFree") if name not in found]
+    if lacking:
+        return Unknown(unknown=f"{root / 'proc/meminfo'} has no {lacking[0]}")
+    return Memory(available_bytes=found["MemAvailable"], swap_used_bytes=found["SwapTotal"] - found["SwapFree"])
+
+
+def free_bytes(folder: Path) -> int | Unknown:
+    """Free space on the file system where ``folder`` is or will be."""
+    there = folder.absolute()
+    while not there.exists():
+        there = there.parent
+    try:
+        return shutil.disk_usage(there).free
+    except OSError as error:
+        return Unknown(unknown=f"{there}: {error.strerror}")
+
+
+def cpu_busy_percent() -> float | Unknown:
+    """How busy all CPUs together are over a second."""
+    try:
+        return psutil.cpu_percent(interval=1.0)
+    except (OSError, RuntimeError) as error:
+        return Unknown(unknown=f"CPU times: {error}")
+
+
+def clock_synchronised() -> bool | Unknown:
+    """What the kernel says of its own clock: any time daemon tells it, and asking needs no rights."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    buffer = ctypes.create_string_buffer(_TIMEX_BYTES)
+    state = int(libc.adjtimex(buffer))
+    if state < 0:
+        return Unknown(unknown=f"adjtimex: {os.strerror(ctypes.get_errno())}")
+    status = int.from_bytes(buffer.raw[_STATUS_AT : _STATUS_AT + 4], "little")
+    return state != _TIME_ERROR and not status & _STA_UNSYNC
+
+
+def on_battery(root: Path) -> bool | Unknown:
+    """True if a battery discharges, or a mains supply is there and off. A machine without either is on the mains."""
+    folder = root / "sys/class/power_supply"
+    if not folder.is_dir():
+        return False
+    try:
+        for supply in sorted(folder.iterdir()):
+            kind = _text(supply / "type")
+            if _text(supply / "scope") == "Device":
+                continue  # a mouse's battery
+            if kind == "Battery" and _text(supply / "status") == "Discharging":
+                return True
+            if kind == "Mains" and _text(supply / "online") == "0":
+                return True
+    except OSError as error:
+        return Unknown(unknown=f"{folder}: {error.strerror}")
+    return False
+
+
+def governors(root: Path) -> tuple[str, ...] | Unknown:
+    """The CPUs' frequency governors, each named once."""
+    paths = sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"))
+    found = tuple(sorted({text for path in paths if (text := _text(path))}))
+    return found or Unknown(unknown="the kernel gives no frequency governor (no cpufreq)")
+
+
+def temperatures(root: Path) -> dict[str, float] | Unknown:
+    """Sensors of /sys/class/hwmon, and of /sys/class/thermal, in °C."""
+    source = hwmon_source(root / "sys/class/hwmon")
+    found = {r.channel.name: r.value for r in source.read() if isinstance(r, Reading) and r.channel.unit == "°C"}
+    for zone in sorted((root / "sys/class/thermal").glob("thermal_zone*")):
+        text = _text(zone / "temp")
+        if text.removeprefix("-").isdigit():
+            found[f"{zone.name}.{_text(zone / 'type')}"] = int(text) / 1000
+    return found or Unknown(unknown="no sensor in /sys/class/hwmon or /sys/class/thermal gives a temperature")
+
+
+def _text(path: Path) -> str:
+    """A small file of the kernel; empty if it is not there or does not answer."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""

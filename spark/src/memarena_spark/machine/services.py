@@ -1,0 +1,145 @@
+"""Facts of the servers: an ollama embedding server and the model server, asked over HTTP as any client would.
+
+ollama: GET /api/version, GET /api/ps (``size`` and ``size_vram`` of each loaded model), POST /api/embed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+
+import psutil
+from memarena.readers.remote import api_url, ask, choose_model, identify
+from memarena.readers.types import ReaderError
+from pydantic import JsonValue
+
+from memarena_spark.facts import Embedder, ReaderServer, Unknown
+from memarena_spark.machine.images import container_started_at
+from memarena_spark.plans import EmbedderSpec, ReaderServerSpec
+
+_TIMEOUT_S = 60.0
+_PROBE_TOKENS = 16
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class _NoAnswerError(Exception):
+    """A server did not answer as it should; one line."""
+
+
+def ask_embedder(spec: EmbedderSpec) -> Embedder | Unknown:
+    """Version, how much of the model is on the GPU, and how long an embedding takes when the model is warm."""
+    root = spec.url.rstrip("/")
+    try:
+        version = _object(f"{root}/api/version").get("version")
+        _embed(root, spec.model)
+        began = time.monotonic()
+        _embed(root, spec.model)
+        warm_s = time.monotonic() - began
+        loaded = _loaded(root, spec.model)
+    except _NoAnswerError as error:
+        return Unknown(unknown=str(error))
+    return Embedder(
+        version=str(version),
+        model=spec.model,
+        size_bytes=loaded["size"],
+        vram_bytes=loaded["size_vram"],
+        warm_s=warm_s,
+        started_at_unix=_started_at(spec.container, spec.url),
+    )
+
+
+def _embed(root: str, model: str) -> None:
+    url = f"{root}/api/embed"
+    reply = _object(url, {"model": model, "input": "A short sentence that is the same each time."})
+    vectors = reply.get("embeddings")
+    first = vectors[0] if isinstance(vectors, list) and vectors else None
+    if not isinstance(first, list) or not first:
+        raise _NoAnswerError(f"POST {url}: no embedding in the reply")
+
+
+def _loaded(root: str, model: str) -> dict[str, int]:
+    url = f"{root}/api/ps"
+    models = _object(url).get("models")
+    for each in models if isinstance(models, list) else ():
+        if isinstance(each, dict) and str(each.get("name", "")) in (model, f"{model}:latest"):
+            size, vram = each.get("size"), each.get("size_vram", 0)
+            if isinstance(size, int) and isinstance(vram, int):
+                return {"size": size, "size_vram": vram}
+    raise _NoAnswerError(f"GET {url}: {model} is not among the loaded models")
+
+
+def ask_reader(spec: ReaderServerSpec) -> ReaderServer | Unknown:
+    """Kind, flags and version as the server gives them, and whether a short chat completion works."""
+    try:
+        base_url = api_url(spec.url)
+        choose_model(base_url, None, spec.model)
+    except ReaderError as error:
+        return Unknown(unknown=str(error))
+    server = identify(base_url, None)
+    return ReaderServer(
+        kind=server.kind,
+        models=(spec.model,),
+        details=dict(server.details),
+        started_at_unix=_started_at(spec.container, spec.url),
+        probe_failure=_probe(base_url, spec.model),
+    )
+
+
+def _probe(base_url: str, model: str) -> str:
+    body: dict[str, JsonValue] = {
+        "model": model,
+        "messages": [{"role": "user", "content": "Reply with one short word of greeting."}],
+        "max_tokens": _PROBE_TOKENS,
+        "temperature": 0,
+    }
+    try:
+        reply = ask(f"{base_url}/chat/completions", None, body)
+    except ReaderError as error:
+        return str(error)
+    choices = reply.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    said = [message.get(key) for key in ("content", "reasoning_content")] if isinstance(message, dict) else []
+    return "" if any(isinstance(text, str) and text.strip() for text in said) else "the reply is empty"
+
+
+def _started_at(container: str | None, url: str) -> float | Unknown:
+    """When the server was started: its container, else the process that listens on its port here."""
+    if container is not None:
+        return container_started_at(container)
+    parts = urllib.parse.urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        for each in psutil.net_connections("tcp"):
+            if each.status == psutil.CONN_LISTEN and each.laddr and each.laddr[1] == port and each.pid:
+                return float(psutil.Process(each.pid).create_time())
+    except psutil.Error as error:
+        return Unknown(unknown=f"who listens on port {port}: {error}")
+    return Unknown(unknown=f"no process that may be looked at listens on port {port}; name its container in the plan")
+
+
+def _object(url: str, body: Mapping[str, JsonValue] | None = None) -> dict[str, JsonValue]:
+    """A JSON object from a server."""
+    request = urllib.request.Request(  # noqa: S310 (the plan's schema lets http and https through only)
+        url,
+        data=None if body is None else json.dumps(dict(body)).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    try:
+        with _OPENER.open(request, timeout=_TIMEOUT_S) as reply:
+            parsed = json.loads(reply.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            raise _NoAnswerError(f"{url} answered {error.code} {error.reason}") from error
+    except (urllib.error.URLError, OSError) as error:
+        reason = getattr(error, "reason", error)
+        raise _NoAnswerError(f"{url} cannot be reached: {reason}") from error
+    except ValueError as error:
+        raise _NoAnswerError(f"{url} answered with something that is no JSON") from error
+    if not isinstance(parsed, dict):
+        raise _NoAnswerError(f"{url} answered with no JSON object")
+    return parsed

@@ -1,0 +1,136 @@
+"""What is certified: a plan as YAML, with the run's own settings, the servers that it needs and what it pins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from memarena.log.base import Record
+from memarena.run.config import RunConfig
+from pydantic import Field, ValidationError
+
+from memarena_spark.errors import SparkError
+from memarena_spark.profiles import NodeProfile, parse_profile, profile_text
+
+_Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")]
+
+
+class EmbedderSpec(Record):
+    """An ollama server with the embedding model; it must have been started before the model server."""
+
+    url: _Url
+    """Root of the server, such as http://127.0.0.1:11434."""
+    model: str
+    warm_within_s: Annotated[float, Field(gt=0)] = 1.0
+    container: str | None = None
+    """Container that it runs in, where it runs in one."""
+
+
+class ReaderServerSpec(Record):
+    """The model server, and what it must say of itself."""
+
+    url: _Url
+    model: str
+    kind: Literal["sglang", "llama.cpp", "other"] = "sglang"
+    flags: dict[str, str] = Field(default_factory=dict)
+    """By the names that the server reads them back under, such as ``disable_radix_cache: "True"``."""
+    container: str | None = None
+
+
+class Pins(Record):
+    """Versions that the node must have. None and absent: not pinned, but recorded."""
+
+    driver: str | None = None
+    kernel: str | None = None
+    packages: dict[str, str] = Field(default_factory=dict)
+    images: dict[str, Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]] = Field(default_factory=dict)
+    """Digests by container."""
+
+
+class Golden(Record):
+    """What this very node's canary gave when it was known to be well."""
+
+    tflops: Annotated[float, Field(gt=0)]
+    clock_mhz: Annotated[float, Field(gt=0)] | None = None
+
+
+class Plan(Record):
+    """Everything that a certification run goes by."""
+
+    schema_version: Literal[1] = Field(alias="schema")
+    profile: str
+    """Name of a node profile, or the path of one."""
+    run: RunConfig
+    result_class: Literal["cold", "warm"] = "cold"
+    """``cold``: no prompt's prefix comes from a cache, and every call is held to that. Never mixed."""
+    embedder: EmbedderSpec | None = None
+    reader_server: ReaderServerSpec | None = None
+    pins: Pins = Pins()
+    gpu_processes: tuple[str, ...] = ("sglang", "ollama")
+    """Words, one of which must stand in the name of every process on the GPU."""
+    golden: Golden | None = None
+    advertise: str | None = None
+    """Host by which backends in containers reach this process during the conformance suite."""
+
+
+class LoadedPlan(Record):
+    """A plan with its profile, and the text of both files as they were."""
+
+    plan: Plan
+    plan_text: str
+    profile: NodeProfile
+    profile_text: str
+
+
+def load_plan(path: Path) -> LoadedPlan:
+    """Read a plan and its profile. Paths in it count from its folder.
+
+    Raises :class:`~memarena_spark.errors.SparkError` naming file and field.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SparkError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    plan = parse_plan(text, str(path))
+    run = plan.run
+    if not run.dataset.is_absolute():
+        run = run.model_copy(update={"dataset": path.parent / run.dataset})
+    plan = plan.model_copy(update={"run": run})
+    found = profile_text(plan.profile, path.parent)
+    profile = parse_profile(found, f"profile {plan.profile}")
+    _check(plan, profile, path)
+    return LoadedPlan(plan=plan, plan_text=text, profile=profile, profile_text=found)
+
+
+def effective_run(plan: Plan, profile: NodeProfile) -> RunConfig:
+    """The run's settings, with at least the rest that the profile asks for before and after."""
+    return plan.run.model_copy(update={"idle_s": max(plan.run.idle_s, profile.idle_s)})
+
+
+def parse_plan(text: str, where: str) -> Plan:
+    """A plan from its text, paths as they stand there."""
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SparkError(f"{where}: not valid YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise SparkError(f"{where}: expected a mapping with schema, profile and run")
+    try:
+        return Plan.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        given = "" if first["type"] == "missing" else f", got {str(first['input'])[:80]!r}"
+        raise SparkError(f"{where}: {field}: {first['msg'].removeprefix('Value error, ')}{given}") from error
+
+
+def _check(plan: Plan, profile: NodeProfile, path: Path) -> None:
+    """What a profile demands of a plan."""
+    lacking = []
+    if profile.demands.pinned_versions:
+        lacking += [f"pins.{name}" for name in ("driver", "kernel") if getattr(plan.pins, name) is None]
+    if profile.demands.reader_server and plan.reader_server is None:
+        lacking.append("reader_server")
+    if lacking:
+        raise SparkError(f"{path}: {lacking[0]}: the profile {profile.name} demands it")

@@ -1,0 +1,113 @@
+"""Preflight: everything that must hold before a run, looked at in one go, so that an operator sees all reasons at once.
+
+Fails closed: what a profile or plan demands and the machine does not tell is a refusal of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memarena.log.base import Record
+
+from memarena_spark.checks.canaries import check_canary
+from memarena_spark.checks.gpu import check_gpu
+from memarena_spark.checks.host import check_conditions, check_identity, check_rest, check_room, check_versions
+from memarena_spark.checks.services import check_services
+from memarena_spark.errors import Refusal
+from memarena_spark.facts import CanaryResult, Embedder, Gpu, Identity, Image, Memory, ReaderServer, Unknown
+from memarena_spark.node import Node
+from memarena_spark.plans import LoadedPlan, Plan
+
+PACKAGES = (
+    "memarena",
+    "memarena-spark",
+    "memarena-answering",
+    "memarena-proto",
+    "numpy",
+    "grpcio",
+    "xllamacpp",
+    "torch",
+)
+"""Recorded whether a plan pins them or not."""
+
+
+class NodeState(Record):
+    """The node as it was found: what goes into a bundle. None: the plan or profile has no such part."""
+
+    identity: Identity
+    gpu: Gpu | Unknown
+    memory: Memory | Unknown
+    clock_synchronised: bool | Unknown
+    on_battery: bool | Unknown
+    governors: tuple[str, ...] | Unknown
+    temperatures_c: dict[str, float] | Unknown
+    packages: dict[str, str | None]
+    images: dict[str, Image | Unknown]
+    embedder: Embedder | Unknown | None
+    reader_server: ReaderServer | Unknown | None
+
+
+class Preflight(Record):
+    """What preflight found."""
+
+    state: NodeState
+    canary: CanaryResult | Unknown
+    refusals: tuple[Refusal, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether a run may begin."""
+        return not self.refusals
+
+
+def look(node: Node, plan: Plan) -> NodeState:
+    """The node as it is now, judged by nobody."""
+    names = sorted({*PACKAGES, *plan.pins.packages})
+    containers = {spec.container for spec in (plan.embedder, plan.reader_server) if spec and spec.container}
+    return NodeState(
+        identity=node.identity(),
+        gpu=node.gpu(),
+        memory=node.memory(),
+        clock_synchronised=node.clock_synchronised(),
+        on_battery=node.on_battery(),
+        governors=node.governors(),
+        temperatures_c=node.temperatures(),
+        packages=dict(node.packages(names)),
+        images={name: node.image(name) for name in sorted({*plan.pins.images, *containers})},
+        embedder=node.embedder(plan.embedder) if plan.embedder else None,
+        reader_server=node.reader(plan.reader_server) if plan.reader_server else None,
+    )
+
+
+def preflight(node: Node, loaded: LoadedPlan, out: Path) -> Preflight:
+    """Look at everything. The canary comes last: it warms the machine."""
+    plan, profile = loaded.plan, loaded.profile
+    refusals = [
+        *check_identity(node, profile),
+        *check_gpu(node, plan, profile),
+        *check_versions(node, plan),
+        *check_room(node, profile, out),
+        *check_rest(node, profile),
+        *check_conditions(node, profile),
+        *check_services(node, plan),
+    ]
+    state = look(node, plan)
+    canary = node.canary(profile.canary)
+    refusals += check_canary(canary, profile.canary, plan.golden)
+    return Preflight(state=state, canary=canary, refusals=tuple(refusals))
+
+
+def still_well(node: Node, loaded: LoadedPlan) -> tuple[Refusal, ...]:
+    """What has changed for the worse since a run began: looked at again when it is over."""
+    plan, profile = loaded.plan, loaded.profile
+    return (
+        *check_gpu(node, plan, profile),
+        *check_versions(node, plan),
+        *check_services(node, plan),
+        *_swap(node, loaded),
+    )
+
+
+def _swap(node: Node, loaded: LoadedPlan) -> tuple[Refusal, ...]:
+    """Memory may be short after a run; that it was swapped out may not."""
+    return tuple(r for r in check_room(node, loaded.profile, Path()) if r.code == "swap")

@@ -1,0 +1,149 @@
+"""Node profiles: what a kind of machine must be before anything is certified on it. Versioned TOML files."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Literal
+
+from memarena.log.base import Record
+from pydantic import Field, ValidationError
+
+from memarena_spark.errors import SparkError
+
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class MachineDemands(Record):
+    """Which machine it is."""
+
+    architectures: Annotated[tuple[str, ...], Field(min_length=1)]
+    cpu_count_at_least: Annotated[int, Field(ge=1)]
+    memory_gib_at_least: _NotNegative
+    gpu: str | None = None
+    """Name of the GPU as NVML gives it; None: none is needed, and none is looked at."""
+
+
+class Limits(Record):
+    """What the machine must have free and how cool and fast it must be. None: recorded where it can be, not judged."""
+
+    available_memory_gib: _NotNegative
+    free_disk_gib: _NotNegative
+    swap_used_mib: _NotNegative | None = None
+    cpu_busy_percent: _Positive | None = None
+    temperature_c: _Positive | None = None
+    max_sm_clock_mhz: _Positive | None = None
+    """What the GPU's highest SM clock must be at least: a lowered limit is found here."""
+    governors: tuple[str, ...] | None = None
+
+
+class Demands(Record):
+    """Conditions that hold or do not."""
+
+    clock_sync: bool
+    mains_power: bool
+    gpu_alone: bool
+    """No process on the GPU but those that the plan names."""
+    no_slowdown: bool
+    pinned_versions: bool
+    """The plan must pin driver and kernel."""
+    reader_server: bool
+    """The plan must name the model server, whose flags are read back."""
+    real_reader: bool
+    """A reader without a model certifies nothing."""
+    signature: bool
+    """A bundle must be signed."""
+
+
+class Thermal(Record):
+    """When a machine counts as settled (design 5: below 0.5 °C a minute)."""
+
+    required: bool
+    """Whether temperatures must be readable."""
+    slope_c_per_min: _Positive
+    window_s: _Positive
+    every_s: _Positive
+    wait_s: _Positive
+    """How long to wait for it."""
+
+
+class CanarySettings(Record):
+    """The compute canary, and the band that it must stay in."""
+
+    device: Literal["cpu", "cuda"]
+    dtype: Literal["float32", "bfloat16"]
+    size: Annotated[int, Field(ge=64, le=32768)]
+    seconds: _Positive
+    tflops_at_least: _NotNegative
+    """Below it something is broken, whatever the node."""
+    golden_required: bool
+    """Whether the plan must give this node's golden values."""
+    golden_share: Annotated[float, Field(gt=0, le=1)]
+    """How much of the golden TFLOP/s and clock must be reached."""
+    drift_percent: _Positive | None = None
+    """How much the canary after the run may differ from that before. None: recorded, not judged."""
+
+
+class NodeProfile(Record):
+    """A kind of node. ``purpose`` is written into every bundle: only ``certification`` certifies times and energy."""
+
+    schema_version: Literal[1] = Field(alias="schema")
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    version: Annotated[int, Field(ge=1)]
+    purpose: Literal["certification", "development", "test"]
+    description: str
+    machine: MachineDemands
+    limits: Limits
+    demands: Demands
+    thermal: Thermal
+    canary: CanarySettings
+    idle_s: _NotNegative
+    """Rest with models resident before and after the run; below 120 s there is no net energy."""
+    least_samples: Annotated[int, Field(ge=1)]
+    """Timed answers that every row needs: 11 for p50, 64 for p90, 130 for p95 (design 5)."""
+    required_energy: tuple[str, ...] = ()
+    """Rails whose gross energy must be a value (``gpu_rail_j``, ``sys_j``)."""
+    audit_agreement: Annotated[float, Field(gt=0, le=1)]
+    """Share of greedy answers that an audit must find again."""
+
+
+def known_profiles() -> list[str]:
+    """Names of the profiles that this program brings."""
+    return sorted(p.name.partition(".")[0] for p in files(__package__).iterdir() if p.name.endswith(".toml"))
+
+
+def profile_text(name_or_path: str, folder: Path = Path()) -> str:
+    """The profile's file as it is: one of ours by name, else the file of that path (relative to ``folder``).
+
+    Raises :class:`~memarena_spark.errors.SparkError` if there is none.
+    """
+    found = [p for p in files(__package__).iterdir() if p.name.endswith(".toml")]
+    newest = max((p for p in found if p.name.partition(".")[0] == name_or_path), key=lambda p: p.name, default=None)
+    if newest is not None:
+        return newest.read_text(encoding="utf-8")
+    path = folder / name_or_path
+    if not name_or_path.endswith(".toml"):
+        raise SparkError(f"profile {name_or_path}: expected {', '.join(known_profiles())} or the path of a .toml file")
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SparkError(f"profile {path}: cannot be read: {error}") from error
+
+
+def parse_profile(text: str, where: str) -> NodeProfile:
+    """A profile from its text. Raises :class:`~memarena_spark.errors.SparkError` naming file and field."""
+    try:
+        return NodeProfile.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise SparkError(f"{where}: not valid TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise SparkError(f"{where}: {field}: {first['msg']}") from error
+
+
+def is_ours(text: str) -> bool:
+    """Whether a profile's text is, byte for byte, one that this program brings."""
+    return any(p.read_text(encoding="utf-8") == text for p in files(__package__).iterdir() if p.name.endswith(".toml"))

@@ -1,0 +1,158 @@
+"""A certification run: lock, preflight, contract, rest, the run itself, canary, and the record of it all."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+from memarena import judge, scoring
+from memarena.log.base import Record
+from memarena.run.engine import execute
+from memarena.run.errors import InfraError
+from memarena.run.manifests import choose_backend
+from memarena.run.request import RunOutcome, RunRequest
+
+from memarena_spark.backends import BackendCode, ConformanceReport, code_of, hold_to_contract
+from memarena_spark.errors import Refusal, RefusedError, SparkError
+from memarena_spark.facts import CanaryResult, Unknown
+from memarena_spark.files import canonical_json, write_whole
+from memarena_spark.locking import Holder, lock_path, node_lock
+from memarena_spark.node import Node
+from memarena_spark.plans import LoadedPlan, effective_run
+from memarena_spark.preflight import Preflight, preflight, still_well
+from memarena_spark.thermal import ThermalGate, check_thermal, wait_until_settled
+
+RECORD = "record.json"
+PLAN = "plan.yaml"
+PROFILE = "profile.toml"
+RUN = "run"
+
+Say = Callable[[str], None]
+
+
+class Span(Record):
+    """A span of the machine's monotonic clock, in ns."""
+
+    start_ns: int
+    end_ns: int
+
+
+class RunRecord(Record):
+    """What happened around a run. Written once, when it is over; a run that was killed has none."""
+
+    record_version: Literal[1] = 1
+    spark_version: str
+    started_at: str
+    ended_at: str
+    left_by: Holder | None
+    """A holder of the node's lock that died before this run began."""
+    preflight: Preflight
+    conformance: tuple[ConformanceReport, ...]
+    thermal: ThermalGate
+    span: Span
+    """The whole run, from before its first process to after its last; the phases within stand in its log."""
+    outcome: Literal["completed", "incomplete", "interrupted", "aborted"]
+    left: int
+    """Questions that were not settled."""
+    message: str
+    code_after: dict[str, BackendCode]
+    changed: tuple[Refusal, ...]
+    """What no longer held when the run was over."""
+    canary_after: CanaryResult | Unknown
+
+
+def run_certification(
+    node: Node, loaded: LoadedPlan, out: Path, say: Say, reader_api_key: str | None = None
+) -> RunRecord:
+    """Do a run into the new folder ``out``.
+
+    Raises :class:`~memarena_spark.errors.RefusedError` with every reason why it is not begun,
+    :class:`~memarena_spark.errors.SparkError` for bad input, and what :func:`memarena.run.engine.execute` raises.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise SparkError(f"--out {out}: expected a new or empty folder")
+    with node_lock(lock_path(), node.identity().boot_id, out) as left_by:
+        if left_by is not None:
+            say(f"an earlier run ({left_by.out}, process {left_by.pid}) did not end in order; its lock is void")
+        started_at = _now()
+        say(f"preflight for {loaded.profile.name}")
+        found = preflight(node, loaded, out)
+        if not found.passed:
+            raise RefusedError("preflight", found.refusals)
+        out.mkdir(parents=True, exist_ok=True)
+        write_whole(out / PLAN, loaded.plan_text.encode())
+        write_whole(out / PROFILE, loaded.profile_text.encode())
+        try:
+            contracts, thermal = _last_gates(node, loaded, out, say)
+        except RefusedError:
+            _discard(out)
+            raise
+        say("run")
+        start_ns = time.monotonic_ns()
+        outcome = _execute(loaded, out, reader_api_key)
+        span = Span(start_ns=start_ns, end_ns=time.monotonic_ns())
+        if outcome.reason == "completed":
+            judge.judge_run(out / RUN)
+        say("canary after the run")
+        record = RunRecord(
+            spark_version=version("memarena-spark"),
+            started_at=started_at,
+            ended_at=_now(),
+            left_by=left_by,
+            preflight=found,
+            conformance=contracts,
+            thermal=thermal,
+            span=span,
+            outcome=outcome.reason,
+            left=outcome.left,
+            message=outcome.message,
+            code_after={name: code_of(choose_backend(name), node) for name in loaded.plan.run.backends},
+            changed=still_well(node, loaded),
+            canary_after=node.canary(loaded.profile.canary),
+        )
+        write_whole(out / RECORD, canonical_json(record))
+        return record
+
+
+def _last_gates(
+    node: Node, loaded: LoadedPlan, out: Path, say: Say
+) -> tuple[tuple[ConformanceReport, ...], ThermalGate]:
+    """The contract of every backend, then rest: holding them to it has warmed the machine."""
+    contracts = []
+    for name in loaded.plan.run.backends:
+        say(f"conformance of {name}")
+        contracts.append(hold_to_contract(name, node, out, loaded.plan.advertise))
+    say("waiting for a settled temperature")
+    thermal = wait_until_settled(node, loaded.profile.thermal)
+    if refusals := tuple(check_thermal(thermal, loaded.profile.thermal)):
+        raise RefusedError("thermal gate", refusals)
+    return tuple(contracts), thermal
+
+
+def _execute(loaded: LoadedPlan, out: Path, reader_api_key: str | None) -> RunOutcome:
+    request = RunRequest(
+        out=out / RUN,
+        config=effective_run(loaded.plan, loaded.profile),
+        reader_api_key=reader_api_key,
+        scoring_files=(judge.data_files, scoring.data_files),
+    )
+    try:
+        return execute(request)
+    except InfraError as error:
+        return RunOutcome("aborted", 0, str(error))
+
+
+def _discard(out: Path) -> None:
+    """Remove what a refused run has left of its own making."""
+    for name in (PLAN, PROFILE):
+        (out / name).unlink(missing_ok=True)
+    shutil.rmtree(out / "conformance", ignore_errors=True)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

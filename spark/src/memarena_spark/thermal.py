@@ -1,0 +1,75 @@
+"""The thermal gate: nothing is timed before the machine's temperature has settled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from memarena.log.base import Record
+
+from memarena_spark.codes import refusal
+from memarena_spark.errors import Refusal
+from memarena_spark.facts import Unknown
+from memarena_spark.node import Node
+from memarena_spark.profiles import Thermal
+
+
+class ThermalGate(Record):
+    """How the wait for a settled temperature ended."""
+
+    settled: bool
+    waited_s: float
+    slope_c_per_min: float | Unknown
+    """The steepest of all sensors over the last window; :class:`Unknown` where no sensor can be read."""
+    sensor: str
+    """Whose slope it is."""
+
+
+def slope_c_per_min(times_s: Sequence[float], values_c: Sequence[float]) -> float:
+    """Slope of the straight line through the readings by least squares. At least two different times."""
+    times = np.asarray(times_s, np.float64) / 60
+    centred = times - times.mean()
+    return float(centred @ (np.asarray(values_c, np.float64) - np.mean(values_c)) / (centred @ centred))
+
+
+def steepest(readings: Sequence[tuple[float, Mapping[str, float]]]) -> tuple[str, float]:
+    """The sensor whose temperature changes fastest, up or down, among those that every reading has."""
+    shared = set.intersection(*(set(values) for _, values in readings))
+    slopes = {
+        name: slope_c_per_min([at for at, _ in readings], [values[name] for _, values in readings]) for name in shared
+    }
+    name = max(sorted(slopes), key=lambda each: abs(slopes[each]))
+    return name, slopes[name]
+
+
+def wait_until_settled(node: Node, settings: Thermal) -> ThermalGate:
+    """Wait until the slope of every sensor over the last window is below the limit, or waiting has gone on too long."""
+    began = node.monotonic_s()
+    readings: list[tuple[float, Mapping[str, float]]] = []
+    sensor, slope = "", 0.0
+    while True:
+        now = node.monotonic_s()
+        sensors = node.temperatures()
+        if isinstance(sensors, Unknown):
+            return ThermalGate(settled=False, waited_s=now - began, slope_c_per_min=sensors, sensor="")
+        readings = [*((at, values) for at, values in readings if now - at <= settings.window_s), (now, sensors)]
+        if now - readings[0][0] >= settings.window_s - settings.every_s / 2 and len(readings) > 1:
+            sensor, slope = steepest(readings)
+            if abs(slope) < settings.slope_c_per_min:
+                return ThermalGate(settled=True, waited_s=now - began, slope_c_per_min=slope, sensor=sensor)
+        if now - began >= settings.wait_s:
+            return ThermalGate(settled=False, waited_s=now - began, slope_c_per_min=slope, sensor=sensor)
+        node.sleep(settings.every_s)
+
+
+def check_thermal(gate: ThermalGate, settings: Thermal) -> Iterator[Refusal]:
+    """Whether timing may begin."""
+    if isinstance(gate.slope_c_per_min, Unknown):
+        if settings.required:
+            yield refusal("thermal", f"cannot be told: {gate.slope_c_per_min.unknown}")
+    elif not gate.settled:
+        yield refusal(
+            "thermal",
+            f"after {gate.waited_s:.0f} s {gate.sensor} still changes by {gate.slope_c_per_min:+.2f} °C a minute, "
+            f"expected less than {settings.slope_c_per_min:g}",
+        )
