@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import threading
 import time
 import unicodedata
@@ -137,14 +138,14 @@ class RefusesEmptyDays(SoundMemory):
 # ------------------------------------------------------------------ what is taken in
 
 
-class EditedIngest(Engine):
+class EditedIngest(Engine, abc.ABC):
     """An engine that sees other frames than were sent."""
 
     def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
         return super().ingest(header, self.edited(header, rest, call), call)
 
-    def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames: ...
 
 
 _CANCELLATION_ARRIVES_S = 0.2

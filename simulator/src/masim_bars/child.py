@@ -20,6 +20,14 @@ CALL_SECONDS = 300.0
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 
 
+def content_of(reply: Json, module: str) -> str:
+    """What the first choice of a chat completion says. Raises BarsError if there is none."""
+    match reply:
+        case {"choices": [{"message": {"content": str(content)}}, *_]}:
+            return content
+    raise BarsError(f"{module}: a reply without an answer: {str(reply)[:200]}")
+
+
 class Child:
     """A server module of the harness, alive inside a ``with`` block."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from masim_bars.child import Child, Json
+from masim_bars.child import Child, Json, content_of
 from masim_bars.errors import BarsError
 
 MODULE = "memarena.readers.extractive_server"
@@ -19,9 +19,8 @@ def ask(reader: Child, lines: Sequence[str], query: str) -> str:
         "model": "extractive",
         "messages": [{"role": "user", "content": "\n".join([*(" ".join(line.split()) for line in lines), question])}],
     }
-    reply = reader.post("/v1/chat/completions", body)
+    content = content_of(reader.post("/v1/chat/completions", body), MODULE)
     try:
-        content = reply["choices"][0]["message"]["content"]  # type: ignore[index, call-overload]
-        return str(json.loads(str(content))["answer"])
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+        return str(json.loads(content)["answer"])
+    except (KeyError, TypeError, ValueError) as error:
         raise BarsError(f"{MODULE}: a reply without an answer: {error!r}") from error

@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from masim_bars.child import Child, Json
+from masim_bars.child import Child, Json, content_of
 from masim_bars.errors import BarsError
 
 MODULE = "memarena.readers.embedded_server"
@@ -89,8 +89,4 @@ def chat(model: Child, question: str, max_tokens: int) -> str:
         "temperature": 0,
         "cache_prompt": True,
     }
-    reply = model.post("/v1/chat/completions", body)
-    try:
-        return str(reply["choices"][0]["message"]["content"])  # type: ignore[index, call-overload]
-    except (KeyError, IndexError, TypeError) as error:
-        raise BarsError(f"{MODULE}: a reply without an answer: {error!r}") from error
+    return content_of(model.post("/v1/chat/completions", body), MODULE)

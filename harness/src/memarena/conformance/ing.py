@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 from memarena_proto import memory_backend_pb2 as pb
 
@@ -58,6 +59,10 @@ REQUIRED: tuple[Edit, ...] = (
 )
 
 
+def _without_trailer_field(name: Literal["digest_version", "digest"], frame: pb.IngestRequest) -> None:
+    frame.trailer.ClearField(name)
+
+
 @check("ing.required", "GEN-3", "ERR-2", title="each REQUIRED field of a day that is missing is refused by its name")
 def required(subject: Subject) -> None:
     life, fact = subject.life(), subject.fact()
@@ -65,8 +70,9 @@ def required(subject: Subject) -> None:
     for path, place, edit in REQUIRED:
         frames = days.sealed(changed(sound[:-1], {place: edit}))
         expect_refused(partial(subject.wire.ingest, frames), "INVALID_ARGUMENT", f"a day without {path}", field=path)
-    for name in ("digest_version", "digest"):
-        frames = changed(sound, {3: lambda f, name=name: f.trailer.ClearField(name)})  # type: ignore[misc]
+    names: tuple[Literal["digest_version", "digest"], ...] = ("digest_version", "digest")
+    for name in names:
+        frames = changed(sound, {3: partial(_without_trailer_field, name)})
         expect_refused(
             partial(subject.wire.ingest, frames),
             "INVALID_ARGUMENT",

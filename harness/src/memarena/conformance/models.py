@@ -12,6 +12,7 @@ import json
 import math
 import re
 import secrets
+import socket
 import sys
 import threading
 import urllib.error
@@ -20,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Literal
+from typing import Any, Literal
 
 from memarena_proto import memory_backend_pb2 as pb
 
@@ -254,10 +255,10 @@ _REFUSALS: dict[Phase, tuple[int, str]] = {
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def handle_error(self, request: object, client_address: object) -> None:
+    def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:
         """A backend may hang up whenever it likes; any other error is a fault of the suite and is shown."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

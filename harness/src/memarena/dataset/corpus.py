@@ -11,6 +11,7 @@ import os
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import IO
 
 from memarena.dataset.errors import DatasetError, FieldError, RowProblem
@@ -88,6 +89,13 @@ class Corpus:
             ordered = sorted(ordinals, key=lambda ordinal: (self._starts[ordinal], self._ids[ordinal]))
             self._by_agent[agent_id] = array("L", ordered)
 
+    @cached_property
+    def _in_order(self) -> array[int]:
+        """All sessions by start and id."""
+        return array(
+            "L", sorted(range(len(self._ids)), key=lambda ordinal: (self._starts[ordinal], self._ids[ordinal]))
+        )
+
     def __len__(self) -> int:
         return len(self._ids)
 
@@ -120,9 +128,9 @@ class Corpus:
         """All sessions in the order of the file."""
         return tuple(self._ids)
 
-    def day_session_ids(self, agent_id: str, day: int) -> tuple[str, ...]:
-        """Sessions of an agent that start on a day, by start and id."""
-        ordinals = self._by_agent.get(agent_id, array("L"))
+    def day_session_ids(self, agent_id: str | None, day: int) -> tuple[str, ...]:
+        """Sessions of an agent, or of all, that start on a day, by start and id."""
+        ordinals = self._in_order if agent_id is None else self._by_agent.get(agent_id, array("L"))
         low = bisect_left(ordinals, day, key=lambda ordinal: math.floor(self._starts[ordinal]))
         high = bisect_right(ordinals, day, key=lambda ordinal: math.floor(self._starts[ordinal]))
         return tuple(self._ids[ordinal] for ordinal in ordinals[low:high])

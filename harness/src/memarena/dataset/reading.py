@@ -83,19 +83,23 @@ class Dataset:
         """Agents with at least one instance, sorted."""
         return tuple(sorted({instance.ego_agent_id for instance in self.instances}))
 
-    def day_sessions(self, ego: str, day: int) -> Iterator[Session]:
-        """Sessions of the ego's projection that start on a day, by start time and id, read one by one."""
+    def day_sessions(self, ego: str | None, day: int) -> Iterator[Session]:
+        """Sessions of the ego's projection that start on a day, by start time and id, read one by one.
+
+        Without an ego those of everybody, which no backend but a diagnostic may ever see.
+        """
         for session_id in self.corpus.day_session_ids(ego, day):
             yield self.corpus.session(session_id)
 
-    def day_events(self, ego: str, day: int) -> tuple[Event, ...]:
-        """Events of a day whose mask holds the ego, by time and id."""
+    def day_events(self, ego: str | None, day: int) -> tuple[Event, ...]:
+        """Events of a day whose mask holds the ego, by time and id; without an ego all events of the day."""
         return self._events_by_day.get((ego, day), ())
 
     @cached_property
-    def _events_by_day(self) -> Mapping[tuple[str, int], tuple[Event, ...]]:
-        by_day: defaultdict[tuple[str, int], list[Event]] = defaultdict(list)
+    def _events_by_day(self) -> Mapping[tuple[str | None, int], tuple[Event, ...]]:
+        by_day: defaultdict[tuple[str | None, int], list[Event]] = defaultdict(list)
         for event in sorted(self.events, key=lambda event: (event.timestamp, event.event_id)):
+            by_day[None, event.day].append(event)
             for agent_id in dict.fromkeys(event.visibility_mask):
                 by_day[agent_id, event.day].append(event)
         return {key: tuple(events) for key, events in by_day.items()}

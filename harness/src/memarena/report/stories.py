@@ -169,8 +169,10 @@ def _in_turn(questions: Iterable[QuestionScore]) -> list[QuestionScore]:
     ordered = [strata[key] for key in sorted(strata)]
     depth = max(map(len, ordered), default=0)
     found = [group[i] for i in range(depth) for group in ordered if i < len(group)]
-    seen: set[str] = set()
-    first = [q for q in found if not (q.instance_id in seen or seen.add(q.instance_id))]  # type: ignore[func-returns-value]
+    by_instance: dict[str, QuestionScore] = {}
+    for question in found:
+        by_instance.setdefault(question.instance_id, question)
+    first = list(by_instance.values())
     told = {(q.cell_id, q.instance_id) for q in first}
     return first + [q for q in found if (q.cell_id, q.instance_id) not in told]
 
