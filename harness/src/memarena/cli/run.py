@@ -22,6 +22,8 @@ from memarena.run.request import RunOutcome, RunRequest
 
 EDGE_CONTEXT_TOKENS = 512
 EDGE_ANSWER_TOKENS = 64
+CELL_TOKEN_CHARS = 16
+"""Shortest token that is taken for a whole cell: it is a key to the run's models."""
 
 _NO_SETTINGS = {"file", "out", "resume", "tls_ca", "bearer_token_file"}
 """Parameters that may stand beside a configuration file, and beside --resume without repeating any setting."""
@@ -88,6 +90,15 @@ def run(
         list[str] | None,
         typer.Option(help="CALL=SECONDS for describe, ingest, search, answer, reset, health; repeatable."),
     ] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="CALL.calls=N or CALL.tokens=N: what one ingest, search or answer may spend on models; repeatable."
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder of model replies to use again; the run then times and meters nothing.")
+    ] = None,
     keep_texts: Annotated[
         bool, typer.Option("--keep-texts/--no-keep-texts", help="Keep prompts and outputs in the log.")
     ] = True,
@@ -114,13 +125,18 @@ def run(
     idle_s: Annotated[
         float, typer.Option(help="Seconds of rest before the first cell and after the last, for net energy (120).")
     ] = 0.0,
+    after_crash: Annotated[
+        str, typer.Option(help="After a crash go on in a namespace that the backend still holds (verify), or in a fresh one.")
+    ] = "verify",
+    backend_restarts: Annotated[int, typer.Option(help="How often a backend that ended is started again.")] = 10,
     tls_ca: Annotated[Path | None, typer.Option(help="PEM file: connect to backends by TLS with these roots.")] = None,
     bearer_token_file: Annotated[Path | None, typer.Option(help="File with a bearer token for backends.")] = None,
 ) -> None:
     """Stream a data set to memory backends, ask its questions, and log everything.
 
     The API key of a reader is taken from MEMARENA_READER_API_KEY; MEMARENA_EMBEDDER_API_KEY, MEMARENA_EXTRACTOR_API_KEY
-    and MEMARENA_RERANKER_API_KEY are for the others.
+    and MEMARENA_RERANKER_API_KEY are for the others. MEMARENA_CELL_TOKEN is the key that a memory's own server sends to
+    the gateway, where that server is configured once.
     """
     if out is None:
         raise RunError("--out: expected a folder for the run's log")
@@ -150,6 +166,8 @@ def run(
         "diagnostic": diagnostic or [],
         "evidence": evidence,
         "deadlines_s": _deadlines(deadline or []),
+        "budgets": _budgets(budget or []),
+        "cache": None if cache is None else cache.absolute(),
         "keep_texts": keep_texts,
         "id_key": id_key,
         "gateway_host": gateway_host,
@@ -158,6 +176,8 @@ def run(
         "floor_samples": floor_samples,
         "meters": _list(meter),
         "system_rail": system_rail,
+        "after_crash": after_crash,
+        "backend_restarts": backend_restarts,
         "idle_s": idle_s,
     }
     request = RunRequest(
@@ -166,6 +186,7 @@ def run(
         resume=resume,
         security=_security(tls_ca, bearer_token_file),
         reader_api_key=os.environ.get("MEMARENA_READER_API_KEY"),
+        cell_token=_cell_token(),
         scoring_files=SCORING_FILES,
     )
     finish(run_request(request), out)
@@ -250,6 +271,17 @@ def _options(pairs: list[str]) -> dict[str, dict[str, str]]:
     return options
 
 
+def _cell_token() -> str | None:
+    """The token in MEMARENA_CELL_TOKEN, None if there is none. Raises RunError for one that cannot be sent."""
+    token = os.environ.get("MEMARENA_CELL_TOKEN") or None
+    sound = token is None or (len(token) >= CELL_TOKEN_CHARS and all("!" <= character <= "~" for character in token))
+    if not sound:
+        raise RunError(
+            f"MEMARENA_CELL_TOKEN: expected at least {CELL_TOKEN_CHARS} printable ASCII characters, no space"
+        )
+    return token
+
+
 def _deadlines(pairs: list[str]) -> dict[str, str]:
     deadlines = {}
     for pair in pairs:
@@ -258,6 +290,17 @@ def _deadlines(pairs: list[str]) -> dict[str, str]:
             raise RunError(f"--deadline {pair}: expected CALL=SECONDS")
         deadlines[name] = value
     return deadlines
+
+
+def _budgets(pairs: list[str]) -> dict[str, dict[str, str]]:
+    budgets: dict[str, dict[str, str]] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        call, dot, what = name.partition(".")
+        if not (equals and dot and what in ("calls", "tokens")):
+            raise RunError(f"--budget {pair}: expected CALL.calls=N or CALL.tokens=N")
+        budgets.setdefault(call, {})[what] = value
+    return budgets
 
 
 def _security(tls_ca: Path | None, bearer_token_file: Path | None) -> Security:

@@ -1,6 +1,6 @@
 """The metered gateway between backends and models: every call timed, attributed and on the record."""
 
 from memarena.gateway.server import MAX_BODY_BYTES, Gateway
-from memarena.gateway.types import CallContext, GatewayError, Upstream
+from memarena.gateway.types import Budget, CallContext, GatewayError, Upstream
 
-__all__ = ["MAX_BODY_BYTES", "CallContext", "Gateway", "GatewayError", "Upstream"]
+__all__ = ["MAX_BODY_BYTES", "Budget", "CallContext", "Gateway", "GatewayError", "Upstream"]

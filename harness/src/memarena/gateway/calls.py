@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import time
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import JsonValue
@@ -62,12 +63,16 @@ class OpenCall:
         self.phase: Literal["after_return", "refused"] | None = None
         """Set where the token's own phase does not apply."""
         self.context: CallContext | None = None
+        self.names: Mapping[str, str] = {}
+        """Other names of models that hold for this call's token."""
         self.model = ""
         self.stream = False
         self.status = 0
         """Status given to the caller; 0 until there is one."""
         self.error = ""
+        self.refusal = ""
         self.upstream_failed = False
+        self.from_cache = False
         self.abort_reason: str | None = None
         """Set by whoever cancels the call from inside."""
         self.first_byte_ns: int | None = None
@@ -100,6 +105,7 @@ class OpenCall:
         self.phase = self.phase or "refused"
         self.status = error.status
         self.error = error.message
+        self.refusal = error.code
 
     def fail(self, error: UpstreamError) -> None:
         """Note that the server failed. A status that the caller already has stays."""
@@ -139,6 +145,7 @@ class OpenCall:
             call_id=self.call_id,
             cell_id=context.cell_id if context else None,
             phase=self.phase or (context.phase if context else "refused"),
+            inferred=context.inferred if context else False,
             instance_id=context.instance_id if context else None,
             ego=context.ego if context else None,
             day=context.day if context else None,
@@ -147,7 +154,9 @@ class OpenCall:
             stream=self.stream,
             status=self.status,
             error=self.error,
+            refusal=self.refusal,
             upstream_failed=self.upstream_failed,
+            from_cache=self.from_cache,
             started_mono_ns=self.received_ns,
             received_to_forwarded_ns=received,
             first_byte_ns=self.first_byte_ns,

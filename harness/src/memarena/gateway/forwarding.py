@@ -73,9 +73,16 @@ class Forwarder:
         self._session = session
 
     async def forward(
-        self, request: web.BaseRequest, call: OpenCall, upstream: Upstream, outgoing: Outgoing
+        self,
+        request: web.BaseRequest,
+        call: OpenCall,
+        upstream: Upstream,
+        outgoing: Outgoing,
+        kept: list[bytes] | None = None,
     ) -> web.StreamResponse:
         """Send the request, pass the reply back and fill in the call. The caller has its whole reply on return.
+
+        What the caller is given of a reply that is no error goes into ``kept`` too.
 
         Raises :class:`UpstreamError` if the server fails before the caller was sent anything; a failure after that
         is told to the caller as an error event at the end of its stream.
@@ -89,10 +96,10 @@ class Forwarder:
             if reply.status >= 400:
                 return await self._pass_error(request, call, reply)
             if outgoing.stream and reply.content_type == "text/event-stream":
-                return await self._pass_stream(request, call, reply, hide_usage=outgoing.hide_usage)
+                return await self._pass_stream(request, call, reply, kept, hide_usage=outgoing.hide_usage)
             if outgoing.stream:
                 raise UpstreamError(f"the server answered a streaming request with {reply.content_type}")
-            return await self._pass_whole(request, call, reply)
+            return await self._pass_whole(request, call, reply, kept)
 
     async def _pass_error(
         self, request: web.BaseRequest, call: OpenCall, reply: aiohttp.ClientResponse
@@ -112,7 +119,7 @@ class Forwarder:
         return await send_json(request, call, reply.status, body)
 
     async def _pass_whole(
-        self, request: web.BaseRequest, call: OpenCall, reply: aiohttp.ClientResponse
+        self, request: web.BaseRequest, call: OpenCall, reply: aiohttp.ClientResponse, kept: list[bytes] | None
     ) -> web.StreamResponse:
         raw = await reply.read()
         call.done_ns = call.since_forwarded()
@@ -128,10 +135,18 @@ class Forwarder:
         call.output, call.reasoning = _said(body)
         if "data" in body:
             call.output_sha256 = hashlib.sha256(raw).hexdigest()
+        if kept is not None:
+            kept.append(raw)
         return await send(request, call, web.Response(status=reply.status, body=raw, content_type="application/json"))
 
     async def _pass_stream(
-        self, request: web.BaseRequest, call: OpenCall, reply: aiohttp.ClientResponse, *, hide_usage: bool
+        self,
+        request: web.BaseRequest,
+        call: OpenCall,
+        reply: aiohttp.ClientResponse,
+        kept: list[bytes] | None,
+        *,
+        hide_usage: bool,
     ) -> web.StreamResponse:
         watch = StreamWatch(call, hide_usage=hide_usage)
         response = web.StreamResponse(
@@ -146,6 +161,8 @@ class Forwarder:
                             call.status = reply.status
                             await response.prepare(request)
                         await response.write(passed)
+                    if kept is not None:
+                        kept.append(passed)
                 if watch.failure:
                     raise watch.failure
             rest = watch.end(time.monotonic_ns())
@@ -165,6 +182,8 @@ class Forwarder:
             if rest:
                 await response.write(rest)
             await response.write_eof()
+        if kept is not None:
+            kept.append(rest)
         return response
 
 

@@ -9,18 +9,20 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Self
 
 import aiohttp
 from aiohttp import web
 from pydantic import JsonValue
 
+from memarena.gateway.cache import ReplyCache, cache_key
 from memarena.gateway.calls import CallerGoneError, OpenCall, RefusedError, UpstreamError, error_body
 from memarena.gateway.counting import count_tokens
-from memarena.gateway.forwarding import Forwarder, describe, prepare, send_json, upstream_error
+from memarena.gateway.forwarding import Forwarder, Outgoing, describe, prepare, send, send_json, upstream_error
 from memarena.gateway.tokens import TokenBook, random_token
-from memarena.gateway.types import CallContext, GatewayError, Upstream
+from memarena.gateway.types import Budget, CallContext, GatewayError, Phase, Upstream
 from memarena.log.records import GatewayCall
 
 MAX_BODY_BYTES = 16 << 20
@@ -60,7 +62,10 @@ class Gateway:
         keep_texts: bool = True,
         token_factory: Callable[[], str] = random_token,
         upstream_timeout_s: float = 600.0,
+        budgets: Mapping[Phase, Budget] | None = None,
+        cache_dir: Path | None = None,
     ) -> None:
+        """``budgets`` are what one RPC of a phase may spend; ``cache_dir`` keeps replies for runs that time nothing."""
         self._upstreams = {upstream.model: upstream for upstream in upstreams}
         if len(self._upstreams) != len(upstreams):
             raise GatewayError("two models of the gateway have the same name")
@@ -68,7 +73,8 @@ class Gateway:
         self._host, self._port = host, port
         self._advertised_url = advertised_url
         self._keep_texts = keep_texts
-        self._tokens = TokenBook(token_factory)
+        self._tokens = TokenBook(token_factory, budgets)
+        self._cache = None if cache_dir is None else ReplyCache(cache_dir)
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=upstream_timeout_s)
         self._call_prefix = secrets.token_hex(4)
         self._call_count = 0
@@ -132,6 +138,19 @@ class Gateway:
         """A token for one RPC."""
         self._raise_failure()
         return self._tokens.grant(context)
+
+    def open_cell(self, token: str | None, cell_id: str | None, names: Mapping[str, str]) -> str:
+        """A token for a whole cell (a fresh one for None), whose RPCs :meth:`begin` and :meth:`revoke` tell (MOD-8).
+
+        ``names`` are further names of models, for a server that was configured before it was known which they are.
+        """
+        self._raise_failure()
+        return self._tokens.open_cell(token, cell_id, names)
+
+    def begin(self, token: str, context: CallContext) -> None:
+        """An RPC begins that a cell's token stands for until it is revoked."""
+        self._raise_failure()
+        self._tokens.begin(token, context)
 
     def revoke(self, token: str, wait_s: float = 2.0) -> tuple[GatewayCall, ...]:
         """End a token after its RPC has returned; all calls made with it, in order of arrival.
@@ -252,6 +271,8 @@ class Gateway:
             return await self._models(request, call)
         body = _parsed(await _body(request))
         model = body.get("model")
+        if isinstance(model, str) and model not in self._upstreams:
+            model = call.names.get(model, model)
         upstream = self._upstreams.get(model) if isinstance(model, str) else None
         call.model = model if isinstance(model, str) else ""
         roles = _ROLES.get(call.route)
@@ -260,7 +281,26 @@ class Gateway:
         if call.route == "/v1/tokenize":
             return await self._tokenize(request, call, upstream, body)
         describe(call, call.route, body)
-        return await self._forwarder.forward(request, call, upstream, prepare(call.route, body, upstream))
+        outgoing = prepare(call.route, body, upstream)
+        if self._cache is None:
+            return await self._forwarder.forward(request, call, upstream, outgoing)
+        return await self._cached(request, call, upstream, outgoing, self._cache)
+
+    async def _cached(
+        self, request: web.BaseRequest, call: OpenCall, upstream: Upstream, outgoing: Outgoing, cache: ReplyCache
+    ) -> web.StreamResponse:
+        key = cache_key(call.route, upstream, outgoing)
+        known = cache.find(key)
+        if known is not None:
+            known.fill(call)
+            return await send(
+                request, call, web.Response(body=known.body.encode(), headers={"Content-Type": known.content_type})
+            )
+        kept: list[bytes] = []
+        response = await self._forwarder.forward(request, call, upstream, outgoing, kept)
+        if response.status == 200 and not call.upstream_failed:
+            cache.keep(key, response.headers["Content-Type"], b"".join(kept), call)
+        return response
 
     async def _models(self, request: web.BaseRequest, call: OpenCall) -> web.StreamResponse:
         offered: list[JsonValue] = [

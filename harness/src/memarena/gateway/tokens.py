@@ -1,16 +1,24 @@
-"""Tokens: each stands for one RPC, is good while that runs, and knows the calls that were made with it."""
+"""Tokens: each stands for one RPC, is good while that runs, and knows the calls that were made with it.
+
+A backend whose own server is configured once has one token for a whole cell (SPEC.md MOD-8). It stands for whichever
+RPC is pending: the harness makes one at a time, and tells the book when each begins and has returned.
+"""
 
 from __future__ import annotations
 
 import secrets
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
+from memarena.gateway.budgets import METERED_ROUTES, Spent
 from memarena.gateway.calls import OpenCall, RefusedError
-from memarena.gateway.types import CallContext, GatewayError
+from memarena.gateway.types import Budget, CallContext, GatewayError, Phase
 from memarena.log.records import GatewayCall
+
+QUIET_TIMEOUT_S = 120.0
+"""How long an RPC of a cell waits for calls that were made before it, such as a server's first try of its model."""
 
 
 def random_token() -> str:
@@ -22,6 +30,10 @@ def random_token() -> str:
 class _Grant:
     context: CallContext
     revoked: bool = False
+    spent: Spent = field(default_factory=Spent)
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Of a cell's token: the names by which the server was told to ask for models."""
+    of_cell: bool = False
     in_flight: dict[str, OpenCall] = field(default_factory=dict)
     settled: list[GatewayCall] = field(default_factory=list)
 
@@ -29,8 +41,11 @@ class _Grant:
 class TokenBook:
     """All tokens of a gateway. Safe between the gateway's thread and those that grant and revoke."""
 
-    def __init__(self, token_factory: Callable[[], str] = random_token) -> None:
+    def __init__(
+        self, token_factory: Callable[[], str] = random_token, budgets: Mapping[Phase, Budget] | None = None
+    ) -> None:
         self._factory = token_factory
+        self._budgets = budgets or {}
         self._changed = threading.Condition()
         self._grants: dict[str, _Grant] = {}
 
@@ -43,16 +58,54 @@ class TokenBook:
             self._grants[token] = _Grant(context)
         return token
 
+    def open_cell(self, token: str | None, cell_id: str | None, names: Mapping[str, str]) -> str:
+        """Make ``token`` (None: a fresh one) good for a cell; the same one may be used for one cell after the other.
+
+        Until its first RPC, calls are admitted as those of phase ``probe``: servers try their models when they start.
+        Raises :class:`GatewayError` if it is the token of an RPC.
+        """
+        context = CallContext("probe", cell_id=cell_id, inferred=True)
+        token = token or self._factory()
+        with self._changed:
+            grant = self._grants.get(token)
+            if grant is not None and not grant.of_cell:
+                raise GatewayError("the token of a cell is that of an RPC already")
+            if grant is None:
+                grant = self._grants[token] = _Grant(context, of_cell=True)
+            grant.context, grant.names, grant.revoked = context, dict(names), False
+        return token
+
+    def begin(self, token: str, context: CallContext) -> None:
+        """An RPC of a cell begins, once no call is under way. Raises :class:`GatewayError` if that does not come."""
+        with self._changed:
+            grant = self._grants.get(token)
+            if grant is None or not grant.of_cell:
+                raise GatewayError("an RPC began with a token of no cell")
+            if not self._quiet(grant, QUIET_TIMEOUT_S):
+                raise GatewayError(
+                    f"{len(grant.in_flight)} model calls went on for {QUIET_TIMEOUT_S:g} s before an RPC"
+                )
+            grant.context, grant.revoked = replace(context, inferred=True), False
+            grant.settled.clear()
+            grant.spent = Spent()
+
     def admit(self, token: str | None, call: OpenCall) -> None:
-        """Begin a call. Raises :class:`RefusedError`: 401 for a token that was never granted, 403 for a revoked one."""
+        """Begin a call.
+
+        Raises :class:`RefusedError`: 401 for a token that was never granted, 403 for a revoked one, 429 for one whose
+        budget is spent.
+        """
         with self._changed:
             grant = self._grants.get(token) if token else None
             if grant is None:
                 raise RefusedError(401, "invalid_token", "unknown token" if token else "no bearer token was sent")
-            call.context = grant.context
+            call.context, call.names = grant.context, grant.names
             if grant.revoked:
                 call.phase = "after_return"
                 raise RefusedError(403, "token_revoked", "the call that this token belonged to has returned")
+            budget = self._budgets.get(grant.context.phase)
+            if budget is not None and call.route in METERED_ROUTES:
+                grant.spent.begin(budget, grant.context.phase)
             grant.in_flight[call.call_id] = call
 
     def settle(self, token: str | None, call: OpenCall, record: GatewayCall) -> None:
@@ -61,10 +114,11 @@ class TokenBook:
             grant = self._grants.get(token) if token else None
             if grant is not None and grant.in_flight.pop(call.call_id, None) is not None:
                 grant.settled.append(record)
+                grant.spent.end(record)
                 self._changed.notify_all()
 
     def revoke(self, token: str, wait_s: float, abort: Callable[[OpenCall], None]) -> tuple[GatewayCall, ...]:
-        """End a token; its calls in the order in which they arrived.
+        """End a token, or the RPC that a cell's token stands for; its calls in the order in which they arrived.
 
         Calls under way get ``wait_s`` to end by themselves and are then given to ``abort``.
         """

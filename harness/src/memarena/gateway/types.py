@@ -36,6 +36,9 @@ class Upstream:
     extra_body: Mapping[str, JsonValue] = field(default_factory=dict)
     """Put into every generation request over what the caller sent, e.g. ``{"cache_prompt": False}`` for cold TTFT."""
 
+    identity: str = ""
+    """What else tells this model from another of its name (the weights' hash, the server's own words), for a cache."""
+
     @property
     def counts_tokens(self) -> bool:
         """Whether ``/v1/tokenize`` works for this model."""
@@ -48,6 +51,14 @@ class Upstream:
 
 
 @dataclass(frozen=True, slots=True)
+class Budget:
+    """What one RPC may spend on models: calls, and tokens read and written. None: as much as it likes."""
+
+    calls: int | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CallContext:
     """On whose behalf a token is used: it goes into every record of its calls."""
 
@@ -56,3 +67,5 @@ class CallContext:
     instance_id: str | None = None
     ego: str | None = None
     day: int | None = None
+    inferred: bool = False
+    """The calls carry a token of the whole cell and stand here because this RPC was the one pending (MOD-8)."""

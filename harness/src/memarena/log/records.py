@@ -61,6 +61,7 @@ __all__ = [
     "MeterChannel",
     "MeterFigure",
     "MeteringStarted",
+    "NamedConfiguration",
     "NamespaceOpened",
     "Outcome",
     "PhaseEnded",
@@ -143,6 +144,12 @@ class Cell(Record):
     reading: Reading
     diagnostic: bool
     send_evidence: bool = False
+    access_markers: bool = False
+    """Evidence of permission questions says whether the asker may hear it."""
+    projection: Literal["ego", "whole_corpus"] = "ego"
+    """What the backend took in: what its owner could know, or (a diagnostic) everybody's sessions."""
+    backend_settings: dict[str, str] = Field(default_factory=dict)
+    """Environment variables that the backend was started with, beside those of its manifest."""
     timing: bool = True
     """False where latency means nothing (concurrency above 1, a cache)."""
 
@@ -154,6 +161,13 @@ class Versions(Record):
     python: str
     platform: str
     packages: dict[str, str] = Field(default_factory=dict)
+
+
+class NamedConfiguration(Record):
+    """The configuration file that a run began with. Flags may have overridden it: ``config_json`` has the result."""
+
+    name: str
+    sha256: str
 
 
 class Manifest(Record):
@@ -173,6 +187,7 @@ class Manifest(Record):
     question_filter: str | None = None
     helpers: dict[str, ReaderRef] = Field(default_factory=dict)
     """Models that help memories, by role: ``embedder``, ``extractor``, ``reranker``; those that were configured."""
+    configuration: NamedConfiguration | None = None
     config_json: str = "{}"
     """The run's configuration as JSON, from which ``--resume`` can go on without repeating any flag."""
 
@@ -411,6 +426,10 @@ class GatewayCall(Record):
     status: int
     """HTTP status given to the caller; 499 where the caller went away first."""
     error: str = ""
+    refusal: str = ""
+    """Why the gateway itself turned the call down, in one word: ``budget_spent``, ``token_revoked``, …"""
+    from_cache: bool = False
+    """The reply came from the cache of an untimed run: it cost nothing, and its times are unknown."""
     upstream_failed: bool = False
     """The model server failed (no connection, 5xx, broken stream): ours, never the backend's."""
     started_mono_ns: int

@@ -81,6 +81,9 @@ class SlimCall:
     server_prompt_ms: float | None
     prompt_tokens: int | None
     completion_tokens: int | None
+    done_ns: int | None = None
+    refusal: str = ""
+    from_cache: bool = False
 
     @classmethod
     def of(cls, call: GatewayCall) -> SlimCall:
@@ -94,6 +97,9 @@ class SlimCall:
             call.server_prompt_ms,
             call.prompt_tokens,
             call.completion_tokens,
+            call.done_ns,
+            call.refusal,
+            call.from_cache,
         )
 
 
@@ -171,6 +177,9 @@ def _call(body: str) -> SlimCall:
         call.get("server_prompt_ms"),
         call.get("prompt_tokens"),
         call.get("completion_tokens"),
+        call.get("done_ns"),
+        call.get("refusal", ""),
+        call.get("from_cache", False),
     )
 
 

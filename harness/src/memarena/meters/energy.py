@@ -77,8 +77,8 @@ class Phase:
         if len(self.pieces) == 1 or mean_s >= MIN_PIECE_S:
             return None
         return (
-            f"the phase is in {len(self.pieces)} pieces of {mean_s:.1f} s on average, less than {MIN_PIECE_S:g} s: "
-            "they cannot be told from what lies between them"
+            "the phase is in pieces too short to be told from what lies between them "
+            f"({len(self.pieces)} of {mean_s:.1f} s on average, less than {MIN_PIECE_S:g} s)"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import sys
 import time
@@ -99,6 +100,7 @@ def _start_embedded(work_dir: Path, window_tokens: int | None, threads: int | No
         context_window_tokens=window,
         tokenizer="llama.cpp",
         extra_body=_COLD,
+        identity=ref.details["weights_sha256"],
     )
     return RunningReader(ref, upstream, process)
 
@@ -169,7 +171,9 @@ def _connect(
         tokenizer="none" if server.kind == "other" else server.kind,
         extra_body=_COLD if server.kind == "llama.cpp" else {},
     )
-    upstream = dataclasses.replace(upstream, tokenizer=remote.usable_tokenizer(upstream))
+    upstream = dataclasses.replace(
+        upstream, tokenizer=remote.usable_tokenizer(upstream), identity=json.dumps(server.details, sort_keys=True)
+    )
     source = "given" if window_tokens else "server" if server.window_tokens else "default"
     ref = ReaderRef(
         name=chosen,

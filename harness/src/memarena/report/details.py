@@ -252,12 +252,13 @@ def ingest_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("MB/s", "serialised bytes of the frames"),
         Column("model calls", "through the gateway, during ingest"),
         Column("prompt tokens"),
+        Column("models s", "seconds that models took over these calls"),
         Column("failed", "calls that did not end OK"),
     ]
     body = []
     for row in rows:
         found = row.scores.ingest
-        cells = [NA] * 8
+        cells = [NA] * 9
         if found is not None:
             cells = [
                 whole(found.days),
@@ -267,6 +268,7 @@ def ingest_table(rows: Sequence[ReportRow]) -> Section | None:
                 number(found.mb_per_s, 2),
                 whole(found.model_calls),
                 whole(found.prompt_tokens),
+                number(found.model_seconds if found.model_calls else None, 2),
                 whole(found.failed),
             ]
         body.append([*lead_cells(rows, row), *cells])

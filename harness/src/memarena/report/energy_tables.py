@@ -142,16 +142,15 @@ def _why(known: Iterable[tuple[ReportRow, PhaseMeasured]]) -> list[str]:
     for _, phase in known:
         for what, figure in _told(phase):
             if figure.reason:
-                key = (what, figure.status, _NUMBERS.sub("", figure.reason.partition(" (")[0]))
+                key: tuple[str, str, str] = (what, figure.status, _NUMBERS.sub("", figure.reason.partition(" (")[0]))
                 reasons.setdefault(key, figure.reason)
                 places.setdefault(key, []).append(f"{phase.cell_id}, {phase.phase}: {figure.reason}")
     lines = []
-    for key, where in places.items():
-        what, status, _ = key
-        if status == "unavailable":
-            lines.append(f"{what} unavailable: {reasons[key]}")
+    for found, where in places.items():
+        if found[1] == "unavailable":
+            lines.append(f"{found[0]} unavailable: {reasons[found]}")
         else:
-            lines.append(f"{what} void in {len(where)} of the phases, first {where[0]}")
+            lines.append(f"{found[0]} void in {len(where)} of the phases, first {where[0]}")
     return lines
 
 

@@ -93,6 +93,9 @@ def _warnings(run: RunScores) -> list[str]:
     late = sum(row.after_return_calls for row in run.rows)
     if late:
         found.append(f"model calls after their RPC had returned: {late:,}, a violation of the contract")
+    refused = sum(row.budget_refusals for row in run.rows)
+    if refused:
+        found.append(f"model calls refused because a budget was spent: {refused:,}")
     found += [f"problem: {problem}" for problem in run.problems[:5]]
     if len(run.problems) > 5:
         found.append(f"and {len(run.problems) - 5} more problems in the log")

@@ -88,7 +88,7 @@ def settle(
 def _search(
     context: AskContext, client: BackendClient, question: Question, request: pb.SearchRequest, ids: NamespaceIds
 ) -> tuple[SearchSpan, Calls]:
-    token = context.gateway.grant(context.call_context("search", question))
+    token = context.begin(context.call_context("search", question))
     request.model_access.CopyFrom(context.access(token, "reader"))
     try:
         timed = client.search(request)
@@ -130,7 +130,7 @@ def _answer(
     ids: NamespaceIds,
     search: SearchSpan,
 ) -> tuple[AnswerSpan, Calls]:
-    token = context.gateway.grant(context.call_context("answer", question))
+    token = context.begin(context.call_context("answer", question))
     request.model_access.CopyFrom(context.access(token, "reader"))
     message = answer_request(request, context.cell.reading, context.model, context.prompt_style)
     trace = AnswerTrace()

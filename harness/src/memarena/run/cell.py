@@ -17,9 +17,10 @@ from memarena.gateway import Gateway, Upstream
 from memarena.log.records import AnyRecord, Cell, FootprintTaken, NamespaceOpened, Problem, Question, QuestionAsked
 from memarena.readers import RunningReader
 from memarena.run.asking import ask
-from memarena.run.context import AskContext
+from memarena.run.context import AskContext, fixed_names
+from memarena.run.errors import InfraError
 from memarena.run.ids import NamespaceIds
-from memarena.run.ingest import DaySender
+from memarena.run.ingest import DaySender, NamespaceLostError, lost_after_crash
 from memarena.run.link import BackendGoneError, BackendLink, described, preferred_style
 from memarena.run.metering import CellPhases
 from memarena.run.state import CellProgress, EgoProgress
@@ -50,6 +51,10 @@ class CellTools:
     id_key: bytes
     infra_retries: int
     central_reading: bool
+    after_crash: Literal["verify", "fresh"] = "verify"
+    lost_retries: int = 1
+    cell_token: str | None = None
+    """Known beforehand to the server of a backend that is configured once."""
 
 
 class CellRun:
@@ -75,6 +80,10 @@ class CellRun:
 
     def _context(self, description: pb.DescribeResponse) -> AskContext:
         tools = self._tools
+        token = None
+        if pb.CAPABILITY_CELL_MODEL_ACCESS in description.capabilities:
+            names = fixed_names(tools.reader.upstream.model, tools.helpers)
+            token = tools.gateway.open_cell(tools.cell_token, self._cell.cell_id, names)
         style = self._cell.reading.prompt_style
         return AskContext(
             cell=self._cell,
@@ -87,6 +96,7 @@ class CellRun:
             counts_bytes=description.token_counting in _COUNTS_BYTES,
             answer_timeout_s=tools.answer_timeout_s,
             helpers=tools.helpers,
+            cell_token=token,
         )
 
 
@@ -115,20 +125,27 @@ class _EgoRun:
         # A repair goes up to its questions; a first pass takes in every day of the world.
         repair = self._state.horizon_reached
         self._horizon = max((q.day for q in self._pending), default=0) if repair else self._last_day
-        self._sender = DaySender(ego, context, link, tools.dataset, tools.append, self._problem, tools.heal_reader)
+        self._anew = tools.after_crash == "fresh"
+        self._sender = DaySender(
+            ego, context, link, tools.dataset, tools.append, self._problem, tools.heal_reader, anew=self._anew
+        )
+        self._ids: NamespaceIds | None = None
+        """Ids of the namespace in use; None while one has still to be opened."""
+        self._counted_days = 0
+        self._days_with_failures = 0
 
     def run(self) -> None:
         """Settle every pending question, as answered or as failed."""
         if not self._pending and (self._state.horizon_reached or self._state.gone):
             return
         try:
-            ids, day = self._enter()
+            day = self._enter()
             while True:
-                self._ask_all([q for q in self._pending if q.day == day], ids)
+                self._ask_all([q for q in self._pending if q.day == day])
                 if day >= self._horizon:
                     break
                 day += 1
-                self._ingest(day, ids)
+                self._ingest_through(day)
         except BackendGoneError as error:
             for question in self._pending:
                 if question.instance.instance_id not in self._progress.settled:
@@ -136,31 +153,60 @@ class _EgoRun:
 
     # -------------------------------------------------------------- namespace and days
 
-    def _enter(self) -> tuple[NamespaceIds, int]:
-        """The namespace to work in and the day it stands at: the old one if it still lives, else a fresh one."""
+    def _enter(self) -> int:
+        """Be in a namespace, the old one if it still lives, else a fresh one; the day that it stands at."""
         state = self._state
         first = min((q.day for q in self._pending), default=self._horizon)
         if state.attempt is not None and state.last_day is not None and state.last_day <= first:
-            ids = self._ids(state.attempt)
+            ids = self._ids_of(state.attempt)
             for day in range(state.last_day):
                 self._sender.remember(day, ids)
             # A backend that is further than the log, because the harness was killed in between, shows too much.
             if self._sender.holds(state.last_day, ids, latest=first):
-                return ids, state.last_day
+                self._ids = ids
+                return state.last_day
+        self._ingest_through(0)
+        return 0
+
+    def _open_namespace(self) -> NamespaceIds:
+        """Begin a fresh namespace, without a day."""
+        state = self._state
         state.attempt = 0 if state.attempt is None else state.attempt + 1
         state.last_day = None
-        ids = self._ids(state.attempt)
+        ids = self._ids_of(state.attempt)
         self._sender.reset(ids)
         self._tools.append(
             NamespaceOpened(
                 cell_id=self._context.cell.cell_id, ego=self._ego, namespace=ids.namespace, attempt=state.attempt
             )
         )
-        self._ingest(0, ids)
-        return ids, 0
+        return ids
 
-    def _ids(self, attempt: int) -> NamespaceIds:
+    def _ids_of(self, attempt: int) -> NamespaceIds:
         return NamespaceIds(self._tools.id_key, self._context.cell.cell_id, self._ego, attempt)
+
+    def _ingest_through(self, day: int) -> None:
+        """Have all days up to ``day`` taken in, in a fresh namespace again where the one in use is lost on the way."""
+        while True:
+            try:
+                if self._ids is None:
+                    self._ids = self._open_namespace()
+                last = self._state.last_day
+                if last is not None and last >= day:
+                    return
+                self._ingest(0 if last is None else last + 1, self._ids)
+            except NamespaceLostError as lost:
+                self._leave_namespace(lost)
+
+    def _leave_namespace(self, lost: NamespaceLostError) -> None:
+        """Go on in a fresh namespace. Raises InfraError where models keep failing while days come in."""
+        if lost.cause == "infra":
+            self._tools.heal_reader()
+            self._days_with_failures += 1
+            if self._days_with_failures > self._tools.infra_retries:
+                raise InfraError(f"ego {self._ego}: {lost}")
+        self._problem(f"ego {self._ego}: {lost}; its days come in again, into a fresh namespace", lost.cause)
+        self._ids, self._state.last_day = None, None
 
     def _ingest(self, day: int, ids: NamespaceIds) -> None:
         began = time.monotonic_ns()
@@ -171,7 +217,9 @@ class _EgoRun:
         self._note_footprint(day)
         self._state.last_day = day
         self._state.horizon_reached |= day == self._last_day
-        self._tools.advance("day")
+        if day >= self._counted_days:
+            self._counted_days = day + 1
+            self._tools.advance("day")
 
     def _note_footprint(self, day: int) -> None:
         found = self._link.footprint()
@@ -189,27 +237,40 @@ class _EgoRun:
 
     # -------------------------------------------------------------- questions
 
-    def _ask_all(self, questions: Sequence[Question], ids: NamespaceIds) -> None:
+    def _ask_all(self, questions: Sequence[Question]) -> None:
         """Ask a day's questions; those that failed for our own reasons again, before the next day comes in."""
         waiting = list(questions)
         for _round in range(self._tools.infra_retries + 1):
             failed = []
             for question in waiting:
-                if self._ask(question, ids).status == "infra_failed":
+                if self._ask(question).status == "infra_failed":
                     failed.append(question)
                     # Go on only with a sane reader: one odd question does not end a run, a dead reader does not
                     # fail all the others.
                     self._tools.heal_reader()
             waiting = failed
 
-    def _ask(self, question: Question, ids: NamespaceIds) -> QuestionAsked:
+    def _ask(self, question: Question) -> QuestionAsked:
+        """Ask, and once more where the question was lost because the backend's process ended (see lost_retries)."""
+        for again in range(self._tools.lost_retries + 1):
+            asked = self._ask_once(question)
+            lost = asked.status == "backend_failed" and self._link.died()
+            if not lost or again == self._tools.lost_retries:
+                break
+            instance_id = question.instance.instance_id
+            self._problem(f"{instance_id}: lost with the backend's process ({asked.cause}); it is asked again")
+        return asked
+
+    def _ask_once(self, question: Question) -> QuestionAsked:
         if self._link.died():
-            self._come_back(ids)
+            self._come_back(question.day)
+        assert self._ids is not None
+        ids = self._ids
         instance_id = question.instance.instance_id
         cell = self._context.cell
         request = search_request(question, cell.reading, ids, cell.backend_options.items())
         if cell.send_evidence:
-            add_privileged_evidence(request, self._tools.dataset, question, ids)
+            add_privileged_evidence(request, self._tools.dataset, question, ids, access_marker=cell.access_markers)
         attempt = self._progress.attempts.get(instance_id, 0)
         began = time.monotonic_ns()
         asked = ask(self._context, self._link.client, question, request, ids, attempt)
@@ -222,14 +283,17 @@ class _EgoRun:
             self._problem(f"{instance_id}: Search saw through day {seen}, the last committed is {question.day}")
         return asked
 
-    def _come_back(self, ids: NamespaceIds) -> None:
-        """After a crash: start the process again and make sure that it still knows the days that it confirmed."""
+    def _come_back(self, day: int) -> None:
+        """After a crash: start the process again and make sure that it holds every day through ``day``.
+
+        A backend that cannot prove that it does is given its days again, in a fresh namespace.
+        """
         death = self._link.revive()
         if death is not None:
             self._problem(f"the backend's process ended and was started again: {death}")
-        day = self._state.last_day
-        if day is not None and not self._sender.holds(day, ids, latest=day):
-            raise BackendGoneError(f"after a crash the backend no longer knew day {day}, which it had confirmed")
+        if self._anew or self._ids is None or not self._sender.holds(day, self._ids, latest=day):
+            self._leave_namespace(NamespaceLostError(lost_after_crash(day, anew=self._anew), "backend"))
+            self._ingest_through(day)
 
     def _settle(self, asked: QuestionAsked) -> None:
         self._tools.append(asked)
@@ -245,7 +309,7 @@ class _EgoRun:
             cell_id=self._context.cell.cell_id,
             instance_id=instance_id,
             ego=self._ego,
-            namespace=self._ids(self._state.attempt or 0).namespace,
+            namespace=self._ids_of(self._state.attempt or 0).namespace,
             day=question.day,
             attempt=self._progress.attempts.get(instance_id, 0),
             status="backend_failed",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from memarena.dataset.model import Family
 from memarena.run.errors import RunError
 
 SEED_LABELS: dict[str, tuple[float, int]] = {"s1": (0.0, 1), "s2": (0.3, 2), "s3": (0.3, 3), "s4": (0.3, 4)}
@@ -15,6 +17,10 @@ SEED_LABELS: dict[str, tuple[float, int]] = {"s1": (0.0, 1), "s2": (0.3, 2), "s3
 
 _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _SeedLabel = Literal["s1", "s2", "s3", "s4"]
+_Style = Literal["backend", "text_sessions", "json_context"]
+_SECRET = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD)(_|$)")
+FRAMING_OPTIONS = frozenset({"identity", "policy"})
+"""Options that act in a backend's own Answer alone, by the convention of the kit."""
 
 
 class ReaderConfig(BaseModel):
@@ -50,6 +56,15 @@ class DeadlineConfig(BaseModel):
     health: _Seconds = 60.0
 
 
+class BudgetConfig(BaseModel):
+    """What one call to a backend may spend on models: calls, and tokens read and written. None: as much as it likes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    calls: Annotated[int, Field(ge=0)] | None = None
+    tokens: Annotated[int, Field(ge=0)] | None = None
+
+
 class RunConfig(BaseModel):
     """Everything that decides what a run does, apart from where its log goes."""
 
@@ -69,16 +84,22 @@ class RunConfig(BaseModel):
     max_context_tokens: Annotated[int, Field(ge=16)] = 8192
     max_answer_tokens: Annotated[int, Field(ge=1)] = 400
     max_items: Annotated[int, Field(ge=1)] | None = None
-    prompt_style: Literal["backend", "text_sessions", "json_context"] = "backend"
+    prompt_style: _Style = "backend"
+    prompt_styles: dict[str, _Style] = Field(default_factory=dict)
+    """Styles of single backends, where they differ from ``prompt_style``."""
     thinking: Literal["default", "on", "off"] = "default"
     central_reading: bool = False
     """Read over Search's items with the harness's engine even where a backend has an Answer of its own."""
     options: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Options per backend, as Describe declares them."""
+    settings: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Environment variables per backend that the run starts: what decides how days are taken in."""
     egos: tuple[str, ...] = ()
     """Only these egos; empty: all."""
     question_ids: tuple[str, ...] = ()
     """Only these instances; empty: all."""
+    families: tuple[Family, ...] = ()
+    """Only questions of these families; empty: all."""
     limit: Annotated[int, Field(ge=1)] | None = None
     """At most this many questions, a seeded sample."""
     order_seed: int = 0
@@ -86,7 +107,21 @@ class RunConfig(BaseModel):
     """Backends given by address that are run as diagnostics (those with a manifest say so there)."""
     evidence: bool = True
     """Send privileged evidence to diagnostic backends (never to others)."""
+    access_markers: tuple[str, ...] = ()
+    """Diagnostics whose evidence of permission questions says whether the asker may hear it."""
+    whole_corpus: tuple[str, ...] = ()
+    """Diagnostics that take in everybody's sessions (beside those whose manifest says so)."""
+    after_crash: Literal["verify", "fresh"] = "verify"
+    """After a backend was started again: go on in a namespace that it proves to hold, or always in a fresh one."""
+    backend_restarts: Annotated[int, Field(ge=0)] = 10
+    """How often a cell's backend is started again after it ended."""
+    lost_retries: Annotated[int, Field(ge=0)] = 1
+    """How often a question that was lost with the backend is asked again."""
     deadlines_s: DeadlineConfig = DeadlineConfig()
+    budgets: dict[Literal["ingest", "search", "answer"], BudgetConfig] = Field(default_factory=dict)
+    """What each Ingest, Search or Answer may spend on models; the gateway answers 429 when it is spent."""
+    cache: Path | None = None
+    """Folder of model replies to use again: makes accuracy runs cheap, and such a run times and meters nothing."""
     keep_texts: bool = True
     """Keep prompts and outputs of model calls in the log, not just their hashes."""
     infra_retries: Annotated[int, Field(ge=0)] = 2
@@ -111,6 +146,25 @@ class RunConfig(BaseModel):
     def _gateway_can_be_named(self) -> Self:
         if self.gateway_host in {"0.0.0.0", "::"} and self.gateway_url is None:  # noqa: S104
             raise ValueError("gateway_host: on all addresses, backends cannot guess one: give gateway_url too")
+        return self
+
+    @field_validator("settings")
+    @classmethod
+    def _no_secret_is_logged(cls, value: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+        for backend, variables in value.items():
+            for name in variables:
+                if _SECRET.search(name.upper()):
+                    raise ValueError(f"{backend}.{name}: settings stand in the log; export a secret in the environment")
+        return value
+
+    @model_validator(mode="after")
+    def _framing_can_act(self) -> Self:
+        for backend, options in self.options.items():
+            for name in sorted(FRAMING_OPTIONS & options.keys()):
+                if self.central_reading:
+                    raise ValueError(
+                        f"options.{backend}.{name}: acts in a backend's own Answer, not in central_reading"
+                    )
         return self
 
     @field_validator("backends")

@@ -43,26 +43,41 @@ class AskContext:
     answer_timeout_s: float
     helpers: tuple[Upstream, ...] = ()
     """Models beside the reader that the run has: an embedder, an extractor, a reranker."""
+    cell_token: str | None = None
+    """The one token of a backend whose own server is configured once (SPEC.md MOD-8)."""
+
+    def begin(self, call: CallContext) -> str:
+        """A token for an RPC that begins now; the gateway's ``revoke`` ends it."""
+        if self.cell_token is None:
+            return self.gateway.grant(call)
+        self.gateway.begin(self.cell_token, call)
+        return self.cell_token
 
     def access(self, token: str, role: Literal["reader", "extractor"]) -> pb.ModelAccess:
         """Access to models through the gateway for one call: one that generates, in the given role, and the helpers.
 
-        The reader extracts where no extractor was configured.
+        The reader extracts where no extractor was configured. With a token of the cell every call has the same access.
         """
-        extractor = next((helper for helper in self.helpers if helper.role == "extractor"), None)
-        if role == "extractor" and extractor is not None:
-            generating = _model(extractor, extractor.context_window_tokens, "extractor")
+        found = next((helper for helper in self.helpers if helper.role == "extractor"), None)
+        extractor = None if found is None else _model(found, found.context_window_tokens, "extractor")
+        if self.cell_token is not None:
+            generating = [self._reader("reader"), extractor or self._reader("extractor")]
+        elif role == "extractor":
+            generating = [extractor or self._reader("extractor")]
         else:
-            reader = self.reader
-            generating = pb.Model(
-                name=self.model,
-                role=_ROLES[role],
-                context_window_tokens=reader.context_window_tokens,
-                no_system_role=reader.no_system_role,
-                counts_tokens=reader.counts_tokens,
-            )
+            generating = [self._reader("reader")]
         others = [_model(helper, 0, helper.role) for helper in self.helpers if helper.role not in _ROLES_THAT_GENERATE]
-        return pb.ModelAccess(base_url=self.gateway.advertised_url, token=token, models=[generating, *others])
+        return pb.ModelAccess(base_url=self.gateway.advertised_url, token=token, models=[*generating, *others])
+
+    def _reader(self, role: Literal["reader", "extractor"]) -> pb.Model:
+        reader = self.reader
+        return pb.Model(
+            name=self.model,
+            role=_ROLES[role],
+            context_window_tokens=reader.context_window_tokens,
+            no_system_role=reader.no_system_role,
+            counts_tokens=reader.counts_tokens,
+        )
 
     def call_context(self, phase: Literal["search", "answer", "central"], question: Question) -> CallContext:
         """What the gateway writes beside the calls that one question causes."""
@@ -83,6 +98,12 @@ def _model(helper: Upstream, window_tokens: int, role: Role) -> pb.Model:
         no_system_role=helper.no_system_role,
         counts_tokens=helper.counts_tokens,
     )
+
+
+def fixed_names(reader_model: str, helpers: Sequence[Upstream]) -> dict[str, str]:
+    """Names that stay the same from run to run, for a server that is configured once: the model behind each role."""
+    by_role = {helper.role: helper.model for helper in helpers}
+    return {"extractor": reader_model, "reader": reader_model, **by_role}
 
 
 def generating(calls: Sequence[GatewayCall]) -> list[GatewayCall]:

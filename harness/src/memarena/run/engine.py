@@ -20,13 +20,14 @@ from functools import partial
 from memarena_answering import ReaderClient
 
 from memarena.dataset.reading import Dataset, open_dataset
-from memarena.gateway import Gateway, GatewayError, Upstream
+from memarena.gateway import Budget, Gateway, GatewayError, Upstream
 from memarena.gateway.tokens import random_token
 from memarena.log.records import Cell, GatewayCall, Problem, ReaderRef, RunEnded, RunResumed, RunStarted
 from memarena.log.store import LogWriter, read_records
 from memarena.readers import ReaderError, probe
 from memarena.run.cell import CellRun, CellTools
 from memarena.run.config import RunConfig
+from memarena.run.context import fixed_names
 from memarena.run.display import Display, SilentDisplay
 from memarena.run.errors import InfraError, RunError
 from memarena.run.floor import measure_floor
@@ -89,13 +90,31 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         check_space(request.out)
         readers = stack.enter_context(ReaderPool(config.readers, request.out / "readers", request.reader_api_key))
         helpers = stack.enter_context(HelperPool(config, request.out / "readers", readers.readers()))
-        metering = RunMetering(config.meters, request.out, system_channel=config.system_rail, idle_s=config.idle_s)
+        metering = RunMetering(
+            config.meters,
+            request.out,
+            system_channel=config.system_rail,
+            idle_s=config.idle_s,
+            not_because="a cache answers model calls" if config.cache else "",
+        )
         stack.callback(metering.close)
         metering.begin()
         sink = _Sink()
         gateway = _start_gateway(stack, config, [r.upstream for r in readers.readers()] + [*helpers.upstreams()], sink)
+        if request.cell_token is not None:
+            # Before any backend is asked for: a server that tries its model when it starts cannot start without.
+            names = fixed_names(readers.readers()[0].upstream.model, helpers.upstreams())
+            gateway.open_cell(request.cell_token, None, names)
         refs: dict[str, ReaderRef] = {role: helper.ref for role, helper in helpers.items()}
-        plan = plan_run(config, dataset, backends, [r.ref for r in readers.readers()], request.scoring_files, refs)
+        plan = plan_run(
+            config,
+            dataset,
+            backends,
+            [r.ref for r in readers.readers()],
+            request.scoring_files,
+            refs,
+            request.configuration,
+        )
         if previous is not None:
             plan = logged_plan(previous, plan)
         check_windows(plan)
@@ -197,7 +216,7 @@ class _Run:
             self._log.append(result)
             if not result.ok:
                 raise InfraError(f"reader {reader.ref.name}: the sanity probe failed: {result.message}")
-        if self._config.floor_samples:
+        if self._config.floor_samples and self._config.cache is None:
             self._log.append(measure_floor(self._request.out / "floor", self._config.floor_samples))
 
     def _go_through_cells(self, progress: RunProgress) -> None:
@@ -225,11 +244,19 @@ class _Run:
                 id_key=bytes.fromhex(self._plan.manifest.id_key_hex),
                 infra_retries=self._config.infra_retries,
                 central_reading=self._config.central_reading,
+                after_crash=self._config.after_crash,
+                lost_retries=self._config.lost_retries,
+                cell_token=self._request.cell_token,
             )
             phases = CellPhases()
             cell_dir = self._request.out / "cells" / cell.cell_id.replace("/", "-")
             link = BackendLink(
-                self._plan.backends[cell.backend], cell_dir, deadlines(self._config), self._request.security
+                self._plan.backends[cell.backend],
+                cell_dir,
+                deadlines(self._config),
+                self._request.security,
+                settings=cell.backend_settings,
+                restarts=self._config.backend_restarts,
             )
             try:
                 CellRun(cell, link, tools, phases).run(by_ego, state)
@@ -286,6 +313,8 @@ def _start_gateway(stack: ExitStack, config: RunConfig, upstreams: Sequence[Upst
         port=config.gateway_port,
         advertised_url=config.gateway_url,
         keep_texts=config.keep_texts,
+        budgets={phase: Budget(budget.calls, budget.tokens) for phase, budget in config.budgets.items()},
+        cache_dir=config.cache,
         token_factory=_token_factory(config.id_key) if config.id_key else random_token,
     )
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Literal, Protocol, TypeVar
 
@@ -13,7 +13,7 @@ from tenacity import RetryCallState, Retrying, stop_after_attempt
 from memarena.client.errors import BackendCallError
 from memarena.dataset.reading import Dataset
 from memarena.gateway import CallContext
-from memarena.log.records import IngestDone
+from memarena.log.records import GatewayCall, IngestDone
 from memarena.run.asking import notice_texts
 from memarena.run.context import AskContext, hung
 from memarena.run.errors import InfraError
@@ -34,6 +34,17 @@ class _ReaderFailedError(Exception):
     """A day was not taken in, and a model's server had failed meanwhile: ours, whatever the backend made of it."""
 
 
+class NamespaceLostError(Exception):
+    """A namespace is no longer what its days should have made of it, and has to be made anew.
+
+    ``cause`` says whose fault that is; the message is one line for the log.
+    """
+
+    def __init__(self, message: str, cause: Literal["backend", "infra"]) -> None:
+        super().__init__(message)
+        self.cause: Literal["backend", "infra"] = cause
+
+
 class ProblemSink(Protocol):
     """Writes one line about what went wrong to the log, and whose fault it was."""
 
@@ -42,7 +53,8 @@ class ProblemSink(Protocol):
 
 class DaySender:
     """Sends the days of one ego. ``problem`` writes one line about the backend to the log, ``heal_reader`` brings a
-    reader back that failed and raises InfraError where that is not possible.
+    reader back that failed and raises InfraError where that is not possible. ``anew``: a namespace does not survive a
+    restart, whatever the backend still knows.
     """
 
     def __init__(
@@ -54,7 +66,10 @@ class DaySender:
         append: Callable[..., None],
         problem: ProblemSink,
         heal_reader: Callable[[], None],
+        *,
+        anew: bool = False,
     ) -> None:
+        self._anew = anew
         self._ego = ego
         self._context = context
         self._link = link
@@ -73,8 +88,9 @@ class DaySender:
     def ingest(self, day: int, ids: NamespaceIds) -> None:
         """Have a day taken in after the one before it.
 
-        Raises :class:`BackendGoneError` when it is not, after all allowed retries, and InfraError where a reader that
-        the backend asks keeps failing.
+        Raises :class:`BackendGoneError` when it is not, after all allowed retries, InfraError where a reader that the
+        backend asks keeps failing, and :class:`NamespaceLostError` where the namespace has to be made anew: a restarted
+        backend no longer knows the days before, or the day came in although a model had failed.
         """
         try:
             done = self._send(day, ids, confirmed=day - 1 if day else None)
@@ -101,7 +117,7 @@ class DaySender:
 
     def remember(self, day: int, ids: NamespaceIds) -> None:
         """Make a day's ids again without sending it, so that they can be translated back."""
-        day_batch(self._dataset, self._ego, day, ids, None)
+        day_batch(self._dataset, self._ego, day, ids, None, self._context.cell.projection)
 
     def _send(self, day: int, ids: NamespaceIds, confirmed: int | None = None) -> IngestDone:
         """Send a day, again where the contract allows it or the process had to be started again."""
@@ -127,8 +143,8 @@ class DaySender:
             raise InfraError(str(error)) from error
 
     def _still_knows(self, confirmed: int | None, ids: NamespaceIds, latest: int) -> None:
-        if confirmed is not None and not self.holds(confirmed, ids, latest):
-            raise BackendGoneError(f"after a crash the backend no longer knew day {confirmed}, which it had confirmed")
+        if confirmed is not None and (self._anew or not self.holds(confirmed, ids, latest)):
+            raise NamespaceLostError(lost_after_crash(confirmed, anew=self._anew), "backend")
 
     def _may_call_again(self, state: RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
@@ -143,8 +159,9 @@ class DaySender:
 
     def _send_once(self, day: int, ids: NamespaceIds, retries: int) -> IngestDone:
         context = self._context
-        token = context.gateway.grant(CallContext(phase="ingest", cell_id=context.cell.cell_id, ego=self._ego, day=day))
-        batch = day_batch(self._dataset, self._ego, day, ids, context.access(token, "extractor"))
+        token = context.begin(CallContext(phase="ingest", cell_id=context.cell.cell_id, ego=self._ego, day=day))
+        access = context.access(token, "extractor")
+        batch = day_batch(self._dataset, self._ego, day, ids, access, context.cell.projection)
         failure: BackendCallError | None = None
         response, duration_ns = pb.IngestResponse(), 0
         began = time.monotonic_ns()
@@ -156,9 +173,10 @@ class DaySender:
             calls = context.gateway.revoke(token)
         done = self._done(day, ids, batch, duration_ns, retries, failure, response)
         if failure is None:
-            for call in calls:
-                if call.upstream_failed:
-                    self._problem(f"day {day} came in although model {call.model} failed: {call.error}", "infra")
+            if (unsettled := unsettled_failure(calls)) is not None:
+                self._append(done)
+                message = f"day {day} came in although model {unsettled.model} failed: {unsettled.error}"
+                raise NamespaceLostError(message, "infra")
             return done
         self._append(done)
         failed = next((call for call in calls if call.upstream_failed), None)
@@ -197,6 +215,29 @@ class DaySender:
             notices=notice_texts(response.notices),
             retries=retries,
         )
+
+
+def unsettled_failure(calls: Sequence[GatewayCall]) -> GatewayCall | None:
+    """The first model call whose server failed and that was not made again with success; None if there is none."""
+    for place, call in enumerate(calls):
+        made_again = any(
+            later.status == 200 and (later.route, later.model, later.prompt_sha256) == _request_of(call)
+            for later in calls[place + 1 :]
+        )
+        if call.upstream_failed and not made_again:
+            return call
+    return None
+
+
+def lost_after_crash(day: int, *, anew: bool) -> str:
+    """Why a namespace is made anew after a restart."""
+    if anew:
+        return f"the backend was started again after day {day}; its days come in again, as the run asks for"
+    return f"after a crash the backend no longer knew day {day}, which it had confirmed"
+
+
+def _request_of(call: GatewayCall) -> tuple[str, str, str]:
+    return call.route, call.model, call.prompt_sha256
 
 
 def _wait_s(state: RetryCallState) -> float:

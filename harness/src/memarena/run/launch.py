@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from memarena.meters.footprint import Footprint, footprint_of_processes
@@ -50,9 +51,15 @@ class LaunchedBackend:
         self._process.stop()
 
 
-def launch(backend: LaunchableBackend, cell_dir: Path, timeout_s: float = START_TIMEOUT_S) -> LaunchedBackend:
+def launch(
+    backend: LaunchableBackend,
+    cell_dir: Path,
+    timeout_s: float = START_TIMEOUT_S,
+    settings: Mapping[str, str] | None = None,
+) -> LaunchedBackend:
     """Start a backend in ``cell_dir`` (``data/`` is its to keep, ``backend.log`` what it prints).
 
+    ``settings`` are environment variables beside those of the manifest, and win over them.
     Raises :class:`LaunchError` if it exits or does not name its address within ``timeout_s``.
     """
     if (missing := backend.missing()) is not None:
@@ -69,7 +76,7 @@ def launch(backend: LaunchableBackend, cell_dir: Path, timeout_s: float = START_
     }
     argv = [_fill(argument, values) for argument in backend.manifest.command]
     # A backend reaches models through the gateway alone: the keys of model servers are none of its business.
-    env = {**backend.manifest.env, **dict.fromkeys(KEY_VARIABLES, "")}
+    env = {**backend.manifest.env, **(settings or {}), **dict.fromkeys(KEY_VARIABLES, "")}
     process = GuardedProcess.start(argv, log_path=cell_dir / "backend.log", env=env)
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:

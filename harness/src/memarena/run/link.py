@@ -40,9 +40,24 @@ class BackendGoneError(Exception):
 
 
 class BackendLink:
-    """A backend that was launched or is reached at an address. ``close`` ends what was launched."""
+    """A backend that was launched or is reached at an address. ``close`` ends what was launched.
 
-    def __init__(self, choice: BackendChoice, cell_dir: Path, deadlines: Deadlines, security: Security) -> None:
+    ``settings`` are environment variables for what is launched, ``restarts`` how often it is started again.
+    """
+
+    def __init__(
+        self,
+        choice: BackendChoice,
+        cell_dir: Path,
+        deadlines: Deadlines,
+        security: Security,
+        *,
+        settings: Mapping[str, str] | None = None,
+        restarts: int = 10,
+    ) -> None:
+        self._settings = settings or {}
+        self._restarts_left = self._restarts = restarts
+        self._description: pb.DescribeResponse | None = None
         self._choice = choice
         self._cell_dir = cell_dir
         self._deadlines = deadlines
@@ -57,6 +72,7 @@ class BackendLink:
         except (LaunchError, BackendCallError, BackendContractError) as error:
             raise RunError(f"--backend {self._choice.name}: {error}") from error
         check_description(cell, description)
+        self._description = description
         return description
 
     @property
@@ -91,11 +107,22 @@ class BackendLink:
             return None
         death = self._process.death()
         self.close()
+        if self._restarts_left == 0:
+            raise BackendGoneError(
+                f"the backend ended ({death}) after {self._restarts} restarts, as many as are allowed"
+            )
+        self._restarts_left -= 1
         try:
-            self._start()
+            description = self._start()
         except (LaunchError, BackendCallError, BackendContractError) as error:
             self.close()
             raise BackendGoneError(f"the backend ended ({death}) and did not come back: {error}") from error
+        if self._description is not None and description != self._description:
+            self.close()
+            changed = _changed(self._description, description)
+            raise BackendGoneError(
+                f"the backend ended ({death}) and came back as another: Describe differs in {changed}"
+            )
         return death
 
     def close(self) -> None:
@@ -112,11 +139,17 @@ class BackendLink:
             self._client = BackendClient(self._choice.address, self._deadlines, self._security)
             self._client.wait_until_serving()
         else:
-            self._process = launch(self._choice, self._cell_dir)
+            self._process = launch(self._choice, self._cell_dir, settings=self._settings)
             # On loopback, by ourselves: TLS and the bearer token are for backends that run elsewhere.
             self._client = BackendClient(self._process.address, self._deadlines)
             self._client.wait_until_serving(self._process.alive)
         return self._client.describe()
+
+
+def _changed(before: pb.DescribeResponse, after: pb.DescribeResponse) -> str:
+    """Names of the fields that differ."""
+    names = (field.name for field in pb.DescribeResponse.DESCRIPTOR.fields)
+    return ", ".join(name for name in names if getattr(before, name) != getattr(after, name)) or "unknown fields"
 
 
 def check_description(cell: Cell, description: pb.DescribeResponse) -> None:
@@ -133,8 +166,6 @@ def check_description(cell: Cell, description: pb.DescribeResponse) -> None:
         raise RunError(f"--backend {name}: is run as diagnostic, but its Describe says competitor")
     if diagnostic and not cell.diagnostic:
         raise RunError(f"--backend {name}: its Describe says diagnostic; run it as one with --diagnostic {name}")
-    if pb.CAPABILITY_CELL_MODEL_ACCESS in description.capabilities:
-        raise RunError(f"--backend {name}: needs a model token per cell (MOD-8), which this harness does not give yet")
     most = description.limits.max_items
     if most and (cell.reading.max_items or 0) > most:
         raise RunError(f"--max-items {cell.reading.max_items}: the backend {name} returns at most {most} items")

@@ -22,7 +22,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from memarena.run.errors import RunError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
-_ADDRESS = re.compile(r"(?:(?P<name>[a-z0-9][a-z0-9_.-]*)=)?(?P<address>(?:\[[0-9a-fA-F:]+\]|[^\s:=\[\]/]+):\d{1,5})")
+_RENAMED = re.compile(r"(?P<name>[a-z0-9][a-z0-9_.-]*)=(?P<backend>.+)", re.DOTALL)
+_ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:]+\]|[^\s:=\[\]/]+):\d{1,5}")
 
 
 class _Strict(BaseModel):
@@ -97,20 +98,25 @@ BackendChoice = LaunchableBackend | AddressedBackend
 
 
 def choose_backend(text: str) -> BackendChoice:
-    """The backend that a user means: a name, ``HOST:PORT``, ``NAME=HOST:PORT``, or a manifest's path or folder.
+    """The backend that a user means: a name, ``HOST:PORT``, a manifest's path or folder.
 
+    ``NAME=`` before any of them says by which name it goes in the run, so that one backend can take part several times.
     Raises :class:`RunError` if there is none, naming those there are.
     """
-    if match := _ADDRESS.fullmatch(text):
-        port = int(match["address"].rpartition(":")[2])
+    if (match := _RENAMED.fullmatch(text)) and not Path(text).exists():
+        return choose_backend(match["backend"]).model_copy(update={"name": match["name"]})
+    if _ADDRESS.fullmatch(text):
+        port = int(text.rpartition(":")[2])
         if not 0 < port < 1 << 16:
             raise RunError(f"--backend {text}: port {port} is not between 1 and 65535")
-        return AddressedBackend(name=match["name"] or match["address"], address=match["address"])
+        return AddressedBackend(name=text, address=text)
     path = Path(text)
     if path.exists() and ("/" in text or path.suffix == ".toml"):
         return _only(path / "backend.toml" if path.is_dir() else path)
     if not _NAME.fullmatch(text):
-        raise RunError(f"--backend {text}: expected a name, HOST:PORT, NAME=HOST:PORT or the path of a backend.toml")
+        raise RunError(
+            f"--backend {text}: expected a name, HOST:PORT or the path of a backend.toml, NAME= before it if wished"
+        )
     known: dict[str, LaunchableBackend] = {}
     for backend in installed_backends():
         known.setdefault(backend.name, backend)

@@ -62,13 +62,16 @@ class CellPhases:
 class RunMetering:
     """The meters of one segment of a run. ``begin`` it early, ``log_start`` once there is a log, ``finish`` at the end.
 
-    ``system_channel`` is the rail that feeds the whole machine, None where there is none but a meter's ``sys_power``;
+    ``not_because`` is why nothing is metered, whatever was asked for; ``system_channel`` is the rail that feeds the whole machine, None where there is none but a meter's ``sys_power``;
     ``idle_s`` is how long the machine is left alone before the first cell and after the last.
     """
 
-    def __init__(self, meters: Sequence[str], out: Path, *, system_channel: str | None, idle_s: float) -> None:
+    def __init__(
+        self, meters: Sequence[str], out: Path, *, system_channel: str | None, idle_s: float, not_because: str = ""
+    ) -> None:
+        self._reason = not_because or NOT_METERED
         try:
-            self._meters = chosen_meters(meters)
+            self._meters = NONE if not_because else chosen_meters(meters)
         except MeterError as error:
             raise RunError(f"--meter {error}") from error
         self._out = out
@@ -107,7 +110,7 @@ class RunMetering:
         """Say what is metered; records go to ``append`` from now on."""
         self._append = append
         samples = None if self._sampling is None else read_samples(self._sampling.path)
-        channels = _nothing() if samples is None else channels_of(samples)
+        channels = _nothing(self._reason) if samples is None else channels_of(samples)
         self._has_power = any(c.unit == "W" and not c.reason for c in channels)
         append(
             MeteringStarted(
@@ -161,7 +164,7 @@ class RunMetering:
 
     def _stopped(self, last_ns: int) -> Samples | str:
         if self._sampling is None:
-            return NOT_METERED
+            return self._reason
         self._sampling.wait_past(last_ns)
         try:
             return self._sampling.stop()
@@ -211,5 +214,5 @@ def _key(record: PhaseEnded | PhaseMeasured, start_ns: int) -> tuple[str, str, s
     return record.samples_file, record.phase, record.cell_id, start_ns
 
 
-def _nothing() -> tuple[MeterChannel, ...]:
-    return tuple(MeterChannel(name=name, unit="W", reason=NOT_METERED) for name in (GPU_POWER, SYSTEM_POWER))
+def _nothing(reason: str) -> tuple[MeterChannel, ...]:
+    return tuple(MeterChannel(name=name, unit="W", reason=reason) for name in (GPU_POWER, SYSTEM_POWER))

@@ -12,7 +12,7 @@ import memarena_answering
 
 from memarena.dataset.model import Instance
 from memarena.dataset.reading import Dataset
-from memarena.log.records import Cell, DatasetRef, Manifest, Question, ReaderRef, Reading, Versions
+from memarena.log.records import Cell, DatasetRef, Manifest, NamedConfiguration, Question, ReaderRef, Reading, Versions
 from memarena.run.config import SEED_LABELS, RunConfig
 from memarena.run.errors import RunError
 from memarena.run.manifests import AddressedBackend, BackendChoice, LaunchableBackend
@@ -39,17 +39,13 @@ def plan_run(
     readers: Sequence[ReaderRef],
     scoring_files: Sequence[DataFiles] = (),
     helpers: Mapping[str, ReaderRef] = {},
+    configuration: NamedConfiguration | None = None,
 ) -> RunPlan:
     """The plan of a fresh run. Raises :class:`RunError` where the configuration does not fit the data set."""
     names = [b.name for b in backends]
     if len(set(names)) != len(names):
         raise RunError("--backend: two backends go by the same name; write NAME=HOST:PORT to tell them apart")
-    for name in config.options:
-        if name not in names:
-            raise RunError(f"--option {name}: no backend of this name in the run ({', '.join(names)})")
-    for name in config.diagnostic:
-        if name not in names:
-            raise RunError(f"--diagnostic {name}: no backend of this name in the run ({', '.join(names)})")
+    _check_names(config, names)
     questions = choose_questions(config, dataset)
     cells = tuple(
         _cell(config, backend, reader, label) for reader in readers for backend in backends for label in config.seeds
@@ -66,9 +62,25 @@ def plan_run(
         order_seed=config.order_seed,
         deadlines_s=config.deadlines_s.model_dump(),
         question_filter=_filter_text(config),
+        configuration=configuration,
         config_json=config.model_copy(update={"id_key": None}).model_dump_json(),
     )
     return RunPlan(manifest, tuple(questions), {b.name: b for b in backends})
+
+
+def _check_names(config: RunConfig, names: Sequence[str]) -> None:
+    """Raise :class:`RunError` where a setting is for a backend that takes no part."""
+    for flag, named in (
+        ("option", config.options),
+        ("setting", config.settings),
+        ("prompt-style", config.prompt_styles),
+        ("diagnostic", config.diagnostic),
+        ("access-markers", config.access_markers),
+        ("whole-corpus", config.whole_corpus),
+    ):
+        for name in named:
+            if name not in names:
+                raise RunError(f"--{flag} {name}: no backend of this name in the run ({', '.join(names)})")
 
 
 def choose_questions(config: RunConfig, dataset: Dataset) -> list[Question]:
@@ -80,9 +92,16 @@ def choose_questions(config: RunConfig, dataset: Dataset) -> list[Question]:
             raise RunError(f"--ego {ego}: no questions of this ego in {dataset.path} (egos: {_some(known_egos)})")
     if config.egos:
         instances = [i for i in instances if i.ego_agent_id in config.egos]
+    if config.families:
+        instances = [i for i in instances if i.family in config.families]
+        if not instances:
+            wanted = ", ".join(family.value for family in config.families)
+            raise RunError(f"--family {wanted}: no questions of such a family in {dataset.path}")
     if config.question_ids:
         by_id = {i.instance_id: i for i in instances}
         for wanted in config.question_ids:
+            if wanted not in by_id and config.families:
+                raise RunError(f"--question-ids: {wanted}: not among the instances that --ego and --family leave")
             if wanted not in by_id:
                 raise RunError(f"--question-ids: {wanted}: no such instance in {dataset.path}")
         instances = [by_id[wanted] for wanted in dict.fromkeys(config.question_ids)]
@@ -128,6 +147,16 @@ def _cell(config: RunConfig, backend: BackendChoice, reader: ReaderRef, label: s
     address = backend.address if isinstance(backend, AddressedBackend) else None
     declared = isinstance(backend, LaunchableBackend) and backend.diagnostic
     diagnostic = declared or backend.name in config.diagnostic
+    everything = backend.name in config.whole_corpus or (
+        isinstance(backend, LaunchableBackend) and backend.manifest.whole_corpus
+    )
+    marked = backend.name in config.access_markers
+    if not diagnostic and (everything or marked):
+        flag = "whole-corpus" if everything else "access-markers"
+        raise RunError(f"--{flag} {backend.name}: only a diagnostic may see that, and {backend.name} is none")
+    settings = config.settings.get(backend.name, {})
+    if settings and address is not None:
+        raise RunError(f"--setting {backend.name}: runs at {address} already; settings are for backends that we start")
     return Cell(
         cell_id=f"{backend.name}@{reader.name}/{label}",
         backend=backend.name,
@@ -142,10 +171,14 @@ def _cell(config: RunConfig, backend: BackendChoice, reader: ReaderRef, label: s
             temperature=temperature,
             seed=seed,
             thinking=config.thinking,
-            prompt_style=config.prompt_style,
+            prompt_style=config.prompt_styles.get(backend.name, config.prompt_style),
         ),
         diagnostic=diagnostic,
+        timing=config.cache is None,
         send_evidence=diagnostic and config.evidence,
+        access_markers=marked,
+        projection="whole_corpus" if everything else "ego",
+        backend_settings=settings,
     )
 
 
@@ -157,6 +190,8 @@ def _filter_text(config: RunConfig) -> str | None:
     parts = []
     if config.egos:
         parts.append(f"egos {', '.join(config.egos)}")
+    if config.families:
+        parts.append(f"families {', '.join(family.value for family in config.families)}")
     if config.question_ids:
         parts.append(f"{len(config.question_ids)} named questions")
     if config.limit is not None:

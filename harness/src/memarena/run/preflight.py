@@ -35,6 +35,9 @@ _MAY_CHANGE = {
     "system_rail",
     "idle_s",
     "infra_retries",
+    "backend_restarts",
+    "lost_retries",
+    "after_crash",
     "id_key",
     "keep_texts",
 }
@@ -151,10 +154,16 @@ def check_backends(plan: RunPlan, config: RunConfig, request: RunRequest) -> Non
     that are given options. The others are as their manifests say.
     """
     for cell in {c.backend: c for c in plan.manifest.cells}.values():
-        if cell.backend_address is None and not cell.backend_options:
+        if cell.backend_address is None and not (cell.backend_options or cell.backend_settings):
             continue
         with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
-            link = BackendLink(plan.backends[cell.backend], Path(folder), deadlines(config), request.security)
+            link = BackendLink(
+                plan.backends[cell.backend],
+                Path(folder),
+                deadlines(config),
+                request.security,
+                settings=cell.backend_settings,
+            )
             try:
                 link.open(cell)
             finally:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from memarena.client.backend import Security
+from memarena.log.records import NamedConfiguration
 from memarena.run.config import RunConfig
 from memarena.run.plan import DataFiles
 
@@ -31,4 +32,8 @@ class RunRequest:
     resume: bool = False
     security: Security = field(default_factory=Security)
     reader_api_key: str | None = None
+    cell_token: str | None = None
+    """The token that the server of a backend was configured with, where that is done once (SPEC.md MOD-8)."""
     scoring_files: tuple[DataFiles, ...] = ()
+    configuration: NamedConfiguration | None = None
+    """The file that ``config`` was read from, if it was."""

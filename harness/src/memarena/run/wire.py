@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
+from memarena_answering import control_text
 from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto.digest import DIGEST_VERSION, DayDigest
 
+from memarena.dataset.gold import PermissionGold
 from memarena.dataset.model import Session, Turn
 from memarena.dataset.reading import Dataset
 from memarena.log.records import Question, Reading, RetrievedItem
@@ -45,8 +48,19 @@ class DayBatch:
     payload_bytes: int
 
 
-def day_batch(dataset: Dataset, ego: str, day: int, ids: NamespaceIds, access: pb.ModelAccess | None) -> DayBatch:
-    """Header, sessions, events and trailer of one day of the ego's projection."""
+def day_batch(
+    dataset: Dataset,
+    ego: str,
+    day: int,
+    ids: NamespaceIds,
+    access: pb.ModelAccess | None,
+    projection: Literal["ego", "whole_corpus"] = "ego",
+) -> DayBatch:
+    """Header, sessions, events and trailer of one day of the ego's projection.
+
+    The whole corpus is for DIAGNOSTIC backends alone (SPEC.md EVD-5).
+    """
+    seer = ego if projection == "ego" else None
     header = pb.DayHeader(
         namespace=ids.namespace,
         day_index=day,
@@ -63,10 +77,10 @@ def day_batch(dataset: Dataset, ego: str, day: int, ids: NamespaceIds, access: p
         digest.add(frame)
 
     add(pb.IngestRequest(header=header))
-    for session in dataset.day_sessions(ego, day):
+    for session in dataset.day_sessions(seer, day):
         for part in split_session(_session(dataset, ego, session, ids)):
             add(pb.IngestRequest(session=part))
-    for event in dataset.day_events(ego, day):
+    for event in dataset.day_events(seer, day):
         message = pb.Event(
             event_id=ids.make(IdKind.EVENT, event.event_id),
             happened_at=rfc3339(dataset, event.timestamp),
@@ -139,10 +153,25 @@ def search_request(
     )
 
 
-def add_privileged_evidence(request: pb.SearchRequest, dataset: Dataset, question: Question, ids: NamespaceIds) -> None:
-    """Name the evidence sessions, in the order in which they were held. For DIAGNOSTIC backends alone (SPEC.md EVD)."""
+def add_privileged_evidence(
+    request: pb.SearchRequest,
+    dataset: Dataset,
+    question: Question,
+    ids: NamespaceIds,
+    *,
+    access_marker: bool = False,
+) -> None:
+    """Name the evidence sessions, in the order in which they were held. For DIAGNOSTIC backends alone (SPEC.md EVD).
+
+    ``access_marker`` adds, for a permission question, the note that says whether the asker may hear it.
+    """
     sessions = sorted(question.instance.evidence_session_ids, key=lambda s: (dataset.session(s).start_time, s))
     evidence = pb.PrivilegedEvidence(session_ids=[ids.make(IdKind.SESSION, s) for s in sessions])
+    gold = question.instance.gold
+    if access_marker and isinstance(gold, PermissionGold):
+        words = control_text()
+        denied = gold.expected_action == "withhold"
+        evidence.access_marker = words.access_denied if denied else words.access_allowed
     request.privileged_evidence.CopyFrom(evidence)
 
 

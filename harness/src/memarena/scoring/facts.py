@@ -38,6 +38,7 @@ class CallFacts:
     last_content_ns: int | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    done_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class IngestFacts:
     model_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    model_ns: int = 0
+    """Time that models took over its calls."""
 
 
 @dataclass
@@ -84,6 +87,8 @@ class RunFacts:
     judging_failures: list[JudgingFailed] = field(default_factory=list)
     calls: dict[str, CallFacts] = field(default_factory=dict)
     after_return: dict[str, int] = field(default_factory=dict)
+    budget_refusals: dict[str, int] = field(default_factory=dict)
+    """Model calls by cell that were refused because a budget was spent."""
     ingests: dict[str, IngestFacts] = field(default_factory=dict)
     floor_search_ns: list[int] = field(default_factory=list)
     floor_hop_ns: list[int] = field(default_factory=list)
@@ -224,9 +229,12 @@ def _take_call(facts: RunFacts, call: SlimCall) -> None:
         call.last_content_ns,
         call.prompt_tokens,
         call.completion_tokens,
+        call.done_ns,
     )
     if call.cell_id is None:
         return
+    if call.refusal == "budget_spent":
+        facts.budget_refusals[call.cell_id] = facts.budget_refusals.get(call.cell_id, 0) + 1
     if call.phase == "after_return":
         facts.after_return[call.cell_id] = facts.after_return.get(call.cell_id, 0) + 1
     elif call.phase == "ingest":
@@ -234,6 +242,7 @@ def _take_call(facts: RunFacts, call: SlimCall) -> None:
         ingest.model_calls += 1
         ingest.prompt_tokens += call.prompt_tokens or 0
         ingest.completion_tokens += call.completion_tokens or 0
+        ingest.model_ns += call.done_ns or 0
 
 
 def _take_footprint(facts: RunFacts, taken: FootprintTaken) -> None:

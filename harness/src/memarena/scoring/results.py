@@ -266,12 +266,15 @@ class Ingest(Record):
     """Calls that did not end OK."""
     sessions: int
     turns: int
-    seconds: float
+    seconds: float | None
+    """None where the run timed nothing (a cache)."""
     sessions_per_s: float | None
     mb_per_s: float | None
     model_calls: int
     prompt_tokens: int
     completion_tokens: int
+    model_seconds: float | None = None
+    """Of ``seconds``, what models took over the calls of Ingest, as the gateway saw it."""
 
 
 class Failure(Record):
@@ -333,6 +336,8 @@ class RowScores(Record):
     ingest: Ingest | None
     failures: tuple[Failure, ...]
     after_return_calls: int
+    budget_refusals: int = 0
+    """Model calls that were refused because a budget was spent."""
     """Model calls after the RPC had returned, refused by the gateway: a violation of the contract."""
     routes: dict[str, int]
     """How many questions each route settled."""

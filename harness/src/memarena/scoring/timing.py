@@ -58,8 +58,8 @@ def floor(facts: RunFacts) -> Floor | None:
     )
 
 
-def ingest_cost(ingests: Sequence[IngestFacts]) -> Ingest | None:
-    """What ingest cost over the cells given; None without a call."""
+def ingest_cost(ingests: Sequence[IngestFacts], *, timed: bool = True) -> Ingest | None:
+    """What ingest cost over the cells given; None without a call. Times are None where the cells are not timed."""
     if not ingests:
         return None
     seconds = sum(i.duration_ns for i in ingests) / 1e9
@@ -69,10 +69,11 @@ def ingest_cost(ingests: Sequence[IngestFacts]) -> Ingest | None:
         failed=sum(i.failed for i in ingests),
         sessions=sessions,
         turns=sum(i.turns for i in ingests),
-        seconds=seconds,
-        sessions_per_s=sessions / seconds if seconds else None,
-        mb_per_s=size / 1e6 / seconds if seconds else None,
+        seconds=seconds if timed else None,
+        sessions_per_s=sessions / seconds if seconds and timed else None,
+        mb_per_s=size / 1e6 / seconds if seconds and timed else None,
         model_calls=sum(i.model_calls for i in ingests),
         prompt_tokens=sum(i.prompt_tokens for i in ingests),
         completion_tokens=sum(i.completion_tokens for i in ingests),
+        model_seconds=sum(i.model_ns for i in ingests) / 1e9 if timed else None,
     )

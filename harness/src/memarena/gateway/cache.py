@@ -1,0 +1,93 @@
+"""A content-addressed cache of model calls, for runs that time nothing: the same request gets the same bytes again.
+
+One file per reply, named by the SHA-256 of everything that decides it: route, model and what is known of its weights,
+and the request as it goes upstream (messages, parameters, seed). Files are written whole and never changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+
+from memarena.gateway.calls import OpenCall
+from memarena.gateway.forwarding import Outgoing
+from memarena.gateway.types import GatewayError, Upstream
+
+
+class CachedReply(BaseModel):
+    """A whole reply as the caller got it, and what the record of its call said."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    content_type: str
+    body: str
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    completion_tokens: int | None
+    output: str
+    output_sha256: str
+    reasoning: str
+
+    def fill(self, call: OpenCall) -> None:
+        """Put what the first call said into the record of this one; its times stay unknown."""
+        call.from_cache = True
+        call.prompt_tokens, call.cached_tokens = self.prompt_tokens, self.cached_tokens
+        call.completion_tokens = self.completion_tokens
+        call.output, call.output_sha256, call.reasoning = self.output, self.output_sha256, self.reasoning
+
+
+def cache_key(route: str, upstream: Upstream, outgoing: Outgoing) -> str:
+    """SHA-256 (hex) of all that decides a reply. The request counts by what it says, not by the order of its fields."""
+    body: JsonValue = json.loads(outgoing.body)
+    parts: list[JsonValue] = [route, upstream.upstream_model, upstream.identity, body, outgoing.hide_usage]
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class ReplyCache:
+    """Replies in a folder. Raises :class:`GatewayError` if it cannot be made or written to."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise GatewayError(f"cache {folder}: {error.strerror}") from error
+
+    def _path(self, key: str) -> Path:
+        return self._folder / key[:2] / f"{key}.json"
+
+    def find(self, key: str) -> CachedReply | None:
+        """The reply to a request, None if there is none yet. A file that is not whole counts as none."""
+        try:
+            return CachedReply.model_validate_json(self._path(key).read_bytes())
+        except (FileNotFoundError, ValidationError):
+            return None
+
+    def keep(self, key: str, content_type: str, body: bytes, call: OpenCall) -> None:
+        """Keep a reply that came whole. Raises :class:`GatewayError` if it cannot be written."""
+        reply = CachedReply(
+            content_type=content_type,
+            body=body.decode("utf-8", "replace"),
+            prompt_tokens=call.prompt_tokens,
+            cached_tokens=call.cached_tokens,
+            completion_tokens=call.completion_tokens,
+            output=call.output.encode("utf-8", "replace").decode(),
+            output_sha256=call.output_sha256,
+            reasoning=call.reasoning.encode("utf-8", "replace").decode(),
+        )
+        path = self._path(key)
+        half = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            path.parent.mkdir(exist_ok=True)
+            half.write_text(reply.model_dump_json(), encoding="utf-8")
+            half.replace(path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                half.unlink()
+            raise GatewayError(f"cache {path}: {error.strerror}") from error

@@ -1,0 +1,76 @@
+"""Budgets: what one RPC may spend on models, and a clear 429 when it is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from memarena.gateway import Budget, CallContext
+from memarena.readers.scripted import NullReader, Script
+
+if TYPE_CHECKING:
+    from tests.gateway.conftest import Harness
+
+    Make = Callable[..., Harness]
+
+
+def test_calls_beyond_the_budget_get_429_and_never_reach_the_model(make_harness: Make) -> None:
+    harness = make_harness(budgets={"ingest": Budget(calls=2)})
+    token = harness.gateway.grant(CallContext("ingest", "cell", None, "ana", 4))
+    assert [harness.chat(token).status for _ in range(4)] == [200, 200, 429, 429]
+    assert len(harness.reader.received) == 2
+    refused = harness.recorded(4)
+    assert (refused.phase, refused.refusal, refused.cell_id, refused.day) == ("refused", "budget_spent", "cell", 4)
+    assert not refused.upstream_failed
+
+
+def test_the_reason_says_how_much_was_allowed(make_harness: Make) -> None:
+    harness = make_harness(budgets={"ingest": Budget(calls=0)})
+    error = harness.chat(harness.gateway.grant(CallContext("ingest"))).json()["error"]
+    assert error["code"] == "budget_spent"
+    assert error["message"] == "the budget of 0 model calls per ingest is spent"
+
+
+def test_each_rpc_has_a_budget_of_its_own_and_other_phases_have_none(make_harness: Make) -> None:
+    harness = make_harness(budgets={"ingest": Budget(calls=1)})
+    for _ in range(2):
+        token = harness.gateway.grant(CallContext("ingest"))
+        assert [harness.chat(token).status for _ in range(2)] == [200, 429]
+        harness.gateway.revoke(token)
+    answering = harness.gateway.grant(CallContext("answer"))
+    assert {harness.chat(answering).status for _ in range(4)} == {200}
+
+
+def test_the_call_that_goes_over_the_tokens_is_served_and_the_next_is_not(make_harness: Make) -> None:
+    """How many tokens a call takes is known only when it is over."""
+    script = Script(tokens=("a", "b", "c"), prompt_tokens=40)
+    harness = make_harness(NullReader(script), budgets={"search": Budget(tokens=80)})
+    token = harness.gateway.grant(CallContext("search"))
+    replies = []
+    for count in range(1, 4):
+        replies.append(harness.chat(token))
+        harness.recorded(count)
+    assert [reply.status for reply in replies] == [200, 200, 429]
+    assert "80 tokens per search is spent (86 so far)" in replies[-1].json()["error"]["message"]
+
+
+def test_counting_tokens_and_listing_models_cost_nothing(make_harness: Make) -> None:
+    harness = make_harness(budgets={"ingest": Budget(calls=1)})
+    token = harness.gateway.grant(CallContext("ingest"))
+    for _ in range(3):
+        body = {"model": harness.reader.model, "texts": ["one two"]}
+        assert harness.call("/v1/tokenize", body, token).status == 200
+        assert harness.call("/v1/models", None, token, "GET").status == 200
+    assert harness.chat(token).status == 200
+
+
+@pytest.mark.parametrize("route", ["/v1/completions", "/v1/embeddings"])
+def test_every_route_that_asks_a_model_counts(make_harness: Make, route: str) -> None:
+    reader = NullReader()
+    reader.start()
+    role = "embedder" if route.endswith("embeddings") else "reader"
+    harness = make_harness(reader, upstreams=[reader.upstream(role=role)], budgets={"ingest": Budget(calls=1)})
+    token = harness.gateway.grant(CallContext("ingest"))
+    body = {"model": reader.model, "prompt": "x", "input": ["x"]}
+    assert [harness.call(route, body, token).status for _ in range(2)] == [200, 429]
