@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-import time
 from pathlib import Path
 
 from memarena.client.backend import BackendClient, Deadlines
 from memarena.gateway import CallContext, Gateway
 from memarena.log.records import GatewayCall
 from memarena.readers import NullReader, Script
-from memarena.run.floor import measure_gateway_floor, measure_search_floor
+from memarena.run.floor import first_text_ns, measure_gateway_added, measure_gateway_floor, measure_search_floor
 from memarena.run.null_backend import serve
-from memarena_answering import Asker, ContextItem, ReaderClient, ReadingPlan, build_prompt, count_by_bytes
+from memarena_answering import ReaderClient
 from memarena_proto import memory_backend_pb2 as pb
 from rich.table import Table
 
@@ -36,36 +35,11 @@ def _floors() -> Table:
     for what, spans in (
         ("Search, null backend in its own process (target p50 0.6)", search),
         ("gateway, request forwarded to first content, null reader", measure_gateway_floor(_SAMPLES)),
-        ("gateway hop: with gateway minus without, client's view (target p50 1.5)", _hop(_SAMPLES)),
+        ("gateway hop: with gateway minus without, client's view (target p50 1.5)", measure_gateway_added(_SAMPLES)),
     ):
         ordered = sorted(spans)
         table.add_row(what, str(len(ordered)), _ms(statistics.median(ordered)), _ms(ordered[int(len(ordered) * 0.99)]))
     return table
-
-
-def _hop(samples: int) -> list[int]:
-    """What the gateway adds to the time to first content, pair by pair, as a client of the reader sees it."""
-    differences = []
-    with NullReader() as reader, Gateway([reader.upstream()], lambda call: None) as gateway:
-        through, direct = ReaderClient(gateway.base_url), ReaderClient(reader.base_url)
-        for _ in range(samples):
-            token = gateway.grant(CallContext(phase="floor"))
-            with_gateway = _first_content(through, reader.upstream().model, token)
-            gateway.revoke(token)
-            differences.append(with_gateway - _first_content(direct, reader.upstream().upstream_model, "none"))
-    return differences
-
-
-def _first_content(client: ReaderClient, model: str, token: str) -> int:
-    plan = ReadingPlan(model=model, max_tokens=16)
-    prompt = build_prompt([ContextItem("nothing")], "What?", _NOW, Asker("owner"), plan, count_by_bytes)
-    began = time.monotonic_ns()
-    stream = client.stream(prompt, plan, token, 30.0)
-    next(stream)
-    span = time.monotonic_ns() - began
-    for _event in stream:
-        pass
-    return span
 
 
 def _stopwatch() -> Table:
@@ -111,7 +85,7 @@ def _timed_first_tokens(delay_ms: float, n: int) -> list[int]:
         client = ReaderClient(gateway.base_url)
         for _ in range(n):
             token = gateway.grant(CallContext(phase="floor"))
-            _first_content(client, reader.upstream().model, token)
+            first_text_ns(client, reader.upstream().model, token)
             gateway.revoke(token)
     return [call.first_content_ns for call in calls if call.first_content_ns is not None]
 

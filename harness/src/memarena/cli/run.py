@@ -113,6 +113,9 @@ def run(
     ] = None,
     gateway_port: Annotated[int, typer.Option(help="Port of the gateway; 0: the system chooses.")] = 0,
     floor_samples: Annotated[int, typer.Option(help="Round trips to measure for the floor; 0: none.")] = 200,
+    warm_up: Annotated[
+        int, typer.Option(help="Requests to each reader before anything is timed, of every prompt length.")
+    ] = 0,
     meter: Annotated[
         str,
         typer.Option(
@@ -126,7 +129,10 @@ def run(
         float, typer.Option(help="Seconds of rest before the first cell and after the last, for net energy (120).")
     ] = 0.0,
     after_crash: Annotated[
-        str, typer.Option(help="After a crash go on in a namespace that the backend still holds (verify), or in a fresh one.")
+        str,
+        typer.Option(
+            help="After a crash go on in a namespace that the backend still holds (verify), or in a fresh one."
+        ),
     ] = "verify",
     backend_restarts: Annotated[int, typer.Option(help="How often a backend that ended is started again.")] = 10,
     tls_ca: Annotated[Path | None, typer.Option(help="PEM file: connect to backends by TLS with these roots.")] = None,
@@ -174,6 +180,7 @@ def run(
         "gateway_url": gateway_url,
         "gateway_port": gateway_port,
         "floor_samples": floor_samples,
+        "warm_up": warm_up,
         "meters": _list(meter),
         "system_rail": system_rail,
         "after_crash": after_crash,

@@ -290,6 +290,8 @@ class FloorMeasured(Record):
     search_ns: tuple[int, ...]
     gateway_hop_ns: tuple[int, ...]
     """TTFT at the gateway for a reader that answers at once."""
+    gateway_added_ns: tuple[int, ...] = ()
+    """What the gateway adds to a first token as a caller sees it: a call through it less a direct one right after."""
 
 
 class ReaderProbed(Record):

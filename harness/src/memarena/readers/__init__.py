@@ -5,6 +5,7 @@ from memarena.readers.helpers import HELPER_ROLES, HelperRole, start_helper
 from memarena.readers.scripted import NullReader, Script
 from memarena.readers.starting import probe, start_reader
 from memarena.readers.types import ReaderError, RunningReader
+from memarena.readers.warming import warm_up
 
 __all__ = [
     "HELPER_ROLES",
@@ -17,4 +18,5 @@ __all__ = [
     "probe",
     "start_helper",
     "start_reader",
+    "warm_up",
 ]

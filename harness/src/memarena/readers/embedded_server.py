@@ -7,10 +7,12 @@ listens, and serves until SIGTERM.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import urllib.parse
 from pathlib import Path
 
+from memarena.readers.embedded import WAIT_POLICY
 from memarena.readers.serving import write_address
 
 
@@ -25,6 +27,9 @@ def main() -> None:
     arguments = parser.parse_args()
     # SIGTERM waits until the main thread asks for it, so that llama.cpp's own threads never run a Python handler.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+    # Threads of OpenMP otherwise spin while they wait: beside any other load a prompt then takes several times as long.
+    os.environ["OMP_WAIT_POLICY"] = WAIT_POLICY
 
     import xllamacpp  # noqa: PLC0415  (optional, and only this process needs it)
 

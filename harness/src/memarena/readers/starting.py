@@ -89,6 +89,7 @@ def _start_embedded(work_dir: Path, window_tokens: int | None, threads: int | No
             "n_parallel": "1",
             "n_gpu_layers": "0",
             "n_threads": str(cpus),
+            "omp_wait_policy": embedded.WAIT_POLICY,
             "cache_ram_mib": "0",
             "cache_prompt": "false",
         },

@@ -71,7 +71,10 @@ def _state(run: RunScores) -> str:
 def _floor(run: RunScores) -> str:
     parts = []
     if run.floor is not None:
-        for name, spans in (("Search", run.floor.search), ("gateway hop", run.floor.gateway_hop)):
+        measured = [("Search", run.floor.search), ("gateway hop", run.floor.gateway_hop)]
+        if run.floor.gateway_added is not None:
+            measured.append(("gateway beside a direct call", run.floor.gateway_added))
+        for name, spans in measured:
             value = "n/a" if spans.p50 is None else f"{spans.p50:.2f} ms"
             parts.append(f"{name} p50 {value} (n {spans.n})")
     return "null backend and null reader on this machine: " + ", ".join(parts)

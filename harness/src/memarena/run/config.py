@@ -115,6 +115,8 @@ class RunConfig(BaseModel):
     """After a backend was started again: go on in a namespace that it proves to hold, or always in a fresh one."""
     backend_restarts: Annotated[int, Field(ge=0)] = 10
     """How often a cell's backend is started again after it ended."""
+    backend_memory: Annotated[str, Field(pattern=r"^[1-9][0-9]*[kmg]$")] | None = None
+    """Most memory of a backend's container, for example ``2g``."""
     lost_retries: Annotated[int, Field(ge=0)] = 1
     """How often a question that was lost with the backend is asked again."""
     deadlines_s: DeadlineConfig = DeadlineConfig()
@@ -133,6 +135,8 @@ class RunConfig(BaseModel):
     gateway_url: Annotated[str, Field(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")] | None = None
     """How backends reach the gateway, where that is not ``http://HOST:PORT/v1``."""
     gateway_port: Annotated[int, Field(ge=0, le=65535)] = 0
+    warm_up: Annotated[int, Field(ge=0, le=100)] = 0
+    """Requests to each reader before anything is timed, of every prompt length up to ``max_context_tokens``."""
     meters: Annotated[tuple[str, ...], Field(min_length=1)] = ("auto",)
     """What is metered while the run goes on: ``auto``, ``none``, or what ``memarena.meters.sources`` names."""
     system_rail: str | None = None

@@ -24,7 +24,7 @@ from memarena.gateway import Budget, Gateway, GatewayError, Upstream
 from memarena.gateway.tokens import random_token
 from memarena.log.records import Cell, GatewayCall, Problem, ReaderRef, RunEnded, RunResumed, RunStarted
 from memarena.log.store import LogWriter, read_records
-from memarena.readers import ReaderError, probe
+from memarena.readers import ReaderError, RunningReader, probe, warm_up
 from memarena.run.cell import CellRun, CellTools
 from memarena.run.config import RunConfig
 from memarena.run.context import fixed_names
@@ -49,6 +49,9 @@ from memarena.run.preflight import (
 from memarena.run.questions import evidence_texts
 from memarena.run.request import EndReason, RunOutcome, RunRequest
 from memarena.run.state import CellProgress, RunProgress
+
+_WARM_UP_MARGIN_TOKENS = 512
+"""Kept free in a reader's window: filler words are counted by their bytes, and templates add to them."""
 
 
 class _Sink:
@@ -216,8 +219,19 @@ class _Run:
             self._log.append(result)
             if not result.ok:
                 raise InfraError(f"reader {reader.ref.name}: the sanity probe failed: {result.message}")
+            self._warm_up(reader)
         if self._config.floor_samples and self._config.cache is None:
             self._log.append(measure_floor(self._request.out / "floor", self._config.floor_samples))
+
+    def _warm_up(self, reader: RunningReader) -> None:
+        config = self._config
+        if not config.warm_up:
+            return
+        room = reader.ref.context_window_tokens - config.max_answer_tokens - _WARM_UP_MARGIN_TOKENS
+        try:
+            warm_up(reader, self._gateway, config.warm_up, max(1, min(config.max_context_tokens, room)))
+        except ReaderError as error:
+            raise InfraError(str(error)) from error
 
     def _go_through_cells(self, progress: RunProgress) -> None:
         total = len(self._plan.manifest.cells) * len(self._plan.questions)

@@ -6,6 +6,7 @@ It is published beside every timing, never subtracted from one.
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 from memarena_answering import (
@@ -47,7 +48,9 @@ def measure_floor(work_dir: Path, samples: int) -> FloorMeasured:
     """Both floors, with ``samples`` round trips each after a warm-up. Raises InfraError where either breaks."""
     try:
         return FloorMeasured(
-            search_ns=measure_search_floor(work_dir, samples), gateway_hop_ns=measure_gateway_floor(samples)
+            search_ns=measure_search_floor(work_dir, samples),
+            gateway_hop_ns=measure_gateway_floor(samples),
+            gateway_added_ns=measure_gateway_added(samples),
         )
     except (LaunchError, BackendCallError, ReaderCallError) as error:
         raise InfraError(f"the floor of this machine could not be measured: {error}") from error
@@ -81,3 +84,34 @@ def measure_gateway_floor(samples: int) -> tuple[int, ...]:
             gateway.revoke(token)
     spans = [call.first_content_ns for call in calls[_WARM_UP:]]
     return tuple(sorted(span for span in spans if span is not None))
+
+
+def measure_gateway_added(samples: int) -> tuple[int, ...]:
+    """What the gateway adds to the time to a first token as its caller sees it, pair by pair, in ns, sorted.
+
+    Each pair is a call through the gateway and a direct one to the same null reader; a difference may be negative.
+    """
+    added = []
+    with NullReader() as reader, Gateway([reader.upstream()], lambda call: None) as gateway:
+        through, direct = ReaderClient(gateway.base_url), ReaderClient(reader.base_url)
+        for _ in range(samples + _WARM_UP):
+            token = gateway.grant(CallContext(phase="floor"))
+            with_it = first_text_ns(through, reader.upstream().model, token)
+            gateway.revoke(token)
+            added.append(with_it - first_text_ns(direct, reader.upstream().upstream_model, "none"))
+        through.close()
+        direct.close()
+    return tuple(sorted(added[_WARM_UP:]))
+
+
+def first_text_ns(client: ReaderClient, model: str, token: str) -> int:
+    """How long a caller waits for the first text of a short prompt; the rest of the reply is taken, too."""
+    plan = ReadingPlan(model=model, max_tokens=16)
+    prompt = build_prompt([ContextItem("nothing")], "What?", _NOW, Asker("owner"), plan, count_by_bytes)
+    began = time.monotonic_ns()
+    stream = client.stream(prompt, plan, token, 30.0)
+    next(stream)
+    span = time.monotonic_ns() - began
+    for _event in stream:
+        pass
+    return span

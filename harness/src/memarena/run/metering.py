@@ -62,8 +62,9 @@ class CellPhases:
 class RunMetering:
     """The meters of one segment of a run. ``begin`` it early, ``log_start`` once there is a log, ``finish`` at the end.
 
-    ``not_because`` is why nothing is metered, whatever was asked for; ``system_channel`` is the rail that feeds the whole machine, None where there is none but a meter's ``sys_power``;
-    ``idle_s`` is how long the machine is left alone before the first cell and after the last.
+    ``system_channel`` is the rail that feeds the whole machine, None where there is none but a meter's ``sys_power``;
+    ``idle_s`` is how long the machine is left alone before the first cell and after the last; ``not_because`` is why
+    nothing is metered, whatever was asked for.
     """
 
     def __init__(

@@ -31,6 +31,7 @@ _MAY_CHANGE = {
     "gateway_url",
     "gateway_port",
     "floor_samples",
+    "warm_up",
     "meters",
     "system_rail",
     "idle_s",

@@ -95,6 +95,7 @@ class RunFacts:
     phases: list[PhaseMeasured] = field(default_factory=list)
     footprints: dict[str, FootprintTaken] = field(default_factory=dict)
     """The last of each cell, with the highest peak of all of them."""
+    floor_added_ns: list[int] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     ended: RunEnded | None = None
     """None while a process works on the run, or where the last one died."""
@@ -214,6 +215,7 @@ def _take_course(facts: RunFacts, record: AnyRecord) -> None:
     elif record.kind == "floor":
         facts.floor_search_ns += record.search_ns
         facts.floor_hop_ns += record.gateway_hop_ns
+        facts.floor_added_ns += record.gateway_added_ns
     elif record.kind == "phase_measured":
         facts.phases.append(record)
     elif record.kind == "footprint":

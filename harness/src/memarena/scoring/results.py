@@ -292,6 +292,8 @@ class Floor(Record):
 
     search: Percentiles
     gateway_hop: Percentiles
+    gateway_added: Percentiles | None = None
+    """What the gateway adds to a first token, beside a direct call; None where that was not measured."""
 
 
 class CellScores(Record):

@@ -55,6 +55,7 @@ def floor(facts: RunFacts) -> Floor | None:
     return Floor(
         search=percentiles(ns / 1e6 for ns in facts.floor_search_ns),
         gateway_hop=percentiles(ns / 1e6 for ns in facts.floor_hop_ns),
+        gateway_added=percentiles(ns / 1e6 for ns in facts.floor_added_ns) if facts.floor_added_ns else None,
     )
 
 

@@ -1,0 +1,67 @@
+"""Warm-up requests: prompts of every length that will be timed, none of which is ever measured."""
+
+from __future__ import annotations
+
+from memarena_answering import Completion, Message, Prompt, ReaderCallError, ReaderClient, ReadingPlan
+
+from memarena.gateway import CallContext, Gateway
+from memarena.readers.types import ReaderError, RunningReader
+
+WARM_UP_TIMEOUT_S = 600.0
+_SHORTEST_TOKENS = 64
+_BYTES_PER_TOKEN = 4
+_WORDS = [
+    "lamp",
+    "river",
+    "stone",
+    "paper",
+    "cloud",
+    "engine",
+    "garden",
+    "winter",
+    "bottle",
+    "pencil",
+    "window",
+    "ladder",
+]
+
+
+def warm_up(reader: RunningReader, gateway: Gateway, requests: int, longest_tokens: int) -> None:
+    """Send ``requests`` prompts whose lengths grow geometrically from 64 to about ``longest_tokens`` tokens.
+
+    Each asks for two tokens; phase ``probe`` in the log. Raises :class:`ReaderError` if one of them fails.
+    """
+    client = ReaderClient(gateway.base_url)
+    try:
+        for number, tokens in enumerate(lengths(requests, longest_tokens)):
+            token = gateway.grant(CallContext("probe"))
+            plan = ReadingPlan(reader.upstream.model, 2)
+            try:
+                events = list(client.stream(_prompt(number, tokens), plan, token, WARM_UP_TIMEOUT_S))
+            except ReaderCallError as error:
+                raise ReaderError(f"reader {reader.ref.name}: warm-up of about {tokens} tokens: {error}") from error
+            finally:
+                gateway.revoke(token)
+            if not any(isinstance(event, Completion) for event in events):
+                raise ReaderError(f"reader {reader.ref.name}: warm-up of about {tokens} tokens did not complete")
+    finally:
+        client.close()
+
+
+def lengths(requests: int, longest_tokens: int) -> list[int]:
+    """Lengths in tokens, shortest first; a single one is the longest."""
+    shortest = min(_SHORTEST_TOKENS, longest_tokens)
+    if requests == 1:
+        return [longest_tokens]
+    ratio = longest_tokens / shortest
+    return [round(shortest * ratio ** (step / (requests - 1))) for step in range(requests)]
+
+
+def _prompt(number: int, tokens: int) -> Prompt:
+    """Words that no data set asks about, begun differently each time so that no prefix is shared."""
+    words, size = [f"Warm-up {number}:"], 0
+    while size < tokens * _BYTES_PER_TOKEN:
+        word = _WORDS[(len(words) * (number + 3)) % len(_WORDS)]
+        words.append(word)
+        size += len(word) + 1
+    return Prompt((Message("user", " ".join(words)),), 0, 0, 0, 0, 0)
