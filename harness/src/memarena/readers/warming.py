@@ -10,7 +10,7 @@ from memarena.readers.types import ReaderError, RunningReader
 WARM_UP_TIMEOUT_S = 600.0
 _SHORTEST_TOKENS = 64
 _BYTES_PER_TOKEN = 4
-_WORDS = [
+_WORDS = "lamp river stone paper cloud engine garden winter bottle pencil window ladder"
     "lamp",
     "river",
     "stone",
@@ -59,9 +59,10 @@ def lengths(requests: int, longest_tokens: int) -> list[int]:
 
 def _prompt(number: int, tokens: int) -> Prompt:
     """Words that no data set asks about, begun differently each time so that no prefix is shared."""
+    stock = _WORDS.split()
     words, size = [f"Warm-up {number}:"], 0
     while size < tokens * _BYTES_PER_TOKEN:
-        word = _WORDS[(len(words) * (number + 3)) % len(_WORDS)]
+        word = stock[(len(words) * (number + 3)) % len(stock)]
         words.append(word)
         size += len(word) + 1
     return Prompt((Message("user", " ".join(words)),), 0, 0, 0, 0, 0)
