@@ -65,15 +65,6 @@ class OddWords(CapturingBackend):
         yield completed
 
 
-class WantsCellTokens(CapturingBackend):
-    """Declares that it needs one model token for a whole cell."""
-
-    def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
-        response = super().Describe(request, context)
-        response.capabilities.append(pb.CAPABILITY_CELL_MODEL_ACCESS)
-        return response
-
-
 class FewItems(CapturingBackend):
     """Declares that it returns at most three items."""
 
@@ -184,8 +175,6 @@ def test_words_in_pieces_that_add_up_are_fine(tmp_path: Path) -> None:
 
 
 def test_a_backend_that_the_harness_cannot_serve_is_refused_before_the_run(tmp_path: Path) -> None:
-    with WantsCellTokens() as backend, pytest.raises(RunError, match="token per cell"):
-        run_of(backend, tmp_path / "a")
     with FewItems() as backend, pytest.raises(RunError, match="at most 3 items"):
-        run_of(backend, tmp_path / "b", max_items=4)
-    assert not (tmp_path / "a" / "run.sqlite").exists()
+        run_of(backend, tmp_path, max_items=4)
+    assert not (tmp_path / "run.sqlite").exists()
