@@ -11,19 +11,6 @@ WARM_UP_TIMEOUT_S = 600.0
 _SHORTEST_TOKENS = 64
 _BYTES_PER_TOKEN = 4
 _WORDS = "lamp river stone paper cloud engine garden winter bottle pencil window ladder"
-    "lamp",
-    "river",
-    "stone",
-    "paper",
-    "cloud",
-    "engine",
-    "garden",
-    "winter",
-    "bottle",
-    "pencil",
-    "window",
-    "ladder",
-]
 
 
 def warm_up(reader: RunningReader, gateway: Gateway, requests: int, longest_tokens: int) -> None:
