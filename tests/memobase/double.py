@@ -1,9 +1,9 @@
 """A stand-in for a Memobase server where none can be had: the part of its HTTP API that the backend uses, in memory.
 
-It is held to the real one by ``recordings/``: exchanges that were recorded from a server, which ``test_double.py`` makes
-again with the double and compares. It extracts like the real one, by three questions to a chat model, and embeds with an
-embedder; both are reached through the same endpoint, configured once, with one key. Like the real one it answers most
-errors with status 200 and a number in the body.
+It is held to the real one by ``recordings/``: exchanges that were recorded from a server, which ``test_double.py``
+makes again with the double and compares. It extracts like the real one, by three questions to a chat model, and embeds
+with an embedder; both are reached through the same endpoint, configured once, with one key. Like the real one it
+answers most errors with status 200 and a number in the body.
 """
 
 from __future__ import annotations
@@ -73,9 +73,16 @@ class Models:
                 return json.loads(reply.read())
         except urllib.error.HTTPError as error:
             with error:
-                raise ModelError(f"Error code: {error.code} - {json.loads(error.read())['error']['message']}") from error
+                raise ModelError(
+                    f"Error code: {error.code} - {json.loads(error.read())['error']['message']}"
+                ) from error
         except OSError as error:
             raise ModelError("Connection error.") from error
+
+
+def now() -> str:
+    """The time as the server writes it."""
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
 @dataclass
@@ -84,12 +91,12 @@ class _Row:
 
     data: Json
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    created_at: str = field(default_factory=lambda: _now())
-    updated_at: str = field(default_factory=lambda: _now())
+    created_at: str = field(default_factory=now)
+    updated_at: str = field(default_factory=now)
     order: int = 0
 
     def touched(self, order: int) -> None:
-        self.updated_at, self.order = _now(), order
+        self.updated_at, self.order = now(), order
 
     def times(self) -> dict[str, str]:
         return {"created_at": self.created_at, "updated_at": self.updated_at}
@@ -124,6 +131,7 @@ class Double:
         """Called when a flush has begun and before anything is asked: tests hold it up here."""
         self.after_event: Callable[[], None] = lambda: None
         """Called when an event is written and the profile is not."""
+        self.closed = False
         self._changes = 0
         self._lock = threading.RLock()
         double = self
@@ -137,6 +145,8 @@ class Double:
         self._thread.start()
 
     def close(self) -> None:
+        """Stop; connections that are still open are closed with their next request."""
+        self.closed = True
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(timeout=5)
@@ -248,9 +258,7 @@ class Double:
             raise ApiError(errno, f"{prefix}Error in llm_complete: {error}{suffix}") from error
 
     def _write_event(self, user: _User, log: str, changes: Sequence[tuple[tuple[str, str], str, str | None]]) -> _Row:
-        delta = [
-            {"content": memo, "attributes": {"topic": key[0], "sub_topic": key[1]}} for key, memo, _ in changes
-        ]
+        delta = [{"content": memo, "attributes": {"topic": key[0], "sub_topic": key[1]}} for key, memo, _ in changes]
         event = _Row({"profile_delta": delta, "event_tip": log, "event_tags": None})
         lines = [line.strip() for line in log.split("\n") if line.strip().startswith("-")]
         vectors: Sequence[list[float] | None] = [None] * (len(lines) + 1)
@@ -321,12 +329,8 @@ def _conversation(data: Json) -> str:
     lines = []
     for message in data["messages"]:
         name = f"{message['alias']}({message['role']})" if message.get("alias") else message["role"]
-        lines.append(f"[{message.get('created_at') or _now()[:10]}] {name}: {message['content']}")
+        lines.append(f"[{message.get('created_at') or now()[:10]}] {name}: {message['content']}")
     return "\n".join(lines)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
 # ---------------------------------------------------------------- HTTP
@@ -352,22 +356,29 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._handle()
 
-    do_POST = do_PUT = do_DELETE = do_GET
+    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 (named by the base class)
 
     def _handle(self) -> None:
         length = int(self.headers.get("Content-Length", "0"))
         body = json.loads(self.rfile.read(length)) if length else None
+        if self.server_double.closed:
+            self.close_connection = True
+            return
         split = urlsplit(self.path)
         params = {key: values[-1] for key, values in parse_qs(split.query).items()}
         parts = split.path.removeprefix("/api/v1/").split("/")
         try:
             if parts != ["healthcheck"] and self.headers.get("Authorization") != f"Bearer {self.server_double.token}":
-                raise ApiError(401, f"Unauthorized access to {split.path}. CODE 401; ERROR Invalid project id format", 401)
+                raise ApiError(
+                    401, f"Unauthorized access to {split.path}. CODE 401; ERROR Invalid project id format", 401
+                )
             self._reply(200, self._route(self.command, parts, params, body), 0, "")
         except ApiError as error:
             self._reply(error.status, None, error.errno, error.message)
 
-    def _route(self, method: str, parts: Sequence[str], params: Mapping[str, str], body: Json) -> Json:
+    def _route(  # noqa: PLR0911 (a table of routes)
+        self, method: str, parts: Sequence[str], params: Mapping[str, str], body: Json
+    ) -> Json:
         double = self.server_double
         match [method, *parts]:
             case ["GET", "healthcheck"]:
@@ -378,7 +389,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return double.add_user(body)
             case ["GET", "users", name]:
                 user = double.user(name)
-                return {"data": user.data, "id": None, "created_at": _now(), "updated_at": _now()}
+                return {"data": user.data, "id": None, "created_at": now(), "updated_at": now()}
             case ["DELETE", "users", name]:
                 double.user(name)
                 del double.users[name]
@@ -389,7 +400,9 @@ class _Handler(BaseHTTPRequestHandler):
                 return double.flush(name) if name in double.users else []
         return self._route_of_user(method, parts, params, body)
 
-    def _route_of_user(self, method: str, parts: Sequence[str], params: Mapping[str, str], body: Json) -> Json:
+    def _route_of_user(  # noqa: PLR0911 (a table of routes)
+        self, method: str, parts: Sequence[str], params: Mapping[str, str], body: Json
+    ) -> Json:
         double = self.server_double
         name = next((part for part in parts if re.fullmatch(r"[0-9a-f-]{36}", part)), "")
         user = double.users.get(name, _User(None))

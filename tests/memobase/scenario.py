@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+
 from tests.memobase.scripted_models import ScriptedModels, reply_of
 
 Json = Any
@@ -97,8 +98,20 @@ def play(session: Session) -> None:
     _buffer(session)
     _memory(session)
 
-    ask("a second one", "POST", f"/blobs/insert/{USER}", say(("Maya", "My dog is called Luna. And hello & so on #1")), **wait)
-    ask("a third one", "POST", f"/blobs/insert/{USER}", say(("Maya", "My boat is Aurora. My dog is called Rex.")), **wait)
+    ask(
+        "a second one",
+        "POST",
+        f"/blobs/insert/{USER}",
+        say(("Maya", "My dog is called Luna. And hello & so on #1")),
+        **wait,
+    )
+    ask(
+        "a third one",
+        "POST",
+        f"/blobs/insert/{USER}",
+        say(("Maya", "My boat is Aurora. My dog is called Rex.")),
+        **wait,
+    )
     ask("extracted together", "POST", f"/users/buffer/{USER}/chat", **wait)
     _memory(session)
 
@@ -143,7 +156,11 @@ def _memory(session: Session) -> None:
     ask = session.ask
     ask("the profile", "GET", f"/users/profile/{USER}")
     ask("all events", "GET", f"/users/event_tags/search/{USER}", topk=1000)
-    like: Mapping[str, Json] = {"query": "Luna & the boat #1?", "similarity_threshold": -2.0, "time_range_in_days": 36500}
+    like: Mapping[str, Json] = {
+        "query": "Luna & the boat #1?",
+        "similarity_threshold": -2.0,
+        "time_range_in_days": 36500,
+    }
     ask("events like it", "GET", f"/users/event/search/{USER}", topk=2, **like)
     ask("lines like it", "GET", f"/users/event_gist/search/{USER}", topk=3, **like)
 

@@ -78,13 +78,17 @@ def embed(text: str) -> list[float]:
 
 
 class ScriptedModels:
-    """Serves from construction until :meth:`close`. ``reply`` may be replaced; ``status`` other than 200 is a fault."""
+    """Serves from construction until :meth:`close`. ``reply`` may be replaced; ``status`` and
+    ``embedding_status`` other than 200 are faults of both models, and of the embedder."""
 
     def __init__(self, port: int = 0, reply: Reply = reply_of) -> None:
         self.reply = reply
         self.status = 200
+        self.embedding_status = 200
         self.questions: list[str] = []
         """What the chat model was asked, newest last."""
+        self.embedded: list[str] = []
+        """What was embedded, newest last."""
         models = self
 
         class Handler(_Handler):
@@ -126,11 +130,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))))
-        if self.endpoint.status != 200:
-            self._send(self.endpoint.status, {"error": {"message": "as scripted", "type": "scripted", "code": "fault"}})
-        elif self.path.endswith("/embeddings"):
+        embedding = self.path.endswith("/embeddings")
+        status = max(self.endpoint.status, self.endpoint.embedding_status if embedding else 0)
+        if status != 200:
+            self._send(status, {"error": {"message": "as scripted", "type": "scripted", "code": "fault"}})
+        elif embedding:
             given = body["input"]
             texts = given if isinstance(given, list) else [given]
+            self.endpoint.embedded += [str(text) for text in texts]
             data = [{"object": "embedding", "index": n, "embedding": embed(str(t))} for n, t in enumerate(texts)]
             usage = {"prompt_tokens": sum(len(str(t)) // 4 for t in texts), "total_tokens": 0}
             self._send(200, {"object": "list", "model": body.get("model"), "data": data, "usage": usage})

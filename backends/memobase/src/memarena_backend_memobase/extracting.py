@@ -132,7 +132,7 @@ def lines_of(event: StoredEvent) -> tuple[str, ...]:
 
 
 def _holding(
-    before: Holding, day: int, given: Sequence[_Bundle], events: Iterable[StoredEvent], slots: Iterable[Slot]
+    before: Holding, day: int, given: Sequence[_Bundle], events: Sequence[StoredEvent], slots: Iterable[Slot]
 ) -> Holding:
     by_event: dict[str, _Bundle] = {}
     by_slot: dict[str, tuple[tuple[str, ...], str]] = {
@@ -148,7 +148,7 @@ def _holding(
             for name in (*(result.add_profiles or ()), *(result.update_profiles or ())):
                 by_slot[name] = (joined(by_slot.get(name, ((), ""))[0], gone, ids), time)
     kept = dict(before.events)
-    for event in events:
+    for event in reversed(events):  # the server names the newest first
         if event.id not in kept:
             made = by_event.get(event.id)
             sessions, time = (_ids(made), _time(made)) if made else ((), "")

@@ -145,7 +145,7 @@ def _lines(server: Server, user: str, held: Holding, plan: Plan) -> list[Item]:
         if events is None:
             raise failed_precondition("the Memobase server found an event line that no committed day made")
         # The server does not say which event a line is of. Where several have the same, it stems from all of them.
-        sessions, time = joined(*(event.sessions for event in events)), max(event.time for event in events)
+        sessions, time = joined(*(event.sessions for event in events)), events[-1].time
         items.append(Item(line.removeprefix("-").strip() or line, gist.similarity, sessions, (), time))
     return sorted(items, key=lambda item: -item.score)
 

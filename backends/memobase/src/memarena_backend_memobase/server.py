@@ -138,6 +138,7 @@ class Server:
             except (CallError, ServerFaultError) as error:
                 final = isinstance(error, CallError) and error.code is grpc.StatusCode.FAILED_PRECONDITION
                 if final or time.monotonic() > deadline:
+                    self.close()
                     raise ServeError(f"MEMOBASE_URL {self._client.project_url}: {error}") from error
             time.sleep(0.2)
 
