@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from memarena.log.records import BackendDescribed, Problem, RunEnded
+from memarena.log.records import BackendDescribed, NamespaceOpened, Problem, RunEnded
 from memarena.log.store import LogFullError, LogWriter, log_path, read_records
 from memarena.readers.scripted import NullReader, Script
 from memarena.run.config import parse_config
@@ -18,6 +18,7 @@ from memarena.run.request import RunRequest
 from .harnessing import (
     EXAMPLE,
     FAULTY,
+    Key,
     answers,
     asked,
     count_asked,
@@ -176,45 +177,117 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(
     assert set(times_answered(out).values()) == {1}
 
 
-def test_a_backend_that_crashes_pays_with_those_questions_only(tmp_path: Path) -> None:
-    """Every tenth Search kills the process. It is started again, still knows its days, and goes on."""
-    out = tmp_path / "run"
-    done = memarena(*RUN, "--backend", faulty(tmp_path, "crash:10"), "--out", out)
+def problems(run: Path) -> list[str]:
+    return [r.message for r in read_records(run, "problem") if isinstance(r, Problem)]
+
+
+def namespaces(run: Path) -> list[tuple[str, int]]:
+    return [(r.ego, r.attempt) for r in read_records(run, "namespace") if isinstance(r, NamespaceOpened)]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[Key, str]:
+    """The answers of the faulty backend when nothing fails."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    done = memarena(*RUN, "--backend", faulty(folder, "none"), "--out", folder / "run")
     assert done.returncode == 0, done.stderr
-    results = asked(out)
-    failed = [r for r in results if r.status != "answered"]
-    assert len(results) == 35
-    assert len(failed) == 3
-    assert all(r.status == "backend_failed" and "Search: UNAVAILABLE" in r.cause for r in failed)
-    problems = [r.message for r in read_records(out, "problem") if isinstance(r, Problem)]
-    assert sum("started again" in message for message in problems) == 3
+    return answers(folder / "run")
+
+
+@pytest.mark.parametrize(("after_crash", "opened"), [("verify", 0), ("fresh", 3)])
+def test_a_question_that_was_lost_in_a_crash_is_asked_again(
+    undisturbed: dict[Key, str], tmp_path: Path, after_crash: str, opened: int
+) -> None:
+    """Every tenth Search kills the process. It is started again and asked again, and ends as if nothing had been.
+
+    By default it goes on in a namespace that it proves to hold; a run may want a fresh one each time.
+    """
+    out = tmp_path / "run"
+    done = memarena(*RUN, "--backend", faulty(tmp_path, "crash:10"), "--after-crash", after_crash, "--out", out)
+    assert done.returncode == 0, done.stderr
+    lost = [r for r in asked(out) if r.status != "answered"]
+    assert len(lost) == 3
+    assert all(r.status == "backend_failed" and "Search: UNAVAILABLE" in r.cause for r in lost)
+    assert answers(out) == undisturbed
+    assert sum("was started again: exit code" in message for message in problems(out)) == 3
+    assert sum("it is asked again" in message for message in problems(out)) == 3
+    assert sum(attempt > 0 for _, attempt in namespaces(out)) == opened
+
+
+def test_what_stays_lost_is_the_backends_failure_and_costs_no_other_question(
+    undisturbed: dict[Key, str], tmp_path: Path
+) -> None:
+    """A question that kills it whenever it is asked, asked twice."""
+    out = tmp_path / "run"
+    done = memarena(*RUN, "--backend", faulty(tmp_path, "poison:spaniel"), "--out", out)
+    assert done.returncode == 0, done.stderr
+    ended = answers(out)
+    lost = {key for key, answer in ended.items() if answer.startswith("(backend_failed")}
+    assert lost
+    assert {key: answer for key, answer in ended.items() if key not in lost} == {
+        key: answer for key, answer in undisturbed.items() if key not in lost
+    }
+    attempts = [r.attempt for r in asked(out) if (r.cell_id, r.instance_id) in lost]
+    assert sorted(attempts) == [0] * len(lost) + [1] * len(lost)
     printed = memarena("report", out, "--format", "md").stdout
     row = next(line for line in printed.splitlines() if line.startswith("|") and "Search: UNAVAILABLE" in line)
-    assert [cell.strip() for cell in row.split("|")][3:6] == ["backend", "3", "8.6"], "its share stands in the report"
+    count, share = str(len(lost)), f"{100 * len(lost) / 35:.1f}"
+    assert [cell.strip() for cell in row.split("|")][3:6] == ["backend", count, share], "its share is in the report"
 
 
-def test_a_crash_on_the_last_question_of_a_person_costs_the_next_person_nothing(tmp_path: Path) -> None:
+def test_a_crash_on_the_last_question_of_a_person_costs_the_next_person_nothing(
+    undisturbed: dict[Key, str], tmp_path: Path
+) -> None:
     """Every 17th Search kills: the first person's last is one, and the next one's namespace is opened after it."""
     out = tmp_path / "run"
-    done = memarena(*RUN, "--backend", faulty(tmp_path, "crash:17"), "--out", out)
-    assert done.returncode == 0, done.stderr
+    manifest = faulty(tmp_path, "crash:17")
+    config = {
+        "dataset": EXAMPLE,
+        "backends": [str(manifest)],
+        "readers": [{"spec": "extractive"}],
+        "lost_retries": 0,
+        "floor_samples": 0,
+    }
+    assert execute(RunRequest(out=out, config=parse_config(config, "test"))).reason == "completed"
     failed = [r for r in asked(out) if r.status != "answered"]
     assert len(failed) == 2
     assert all(r.cause.startswith("Search: UNAVAILABLE") for r in failed)
+    lost = {(r.cell_id, r.instance_id) for r in failed}
+    assert {k: v for k, v in answers(out).items() if k not in lost} == {
+        k: v for k, v in undisturbed.items() if k not in lost
+    }
 
 
-def test_a_backend_that_lost_its_days_in_a_crash_does_not_go_on_as_if_it_had_them(tmp_path: Path) -> None:
-    """It crashes in the second day of the first person and comes back empty; the others are asked as usual."""
+def test_a_backend_that_lost_its_days_in_a_crash_is_given_them_again(
+    undisturbed: dict[Key, str], tmp_path: Path
+) -> None:
+    """It crashes in the second day of the first person and comes back empty: a fresh namespace, the same answers."""
     out = tmp_path / "run"
     done = memarena(*RUN, "--backend", faulty(tmp_path, "amnesia:2"), "--out", out)
     assert done.returncode == 0, done.stderr
-    results = asked(out)
-    first = results[0].ego
-    failed = [r for r in results if r.status == "backend_failed"]
+    assert answers(out) == undisturbed
+    first = asked(out)[0].ego
+    assert [(ego, attempt) for ego, attempt in namespaces(out) if attempt] == [(first, 1)]
+    assert any("no longer knew day 0" in m and "into a fresh namespace" in m for m in problems(out))
+
+
+def test_a_backend_is_started_again_as_often_as_configured(tmp_path: Path) -> None:
+    """Then what is left to ask of the person is lost, and named."""
+    out = tmp_path / "run"
+    done = memarena(*RUN, "--backend", faulty(tmp_path, "crash:5"), "--backend-restarts", "2", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert sum("was started again: exit code" in message for message in problems(out)) == 2
+    failed = [r for r in asked(out) if r.status == "backend_failed" and r.search is None]
     assert failed
-    assert {r.ego for r in failed} == {first}
-    assert all("no longer knew day 0" in r.cause for r in failed)
-    assert {r.status for r in results if r.ego != first} == {"answered"}
+    assert all("after 2 restarts, as many as are allowed" in r.cause for r in failed)
+
+
+def test_a_backend_that_comes_back_as_another_does_not_go_on(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = memarena(*RUN, "--backend", faulty(tmp_path, "moody:3"), "--out", out)
+    assert done.returncode == 0, done.stderr
+    causes = {r.cause for r in asked(out) if r.search is None}
+    assert any("came back as another: Describe differs in version" in cause for cause in causes), causes
 
 
 @pytest.mark.parametrize(("fault", "cause"), [("raise:10", "the index is broken"), ("slow:10", "DEADLINE_EXCEEDED")])

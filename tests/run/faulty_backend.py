@@ -2,7 +2,8 @@
 
 ``crash:N`` ends the process in every Nth Search since it was started; ``raise:N`` throws there; ``slow:N`` sleeps five
 seconds there; ``crash-ingest:N`` ends the process in the Nth Ingest since the data directory was new; ``amnesia:N``
-does that too and has forgotten everything when it is started again.
+does that too and has forgotten everything when it is started again; ``poison:WORD`` ends the process in every Search
+for the word; ``moody:N`` ends it in its Nth Search and says another version of itself when it is started again.
 """
 
 from __future__ import annotations
@@ -22,12 +23,20 @@ class FaultyMemory(Memory):
 
     def __init__(self, fault: str, data_dir: Path) -> None:
         self._fault, _, number = fault.partition(":")
-        self._every = int(number or 0)
+        self._word = number
+        self._every = int(number) if number.isdigit() else 0
         self._data_dir = data_dir
         self._searches = 0
+        self._version: str | None = None
         self._texts: dict[str, list[str]] = {}
 
     def describe(self) -> Description:
+        if self._fault == "moody":
+            starts = self._data_dir / COUNTER
+            if self._version is None:
+                self._version = f"1.{starts.read_text() if starts.exists() else ''}"
+                starts.write_text("again")
+            return Description(name="faulty", version=self._version)
         return Description(name="faulty", version="1")
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> list[Notice]:
@@ -43,8 +52,10 @@ class FaultyMemory(Memory):
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         self._searches += 1
+        if self._fault == "poison" and self._word in query.text:
+            os._exit(9)
         if self._every and self._searches % self._every == 0:
-            if self._fault == "crash":
+            if self._fault in {"crash", "moody"}:
                 os._exit(9)
             if self._fault == "raise":
                 raise ValueError("the index is broken")

@@ -27,12 +27,13 @@ from memarena.log.store import LogWriter, read_records
 from memarena.readers import ReaderError, RunningReader, probe, warm_up
 from memarena.run.cell import CellRun, CellTools
 from memarena.run.config import RunConfig
+from memarena.run.containers import ContainerHost, docker_client, image_facts
 from memarena.run.context import fixed_names
 from memarena.run.display import Display, SilentDisplay
 from memarena.run.errors import InfraError, RunError
 from memarena.run.floor import measure_floor
 from memarena.run.link import BackendLink
-from memarena.run.manifests import choose_backend
+from memarena.run.manifests import BackendChoice, ContainerBackend, choose_backend
 from memarena.run.metering import CellPhases, RunMetering
 from memarena.run.plan import RunPlan, plan_run, versions
 from memarena.run.pool import HelperPool, ReaderPool
@@ -91,6 +92,7 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         backends = [choose_backend(text) for text in config.backends]
         check_writable(request.out)
         check_space(request.out)
+        containers = _container_host(stack, config, backends)
         readers = stack.enter_context(ReaderPool(config.readers, request.out / "readers", request.reader_api_key))
         helpers = stack.enter_context(HelperPool(config, request.out / "readers", readers.readers()))
         metering = RunMetering(
@@ -103,7 +105,8 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         stack.callback(metering.close)
         metering.begin()
         sink = _Sink()
-        gateway = _start_gateway(stack, config, [r.upstream for r in readers.readers()] + [*helpers.upstreams()], sink)
+        upstreams = [*(r.upstream for r in readers.readers()), *helpers.upstreams()]
+        gateway = _start_gateway(stack, config, upstreams, sink, containers)
         if request.cell_token is not None:
             # Before any backend is asked for: a server that tries its model when it starts cannot start without.
             names = fixed_names(readers.readers()[0].upstream.model, helpers.upstreams())
@@ -121,12 +124,12 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         if previous is not None:
             plan = logged_plan(previous, plan)
         check_windows(plan)
-        check_backends(plan, config, request)
+        check_backends(plan, config, request, containers)
         metering.wait_ready()
         log = stack.enter_context(LogWriter(request.out))
         # The gateway stops before the log closes: its last records still have a place to go.
         stack.callback(gateway.stop)
-        run = _Run(request, config, dataset, plan, readers, helpers, gateway, metering, log, display)
+        run = _Run(request, config, dataset, plan, readers, helpers, gateway, metering, log, display, containers)
         return run.execute(previous, sink)
 
 
@@ -145,7 +148,9 @@ class _Run:
         metering: RunMetering,
         log: LogWriter,
         display: Display,
+        containers: ContainerHost | None,
     ) -> None:
+        self._containers = containers
         self._request = request
         self._config = config
         self._dataset = dataset
@@ -258,6 +263,8 @@ class _Run:
                 id_key=bytes.fromhex(self._plan.manifest.id_key_hex),
                 infra_retries=self._config.infra_retries,
                 central_reading=self._config.central_reading,
+                search_days=self._config.search_days,
+                searches=self._config.searches,
                 after_crash=self._config.after_crash,
                 lost_retries=self._config.lost_retries,
                 cell_token=self._request.cell_token,
@@ -271,12 +278,14 @@ class _Run:
                 self._request.security,
                 settings=cell.backend_settings,
                 restarts=self._config.backend_restarts,
+                containers=self._containers,
             )
             try:
                 CellRun(cell, link, tools, phases).run(by_ego, state)
             finally:
-                self._end_cell(cell, phases)
+                # First the process: what follows writes to the log, which may be why we are here.
                 link.close()
+                self._end_cell(cell, phases)
 
     def _end_cell(self, cell: Cell, phases: CellPhases) -> None:
         """Log a cell's phases, also where it broke off, and a sampler that has ended meanwhile."""
@@ -319,11 +328,31 @@ class _Run:
                 raise InfraError(f"the {role} did not come back: {error}") from error
 
 
-def _start_gateway(stack: ExitStack, config: RunConfig, upstreams: Sequence[Upstream], sink: _Sink) -> Gateway:
+def _container_host(stack: ExitStack, config: RunConfig, backends: Sequence[BackendChoice]) -> ContainerHost | None:
+    """Docker for the run's containers, None where it has none; every image is looked at before anything is started."""
+    images = [backend for backend in backends if isinstance(backend, ContainerBackend)]
+    if not images:
+        return None
+    client = docker_client()
+    for backend in images:
+        image_facts(client, backend)
+    return stack.enter_context(ContainerHost(client, config.backend_memory))
+
+
+def _start_gateway(
+    stack: ExitStack,
+    config: RunConfig,
+    upstreams: Sequence[Upstream],
+    sink: _Sink,
+    containers: ContainerHost | None,
+) -> Gateway:
+    # Containers reach this machine on their network's address; nobody else can reach that one.
+    on_network = containers is not None and config.gateway_host == RunConfig.model_fields["gateway_host"].default
+    host = containers.gateway_host if containers is not None and on_network else config.gateway_host
     gateway = Gateway(
         upstreams,
         sink,
-        host=config.gateway_host,
+        host=host,
         port=config.gateway_port,
         advertised_url=config.gateway_url,
         keep_texts=config.keep_texts,

@@ -13,10 +13,11 @@ from memarena.client.errors import BackendCallError, BackendContractError
 from memarena.log.records import BackendDescribed, Cell
 from memarena.meters.footprint import Footprint
 from memarena.meters.phases import unavailable
+from memarena.run.containers import ContainerHost, LaunchedContainer
 from memarena.run.context import StyleName
 from memarena.run.errors import RunError
 from memarena.run.launch import LaunchedBackend, LaunchError, launch
-from memarena.run.manifests import AddressedBackend, BackendChoice
+from memarena.run.manifests import AddressedBackend, BackendChoice, ContainerBackend, LaunchableBackend
 
 _DEATH_GRACE_S = 1.0
 
@@ -42,7 +43,8 @@ class BackendGoneError(Exception):
 class BackendLink:
     """A backend that was launched or is reached at an address. ``close`` ends what was launched.
 
-    ``settings`` are environment variables for what is launched, ``restarts`` how often it is started again.
+    ``settings`` are environment variables for what is launched, ``restarts`` how often it is started again;
+    ``containers`` is needed for a backend that is a container.
     """
 
     def __init__(
@@ -54,16 +56,19 @@ class BackendLink:
         *,
         settings: Mapping[str, str] | None = None,
         restarts: int = 10,
+        containers: ContainerHost | None = None,
     ) -> None:
         self._settings = settings or {}
+        self._containers = containers
         self._restarts_left = self._restarts = restarts
         self._description: pb.DescribeResponse | None = None
         self._choice = choice
         self._cell_dir = cell_dir
         self._deadlines = deadlines
         self._security = security
-        self._process: LaunchedBackend | None = None
+        self._process: LaunchedBackend | LaunchedContainer | None = None
         self._client: BackendClient | None = None
+        self._gone = ""
 
     def open(self, cell: Cell) -> pb.DescribeResponse:
         """Bring the backend up and check it. Raises :class:`RunError` where it does not come up or does not fit."""
@@ -79,7 +84,7 @@ class BackendLink:
     def client(self) -> BackendClient:
         """The connection. Raises :class:`BackendGoneError` if there is none."""
         if self._client is None:
-            raise BackendGoneError("the backend is not running")
+            raise BackendGoneError(self._gone or "the backend is not running")
         return self._client
 
     def died(self) -> bool:
@@ -107,6 +112,16 @@ class BackendLink:
             return None
         death = self._process.death()
         self.close()
+        try:
+            self._start_again(death)
+        except BackendGoneError as error:
+            self._gone = str(error)
+            self.close()
+            raise
+        return death
+
+    def _start_again(self, death: str) -> None:
+        """Raises :class:`BackendGoneError` where that may not be, does not succeed, or brings another backend."""
         if self._restarts_left == 0:
             raise BackendGoneError(
                 f"the backend ended ({death}) after {self._restarts} restarts, as many as are allowed"
@@ -115,15 +130,12 @@ class BackendLink:
         try:
             description = self._start()
         except (LaunchError, BackendCallError, BackendContractError) as error:
-            self.close()
             raise BackendGoneError(f"the backend ended ({death}) and did not come back: {error}") from error
         if self._description is not None and description != self._description:
-            self.close()
             changed = _changed(self._description, description)
             raise BackendGoneError(
                 f"the backend ended ({death}) and came back as another: Describe differs in {changed}"
             )
-        return death
 
     def close(self) -> None:
         """Close the connection and end the process. Calling it twice is fine."""
@@ -139,11 +151,17 @@ class BackendLink:
             self._client = BackendClient(self._choice.address, self._deadlines, self._security)
             self._client.wait_until_serving()
         else:
-            self._process = launch(self._choice, self._cell_dir, settings=self._settings)
+            self._process = self._launch(self._choice)
             # On loopback, by ourselves: TLS and the bearer token are for backends that run elsewhere.
             self._client = BackendClient(self._process.address, self._deadlines)
             self._client.wait_until_serving(self._process.alive)
         return self._client.describe()
+
+    def _launch(self, choice: LaunchableBackend | ContainerBackend) -> LaunchedBackend | LaunchedContainer:
+        if isinstance(choice, ContainerBackend):
+            assert self._containers is not None, "the run has a host for its containers"
+            return self._containers.launch(choice, self._cell_dir, self._settings)
+        return launch(choice, self._cell_dir, settings=self._settings)
 
 
 def _changed(before: pb.DescribeResponse, after: pb.DescribeResponse) -> str:

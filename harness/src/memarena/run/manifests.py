@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import sys
 import sysconfig
@@ -23,6 +24,8 @@ from memarena.run.errors import RunError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 _RENAMED = re.compile(r"(?P<name>[a-z0-9][a-z0-9_.-]*)=(?P<backend>.+)", re.DOTALL)
+_IMAGE = "image:"
+_IMAGE_PREFIX = "memarena-backend-"
 _ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:]+\]|[^\s:=\[\]/]+):\d{1,5}")
 
 
@@ -94,17 +97,28 @@ class AddressedBackend(_Strict):
     address: str
 
 
-BackendChoice = LaunchableBackend | AddressedBackend
+class ContainerBackend(_Strict):
+    """A backend that the harness starts as a container. ``args`` go to the image's entry point."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
+    image: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][^\s,]*$")]
+    """Name, with tag or digest if wished, or id."""
+    args: tuple[str, ...] = ()
+
+
+BackendChoice = LaunchableBackend | AddressedBackend | ContainerBackend
 
 
 def choose_backend(text: str) -> BackendChoice:
-    """The backend that a user means: a name, ``HOST:PORT``, a manifest's path or folder.
+    """The backend that a user means: a name, ``HOST:PORT``, ``image:REFERENCE [ARGUMENT…]``, a manifest's path.
 
     ``NAME=`` before any of them says by which name it goes in the run, so that one backend can take part several times.
     Raises :class:`RunError` if there is none, naming those there are.
     """
     if (match := _RENAMED.fullmatch(text)) and not Path(text).exists():
         return choose_backend(match["backend"]).model_copy(update={"name": match["name"]})
+    if text.startswith(_IMAGE):
+        return _container(text)
     if _ADDRESS.fullmatch(text):
         port = int(text.rpartition(":")[2])
         if not 0 < port < 1 << 16:
@@ -115,7 +129,7 @@ def choose_backend(text: str) -> BackendChoice:
         return _only(path / "backend.toml" if path.is_dir() else path)
     if not _NAME.fullmatch(text):
         raise RunError(
-            f"--backend {text}: expected a name, HOST:PORT or the path of a backend.toml, NAME= before it if wished"
+            f"--backend {text}: expected [NAME=] and a name, HOST:PORT, image:REFERENCE or the path of a backend.toml"
         )
     known: dict[str, LaunchableBackend] = {}
     for backend in installed_backends():
@@ -124,6 +138,16 @@ def choose_backend(text: str) -> BackendChoice:
         names = ", ".join(sorted(known)) or "none was found"
         raise RunError(f"--backend {text}: no backend of this name (known: {names})")
     return known[text]
+
+
+def _container(text: str) -> ContainerBackend:
+    """``image:REFERENCE [ARGUMENT…]``, quoted as in a shell; it goes by the image's name without what all have."""
+    try:
+        reference, *arguments = shlex.split(text.removeprefix(_IMAGE)) or [""]
+        name = reference.rpartition("/")[2].partition("@")[0].partition(":")[0].removeprefix(_IMAGE_PREFIX)
+        return ContainerBackend(name=name or "image", image=reference, args=tuple(arguments))
+    except ValueError as error:  # pydantic's ValidationError is one
+        raise RunError(f"--backend {text}: expected image:REFERENCE, arguments behind it if wished") from error
 
 
 def installed_backends() -> Iterator[LaunchableBackend]:

@@ -14,8 +14,10 @@ from memarena.client.backend import Deadlines
 from memarena.log.records import ReaderRef
 from memarena.log.store import is_blank, log_path, read_records
 from memarena.run.config import RunConfig, parse_config
+from memarena.run.containers import ContainerHost
 from memarena.run.errors import RunError
 from memarena.run.link import BackendLink
+from memarena.run.manifests import LaunchableBackend
 from memarena.run.plan import RunPlan
 from memarena.run.request import RunRequest
 from memarena.run.state import RunProgress, read_progress
@@ -150,12 +152,15 @@ def _identity(reader: ReaderRef) -> tuple[str, str, str]:
     return reader.name, reader.model, reader.details.get("weights_sha256", "")
 
 
-def check_backends(plan: RunPlan, config: RunConfig, request: RunRequest) -> None:
+def check_backends(
+    plan: RunPlan, config: RunConfig, request: RunRequest, containers: ContainerHost | None = None
+) -> None:
     """Ask backends that could refuse the plan who they are, before there is a log: those reached by address, and those
     that are given options. The others are as their manifests say.
     """
     for cell in {c.backend: c for c in plan.manifest.cells}.values():
-        if cell.backend_address is None and not (cell.backend_options or cell.backend_settings):
+        named = isinstance(plan.backends[cell.backend], LaunchableBackend)
+        if named and not (cell.backend_options or cell.backend_settings):
             continue
         with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
             link = BackendLink(
@@ -164,6 +169,7 @@ def check_backends(plan: RunPlan, config: RunConfig, request: RunRequest) -> Non
                 deadlines(config),
                 request.security,
                 settings=cell.backend_settings,
+                containers=containers,
             )
             try:
                 link.open(cell)
