@@ -12,6 +12,7 @@ from memarena.conformance import ConformanceError
 from memarena.dataset.errors import DatasetError
 from memarena.gateway import GatewayError
 from memarena.judge import JudgeError
+from memarena.latency import LatencyError
 from memarena.log.store import LogError
 from memarena.processes import ProcessError
 from memarena.readers import ReaderError
@@ -31,6 +32,7 @@ USER_ERRORS = (
     DatasetError,
     GatewayError,
     JudgeError,
+    LatencyError,
     LogError,
     ProcessError,
     ReaderError,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from memarena.cli import compare, conformance, dataset, demo, doctor, judge, run, scores, show
+from memarena.cli import compare, conformance, dataset, demo, doctor, judge, latency, run, scores, show
 from memarena.cli.errors import run_guarded
 
 app = typer.Typer(
@@ -16,6 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(dataset.app, name="dataset", help="Everything about dataset files.")
+app.add_typer(latency.app, name="latency", help="What an answer takes on this machine, and what a memory costs.")
 app.command("run")(run.run)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)

@@ -108,6 +108,23 @@ class PhaseMeasured(Record):
     channels: tuple[ChannelMeasured, ...] = ()
 
 
+class SearchesTimed(Record):
+    """Searches timed apart from any question, after so many days of history."""
+
+    kind: Literal["searches_timed"] = "searches_timed"
+    cell_id: str
+    ego: str
+    namespace: str
+    day: int
+    """The last day that is in the memory."""
+    queries: int
+    """Different questions among the searches."""
+    search_ns: tuple[int, ...]
+    """Request sent to response received, in the order asked."""
+    failures: dict[str, int]
+    """Searches that failed, by code."""
+
+
 class FootprintTaken(Record):
     """Memory and disk of a backend after a day came in, or at the end of a cell (``day`` None)."""
 

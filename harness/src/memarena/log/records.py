@@ -33,6 +33,7 @@ from memarena.log.measuring import (
     PhaseEnded,
     PhaseMeasured,
     RailMeasured,
+    SearchesTimed,
 )
 
 __all__ = [
@@ -79,6 +80,7 @@ __all__ = [
     "RunResumed",
     "RunStarted",
     "SearchSpan",
+    "SearchesTimed",
     "Verdict",
     "Versions",
 ]
@@ -488,6 +490,7 @@ AnyRecord = Annotated[
     | PhaseEnded
     | PhaseMeasured
     | FootprintTaken
+    | SearchesTimed
     | Problem,
     Field(discriminator="kind"),
 ]

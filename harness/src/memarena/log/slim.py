@@ -84,6 +84,7 @@ class SlimCall:
     done_ns: int | None = None
     refusal: str = ""
     from_cache: bool = False
+    cached_tokens: int | None = None
 
     @classmethod
     def of(cls, call: GatewayCall) -> SlimCall:
@@ -100,6 +101,7 @@ class SlimCall:
             call.done_ns,
             call.refusal,
             call.from_cache,
+            call.cached_tokens,
         )
 
 
@@ -180,6 +182,7 @@ def _call(body: str) -> SlimCall:
         call.get("done_ns"),
         call.get("refusal", ""),
         call.get("from_cache", False),
+        call.get("cached_tokens"),
     )
 
 

@@ -23,6 +23,7 @@ from memarena.run.ids import NamespaceIds
 from memarena.run.ingest import DaySender, NamespaceLostError, lost_after_crash
 from memarena.run.link import BackendGoneError, BackendLink, described, preferred_style
 from memarena.run.metering import CellPhases
+from memarena.run.searching import time_searches
 from memarena.run.state import CellProgress, EgoProgress
 from memarena.run.wire import add_privileged_evidence, search_request
 
@@ -51,6 +52,9 @@ class CellTools:
     id_key: bytes
     infra_retries: int
     central_reading: bool
+    search_days: tuple[int, ...] = ()
+    """Numbers of days after which Search is timed apart from any question, so many times."""
+    searches: int = 0
     after_crash: Literal["verify", "fresh"] = "verify"
     lost_retries: int = 1
     cell_token: str | None = None
@@ -120,6 +124,7 @@ class _EgoRun:
         self._progress = progress
         self._phases = phases
         self._state: EgoProgress = progress.ego(ego)
+        self._questions = tuple(questions)
         self._pending = [q for q in questions if q.instance.instance_id not in progress.settled]
         self._last_day = tools.dataset.day_count - 1
         # A repair goes up to its questions; a first pass takes in every day of the world.
@@ -215,6 +220,7 @@ class _EgoRun:
         finally:
             self._phases.add("ingest", began, time.monotonic_ns())
         self._note_footprint(day)
+        self._time_searches(day, ids)
         self._state.last_day = day
         self._state.horizon_reached |= day == self._last_day
         if day >= self._counted_days:
@@ -234,6 +240,18 @@ class _EgoRun:
                 disk=found.disk,
             )
         )
+
+    def _time_searches(self, day: int, ids: NamespaceIds) -> None:
+        """Time Search after so many days, if it is one of those asked for. A repair asks nothing twice."""
+        if day + 1 not in self._tools.search_days or self._state.horizon_reached:
+            return
+        timed = time_searches(
+            self._context, self._link.client, self._tools.dataset, self._questions, ids, day, self._tools.searches
+        )
+        self._tools.append(timed)
+        if timed.failures:
+            told = ", ".join(f"{count} {code}" for code, count in timed.failures.items())
+            self._problem(f"ego {self._ego}, day {day}: searches that were timed failed: {told}")
 
     # -------------------------------------------------------------- questions
 

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from memarena.dataset.model import Family
@@ -143,6 +142,10 @@ class RunConfig(BaseModel):
     """Channel of the rail that feeds the whole machine, where a meter gives one under another name than sys_power."""
     idle_s: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 0.0
     """Seconds that the machine rests before the first cell and after the last, for net energy (which needs 120)."""
+    search_days: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Numbers of days of history after which Search is timed apart from any question."""
+    searches: Annotated[int, Field(ge=1, le=10_000)] = 64
+    """How many searches then, over the ego's questions in turn."""
     floor_samples: Annotated[int, Field(ge=0)] = 200
     """Round trips of the null backend and the null reader to measure; 0 leaves the floor out."""
 
@@ -177,26 +180,6 @@ class RunConfig(BaseModel):
         if len(set(value)) != len(value):
             raise ValueError("a backend is named twice")
         return value
-
-
-def load_config(path: Path) -> RunConfig:
-    """A run's configuration from YAML. Relative data set paths count from the file's folder.
-
-    Raises :class:`RunError` with file and field.
-    """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RunError(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = str(error).replace("\n", " ")
-        raise RunError(f"{path}: not valid YAML: {reason}") from error
-    if not isinstance(content, dict):
-        raise RunError(f"{path}: expected a mapping with dataset, backends and readers")
-    config = parse_config(content, str(path))
-    if not config.dataset.is_absolute():
-        config = config.model_copy(update={"dataset": path.parent / config.dataset})
-    return config
 
 
 def parse_config(content: object, where: str) -> RunConfig:

@@ -39,6 +39,7 @@ class CallFacts:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     done_ns: int | None = None
+    cached_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -232,6 +233,7 @@ def _take_call(facts: RunFacts, call: SlimCall) -> None:
         call.prompt_tokens,
         call.completion_tokens,
         call.done_ns,
+        call.cached_tokens,
     )
     if call.cell_id is None:
         return

@@ -1,0 +1,248 @@
+"""``memarena latency``: which queries, the two phases, the study's tables and files, Search by length of history."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memarena.cli.data_files import SCORING_FILES
+from memarena.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
+from memarena.cli.latency_files import write_growth, write_study
+from memarena.cli.latency_tables import growth_document, study_document
+from memarena.cli.progress import ProgressDisplay
+from memarena.cli.run import run_request
+from memarena.dataset.reading import open_dataset
+from memarena.latency.errors import LatencyError
+from memarena.latency.growth import DAYS, growth_config, read_growth
+from memarena.latency.protocol import StudyPlan, run_dirs, run_study
+from memarena.latency.results import Growth, Study
+from memarena.latency.selection import EGOS, PER_FAMILY, select_queries, write_selection
+from memarena.latency.studying import FIT_BACKENDS, read_samples_of, study_runs
+from memarena.report.layout import Document
+from memarena.report.markdown import to_markdown
+from memarena.report.terminal import print_document
+from memarena.run.config import HelperConfig, ReaderConfig
+from memarena.run.request import RunOutcome, RunRequest
+
+app = typer.Typer(no_args_is_help=True)
+
+_FORMATS = ("table", "md", "json")
+
+DatasetOption = Annotated[Path, typer.Option(help="Data set folder.")]
+EmbedderOption = Annotated[str | None, typer.Option(help="Embedding model for memories: embedded, or an API's URL.")]
+EmbedderModelOption = Annotated[str | None, typer.Option(help="Model behind the embedder's URL.")]
+ExtractorOption = Annotated[str | None, typer.Option(help="URL of the model that extracts facts; default: the reader.")]
+ExtractorModelOption = Annotated[str | None, typer.Option(help="Model behind the extractor's URL.")]
+ModelOption = Annotated[str | None, typer.Option(help="Model behind the reader's URL, where it serves several.")]
+MeterOption = Annotated[str, typer.Option(help="Meters, separated by commas; see memarena run.")]
+FormatOption = Annotated[str, typer.Option("--format", help="table, md or json.")]
+
+
+@app.command("select")
+def select(
+    dataset: DatasetOption,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The list: one instance id per line.")],
+    egos: Annotated[int, typer.Option(help="Egos whose memory phase 2 times.")] = EGOS,
+    per_family: Annotated[int, typer.Option(help="Latest queries of each family.")] = PER_FAMILY,
+) -> None:
+    """Choose the queries of a study: the same data set always gives the same list."""
+    with open_dataset(dataset) as opened:
+        selection = select_queries(opened, egos=egos, per_family=per_family)
+    write_selection(selection, out)
+    sys.stderr.write(f"{len(selection.instance_ids)} queries of {len(selection.egos)} egos in {out}\n")
+    for family, count in selection.short().items():
+        sys.stderr.write(f"warning: family {family}: only {count} of {per_family} queries in these egos\n")
+
+
+@app.command("run")
+def run(
+    dataset: DatasetOption,
+    reader: Annotated[str, typer.Option(help="Readers, separated by commas: embedded, or an API's URL.")],
+    out: Annotated[Path, typer.Option(help="Folder of the study: queries.txt, phase1, phase2, its files.")],
+    backend: Annotated[str, typer.Option(help="Backends of phase 1, which the fits rest on.")] = ",".join(
+        StudyPlan.phase1
+    ),
+    phase2: Annotated[
+        str, typer.Option(help="Backends of phase 2, asked of the first reader; none: no phase 2.")
+    ] = ",".join(StudyPlan.phase2),
+    queries: Annotated[Path | None, typer.Option(help="A list made by memarena latency select.")] = None,
+    egos: Annotated[int, typer.Option(help="Egos, where no list is given.")] = EGOS,
+    per_family: Annotated[
+        int, typer.Option(help="Latest queries of each family, where no list is given.")
+    ] = PER_FAMILY,
+    model: ModelOption = None,
+    reader_window: Annotated[int | None, typer.Option(help="Context window of the reader in tokens.")] = None,
+    embedder: EmbedderOption = None,
+    embedder_model: EmbedderModelOption = None,
+    extractor: ExtractorOption = None,
+    extractor_model: ExtractorModelOption = None,
+    vanilla_tokens: Annotated[
+        int, typer.Option(help="Budget of vanilla's context, in tokens.")
+    ] = StudyPlan.vanilla_tokens,
+    max_context_tokens: Annotated[
+        int, typer.Option(help="Tokens of context that a reader may see.")
+    ] = StudyPlan.max_context_tokens,
+    max_answer_tokens: Annotated[int, typer.Option(help="Tokens of an answer.")] = StudyPlan.max_answer_tokens,
+    option: Annotated[list[str] | None, typer.Option(help="BACKEND.KEY=VALUE, repeatable.")] = None,
+    meter: MeterOption = "auto",
+    system_rail: Annotated[str | None, typer.Option(help="Channel of the rail that feeds the whole machine.")] = None,
+    idle_s: Annotated[float, typer.Option(help="Seconds of rest before and after, for net energy.")] = StudyPlan.idle_s,
+    warm_up: Annotated[int, typer.Option(help="Requests to each reader before anything is timed.")] = StudyPlan.warm_up,
+    order_seed: Annotated[int, typer.Option(help="Seed of the order of questions.")] = 0,
+) -> None:
+    """Run a study, or go on with one: phase 1 (readers over memories that cost nothing), then phase 2."""
+    plan = StudyPlan(
+        dataset=dataset,
+        out=out,
+        readers=tuple(ReaderConfig(spec=spec, model=model, window_tokens=reader_window) for spec in _words(reader)),
+        phase1=tuple(_words(backend)),
+        phase2=() if phase2 in ("", "none") else tuple(_words(phase2)),
+        queries=queries,
+        egos=egos,
+        per_family=per_family,
+        vanilla_tokens=vanilla_tokens,
+        max_context_tokens=max_context_tokens,
+        max_answer_tokens=max_answer_tokens,
+        embedder=_helper(embedder, embedder_model),
+        extractor=_helper(extractor, extractor_model),
+        meters=tuple(_words(meter)),
+        system_rail=system_rail,
+        idle_s=idle_s,
+        warm_up=warm_up,
+        order_seed=order_seed,
+        options=_options(option or []),
+        reader_api_key=os.environ.get("MEMARENA_READER_API_KEY"),
+        scoring_files=SCORING_FILES,
+    )
+    done = run_study(plan, ProgressDisplay)
+    for phase in done:
+        sys.stderr.write(f"{phase.folder}: {_told(phase.outcome)}\n")
+    worst = done[-1].outcome
+    if worst.reason == "completed":
+        sys.stderr.write(f"tables: memarena latency report {out}\n")
+    _leave(worst, f"memarena latency run … --out {out}")
+
+
+@app.command("report")
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="STUDY…", help="Folders of studies, or of runs.")],
+    output: FormatOption = "table",
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the study's data files, tables and figures there, too.")
+    ] = None,
+    fit_backend: Annotated[str, typer.Option(help="Backends whose samples make the fits.")] = ",".join(FIT_BACKENDS),
+) -> None:
+    """Fits, composed totals, cost of questions and of ingest, from the logs of a study."""
+    _check_format(output)
+    folders = [folder for study in runs for folder in run_dirs(study)]
+    found = study_runs(folders, fit_backends=_words(fit_backend))
+    document = study_document(found)
+    if out is not None:
+        write_study(found, read_samples_of(folders), document, out)
+        sys.stderr.write(f"files of the study in {out}\n")
+    _emit(found, document, output)
+
+
+@app.command("growth")
+def growth(
+    runs: Annotated[
+        Path | None, typer.Argument(metavar="RUN", help="A run made by this command before: only its tables.")
+    ] = None,
+    dataset: Annotated[Path | None, typer.Option(help="Data set folder.")] = None,
+    backend: Annotated[str, typer.Option(help="Backends, separated by commas.")] = "bm25,memsearch,memobase",
+    out: Annotated[Path | None, typer.Option(help="Folder of the run to make.")] = None,
+    days: Annotated[str, typer.Option(help="Days of history after which Search is timed.")] = ",".join(map(str, DAYS)),
+    egos: Annotated[int, typer.Option(help="Egos, those with most questions first.")] = 1,
+    searches: Annotated[int, typer.Option(help="Searches after each of those days and ego.")] = 130,
+    reader: Annotated[str, typer.Option(help="Reader for memories that extract facts with it.")] = "extractive",
+    model: ModelOption = None,
+    embedder: EmbedderOption = None,
+    embedder_model: EmbedderModelOption = None,
+    extractor: ExtractorOption = None,
+    extractor_model: ExtractorModelOption = None,
+    meter: MeterOption = "auto",
+    output: FormatOption = "table",
+    files: Annotated[Path | None, typer.Option(metavar="DIR", help="Write data, table and figure there, too.")] = None,
+) -> None:
+    """Search, memory and disk of memories after 1, 5, 10, 15 days of history."""
+    _check_format(output)
+    if runs is None:
+        if dataset is None or out is None:
+            raise LatencyError("expected a RUN to tell of, or --dataset and --out to make one")
+        config = growth_config(
+            dataset.absolute(),
+            _words(backend),
+            days=_numbers(days),
+            egos=egos,
+            searches=searches,
+            reader=ReaderConfig(spec=reader, model=model),
+            embedder=_helper(embedder, embedder_model),
+            extractor=_helper(extractor, extractor_model),
+            meters=tuple(_words(meter)),
+        )
+        outcome = run_request(RunRequest(out=out, config=config, resume=False, scoring_files=SCORING_FILES))
+        if outcome.reason == "interrupted":
+            _leave(outcome, f"memarena run --out {out} --resume")
+        runs = out
+    found = read_growth(runs)
+    document = growth_document(found)
+    if files is not None:
+        write_growth(found, document, files)
+        sys.stderr.write(f"files in {files}\n")
+    _emit(found, document, output)
+
+
+def _emit(found: Study | Growth, document: Document, output: str) -> None:
+    if output == "json":
+        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
+    elif output == "md":
+        sys.stdout.write(to_markdown(document))
+    else:
+        print_document(document)
+
+
+def _check_format(output: str) -> None:
+    if output not in _FORMATS:
+        raise LatencyError(f"--format {output}: expected one of {', '.join(_FORMATS)}")
+
+
+def _words(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(word) for word in _words(text)]
+    except ValueError:
+        raise LatencyError(f"--days {text}: expected numbers separated by commas, such as 1,5,10,15") from None
+
+
+def _options(pairs: list[str]) -> dict[str, dict[str, str]]:
+    options: dict[str, dict[str, str]] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        backend, dot, key = name.rpartition(".")
+        if not (equals and dot and backend and key):
+            raise LatencyError(f"--option {pair}: expected BACKEND.KEY=VALUE")
+        options.setdefault(backend, {})[key] = value
+    return options
+
+
+def _helper(spec: str | None, model: str | None) -> HelperConfig | None:
+    return None if spec is None else HelperConfig(spec=spec, model=model)
+
+
+def _told(outcome: RunOutcome) -> str:
+    return f"{outcome.reason}: {outcome.left} questions left" if outcome.left else outcome.reason
+
+
+def _leave(outcome: RunOutcome, again: str) -> None:
+    """Exit with the code of a run that is not done; say how to go on."""
+    if outcome.reason == "completed":
+        return
+    sys.stderr.write(f"go on with: {again}\n")
+    raise typer.Exit(EXIT_INTERRUPTED if outcome.reason == "interrupted" else EXIT_INCOMPLETE)

@@ -1,0 +1,114 @@
+"""Figures of a latency study that stand alone: time to the first token split, and growth, as SVG with their style."""
+
+from __future__ import annotations
+
+from memarena.latency.results import Growth, Study
+from memarena.report.charts.scale import Linear, round_up, tick_label
+from memarena.report.charts.svg import Drawing
+
+WIDTH, NAMES, RIGHT, ROW = 560.0, 190.0, 76.0, 30.0
+_PANEL_HEIGHT, _PANEL_GAP, _LEFT = 150.0, 56.0, 64.0
+_STYLE = (
+    "<style>text{font:12px sans-serif;fill:#222}.axis{stroke:#999;stroke-width:1}.grid{stroke:#ddd;stroke-width:1}"
+    ".search{fill:#c2571a}.prefill{fill:#2f6db3}.rest{fill:#b9b9b9}.curve{fill:none;stroke-width:1.6}"
+    ".c0{fill:#2f6db3;stroke:#2f6db3}.c1{fill:#c2571a;stroke:#c2571a}.c2{fill:#3f8f4f;stroke:#3f8f4f}"
+    ".c3{fill:#8250b5;stroke:#8250b5}.c4{fill:#a8852a;stroke:#a8852a}.c5{fill:#555;stroke:#555}"
+    ".c6{fill:#b03a6a;stroke:#b03a6a}.c7{fill:#1f8a8a;stroke:#1f8a8a}.curve{fill:none!important}</style>"
+)
+
+
+def split_figure(study: Study) -> str | None:
+    """Search, the model's first token and the rest of each measured cell, stacked; None without a measured median."""
+    known = [
+        (f"{row.backend} · {row.reader}", row.search.p50, row.ttft.p50, row.rest.p50 or 0.0)
+        for row in study.efficiency
+        if row.search.p50 is not None and row.ttft.p50 is not None
+    ]
+    if not known:
+        return None
+    top = 30.0
+    height = top + ROW * len(known) + 40
+    said = "; ".join(f"{name}: search {a:.1f} ms, first token {b:.1f} ms, rest {c:.1f} ms" for name, a, b, c in known)
+    drawing = Drawing("ttft-split", WIDTH, height, "Time to the first token, split", f"Medians. {said}.")
+    scale = Linear(0, round_up(max(a + b + max(c, 0) for _, a, b, c in known)), NAMES, WIDTH - RIGHT)
+    for place, (kind, words) in enumerate((("search", "search"), ("prefill", "model"), ("rest", "rest of Answer"))):
+        drawing.rect(NAMES + 100 * place, 6, 12, 12, kind)
+        drawing.text(NAMES + 100 * place + 17, 16, words)
+    bottom = top + ROW * len(known)
+    for step in range(5):
+        value = scale.high * step / 4
+        drawing.line(scale.at(value), top, scale.at(value), bottom, "grid")
+        drawing.text(scale.at(value), bottom + 16, tick_label(value), anchor="middle")
+    drawing.text((NAMES + WIDTH - RIGHT) / 2, bottom + 34, "ms, p50", anchor="middle")
+    for place, (name, search, first, rest) in enumerate(known):
+        y, at = top + ROW * place + 6, 0.0
+        drawing.text(NAMES - 8, y + 13, name, anchor="end")
+        for kind, value in (("search", search), ("prefill", first), ("rest", max(rest, 0.0))):
+            width = scale.at(at + value) - scale.at(at)
+            drawing.rect(scale.at(at), y, max(width, 0.6), ROW - 12, kind, f"{kind} {value:.2f} ms")
+            at += value
+        drawing.text(scale.at(at) + 6, y + 13, f"{at:,.0f} ms" if at >= 10 else f"{at:.1f} ms")
+    return _alone(drawing)
+
+
+def growth_figure(growth: Growth) -> str | None:
+    """Search, memory and disk against days, a panel each; None without a point."""
+    names = list(dict.fromkeys(point.backend for point in growth.points))
+    if not names:
+        return None
+    panels = [
+        ("Search, ms (p50)", [(p.backend, p.days, p.search.p50) for p in growth.points]),
+        ("memory, MB", [(p.backend, p.days, _mb(p.footprint.memory.value)) for p in growth.points]),
+        ("disk, MB", [(p.backend, p.days, _mb(p.footprint.disk.value)) for p in growth.points]),
+    ]
+    height = 30 + len(panels) * (_PANEL_HEIGHT + _PANEL_GAP)
+    words = "Search, memory and disk of each backend against days of history."
+    drawing = Drawing("growth", WIDTH, height, "Growth with history", words)
+    for place, name in enumerate(names):
+        drawing.marker(_LEFT + 6 + 130 * place, 12, place)
+        drawing.text(_LEFT + 18 + 130 * place, 16, name)
+    last = max(point.days for point in growth.points)
+    across = Linear(0, float(last), _LEFT, WIDTH - 24)
+    for place, (title, values) in enumerate(panels):
+        _panel(drawing, title, values, names, across, 44 + place * (_PANEL_HEIGHT + _PANEL_GAP))
+    return _alone(drawing)
+
+
+def _panel(
+    drawing: Drawing,
+    title: str,
+    values: list[tuple[str, int, float | None]],
+    names: list[str],
+    across: Linear,
+    top: float,
+) -> None:
+    known = [value for _, _, value in values if value is not None]
+    drawing.text(_LEFT, top - 4, title)
+    if not known:
+        drawing.text(_LEFT, top + 20, "unavailable on this machine")
+        return
+    up = Linear(0, round_up(max(known)), top + _PANEL_HEIGHT, top + 6)
+    for step in range(5):
+        value = up.high * step / 4
+        drawing.line(_LEFT, up.at(value), WIDTH - 24, up.at(value), "grid")
+        drawing.text(_LEFT - 6, up.at(value) + 4, tick_label(value), anchor="end")
+    for day in sorted({days for _, days, _ in values}):
+        drawing.text(across.at(day), top + _PANEL_HEIGHT + 16, str(day), anchor="middle")
+    drawing.text(WIDTH - 24, top + _PANEL_HEIGHT + 30, "days of history", anchor="end")
+    for series, name in enumerate(names):
+        own = [(days, value) for each, days, value in values if each == name and value is not None]
+        points = [(across.at(days), up.at(value)) for days, value in own]
+        drawing.path(points, f"curve c{series % 8}")
+        for (x, y), (days, value) in zip(points, own, strict=True):
+            drawing.marker(x, y, series, size=4, title=f"{name}, {days} days: {value:.2f}")
+
+
+def _mb(value: float | None) -> float | None:
+    return None if value is None else value / 1e6
+
+
+def _alone(drawing: Drawing) -> str:
+    """The drawing as a file of its own: with its name space and its colours."""
+    svg = drawing.render().replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    head, _, rest = svg.partition(">")
+    return f'{head} width="{WIDTH:.0f}">{_STYLE}{rest}\n'

@@ -1,0 +1,211 @@
+"""What a latency study says, as frozen records that go into its data files."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from memarena.log.base import Record
+from memarena.log.measuring import FootprintTaken, MeterFigure
+from memarena.log.records import DatasetRef, ReaderRef, Versions
+from memarena.scoring.results import Floor, Percentiles
+
+STUDY_VERSION = 1
+
+
+class Sample(Record):
+    """The times of one answered question, in milliseconds."""
+
+    run: str
+    cell_id: str
+    reader: str
+    backend: str
+    instance_id: str
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int | None
+    ttft_ms: float | None
+    """At the gateway: request forwarded to first content."""
+    llm_ms: float | None
+    """At the gateway: request forwarded to the end of the reply."""
+    search_ms: float | None
+    rest_ms: float | None
+    """What Answer took up to its first text beside the model call that made it."""
+    server_prompt_ms: float | None
+    """The model server's own time over the prompt, where it tells one."""
+
+
+class Coefficients(Record):
+    """T = alpha + beta·N_p + gamma·N_c + delta·N_p², in ms and ms per token; None: the model has no such term."""
+
+    alpha_ms: float
+    beta_ms: float
+    gamma_ms: float | None = None
+    delta_ms: float | None = None
+
+
+class Model(Record):
+    """A fitted model and how good it is."""
+
+    coefficients: Coefficients
+    r_squared: float | None
+    residual_p50_ms: float
+    residual_p95_ms: float
+    """Of absolute residuals over the samples that made it."""
+    held_out_error_p50: float | None
+    held_out_error_p95: float | None
+    """Of relative errors for questions held out of its making, five parts in turn; None: too few."""
+
+
+class Fit(Record):
+    """A reader's fits from phase 1."""
+
+    reader: str
+    n: int
+    cells: tuple[str, ...]
+    prompt_tokens: tuple[int, int]
+    """Shortest and longest prompt: the range in which the fit means something."""
+    completion_tokens: tuple[int, int]
+    llm: Model
+    llm_quadratic: Model
+    ttft: Model
+    ttft_quadratic: Model
+
+    def best(self, what: Literal["llm", "ttft"]) -> Model:
+        """The model that predicts held-out questions better; the linear one where that is not known."""
+        linear, square = (self.llm, self.llm_quadratic) if what == "llm" else (self.ttft, self.ttft_quadratic)
+        if linear.held_out_error_p50 is None or square.held_out_error_p50 is None:
+            return linear
+        return square if square.held_out_error_p50 < linear.held_out_error_p50 else linear
+
+
+class TotalCell(Record):
+    """One reader × backend of the composed table. Medians in ms; None: not known."""
+
+    reader: str
+    backend: str
+    kind: Literal["measured", "predicted", "none"]
+    """``predicted``: composed of the reader's fit, prompt lengths measured with another reader, and Search."""
+    n: int = 0
+    total_ms: float | None = None
+    """The model's whole call and Search."""
+    ttft_ms: float | None = None
+    """First token and Search."""
+    search_ms: float | None = None
+    predicted_total_ms: float | None = None
+    """What the fit gives for a measured cell, beside what was measured."""
+    predicted_ttft_ms: float | None = None
+    prompts_from: str = ""
+    """The reader whose prompt lengths a prediction uses."""
+    outside_range: float = 0.0
+    """Share of those prompts that are shorter or longer than any behind the fit."""
+    why: str = ""
+    """Why there is nothing."""
+
+
+class EfficiencyRow(Record):
+    """What a question costs in a measured cell."""
+
+    cell_id: str
+    reader: str
+    backend: str
+    prompt_tokens_p50: float | None
+    completion_tokens_p50: float | None
+    search: Percentiles
+    ttft: Percentiles
+    rest: Percentiles
+    llm: Percentiles
+    end_to_end: Percentiles
+    """Search and the first token."""
+    cached_tokens: int | None
+    """Prompt tokens that came from the server's cache, over all questions; None where no server tells."""
+    gpu_j_per_query: MeterFigure
+    gpu_net_j_per_query: MeterFigure
+    system_j_per_query: MeterFigure
+
+
+class IngestRow(Record):
+    """What keeping a memory costs in a measured cell."""
+
+    cell_id: str
+    reader: str
+    backend: str
+    egos: int
+    ego_days: int
+    seconds: float | None
+    model_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    model_seconds: float | None
+    gpu_j: MeterFigure
+    gpu_net_j: MeterFigure
+    gpu_w: MeterFigure
+    system_j: MeterFigure
+    gpu_j_per_ego_day: MeterFigure
+    break_even_queries_j: float | None
+    """Queries after which ingest is paid back against Oracle, in joules of the GPU's rail; None: see ``why``."""
+    break_even_queries_s: float | None
+    """The same in seconds of waiting."""
+    why_no_break_even: str = ""
+
+
+class StudiedRun(Record):
+    """A run that a study rests on."""
+
+    path: str
+    run_id: str
+    started_at: str
+    dataset: DatasetRef
+    readers: tuple[ReaderRef, ...]
+    versions: Versions
+    floor: Floor | None
+    meters_unavailable: dict[str, str] = Field(default_factory=dict)
+    """Channels that the machine does not give, and why."""
+
+
+class Study(Record):
+    """A whole study, from the logs of its runs alone."""
+
+    study_version: int = STUDY_VERSION
+    runs: tuple[StudiedRun, ...]
+    fits: tuple[Fit, ...]
+    unfitted: dict[str, str]
+    """Readers without a fit, and why."""
+    search_ms: dict[str, float | None]
+    """Median Search of each backend over all its samples; None: too few."""
+    totals: tuple[TotalCell, ...]
+    efficiency: tuple[EfficiencyRow, ...]
+    ingest: tuple[IngestRow, ...]
+    left_out: dict[str, int]
+    """Samples by cell that were timed in another segment of a resumed run."""
+    failed: dict[str, int]
+    """Questions by cell that failed and so carry no time."""
+
+
+class GrowthPoint(Record):
+    """A backend after so many days of history."""
+
+    backend: str
+    days: int
+    turns: int
+    search: Percentiles
+    search_min_ms: float
+    search_max_ms: float
+    ingest_s: float
+    """Over all days so far."""
+    footprint: FootprintTaken
+
+
+class Growth(Record):
+    """Search, memory and disk of backends against length of history."""
+
+    study_version: int = STUDY_VERSION
+    dataset: DatasetRef
+    egos: tuple[str, ...]
+    queries: int
+    versions: Versions
+    floor: Floor | None
+    points: tuple[GrowthPoint, ...]
+    failed: dict[str, str] = Field(default_factory=dict)
+    """Backends that could not be measured, and why."""

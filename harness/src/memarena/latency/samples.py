@@ -1,0 +1,81 @@
+"""Times of answered questions, read from the facts of runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memarena.latency.results import Sample
+from memarena.log.records import Cell
+from memarena.scoring.facts import Attempt, CallFacts, RunFacts
+
+
+@dataclass(frozen=True)
+class CellSamples:
+    """A timed cell: its samples of one process, how many another process timed, how many questions failed."""
+
+    cell: Cell
+    samples: tuple[Sample, ...]
+    left_out: int
+    failed: int
+
+
+def cell_samples(run: str, facts: RunFacts) -> list[CellSamples]:
+    """Samples of every cell that was timed. Questions that failed carry no time; no two processes' times mix."""
+    found = []
+    for cell in facts.manifest.cells:
+        if not cell.timing:
+            continue
+        latest = [facts.attempts[key][-1] for key in facts.attempts if key[0] == cell.cell_id]
+        answered = [a for a in latest if a.record.status == "answered"]
+        timed = [(a, sample) for a in answered if (sample := _sample(run, cell, a, facts.calls)) is not None]
+        segment = _main_segment([a for a, _ in timed])
+        own = tuple(sample for a, sample in timed if a.segment == segment)
+        found.append(CellSamples(cell, own, len(timed) - len(own), len(latest) - len(answered)))
+    return found
+
+
+def _main_segment(attempts: Sequence[Attempt]) -> int:
+    """The segment with most samples; of equals the first."""
+    counts = Counter(a.segment for a in attempts)
+    return min(counts, key=lambda segment: (-counts[segment], segment), default=0)
+
+
+def _sample(run: str, cell: Cell, attempt: Attempt, calls: Mapping[str, CallFacts]) -> Sample | None:
+    """One question's times; None where its answer came without a model call whose tokens are known."""
+    record = attempt.record
+    answer = record.answer
+    if answer is None:
+        return None
+    own = [calls[c] for c in record.gateway_call_ids if c in calls]
+    call = next((c for c in reversed(own) if c.first_content_ns is not None), None)
+    if call is None or call.prompt_tokens is None or call.completion_tokens is None:
+        return None
+    ttft_ns = answer.ttft_ns
+    rest_ns = None if answer.first_delta_ns is None or ttft_ns is None else answer.first_delta_ns - ttft_ns
+    return Sample(
+        run=run,
+        cell_id=cell.cell_id,
+        reader=cell.reader,
+        backend=backend_label(cell),
+        instance_id=record.instance_id,
+        prompt_tokens=call.prompt_tokens,
+        completion_tokens=call.completion_tokens,
+        cached_tokens=call.cached_tokens,
+        ttft_ms=_ms(call.first_content_ns),
+        llm_ms=_ms(call.done_ns),
+        search_ms=_ms(record.search.t_search_ns if record.search else None),
+        rest_ms=_ms(rest_ns),
+        server_prompt_ms=call.server_prompt_ms,
+    )
+
+
+def backend_label(cell: Cell) -> str:
+    """A backend with its options, which make another memory of it."""
+    options = ",".join(f"{key}={value}" for key, value in sorted(cell.backend_options.items()))
+    return f"{cell.backend}[{options}]" if options else cell.backend
+
+
+def _ms(nanoseconds: int | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e6

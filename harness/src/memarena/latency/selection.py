@@ -1,0 +1,111 @@
+"""Which queries a latency study asks: the latest of every family, within the egos whose memory is timed.
+
+The paper takes the 10 latest of each of nine families over all egos, and times only those that its caches hold; here
+the egos come first, so that every query that is chosen can be timed on every backend.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memarena.dataset.model import Family, Instance
+from memarena.dataset.reading import Dataset
+from memarena.latency.errors import LatencyError
+from memarena.log.records import Question
+from memarena.run.questions import plan_questions
+
+PER_FAMILY = 10
+EGOS = 8
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The queries of a study, by family and then latest first, and how many each family gave."""
+
+    dataset: str
+    dataset_sha256: str
+    egos: tuple[str, ...]
+    instance_ids: tuple[str, ...]
+    families: dict[str, int]
+    per_family: int
+
+    def short(self) -> dict[str, int]:
+        """Families that gave fewer than wanted."""
+        return {family: count for family, count in self.families.items() if count < self.per_family}
+
+    def text(self) -> str:
+        """The list as a file that ``--question-ids`` takes; comments say where it comes from."""
+        counts = ", ".join(f"{family} {count}" for family, count in self.families.items())
+        head = [
+            f"# queries of a latency study: the {self.per_family} latest of each family",
+            f"# data set {self.dataset}, sha256 {self.dataset_sha256}",
+            f"# egos {', '.join(self.egos)}",
+            f"# {len(self.instance_ids)} queries: {counts}",
+        ]
+        return "\n".join([*head, *self.instance_ids]) + "\n"
+
+
+def select_queries(dataset: Dataset, *, egos: int = EGOS, per_family: int = PER_FAMILY) -> Selection:
+    """Choose egos and queries. The same data set always gives the same list.
+
+    Egos are taken one by one, each time the one that brings most of what families still lack (ties by id). A query's
+    time is its own ``query_timestamp`` or, where it has none, that of its latest evidence. Raises
+    :class:`LatencyError` for a data set with fewer egos.
+    """
+    if egos < 1 or per_family < 1:
+        raise LatencyError(f"{egos} egos, {per_family} queries per family: expected at least 1 of each")
+    if len(dataset.egos) < egos:
+        raise LatencyError(f"--egos {egos}: {dataset.path} has only {len(dataset.egos)} egos with questions")
+    questions = plan_questions(dataset, dataset.instances, "interleaved", 0)
+    chosen = choose_egos([q.instance for q in questions], egos, per_family)
+    latest = sorted(
+        (q for q in questions if q.instance.ego_agent_id in chosen),
+        key=lambda q: (-query_time(dataset, q), q.instance.instance_id),
+    )
+    picked: list[str] = []
+    families: dict[str, int] = {}
+    for family in Family:
+        own = [q.instance.instance_id for q in latest if q.instance.family is family][:per_family]
+        families[family.value] = len(own)
+        picked += own
+    return Selection(dataset.name, dataset.sha256, tuple(sorted(chosen)), tuple(picked), families, per_family)
+
+
+def choose_egos(instances: Sequence[Instance], egos: int, per_family: int) -> set[str]:
+    """The egos that together come nearest to ``per_family`` questions of every family, chosen greedily."""
+    counts: dict[str, Counter[Family]] = {}
+    for instance in instances:
+        counts.setdefault(instance.ego_agent_id, Counter())[instance.family] += 1
+    chosen: set[str] = set()
+    have: Counter[Family] = Counter()
+    for _ in range(egos):
+        left = sorted(ego for ego in counts if ego not in chosen)
+        best = max(left, key=lambda ego: _gain(have, counts[ego], per_family))
+        chosen.add(best)
+        have += counts[best]
+    return chosen
+
+
+def _gain(have: Counter[Family], more: Counter[Family], per_family: int) -> int:
+    return sum(min(per_family, have[f] + n) - min(per_family, have[f]) for f, n in more.items())
+
+
+def query_time(dataset: Dataset, question: Question) -> float:
+    """When a query is asked, in simulated days; the end of its latest evidence where the data set does not say."""
+    instance = question.instance
+    if instance.query_timestamp is not None:
+        return instance.query_timestamp
+    ends = [dataset.session(session).end_time for session in instance.evidence_session_ids]
+    return max(ends, default=float(question.day))
+
+
+def write_selection(selection: Selection, path: Path) -> None:
+    """Write the list. Raises :class:`LatencyError` if the file is there already or cannot be written."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(selection.text())
+    except OSError as error:
+        raise LatencyError(f"--out {path}: {error.strerror}") from error
