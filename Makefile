@@ -54,7 +54,7 @@ proto-baseline: setup
 	cd proto && ../$(BIN)/buf build -o baseline.binpb --exclude-source-info
 
 conformance: setup
-	$(BIN)/python scripts/conformance.py $(or $(ARGS),bm25 memsearch vanilla oracle example_typescript)
+	$(BIN)/python scripts/conformance.py $(or $(ARGS),bm25 memsearch memobase+double memobase_oracle+double vanilla oracle example_typescript)
 
 typescript:
 	@command -v npm >/dev/null || { echo "error: npm is not there; Node 20 or newer is needed" >&2; exit 1; }

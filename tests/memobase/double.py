@@ -24,6 +24,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
+from tests.memobase.scripted_models import ScriptedModels
+
 BUFFER_TOKENS = 1024
 """Above it the buffer is flushed with an insert (tokens are estimated as UTF-8 bytes / 4)."""
 START_TRY_S = 0.2
@@ -468,10 +470,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--token", default=TOKEN)
-    parser.add_argument("--llm-base-url", required=True, help="OpenAI-compatible endpoint")
+    parser.add_argument("--llm-base-url", help="OpenAI-compatible endpoint; without it scripted models of its own")
     parser.add_argument("--llm-api-key", default="none")
     given = parser.parse_args(argv)
-    double = Double(Models(given.llm_base_url, given.llm_api_key), given.port, given.token, given.host)
+    base_url = given.llm_base_url or ScriptedModels().base_url
+    double = Double(Models(base_url, given.llm_api_key), given.port, given.token, given.host)
     sys.stdout.write(f"{double.url}\n")
     sys.stdout.flush()
     double.join()

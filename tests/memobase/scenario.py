@@ -82,7 +82,7 @@ def say(*turns: tuple[str, str]) -> Json:
 def play(session: Session) -> None:
     """The whole sequence."""
     ask, models = session.ask, session.models
-    wait = {"wait_process": "true"}
+    wait: dict[str, Json] = {"wait_process": "true"}
     ask("health", "GET", "/healthcheck", token=False)
     ask("a wrong token", "GET", "/project/profile_config", token=False)
     ask("the project's settings", "GET", "/project/profile_config")

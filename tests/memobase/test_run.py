@@ -1,0 +1,115 @@
+"""A run over the example with the double: extraction is asked through the gateway, counted, and its failures named."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from memarena.log.records import BackendDescribed, GatewayCall, IngestDone, QuestionAsked
+from memarena.log.store import read_records
+from memarena.run.config import parse_config
+from memarena.run.engine import execute
+from memarena.run.errors import InfraError
+from memarena.run.request import RunOutcome, RunRequest
+
+from tests.memobase.double import TOKEN, Double, Models
+from tests.memobase.scripted_models import CHAT_MODEL, EMBEDDING_MODEL, ScriptedModels, log_of
+
+EXAMPLE = Path(__file__).parents[1] / "data" / "example"
+CELL_TOKEN = "the-key-the-server-was-given"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def run(models: ScriptedModels, out: Path, monkeypatch: pytest.MonkeyPatch, backend: str = "memobase") -> RunOutcome:
+    """A run whose Memobase server was configured before it with the gateway's address, a fixed key and fixed names."""
+    port = free_port()
+    server_models = Models(f"http://127.0.0.1:{port}/v1", CELL_TOKEN, "extractor", "embedder")
+    values = {
+        "dataset": EXAMPLE,
+        "backends": [backend],
+        "readers": [{"spec": "extractive"}],
+        "extractor": {"spec": models.base_url, "model": CHAT_MODEL},
+        "embedder": {"spec": models.base_url, "model": EMBEDDING_MODEL},
+        "limit": 6,
+        "floor_samples": 0,
+        "gateway_port": port,
+    }
+    with Double(server_models) as double:
+        monkeypatch.setenv("MEMOBASE_URL", double.url)
+        monkeypatch.setenv("MEMOBASE_TOKEN", TOKEN)
+        return execute(RunRequest(out=out, config=parse_config(values, "test"), cell_token=CELL_TOKEN))
+
+
+def test_every_call_of_the_server_is_counted_for_the_day_or_question_that_it_was_made_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedModels() as models:
+        assert run(models, tmp_path / "run", monkeypatch).reason == "completed"
+        asked, embedded = len(models.questions), len(models.embedded)
+    log = tmp_path / "run"
+    calls = [c for c in read_records(log, "gateway_call") if isinstance(c, GatewayCall)]
+    extracting = [c for c in calls if c.model == CHAT_MODEL and c.phase == "ingest"]
+    assert len(extracting) == asked
+    assert all(c.inferred and c.day is not None and c.ego and c.status == 200 for c in extracting)
+    assert embedded > 0
+    assert {c.phase for c in calls if c.model == EMBEDDING_MODEL} == {"ingest", "search", "answer"}
+    assert not [c for c in calls if c.phase in ("after_return", "refused")]
+    (described,) = [r for r in read_records(log, "backend_described") if isinstance(r, BackendDescribed)]
+    assert "cell_model_access" in described.capabilities
+    questions = [r for r in read_records(log, "asked") if isinstance(r, QuestionAsked)]
+    assert Counter(q.status for q in questions) == {"answered": 6}
+    assert any(item.session_ids for q in questions if q.search for item in q.search.items)
+
+
+def test_the_share_of_empty_extractions_can_be_read_from_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedModels() as models:
+        models.reply = lambda system, user: ""
+        assert run(models, tmp_path / "run", monkeypatch).reason == "completed"
+    days = [r for r in read_records(tmp_path / "run", "ingest") if isinstance(r, IngestDone)]
+    given = sum(_count(day, "sessions_given") for day in days)
+    assert given > 10
+    assert sum(_count(day, "extraction_empty") for day in days) == given
+    assert sum(_count(day, "flush_failed") for day in days) == 0
+
+
+def test_an_extractor_that_fails_is_a_failure_of_ours_and_never_a_memory_without_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedModels() as models:
+
+        def fail_from_now_on(system: str, user: str) -> str:
+            models.status = 500
+            return log_of(user.partition("### Input Chats")[2])
+
+        models.reply = fail_from_now_on
+        with pytest.raises(InfraError, match="extractor failed while day 0"):
+            run(models, tmp_path / "run", monkeypatch)
+
+
+def test_the_oracle_variant_extracts_at_the_time_of_the_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedModels() as models:
+        assert run(models, tmp_path / "run", monkeypatch, backend="memobase_oracle").reason == "completed"
+    calls = [c for c in read_records(tmp_path / "run", "gateway_call") if isinstance(c, GatewayCall)]
+    phases = Counter(c.phase for c in calls if c.model == CHAT_MODEL)
+    assert set(phases) == {"search", "answer"}
+    manifest = json.dumps([r.model_dump(mode="json") for r in read_records(tmp_path / "run", "run_started")])
+    assert '"diagnostic": true' in manifest
+
+
+def _count(day: IngestDone, code: str) -> int:
+    for line in day.notices:
+        if line.startswith(f"{code} ×"):
+            return int(line.split("×")[1].split(":")[0])
+    return 0
