@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from memarena.run.config import load_config, parse_config
+from memarena.run.config import parse_config
 from memarena.run.errors import RunError
 
 GOOD = {"dataset": "data", "backends": ["bm25"], "readers": [{"spec": "extractive"}]}
@@ -36,30 +34,22 @@ def test_the_field_at_fault_is_named(change: dict[str, object], field: str) -> N
         parse_config({**GOOD, **change}, "here")
 
 
-def test_a_file_is_read_and_its_data_set_counts_from_its_folder(tmp_path: Path) -> None:
-    path = tmp_path / "run.yaml"
-    path.write_text("dataset: worlds/a\nbackends: [bm25, vanilla]\nreaders:\n  - spec: embedded\n")
-    config = load_config(path)
-    assert config.dataset == tmp_path / "worlds" / "a"
-    assert config.backends == ("bm25", "vanilla")
-
-
-@pytest.mark.parametrize("text", ["[", "just words", "- a list", "dataset: x"])
-def test_a_file_that_is_no_configuration_is_named(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "run.yaml"
-    path.write_text(text)
-    with pytest.raises(RunError) as caught:
-        load_config(path)
-    assert str(caught.value).startswith(str(path))
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="cannot be read"):
-        load_config(tmp_path / "none.yaml")
-
-
 def test_a_gateway_on_all_addresses_needs_a_url() -> None:
     base = {"dataset": "d", "backends": ["bm25"], "readers": [{"spec": "extractive"}], "gateway_host": "0.0.0.0"}
     with pytest.raises(RunError, match="give gateway_url too"):
         parse_config(base, "here")
     assert parse_config({**base, "gateway_url": "http://harness:8100/v1"}, "here").gateway_url
+
+
+@pytest.mark.parametrize("name", ["BM25_EMBEDDING_API_KEY", "token", "MY_SECRET"])
+def test_a_secret_does_not_get_into_the_log(name: str) -> None:
+    with pytest.raises(RunError, match="export a secret in the environment"):
+        parse_config({**GOOD, "settings": {"bm25": {name: "x"}}}, "here")
+
+
+@pytest.mark.parametrize("option", ["identity", "policy"])
+def test_what_acts_in_a_backends_own_answer_is_refused_where_the_harness_reads(option: str) -> None:
+    config = {**GOOD, "options": {"bm25": {option: "none"}}}
+    assert parse_config(config, "here").options == {"bm25": {option: "none"}}
+    with pytest.raises(RunError, match=f"options.bm25.{option}: acts in a backend's own Answer"):
+        parse_config({**config, "central_reading": True}, "here")

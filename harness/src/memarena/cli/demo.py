@@ -12,7 +12,8 @@ from memarena.cli import scores
 from memarena.cli.data_files import SCORING_FILES
 from memarena.cli.demo_questions import choose_questions
 from memarena.cli.demo_world import SEED, make_world
-from memarena.cli.run import EDGE_ANSWER_TOKENS, EDGE_CONTEXT_TOKENS, finish, read_ids, run_request
+from memarena.cli.run import finish, run_request
+from memarena.cli.run_config import EDGE_ANSWER_TOKENS, EDGE_CONTEXT_TOKENS, read_ids
 from memarena.dataset.reading import open_dataset
 from memarena.run.config import HelperConfig, ReaderConfig, RunConfig
 from memarena.run.errors import RunError

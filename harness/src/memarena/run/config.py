@@ -31,6 +31,16 @@ class ReaderConfig(BaseModel):
     model: str | None = None
     window_tokens: Annotated[int, Field(ge=256)] | None = None
     no_system_role: bool = False
+    prefill: Literal["cold", "warm"] = "cold"
+    """Class of result of ``sglang:MODEL``: every prompt read whole, or prefixes kept within a cell."""
+    image: str | None = None
+    """Container image of ``sglang:MODEL``, by digest; None: a process."""
+    mem_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.85
+    """Share of memory of ``sglang:MODEL``; 0.5 where an embedding server shares the GPU."""
+    server_flags: tuple[str, ...] = ()
+    """Further flags of ``sglang:MODEL``."""
+    golden_prompt_tokens: dict[str, int] = Field(default_factory=dict)
+    """Prompt tokens that the fixed chats of ``readers/golden`` have to have with this reader's template."""
 
 
 class HelperConfig(BaseModel):

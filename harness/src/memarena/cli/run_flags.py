@@ -1,0 +1,171 @@
+"""The flags of ``memarena run``: what a user gave, None where nothing was given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_Text = str | None
+_Many = list[str] | None
+_Count = int | None
+_Switch = bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFlags:
+    """Flags as they were given. Everything below ``resume`` decides what a run does, and overrides a configuration."""
+
+    name: Annotated[
+        _Text,
+        typer.Argument(metavar="NAME|FILE", help="A named configuration (see --list), or a file of one: TOML or YAML."),
+    ] = None
+    list_all: Annotated[bool, typer.Option("--list", help="List the named configurations and end.")] = False
+    out: Annotated[Path | None, typer.Option(help="Folder of the run: its log, the backends' data, their output.")] = (
+        None
+    )
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False
+    tls_ca: Annotated[Path | None, typer.Option(help="PEM file: connect to backends by TLS with these roots.")] = None
+    bearer_token_file: Annotated[Path | None, typer.Option(help="File with a bearer token for backends.")] = None
+
+    dataset: Annotated[Path | None, typer.Option(help="Data set folder.")] = None
+    backend: Annotated[
+        _Text,
+        typer.Option(
+            help="Backends, separated by commas: a name, HOST:PORT, 'image:REFERENCE [ARGUMENT…]' or a backend.toml; "
+            "NAME= before it says by which name it goes in the run."
+        ),
+    ] = None
+    reader: Annotated[
+        _Text,
+        typer.Option(
+            help="Readers, separated by commas: embedded, extractive, or the URL of an OpenAI-compatible API."
+        ),
+    ] = None
+    model: Annotated[_Text, typer.Option(help="Model behind the reader's URL, where it serves several.")] = None
+    reader_window: Annotated[_Count, typer.Option(help="Context window of the reader in tokens.")] = None
+    no_system_role: Annotated[
+        _Switch, typer.Option("--no-system-role", help="The reader's chat template has no system role.")
+    ] = None
+    embedder: Annotated[
+        _Text, typer.Option(help="Embedding model for memories: embedded, or the URL of an OpenAI-compatible API.")
+    ] = None
+    embedder_model: Annotated[_Text, typer.Option(help="Model behind the embedder's URL.")] = None
+    extractor: Annotated[
+        _Text, typer.Option(help="URL of the model that extracts facts while ingesting; default: the reader.")
+    ] = None
+    extractor_model: Annotated[_Text, typer.Option(help="Model behind the extractor's URL.")] = None
+    reranker: Annotated[_Text, typer.Option(help="URL of a rerank API for memories.")] = None
+    reranker_model: Annotated[_Text, typer.Option(help="Model behind the reranker's URL.")] = None
+    protocol: Annotated[_Text, typer.Option(help="interleaved (default) or end_of_horizon.")] = None
+    seeds: Annotated[
+        _Text, typer.Option(help="s1 (greedy, default), s2, s3, s4 (temperature 0.3), separated by commas.")
+    ] = None
+    max_context_tokens: Annotated[
+        _Count, typer.Option(help="Tokens of context that a reader may see; default 8192.")
+    ] = None
+    max_answer_tokens: Annotated[_Count, typer.Option(help="Tokens of an answer; default 400.")] = None
+    edge: Annotated[bool, typer.Option("--edge", help="Edge budget: 512 context tokens, 64 answer tokens.")] = False
+    max_items: Annotated[_Count, typer.Option(help="Items that Search may return; default: the backend's choice.")] = (
+        None
+    )
+    prompt_style: Annotated[
+        _Many,
+        typer.Option(help="backend (default), text_sessions or json_context; BACKEND=STYLE for one; repeatable."),
+    ] = None
+    thinking: Annotated[_Text, typer.Option(help="default, on or off, for readers that can think.")] = None
+    central_reading: Annotated[
+        _Switch, typer.Option("--central-reading", help="Read over Search's items even where a backend has an Answer.")
+    ] = None
+    option: Annotated[_Many, typer.Option(help="BACKEND.KEY=VALUE, an option of each search; repeatable.")] = None
+    setting: Annotated[
+        _Many, typer.Option(help="BACKEND.VARIABLE=VALUE, environment of a backend that we start; repeatable.")
+    ] = None
+    ego: Annotated[_Many, typer.Option(help="Only this ego, repeatable.")] = None
+    family: Annotated[_Many, typer.Option(help="Only questions of this family, repeatable.")] = None
+    question_ids: Annotated[Path | None, typer.Option(help="File with one instance id per line: only these.")] = None
+    limit: Annotated[_Count, typer.Option(help="At most this many questions, a seeded sample.")] = None
+    order_seed: Annotated[_Count, typer.Option(help="Seed of the order of questions and of --limit.")] = None
+    diagnostic: Annotated[
+        _Many, typer.Option(help="A backend given by address or image that is a diagnostic, repeatable.")
+    ] = None
+    evidence: Annotated[
+        _Switch, typer.Option("--evidence/--no-evidence", help="Send privileged evidence to diagnostic backends.")
+    ] = None
+    access_markers: Annotated[
+        _Many, typer.Option(help="Diagnostic whose evidence says whether the asker may hear it, repeatable.")
+    ] = None
+    whole_corpus: Annotated[_Many, typer.Option(help="Diagnostic that takes in everybody's sessions, repeatable.")] = (
+        None
+    )
+    deadline: Annotated[
+        _Many, typer.Option(help="CALL=SECONDS for describe, ingest, search, answer, reset, health; repeatable.")
+    ] = None
+    budget: Annotated[
+        _Many,
+        typer.Option(
+            help="CALL.calls=N or CALL.tokens=N: what one ingest, search or answer may spend on models; repeatable."
+        ),
+    ] = None
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder of model replies to use again; the run then times and meters nothing.")
+    ] = None
+    keep_texts: Annotated[
+        _Switch, typer.Option("--keep-texts/--no-keep-texts", help="Keep prompts and outputs in the log.")
+    ] = None
+    id_key: Annotated[
+        _Text, typer.Option(help="64 hex digits: fixed opaque ids and tokens, for byte-identical requests.")
+    ] = None
+    gateway_host: Annotated[
+        _Text, typer.Option(help="Address that the gateway listens on; not loopback for backends that run elsewhere.")
+    ] = None
+    gateway_url: Annotated[_Text, typer.Option(help="How backends reach the gateway, e.g. http://harness:8100/v1.")] = (
+        None
+    )
+    gateway_port: Annotated[_Count, typer.Option(help="Port of the gateway; 0 (default): the system chooses.")] = None
+    floor_samples: Annotated[
+        _Count, typer.Option(help="Round trips to measure for the floor; default 200, 0: none.")
+    ] = None
+    warm_up: Annotated[
+        _Count, typer.Option(help="Requests to each reader before anything is timed, of every prompt length.")
+    ] = None
+    meter: Annotated[
+        _Text,
+        typer.Option(
+            help="Meters, separated by commas: auto (nvml,hwmon,procfs), none, nvml[:GPU], hwmon, procfs, replay:FILE."
+        ),
+    ] = None
+    system_rail: Annotated[
+        _Text, typer.Option(help="Channel of the rail that feeds the whole machine, as hwmon names it.")
+    ] = None
+    idle_s: Annotated[
+        float | None,
+        typer.Option(help="Seconds of rest before the first cell and after the last, for net energy (120)."),
+    ] = None
+    after_crash: Annotated[
+        _Text,
+        typer.Option(
+            help="After a crash go on in a namespace that the backend proves to hold (verify), or a fresh one (fresh)."
+        ),
+    ] = None
+    backend_restarts: Annotated[
+        _Count, typer.Option(help="How often a backend that ended is started again; default 10.")
+    ] = None
+    backend_memory: Annotated[_Text, typer.Option(help="Most memory of a backend's container, e.g. 2g.")] = None
+
+    def deciding(self) -> list[str]:
+        """Flags that were given and that decide what the run does, as a user writes them."""
+        found = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            flag = field.name.replace("_", "-")
+            if field.name in _BESIDE or value is field.default:
+                continue
+            found.append(f"--no-{flag}" if value is False else f"--{flag}")
+        return found
+
+
+_BESIDE = {"name", "list_all", "out", "resume", "tls_ca", "bearer_token_file"}
+"""Fields that decide nothing of what a run asks, and so may stand beside --resume."""

@@ -1,0 +1,129 @@
+"""Reading a configuration file: its form is checked here, its fields with those of the run."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from memarena.run.config import parse_config
+from memarena.run.errors import RunError
+
+Role = Literal["embedder", "extractor", "reranker"]
+
+_STAND_IN: Mapping[str, object] = {"dataset": ".", "backends": ["none"], "readers": [{"spec": "none"}]}
+"""What a file may leave to flags, so that what it does say can be checked by itself."""
+
+
+class ConfigurationFile(BaseModel):
+    """A configuration in TOML."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: Annotated[str, Field(min_length=1)]
+    """What is compared, in a line."""
+    tables: tuple[str, ...] = ()
+    """Published tables that it reproduces, by the names that reports give them."""
+    paper: str = ""
+    """What the paper did, as far as flags decide it: readers, models, seeds."""
+    differs: str = ""
+    """What is not as in the paper."""
+    needs: tuple[Role, ...] = ()
+    """Models beside the reader that must be named by flags."""
+    run: dict[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A configuration that was read. ``run`` holds fields of a RunConfig, not yet all of them."""
+
+    name: str
+    where: str
+    """How messages call it."""
+    sha256: str
+    run: Mapping[str, object]
+    title: str = ""
+    tables: tuple[str, ...] = ()
+    paper: str = ""
+    differs: str = ""
+    needs: tuple[Role, ...] = ()
+
+
+def named_configurations() -> tuple[Configuration, ...]:
+    """All configurations that come with the program, by name."""
+    folder = files(__package__)
+    found = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return tuple(
+        _of_toml(folder.joinpath(name).read_bytes(), name.removesuffix(".toml"), f"memarena/configs/{name}")
+        for name in found
+    )
+
+
+def read_named(name: str) -> Configuration:
+    """The configuration of that name. Raises :class:`RunError` if there is none."""
+    known = {configuration.name: configuration for configuration in named_configurations()}
+    if name not in known:
+        raise RunError(
+            f"memarena run {name}: no configuration of this name, and no file (known: {', '.join(known)}); "
+            "memarena run --list says what they are"
+        )
+    return known[name]
+
+
+def read_file(path: Path) -> Configuration:
+    """A user's configuration: TOML in the form of the named ones, or YAML that holds the fields of a run alone.
+
+    A relative data set path counts from the file's folder. Raises :class:`RunError` with file and field.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror}") from error
+    found = _of_toml(raw, str(path), str(path)) if path.suffix == ".toml" else _of_yaml(raw, str(path))
+    dataset = found.run.get("dataset")
+    if isinstance(dataset, str) and not Path(dataset).is_absolute():
+        run = {**found.run, "dataset": str(path.parent / dataset)}
+        found = Configuration(**{**found.__dict__, "run": run})
+    return found
+
+
+def _of_toml(raw: bytes, name: str, where: str) -> Configuration:
+    try:
+        parsed = ConfigurationFile.model_validate(tomllib.loads(raw.decode("utf-8")))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RunError(f"{where}: not valid TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise RunError(f"{where}: {field}: {first['msg']}") from error
+    parse_config({**_STAND_IN, **parsed.run}, f"{where}: run")
+    return Configuration(
+        name,
+        where,
+        hashlib.sha256(raw).hexdigest(),
+        parsed.run,
+        parsed.title,
+        parsed.tables,
+        parsed.paper,
+        parsed.differs,
+        parsed.needs,
+    )
+
+
+def _of_yaml(raw: bytes, where: str) -> Configuration:
+    try:
+        content = yaml.safe_load(raw.decode("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = str(error).replace("\n", " ")
+        raise RunError(f"{where}: not valid YAML: {reason}") from error
+    if not isinstance(content, dict):
+        raise RunError(f"{where}: expected a mapping with dataset, backends and readers")
+    parse_config({**_STAND_IN, **content}, where)
+    return Configuration(where, where, hashlib.sha256(raw).hexdigest(), content)
