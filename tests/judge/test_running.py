@@ -90,5 +90,5 @@ def test_a_folder_without_a_log_is_refused_and_stays_empty(tmp_path: Path) -> No
 def test_every_file_that_decides_a_verdict_is_named_with_its_hash() -> None:
     names = data_files()
     assert "judge/token_f1.v1.toml" in names
-    assert "text/refusal.v1.txt" in names
+    assert "text/stance_weights.v1.json" in names
     assert all(len(digest) == 64 for digest in names.values())

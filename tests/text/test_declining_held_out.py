@@ -1,40 +1,106 @@
-"""The refusal lexicon on more than 500 answers whose phrasings it was not written from, real ones among them."""
+"""Does an answer decline? Labelled sets of many styles, and an honest figure: what is learned without a set, on that set.
+
+How unseen each set was when it was first measured stands in docs/judging.md.
+"""
 
 from __future__ import annotations
 
+import json
 import tomllib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from memarena.text import learning
 from memarena.text.stance import read_stance
+from memarena.text.stance_features import see
 
-FILES = ("declining_held_out", "declining_second")
+DATA = Path(__file__).parent / "data"
 AIM = 0.02
 
+Row = tuple[bool, str, str]
+"""Whether it declines, the question, the answer."""
 
-def labelled(dataset: str) -> list[tuple[bool, str, str]]:
-    """Whether it abstains, the question, the answer."""
-    table = tomllib.loads((Path(__file__).parent / "data" / f"{dataset}.v1.toml").read_text("utf-8"))
+
+def of_patterns(name: str) -> list[Row]:
+    """Every phrasing of a file with every subject."""
+    table = tomllib.loads((DATA / f"{name}.v1.toml").read_text("utf-8"))
     rows = []
     for kind in ("abstains", "answers"):
         for phrasing in table[kind]:
             for subject in table["subjects"]:
                 answer = phrasing
-                for name in ("topic", "value", "who"):
-                    answer = answer.replace("{" + name + "}", subject[name])
+                for word in ("topic", "value", "who"):
+                    answer = answer.replace("{" + word + "}", subject[word])
                 rows.append((kind == "abstains", subject["question"], answer[0].upper() + answer[1:]))
         rows += [(kind == "abstains", question, answer) for question, answer in table["real"][kind]]
     return rows
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_few_refusals_are_missed_and_few_answers_taken_for_refusals(name: str) -> None:
-    """Both sets were extended from since: a regression bound. First sight, also of a third: docs/judging.md."""
-    rows = labelled(name)
+def of_blind(*names: str) -> list[Row]:
+    """Answers by a hand that did not know the detector."""
+    lines = [line for n in names for line in (DATA / f"declining_blind_{n}.v1.jsonl").read_text("utf-8").splitlines()]
+    return [(row["declines"], row["question"], row["answer"]) for row in map(json.loads, lines)]
+
+
+def errors(rows: Sequence[Row], declines: Callable[[str, str], bool]) -> tuple[float, float, list[str]]:
+    """Share of the declining answers missed, share of the others taken for such, and the answers themselves."""
+    wrong = [(label, answer) for label, question, answer in rows if declines(answer, question) != label]
+    count = sum(label for label, _, _ in rows)
+    missed = sum(label for label, _ in wrong)
+    return missed / count, (len(wrong) - missed) / (len(rows) - count), [answer for _, answer in wrong]
+
+
+def detector(answer: str, question: str) -> bool:
+    return read_stance(answer, question).abstains
+
+
+@pytest.mark.parametrize("name", ["declining_held_out", "declining_second", "declining_third"])
+def test_few_refusals_of_many_styles_are_missed_and_few_answers_taken_for_refusals(name: str) -> None:
+    """The wordings of the first two were learned from with other subjects; those of the third were not."""
+    rows = of_patterns(name)
     assert len(rows) >= 500
-    wrong = [(abstains, a) for abstains, q, a in rows if read_stance(a, q).abstains != abstains]
-    missed = [a for abstains, a in wrong if abstains]
-    taken = [a for abstains, a in wrong if not abstains]
-    refusals = sum(abstains for abstains, _, _ in rows)
-    assert len(missed) / refusals <= AIM, missed
-    assert len(taken) / (len(rows) - refusals) <= AIM, taken
+    missed, taken, wrong = errors(rows, detector)
+    assert missed <= AIM, wrong
+    assert taken <= AIM, wrong
+
+
+def test_the_third_set_is_not_among_what_was_learned_from() -> None:
+    table = tomllib.loads((DATA / "declining_third.v1.toml").read_text("utf-8"))
+    written = {text.source for text in learning.texts()} | {text.answer for text in learning.texts()}
+    shared = [p for kind in ("abstains", "answers") for p in table[kind] if p in written]
+    # Ways to say it that every set has.
+    assert len(shared) <= 0.1 * (len(table["abstains"]) + len(table["answers"])), shared
+
+
+def test_answers_by_another_hand_that_were_learned_from_are_read_as_labelled() -> None:
+    """A regression bound over 1,100 labelled answers: what was learned has to be kept."""
+    rows = of_blind("dev", "a", "b")
+    assert len(rows) >= 1000
+    missed, taken, wrong = errors(rows, detector)
+    # Some say it with no word of declining at all ("He got home late, which is as precise as the conversation gets.").
+    assert missed <= 2 * AIM, wrong
+    assert taken <= AIM, wrong
+
+
+def test_hostile_answers_that_nothing_was_learned_from_are_read_no_worse_than_when_first_seen() -> None:
+    """Learned without the last two blind sets, judged on them: far from the aim, and the docs say so."""
+    unseen = learning.texts(without=("blind_b.v1.tsv", "blind_c.v1.tsv"))
+    weights = learning.learn(unseen)["declines"]
+
+    def declines(answer: str, question: str) -> bool:
+        return sum(weights.get(f, 0.0) for f in see(answer, question).features()) > 0
+
+    missed, taken, wrong = errors(of_blind("b"), declines)
+    assert missed <= 0.22, wrong
+    assert taken <= 0.09, wrong
+
+
+def test_the_weights_are_what_the_training_texts_give() -> None:
+    """The file in the package comes from the texts beside it: feature for feature, but for what rounding leaves open."""
+    learned = learning.learn(learning.texts())
+    kept = json.loads(learning.stored_weights())
+    assert kept.keys() == learned.keys()
+    for side, weights in learned.items():
+        names = weights.keys() | kept[side].keys()
+        assert max(abs(weights.get(n, 0.0) - kept[side].get(n, 0.0)) for n in names) <= 0.05

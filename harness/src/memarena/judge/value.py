@@ -30,7 +30,7 @@ from memarena.judge.value_rules import (
 from memarena.log.records import EvidenceSession, Question
 from memarena.text.mentions import ProperMention
 from memarena.text.reading import ReadText, read_text
-from memarena.text.stance import read_stance
+from memarena.text.stance import Stance, read_stance
 from memarena.text.stating import Place, ScalarValue, denied, hedge_in, hedged, places
 from memarena.text.words import words
 
@@ -61,7 +61,7 @@ def judge_answer(question: Question, evidence: Sequence[EvidenceSession], answer
     if not answer.strip():
         return wrong(route, "no answer")
     stance = read_stance(answer, question.question_text, (question.ego_name, question.asker_name))
-    if stance.abstains and not _gold_declines(gold):
+    if stance.abstains and not _gold_declines(gold) and not _stated_all_the_same(required, answer, stance, question):
         return wrong(route, f"declines: {stance.declines!r}")
     if not required:
         return rule_by_token_f1(question.instance.family, gold, answer, day_of(question.asked_at))
@@ -73,6 +73,20 @@ def _required(gold: Gold) -> tuple[Value, ...]:
     if isinstance(gold, ConflictGold):
         return (*gold.values, *gold.changed_values) if gold.values and gold.changed_values else ()
     return gold.values
+
+
+def _stated_all_the_same(required: Sequence[Value], answer: str, stance: Stance, question: Question) -> bool:
+    """Whether an answer that seems to decline states a required value in a clause that declines nothing."""
+    read = read_text(answer, day_of(question.asked_at))
+    asked = read_text(question.question_text, day_of(question.asked_at))
+    turned = {clause for text in stance.turned for clause in [read_text(text).text]}
+    for value in _scalars(required):
+        if places(value, asked):
+            continue
+        for place in places(value, read):
+            if not any(read.clause_at(place.start).text in text for text in turned):
+                return True
+    return False
 
 
 def _gold_declines(gold: Gold) -> bool:

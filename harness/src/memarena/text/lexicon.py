@@ -18,8 +18,13 @@ def data_files() -> dict[str, str]:
     return {
         f"text/{entry.name}": hashlib.sha256(entry.read_bytes()).hexdigest()
         for entry in sorted(_FOLDER.iterdir(), key=lambda e: e.name)
-        if entry.name.endswith(".txt")
+        if entry.name.endswith((".txt", ".json"))
     }
+
+
+def read_file(name: str) -> str:
+    """The text of a file."""
+    return (_FOLDER / name).read_text(encoding="utf-8")
 
 
 @cache
