@@ -40,15 +40,18 @@ class CellAudit(Record):
 
 
 class AuditReport(Record):
-    """An audit. ``agreement`` is over greedy cells, None where there is none."""
+    """An audit. Both shares are over greedy cells, None where there is none."""
 
     bundle_statement_sha256: str
     seed: int
     share: float
     drawn: tuple[str, ...]
     cells: tuple[CellAudit, ...]
-    agreement: float | None
-    agreement_at_least: float
+    same_outcome: float | None
+    same_outcome_at_least: float
+    same_answer: float | None
+    """Word for word. Other machines round otherwise, so that the floor is lower; invented answers are far below it."""
+    same_answer_at_least: float
     readers_differ: tuple[str, ...]
     """What is not the same of the readers."""
     passed: bool
@@ -106,21 +109,31 @@ def compare(
     )
     greedy = [cell for cell in cells if cell.greedy]
     asked = sum(cell.asked for cell in greedy)
-    agreement = sum(cell.same_outcome for cell in greedy) / asked if asked else None
+    outcomes = sum(cell.same_outcome for cell in greedy) / asked if asked else None
+    answers = sum(cell.same_answer for cell in greedy) / asked if asked else None
     differ = tuple(_differences(facts.run.manifest.readers, again.manifest.readers))
     failed = sum(cell.failed for cell in cells)
-    least = facts.profile.audit_agreement
+    least = facts.profile.audit
     return AuditReport(
         bundle_statement_sha256=statement_sha256,
         seed=seed,
         share=share,
         drawn=drawn,
         cells=cells,
-        agreement=agreement,
-        agreement_at_least=least,
+        same_outcome=outcomes,
+        same_outcome_at_least=least.same_outcome,
+        same_answer=answers,
+        same_answer_at_least=least.same_answer,
         readers_differ=differ,
-        passed=agreement is not None and agreement >= least and not failed and not differ,
+        passed=_at_least(outcomes, least.same_outcome)
+        and _at_least(answers, least.same_answer)
+        and not failed
+        and not differ,
     )
+
+
+def _at_least(share: float | None, least: float) -> bool:
+    return share is not None and share >= least
 
 
 def _cell(

@@ -6,19 +6,28 @@ import hashlib
 import importlib.util
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 from memarena.conformance import SuiteResult, run_suite
 from memarena.conformance.junit import junit
 from memarena.log.base import Record
+from memarena.run.containers import ContainerHost, docker_client
 from memarena.run.launch import LaunchError, launch
-from memarena.run.manifests import AddressedBackend, BackendChoice, LaunchableBackend, choose_backend
+from memarena.run.manifests import (
+    AddressedBackend,
+    BackendChoice,
+    ContainerBackend,
+    LaunchableBackend,
+    choose_backend,
+)
 
 from memarena_spark.codes import refusal
 from memarena_spark.errors import RefusedError, SparkError
 from memarena_spark.facts import Unknown
 from memarena_spark.files import write_whole
 from memarena_spark.node import Node
+from memarena_spark.plans import Plan
 
 _PASSED_OVER = {"__pycache__", "node_modules", ".git", ".venv"}
 
@@ -46,8 +55,8 @@ class ConformanceReport(Record):
 
 def code_of(backend: BackendChoice, node: Node) -> BackendCode:
     """Digest of what runs. Raises :class:`~memarena_spark.errors.RefusedError` if it cannot be told."""
-    if isinstance(backend, AddressedBackend):
-        image = node.image(backend.name)
+    if not isinstance(backend, LaunchableBackend):
+        image = node.image(backend.name if isinstance(backend, AddressedBackend) else f"image:{backend.image}")
         if isinstance(image, Unknown):
             raise RefusedError("run", [refusal("image", f"backend {backend.name}: cannot be told: {image.unknown}")])
         return BackendCode(digest=image.digest, source=image.source)
@@ -76,8 +85,8 @@ def _files(root: Path) -> list[Path]:
     return sorted(found, key=lambda path: path.relative_to(root).as_posix())
 
 
-def hold_to_contract(name: str, node: Node, out: Path, advertise: str | None) -> ConformanceReport:
-    """Run the conformance suite against a backend; its JUnit goes to ``out``/conformance.
+def hold_to_contract(name: str, node: Node, out: Path, plan: Plan) -> ConformanceReport:
+    """Run the conformance suite against a backend of a plan; its JUnit goes to ``out``/conformance.
 
     Raises :class:`~memarena_spark.errors.RefusedError` if the backend's code cannot be told, and SparkError if it
     cannot be started.
@@ -85,18 +94,9 @@ def hold_to_contract(name: str, node: Node, out: Path, advertise: str | None) ->
     backend = choose_backend(name)
     code = code_of(backend, node)
     if isinstance(backend, AddressedBackend):
-        result = run_suite(backend.address, advertise=advertise)
+        result = run_suite(backend.address, advertise=plan.advertise)
     else:
-        folder = out / "conformance" / f"{backend.name}.run"
-        try:
-            process = launch(backend, folder)
-        except LaunchError as error:
-            raise SparkError(f"conformance: {error}") from error
-        try:
-            result = run_suite(process.address)
-        finally:
-            process.stop()
-            shutil.rmtree(folder, ignore_errors=True)
+        result = _launched(backend, out / "conformance" / f"{backend.name}.run", plan)
     file = f"conformance/{backend.name.replace(':', '_')}.xml"
     write_whole(out / file, junit(result))
     return ConformanceReport(
@@ -107,6 +107,25 @@ def hold_to_contract(name: str, node: Node, out: Path, advertise: str | None) ->
         counts=_counts(result),
         file=file,
     )
+
+
+def _launched(backend: LaunchableBackend | ContainerBackend, folder: Path, plan: Plan) -> SuiteResult:
+    """The suite against a backend that is started for it as the run will start it, in a folder of its own."""
+    settings = plan.run.settings.get(backend.name, {})
+    try:
+        with ExitStack() as stack:
+            if isinstance(backend, ContainerBackend):
+                containers = stack.enter_context(ContainerHost(docker_client(), plan.run.backend_memory))
+                container = containers.launch(backend, folder, settings)
+                stack.callback(container.stop)
+                return run_suite(container.address, advertise=containers.gateway_host)
+            process = launch(backend, folder, settings=settings)
+            stack.callback(process.stop)
+            return run_suite(process.address)
+    except LaunchError as error:
+        raise SparkError(f"conformance: {error}") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _counts(result: SuiteResult) -> dict[str, int]:

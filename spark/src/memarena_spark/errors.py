@@ -24,5 +24,5 @@ class RefusedError(Exception):
     """The work was refused. Nothing that was there before has changed."""
 
     def __init__(self, what: str, refusals: Sequence[Refusal]) -> None:
-        super().__init__(f"{what}: refused: {', '.join(refusal.code for refusal in refusals)}")
+        super().__init__(f"{what}: refused: " + "; ".join(f"{refusal.code}: {refusal.reason}" for refusal in refusals))
         self.refusals = tuple(refusals)

@@ -45,7 +45,7 @@ class Node(Protocol):
         """Installed versions; None: not installed."""
 
     def image(self, service: str) -> Image | Unknown:
-        """The image of a running container."""
+        """The image of a running container, or of ``image:REFERENCE``."""
 
     def embedder(self, spec: EmbedderSpec) -> Embedder | Unknown:
         """Ask an embedding server about itself, and for an embedding."""

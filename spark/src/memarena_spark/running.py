@@ -111,7 +111,7 @@ def run_certification(
             outcome=outcome.reason,
             left=outcome.left,
             message=outcome.message,
-            code_after={name: code_of(choose_backend(name), node) for name in loaded.plan.run.backends},
+            code_after={b.name: code_of(b, node) for b in map(choose_backend, loaded.plan.run.backends)},
             changed=still_well(node, loaded),
             canary_after=node.canary(loaded.profile.canary),
         )
@@ -126,7 +126,7 @@ def _last_gates(
     contracts = []
     for name in loaded.plan.run.backends:
         say(f"conformance of {name}")
-        contracts.append(hold_to_contract(name, node, out, loaded.plan.advertise))
+        contracts.append(hold_to_contract(name, node, out, loaded.plan))
     say("waiting for a settled temperature")
     thermal = wait_until_settled(node, loaded.profile.thermal)
     if refusals := tuple(check_thermal(thermal, loaded.profile.thermal)):

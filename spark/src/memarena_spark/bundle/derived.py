@@ -25,7 +25,7 @@ from memarena_spark.plans import Plan, parse_plan
 from memarena_spark.profiles import NodeProfile, parse_profile
 from memarena_spark.running import RunRecord
 
-_DIGITS = 6
+_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ def _energy(phases: Sequence[PhaseMeasured]) -> JsonValue:
 
 
 def _rounded(value: JsonValue) -> JsonValue:
-    """Rounded, so that machines whose sums differ in the last bit give the same bytes."""
+    """Rounded to significant digits, so that machines whose sums differ in the last bit give the same bytes."""
     if isinstance(value, float):
-        return round(value, _DIGITS)
+        return float(f"{value:.{_DIGITS}g}")
     if isinstance(value, list):
         return [_rounded(each) for each in value]
     if isinstance(value, dict):

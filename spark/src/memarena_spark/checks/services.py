@@ -19,12 +19,13 @@ def check_services(node: Node, plan: Plan) -> Iterator[Refusal]:
     # After the model server has loaded: an embedder that had to make room shows only now.
     embedder = node.embedder(plan.embedder) if plan.embedder is not None else None
     if plan.embedder is not None and embedder is not None:
-        yield from _embedder(embedder, plan.embedder)
+        yield from check_embedder(embedder, plan.embedder)
     if isinstance(embedder, Embedder) and isinstance(reader, ReaderServer):
         yield from _order(embedder, reader)
 
 
-def _embedder(found: Embedder | Unknown, spec: EmbedderSpec) -> Iterator[Refusal]:
+def check_embedder(found: Embedder | Unknown, spec: EmbedderSpec) -> Iterator[Refusal]:
+    """The embedding model: there, all of it on the GPU, and quick when warm."""
     if isinstance(found, Unknown):
         yield refusal("embedder-unreachable", f"cannot be told: {found.unknown}")
         return

@@ -176,9 +176,13 @@ def audit(
         )
     for difference in report.readers_differ:
         sys.stdout.write(f"{difference}\n")
-    shown = "no greedy cell to compare" if report.agreement is None else f"agreement {report.agreement:.3f}"
-    verdict = "agrees" if report.passed else "does not agree"
-    sys.stdout.write(f"{shown}, expected at least {report.agreement_at_least:g}: {verdict}; {out / REPORT}\n")
+    for what, found, least in (
+        ("outcome", report.same_outcome, report.same_outcome_at_least),
+        ("answer", report.same_answer, report.same_answer_at_least),
+    ):
+        shown = "no greedy cell to compare" if found is None else f"{found:.3f}"
+        sys.stdout.write(f"same {what}: {shown}, expected at least {least:g}\n")
+    sys.stdout.write(f"{'agrees' if report.passed else 'does not agree'}; {out / REPORT}\n")
     if not report.passed:
         raise typer.Exit(EXIT_REFUSED)
 

@@ -17,16 +17,25 @@ _TIMEOUT_S = 10.0
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
-def image_of(container: str) -> Image | Unknown:
-    """Digest of a running container's image: that of its registry if it has one, else the image's id."""
+IMAGE = "image:"
+"""Before a name: not of a container that runs, but of an image that will be run."""
+
+
+def image_of(name: str) -> Image | Unknown:
+    """Digest of a running container's image, or of ``image:REFERENCE``: its registry's if it has one, else its id."""
+    if name.startswith(IMAGE):
+        told = _docker("image", "inspect", name.removeprefix(IMAGE), "--format", "{{.Id}}")
+        return told if isinstance(told, Unknown) else _digest_of(told)
     for entry in os.environ.get(DECLARED, "").split():
-        name, _, reference = entry.partition("=")
-        if name == container and (digest := _DIGEST.search(reference)):
+        service, _, reference = entry.partition("=")
+        if service == name and (digest := _DIGEST.search(reference)):
             return Image(digest=digest[0], source="declared")
-    told = _docker("inspect", container, "--format", "{{.Image}}")
-    if isinstance(told, Unknown):
-        return told
-    digests = _docker("image", "inspect", told, "--format", "{{json .RepoDigests}}")
+    told = _docker("container", "inspect", name, "--format", "{{.Image}}")
+    return told if isinstance(told, Unknown) else _digest_of(told)
+
+
+def _digest_of(image_id: str) -> Image | Unknown:
+    digests = _docker("image", "inspect", image_id, "--format", "{{json .RepoDigests}}")
     if isinstance(digests, Unknown):
         return digests
     try:
@@ -34,12 +43,12 @@ def image_of(container: str) -> Image | Unknown:
     except ValueError:
         listed = None
     known = [d[0] for each in listed or () if (d := _DIGEST.search(str(each)))]
-    return Image(digest=known[0] if known else told, source="docker")
+    return Image(digest=known[0] if known else image_id, source="docker")
 
 
 def container_started_at(container: str) -> float | Unknown:
     """When a container was started, in seconds since 1970."""
-    told = _docker("inspect", container, "--format", "{{.State.StartedAt}}")
+    told = _docker("container", "inspect", container, "--format", "{{.State.StartedAt}}")
     if isinstance(told, Unknown):
         return told
     try:

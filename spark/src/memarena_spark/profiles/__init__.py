@@ -86,6 +86,15 @@ class CanarySettings(Record):
     """How much the canary after the run may differ from that before. None: recorded, not judged."""
 
 
+class AuditFloors(Record):
+    """Shares of greedy answers that an audit must find again."""
+
+    same_outcome: Annotated[float, Field(gt=0, le=1)]
+    """Right again or wrong again."""
+    same_answer: Annotated[float, Field(gt=0, le=1)]
+    """Word for word."""
+
+
 class NodeProfile(Record):
     """A kind of node. ``purpose`` is written into every bundle: only ``certification`` certifies times and energy."""
 
@@ -105,8 +114,7 @@ class NodeProfile(Record):
     """Timed answers that every row needs: 11 for p50, 64 for p90, 130 for p95 (design 5)."""
     required_energy: tuple[str, ...] = ()
     """Rails whose gross energy must be a value (``gpu_rail_j``, ``sys_j``)."""
-    audit_agreement: Annotated[float, Field(gt=0, le=1)]
-    """Share of greedy answers that an audit must find again."""
+    audit: AuditFloors
 
 
 def known_profiles() -> list[str]:

@@ -1,0 +1,142 @@
+"""Runs that were really done, on small worlds, once for all tests of certification."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+from memarena.readers.scripted import NullReader, Script
+from memarena_spark.bundle.certify import certify
+from memarena_spark.locking import VARIABLE
+from memarena_spark.machine import ThisMachine
+from memarena_spark.plans import load_plan
+from memarena_spark.running import run_certification
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "tests" / "data" / "example"
+FAULTY = ROOT / "tests" / "run" / "faulty_backend.py"
+QUICK = Path(__file__).parent / "profile-quick.toml"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A lock of these tests' own, so that they disturb no run on this machine."""
+    path = tmp_path_factory.mktemp("lock") / "node.lock"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str(path))
+        yield path
+
+
+def write_plan(folder: Path, **run: object) -> Path:
+    """A plan with the quick profile."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(QUICK, folder / QUICK.name)
+    settings = {
+        "dataset": str(EXAMPLE),
+        "backends": ["bm25"],
+        "readers": [{"spec": "extractive"}],
+        "floor_samples": 2,
+        "limit": 12,
+        "meters": ["procfs", "constant:gpu_power=20 W"],
+        **run,
+    }
+    path = folder / "plan.yaml"
+    path.write_text(yaml.safe_dump({"schema": 1, "profile": QUICK.name, "run": settings}), encoding="utf-8")
+    return path
+
+
+def silent(_: str) -> None:
+    """Says nothing."""
+
+
+@pytest.fixture(scope="session")
+def plan_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_plan(tmp_path_factory.mktemp("plan"))
+
+
+@pytest.fixture(scope="session")
+def finished(plan_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that can be certified: bm25 with the extractive reader, for real."""
+    out = tmp_path_factory.mktemp("finished") / "run"
+    record = run_certification(ThisMachine(), load_plan(plan_path), out, silent)
+    assert (record.outcome, record.left) == ("completed", 0)
+    return out
+
+
+@pytest.fixture(scope="session")
+def uncertifiable(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with everything against it: a diagnostic backend, one that fails, a warm cache, few questions."""
+    folder = tmp_path_factory.mktemp("uncertifiable")
+    manifest = folder / "faulty" / "backend.toml"
+    manifest.parent.mkdir()
+    manifest.write_text(
+        'schema = 1\n[[backend]]\nname = "faulty"\nkind = "competitor"\n'
+        f'command = ["{{python}}", "{FAULTY}", "raise:3", "--listen", "127.0.0.1:0", '
+        '"--address-file", "{address_file}", "--data-dir", "{data_dir}"]\n'
+    )
+
+    with NullReader(lambda *_: Script(cached_tokens=7)) as reader:
+        plan = write_plan(
+            folder, backends=["oracle", str(manifest)], readers=[{"spec": reader.base_url}], limit=4, meters=["none"]
+        )
+        record = run_certification(ThisMachine(), load_plan(plan), folder / "run", silent)
+    assert record.outcome == "completed"
+    return folder / "run"
+
+
+def rewrite_log(path: Path, kind: str, change: Callable[[dict[str, object]], None], *, first: bool = True) -> None:
+    """Change records of a log, as only somebody with the file in hand can: the first of a kind, or all of them."""
+    with closing(sqlite3.connect(path)) as log, log:
+        for name in ("records_no_update", "records_no_delete"):
+            log.execute(f"DROP TRIGGER IF EXISTS {name}")
+        rows = log.execute("SELECT seq, body FROM records WHERE kind = ? ORDER BY seq", (kind,)).fetchall()
+        for seq, body in rows[:1] if first else rows:
+            content = json.loads(body)
+            change(content)
+            log.execute("UPDATE records SET body = ? WHERE seq = ?", (json.dumps(content), seq))
+
+
+@dataclass(frozen=True)
+class Keys:
+    """A signing key, another one, and the file that vouches for the first."""
+
+    key: Path
+    stranger: Path
+    allowed: Path
+
+
+@pytest.fixture(scope="session")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
+    folder = tmp_path_factory.mktemp("keys")
+    for name in ("key", "stranger"):
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(folder / name)]
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    allowed = folder / "allowed_signers"
+    allowed.write_text(f"spark-1 {(folder / 'key.pub').read_text()}")
+    return Keys(folder / "key", folder / "stranger", allowed)
+
+
+@pytest.fixture(scope="session")
+def signed(finished: Path, keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A signed bundle. Not to be changed: take a copy."""
+    bundle = tmp_path_factory.mktemp("signed") / "bundle"
+    certify(finished, bundle, keys.key)
+    return bundle
+
+
+@pytest.fixture
+def copy_of(tmp_path: Path) -> Callable[[Path], Path]:
+    """Copies a folder into the test's own."""
+
+    def copy(folder: Path) -> Path:
+        return Path(shutil.copytree(folder, tmp_path / f"copy-{folder.name}"))
+
+    return copy

@@ -1,0 +1,385 @@
+"""What must not be certified is refused with its reason, and whatever ends certifying half-way leaves nothing."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from memarena.log.records import (
+    AnyRecord,
+    Cell,
+    GatewayCall,
+    Problem,
+    QuestionAsked,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+)
+from memarena.log.store import LogWriter, read_records
+from memarena_spark import running
+from memarena_spark.bundle import layout
+from memarena_spark.bundle.certify import certify
+from memarena_spark.bundle.derived import read_record
+from memarena_spark.bundle.rules import refusals_of
+from memarena_spark.bundle.verify import Trust, verify
+from memarena_spark.codes import RESULT
+from memarena_spark.errors import Refusal, RefusedError, SparkError
+from memarena_spark.facts import Unknown
+from memarena_spark.files import canonical_json
+from memarena_spark.running import RunRecord
+
+from .conftest import Keys, rewrite_log
+
+Copy = Callable[[Path], Path]
+PROVOKED: set[str] = set()
+
+
+def refused(run: Path, tmp_path: Path, key: Path | None = None) -> list[Refusal]:
+    """Why a run is not certified. Nothing is left of the attempt."""
+    out = tmp_path / "bundles" / "bundle"
+    with pytest.raises(RefusedError) as error:
+        certify(run, out, key)
+    assert not list(out.parent.iterdir()) if out.parent.exists() else True
+    PROVOKED.update(r.code for r in error.value.refusals)
+    return list(error.value.refusals)
+
+
+def codes(refusals: list[Refusal]) -> set[str]:
+    return {r.code for r in refusals}
+
+
+# ------------------------------------------------------------------ runs that were really done
+
+
+def test_a_run_with_everything_against_it_is_refused_for_everything(uncertifiable: Path, tmp_path: Path) -> None:
+    found = refused(uncertifiable, tmp_path)
+    assert codes(found) == {"diagnostic", "failed-question", "warm-cache", "too-few-samples", "conformance"}
+    reasons = {r.code: r.reason for r in found}
+    assert "oracle is a diagnostic backend" in reasons["diagnostic"]
+    assert "1 failed, the first" in reasons["failed-question"]
+    assert "Search: INTERNAL" in reasons["failed-question"]
+    assert "calls were warm in the class cold" in reasons["warm-cache"]
+    assert "had 7 cached tokens" in reasons["warm-cache"]
+    assert any("oracle@" in r.reason and "4 samples of TTFT, expected at least 11" in r.reason for r in found)
+    assert "faulty:" in reasons["conformance"]
+
+
+def test_in_the_class_warm_a_warm_cache_is_no_reason(uncertifiable: Path, tmp_path: Path, copy_of: Copy) -> None:
+    run = copy_of(uncertifiable)
+    plan = run / running.PLAN
+    plan.write_text(plan.read_text() + "result_class: warm\n")
+    assert "warm-cache" not in codes(refused(run, tmp_path))
+
+
+# ------------------------------------------------------------------ a good run, and one thing more in its log
+
+
+def asked(run: Path) -> QuestionAsked:
+    return next(r for r in read_records(run / "run", "asked") if r.kind == "asked")
+
+
+def failed_by_backend(run: Path) -> list[AnyRecord]:
+    again = asked(run)
+    return [again.model_copy(update={"attempt": 1, "status": "backend_failed", "cause": "Search: INTERNAL"})]
+
+
+def failed_by_us(run: Path) -> list[AnyRecord]:
+    return [asked(run).model_copy(update={"attempt": 1, "status": "infra_failed", "cause": "reader: it broke"})]
+
+
+def resumed(run: Path) -> list[AnyRecord]:
+    (started,) = (r for r in read_records(run / "run", "run_started") if isinstance(r, RunStarted))
+    end = RunEnded(ended_at="2026-01-01T00:00:00+00:00", reason="completed")
+    return [RunResumed(resumed_at="2026-01-01T00:00:00+00:00", versions=started.manifest.versions), end]
+
+
+def interrupted(_: Path) -> list[AnyRecord]:
+    return [RunEnded(ended_at="2026-01-01T00:00:00+00:00", reason="interrupted")]
+
+
+def problem(_: Path) -> list[AnyRecord]:
+    at = "2026-01-01T00:00:00+00:00"
+    return [Problem(at=at, where="meters", cause="infra", message="the sampler ended")]
+
+
+def late_call(run: Path) -> list[AnyRecord]:
+    call = next(r for r in read_records(run / "run", "gateway_call") if isinstance(r, GatewayCall) and r.cell_id)
+    return [call.model_copy(update={"phase": "after_return", "status": 401, "call_id": "late"})]
+
+
+def outside(run: Path) -> list[AnyRecord]:
+    return [asked(run).model_copy(update={"attempt": 1, "asked_mono_ns": 1})]
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "reason"),
+    [
+        (failed_by_backend, "failed-question", "1 failed, the first"),
+        (failed_by_us, "failed-question", "reader: it broke"),
+        (resumed, "resumed", "the log holds 2 processes' work"),
+        (interrupted, "not-complete", "the run ended: interrupted"),
+        (problem, "problem", "infra: meters: the sampler ended"),
+        (late_call, "late-calls", "1 model calls after an RPC had returned"),
+        (outside, "outside-phase", "1 questions were not asked between"),
+    ],
+)
+def test_what_the_log_says_against_a_run_is_heard(
+    more: Callable[[Path], list[AnyRecord]], code: str, reason: str, finished: Path, tmp_path: Path, copy_of: Copy
+) -> None:
+    run = copy_of(finished)
+    records = more(run)
+    with LogWriter(run / "run") as log:
+        log.append(*records)
+    found = refused(run, tmp_path)
+    # A question that is no longer answered is missing among the samples of time too.
+    assert codes(found) - {"too-few-samples"} == {code}
+    assert any(reason in r.reason for r in found), found
+
+
+# ------------------------------------------------------------------ a good run, and another record of it
+
+
+def change_record(run: Path, change: Callable[[RunRecord], RunRecord]) -> None:
+    path = run / running.RECORD
+    path.write_bytes(canonical_json(change(read_record(path))))
+
+
+GONE = Unknown(unknown="it did not end")
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda r: r.model_copy(update={"outcome": "incomplete"}), "not-complete"),
+        (lambda r: r.model_copy(update={"conformance": ()}), "conformance"),
+        (
+            lambda r: r.model_copy(
+                update={"conformance": tuple(c.model_copy(update={"passed": False}) for c in r.conformance)}
+            ),
+            "conformance",
+        ),
+        (lambda r: r.model_copy(update={"code_after": {}}), "code-changed"),
+        (
+            lambda r: r.model_copy(
+                update={
+                    "code_after": {
+                        n: c.model_copy(update={"digest": "sha256:" + "0" * 64}) for n, c in r.code_after.items()
+                    }
+                }
+            ),
+            "code-changed",
+        ),
+        (lambda r: r.model_copy(update={"canary_after": GONE}), "canary-drift"),
+        (
+            lambda r: r.model_copy(update={"changed": (Refusal(code="swap", reason="3 MiB", remedy="free it"),)}),
+            "node-changed",
+        ),
+    ],
+)
+def test_what_the_record_says_against_a_run_is_heard(
+    change: Callable[[RunRecord], RunRecord], code: str, finished: Path, tmp_path: Path, copy_of: Copy
+) -> None:
+    run = copy_of(finished)
+    change_record(run, change)
+    assert codes(refused(run, tmp_path)) == {code}
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("least_samples = 11", "least_samples = 13", "too-few-samples"),
+        ("real_reader = false", "real_reader = true", "no-real-reader"),
+        ("signature = false", "signature = true", "unsigned"),
+        ('purpose = "test"', 'purpose = "certification"', "test-profile"),
+        ("least_samples = 11", 'least_samples = 11\nrequired_energy = ["sys_j"]', "energy"),
+        ("tflops_at_least = 0", "tflops_at_least = 1e9", "canary-slow"),
+    ],
+)
+def test_a_stricter_profile_refuses_the_same_run(
+    old: str, new: str, code: str, finished: Path, tmp_path: Path, copy_of: Copy
+) -> None:
+    run = copy_of(finished)
+    edit(run / running.PROFILE, old, new)
+    assert codes(refused(run, tmp_path)) == {code}
+
+
+def test_energy_that_was_measured_satisfies_a_profile_that_requires_it(
+    finished: Path, tmp_path: Path, copy_of: Copy
+) -> None:
+    run = copy_of(finished)
+    edit(run / running.PROFILE, "least_samples = 11", 'least_samples = 11\nrequired_energy = ["gpu_rail_j"]')
+    certify(run, tmp_path / "bundle", None)
+    assert verify(tmp_path / "bundle", Trust(unsigned=True)).passed
+
+
+def test_a_plan_that_is_not_what_was_run_is_refused(finished: Path, tmp_path: Path, copy_of: Copy) -> None:
+    run = copy_of(finished)
+    edit(run / running.PLAN, "limit: 12", "limit: 13")
+    (found,) = refused(run, tmp_path)
+    assert (found.code, found.reason) == ("not-complete", "the plan's run.limit is not what was run")
+
+
+def with_facts(finished: Path, tmp_path: Path, **manifest: object) -> list[Refusal]:
+    """Refusals of a run whose manifest says something else."""
+    from memarena_spark.bundle.derived import read_facts
+
+    certify(finished, tmp_path / "bundle", None)
+    facts = read_facts(tmp_path / "bundle")
+    started = facts.run.started
+    facts.run.started = started.model_copy(update={"manifest": started.manifest.model_copy(update=manifest)})
+    found = refusals_of(facts, tmp_path / "bundle" / layout.LOG_FOLDER)
+    PROVOKED.update(r.code for r in found)
+    return found
+
+
+def cells_of(finished: Path) -> tuple[Cell, ...]:
+    (started,) = (r for r in read_records(finished / "run", "run_started") if isinstance(r, RunStarted))
+    return started.manifest.cells
+
+
+def test_a_cell_whose_times_mean_nothing_is_refused(finished: Path, tmp_path: Path) -> None:
+    cells = tuple(cell.model_copy(update={"timing": False}) for cell in cells_of(finished))
+    assert codes(with_facts(finished, tmp_path, cells=cells)) == {"not-timed"}
+
+
+def test_a_cell_whose_questions_were_never_asked_is_refused(finished: Path, tmp_path: Path) -> None:
+    cells = cells_of(finished)
+    more = cells[0].model_copy(update={"cell_id": "bm25@extractive/s2"})
+    found = with_facts(finished, tmp_path, cells=(*cells, more))
+    assert codes(found) == {"missing-question"}
+    assert "12 were never asked" in found[0].reason
+
+
+@pytest.mark.parametrize(
+    ("details", "code"),
+    [
+        ({"server": "other"}, "unknown"),
+        ({"server": "llama.cpp"}, "unknown"),
+        ({"server": "sglang", "disable_radix_cache": "False"}, "both"),
+        ({"server": "sglang", "disable_radix_cache": "True"}, "none"),
+    ],
+)
+def test_a_server_that_does_not_tell_of_its_cache_is_believed_only_without_one(
+    details: dict[str, str], code: str, finished: Path, tmp_path: Path, copy_of: Copy
+) -> None:
+    """The same calls by a reader that passes for a real one and has said nothing of cached tokens."""
+
+    def forget(call: dict[str, object]) -> None:
+        call["cached_tokens"] = None
+
+    run = copy_of(finished)
+    rewrite_log(run / "run" / "run.sqlite", "gateway_call", forget, first=False)
+    (started,) = (r for r in read_records(run / "run", "run_started") if isinstance(r, RunStarted))
+    (reader,) = started.manifest.readers
+    reader = reader.model_copy(update={"is_real_reader": True, "kind": "url", "details": details})
+    expected = {"both": {"warm-cache", "cache-unknown"}, "unknown": {"cache-unknown"}, "none": set()}[code]
+    assert codes(with_facts(run, tmp_path, readers=(reader,))) == expected
+
+
+def test_every_reason_not_to_certify_was_provoked_above() -> None:
+    """Runs last in this file; alone it has nothing to look at."""
+    if not PROVOKED:
+        pytest.skip("the tests before it were not run")
+    assert set(RESULT) - PROVOKED == set()
+
+
+# ------------------------------------------------------------------ bad input
+
+
+def test_a_bundle_is_never_overwritten(signed: Path, finished: Path) -> None:
+    with pytest.raises(SparkError, match="is there already"):
+        certify(finished, signed, None)
+
+
+def test_a_folder_that_is_no_run_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(SparkError, match="not the folder of a memarena-spark run"):
+        certify(tmp_path, tmp_path / "bundle", None)
+    with pytest.raises(SparkError, match="no such folder"):
+        certify(tmp_path / "nothing", tmp_path / "bundle", None)
+
+
+def test_a_run_that_was_killed_has_no_record_and_is_refused(finished: Path, tmp_path: Path, copy_of: Copy) -> None:
+    run = copy_of(finished)
+    (run / running.RECORD).unlink()
+    assert codes(refused(run, tmp_path)) == {"not-complete"}
+
+
+def test_a_key_that_cannot_sign_leaves_nothing(finished: Path, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("no key at all")
+    key.chmod(0o600)
+    with pytest.raises(SparkError, match="cannot sign"):
+        certify(finished, tmp_path / "bundle", key)
+    assert list(tmp_path.iterdir()) == [key]
+
+
+def test_a_latency_study_travels_with_the_bundle(finished: Path, tmp_path: Path, keys: Keys) -> None:
+    study = tmp_path / "study"
+    (study / "tables").mkdir(parents=True)
+    (study / "tables" / "fit.csv").write_text("reader,alpha\n")
+    certify(finished, tmp_path / "bundle", keys.key, study)
+    assert (tmp_path / "bundle" / "latency" / "tables" / "fit.csv").read_text() == "reader,alpha\n"
+    assert verify(tmp_path / "bundle", Trust(allowed=keys.allowed)).passed
+
+
+# ------------------------------------------------------------------ killed half-way
+
+
+def partial_files(folder: Path) -> int:
+    return sum(p.is_file() for made in folder.glob(".bundle.partial-*") for p in made.rglob("*"))
+
+
+@pytest.mark.parametrize("files", [2, 8, 12, 15])
+def test_certifying_that_is_killed_leaves_nothing_that_verifies(files: int, finished: Path, tmp_path: Path) -> None:
+    """Stopped (SIGSTOP, then SIGKILL) as soon as so many files are there; the last has all of a bundle's."""
+    slow = (
+        "import sys, time\n"
+        "from memarena_spark import files\n"
+        "from memarena_spark.bundle import certify as making\n"
+        "whole = files.write_whole\n"
+        "def write(path, content):\n"
+        "    whole(path, content)\n"
+        "    time.sleep(0.15)\n"
+        "making.write_whole = write\n"
+        "making.sync_folder = lambda folder: time.sleep(0.5)\n"
+        "from pathlib import Path\n"
+        "making.certify(Path(sys.argv[1]), Path(sys.argv[2]), None)\n"
+    )
+    out = tmp_path / "bundle"
+    with subprocess.Popen([sys.executable, "-c", slow, str(finished), str(out)]) as process:
+        deadline = time.monotonic() + 60
+        while partial_files(tmp_path) < files:
+            assert process.poll() is None, "it ended before it could be killed"
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    left = [path for path in tmp_path.iterdir() if path.is_dir()]
+    assert left
+    assert not out.exists()
+    for folder in left:
+        assert not verify(folder, Trust(unsigned=True)).passed
+        # Given a bundle's name it is none either.
+        assert not verify(Path(shutil.copytree(folder, tmp_path / "renamed")), Trust(unsigned=True)).passed
+
+
+def test_certifying_that_is_killed_between_renaming_and_its_last_step_leaves_nothing_that_verifies(
+    finished: Path, tmp_path: Path
+) -> None:
+    certify(finished, tmp_path / "bundle", None)
+    assert verify(tmp_path / "bundle", Trust(unsigned=True)).passed
+    (tmp_path / "bundle" / layout.UNFINISHED).write_bytes(b"")
+    (fault,) = verify(tmp_path / "bundle", Trust(unsigned=True)).faults
+    assert (fault.file, fault.message) == (layout.UNFINISHED, "the making of this bundle was cut short")

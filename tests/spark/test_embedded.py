@@ -1,0 +1,67 @@
+"""The whole way with a real LLM on this machine's CPU: run, certify, verify, flips, audit under the profile cpu-dev."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+from memarena_spark.audit import audit
+from memarena_spark.bundle import layout
+from memarena_spark.bundle.certify import certify
+from memarena_spark.bundle.verify import Trust, verify
+from memarena_spark.machine import ThisMachine
+from memarena_spark.plans import load_plan
+from memarena_spark.running import run_certification
+
+from .conftest import EXAMPLE, ROOT, Keys, silent
+from .test_verify import files_at_fault, flip
+
+pytestmark = [pytest.mark.llm, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory, keys: Keys) -> Path:
+    folder = tmp_path_factory.mktemp("embedded")
+    loaded = load_plan(ROOT / "spark" / "plans" / "cpu-dev.yaml")
+    record = run_certification(ThisMachine(), loaded, folder / "run", silent)
+    assert (record.outcome, record.left, record.preflight.refusals) == ("completed", 0, ())
+    certify(folder / "run", folder / "bundle", keys.key)
+    return folder / "bundle"
+
+
+def test_it_verifies_and_certifies_no_times(bundle: Path, keys: Keys) -> None:
+    assert verify(bundle, Trust(allowed=keys.allowed)).faults == []
+    statement = yaml.safe_load((bundle / layout.STATEMENT).read_text())["predicate"]
+    assert statement["purpose"] == "development"
+    assert statement["certifies"] == {"scores": True, "times": False, "energy": False}
+    assert statement["rows"]["bm25@embedded"]["asked"] == 12
+
+
+def test_every_prompt_was_prefilled_cold(bundle: Path) -> None:
+    """llama.cpp reports the tokens that it took from its cache: none of any timed call."""
+    from memarena.log.store import read_records
+
+    calls = [r for r in read_records(bundle / "log", "gateway_call") if r.kind == "gateway_call"]
+    timed = [c for c in calls if c.phase == "answer" and c.route == "/v1/chat/completions"]
+    assert len(timed) >= 12
+    assert {c.cached_tokens for c in timed} == {0}
+
+
+def test_flips_in_every_file_are_found(bundle: Path, keys: Keys) -> None:
+    draw = random.Random(7)
+    names = layout.files_of(bundle)
+    for name in [*names, *draw.choices(names, k=200)]:
+        at, bit = draw.randrange((bundle / name).stat().st_size), draw.randrange(8)
+        flip(bundle / name, at, bit)
+        found = verify(bundle, Trust(allowed=keys.allowed))
+        flip(bundle / name, at, bit)
+        assert files_at_fault(found) == {name}, (name, at, bit)
+
+
+def test_an_audit_finds_the_greedy_answers_again(bundle: Path, tmp_path: Path) -> None:
+    report = audit(bundle, EXAMPLE, tmp_path / "audit", Trust(), share=0.25, seed=1, say=silent)
+    (cell,) = report.cells
+    assert (cell.asked, cell.failed, report.readers_differ) == (3, 0, ())
+    assert report.passed, report

@@ -1,0 +1,216 @@
+"""The thermal gate, the lock and the canary: what stands between a node and a timing that nobody should believe."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memarena_spark import canary
+from memarena_spark.errors import RefusedError, SparkError
+from memarena_spark.facts import CanaryResult, Unknown
+from memarena_spark.locking import VARIABLE, lock_path, node_lock
+from memarena_spark.machine import ThisMachine
+from memarena_spark.profiles import CanarySettings, Thermal
+from memarena_spark.thermal import check_thermal, slope_c_per_min, wait_until_settled
+
+from .nodes import FakeNode
+
+GATE = Thermal(required=True, slope_c_per_min=0.5, window_s=60, every_s=5, wait_s=600)
+
+
+# ------------------------------------------------------------------ heat
+
+
+@given(st.floats(-20, 20), st.floats(20, 90), st.integers(2, 50))
+def test_the_slope_of_a_straight_line_is_its_slope(slope: float, start: float, n: int) -> None:
+    times = [float(i) for i in range(n)]
+    assert slope_c_per_min(times, [start + slope * t / 60 for t in times]) == pytest.approx(slope, abs=1e-6)
+
+
+def test_a_settled_node_passes_after_one_window() -> None:
+    gate = wait_until_settled(FakeNode(), GATE)
+    assert (gate.settled, gate.waited_s) == (True, 60.0)
+    assert not list(check_thermal(gate, GATE))
+
+
+def test_a_node_that_cools_down_is_waited_for() -> None:
+    """It loses 4 °C a minute for five minutes and rests then: the gate opens once a whole window is flat."""
+    node = FakeNode(sensors_at=lambda now: {"soc": 70 - 4 * min(now, 300) / 60, "gpu": 50.0})
+    gate = wait_until_settled(node, GATE)
+    assert gate.settled
+    assert 300 < gate.waited_s <= 365
+    assert gate.sensor == "soc"
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_node_that_does_not_settle_is_refused_with_the_sensor(direction: int) -> None:
+    node = FakeNode(sensors_at=lambda now: {"soc": 50 + direction * now / 60, "gpu": 50.0})
+    gate = wait_until_settled(node, GATE)
+    (refused,) = check_thermal(gate, GATE)
+    assert refused.code == "thermal"
+    assert f"after 600 s soc still changes by {direction:+.2f} °C a minute" in refused.reason
+
+
+def test_a_node_without_sensors_is_refused_only_where_they_are_required() -> None:
+    gate = wait_until_settled(FakeNode(sensors=Unknown(unknown="no sensor")), GATE)
+    assert [r.reason for r in check_thermal(gate, GATE)] == ["cannot be told: no sensor"]
+    assert not list(check_thermal(gate, GATE.model_copy(update={"required": False})))
+
+
+# ------------------------------------------------------------------ lock
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from memarena_spark.locking import node_lock
+with node_lock(Path(sys.argv[1]), "boot-7", Path("runs/a")):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Any:
+    path = tmp_path / "node.lock"
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield SimpleNamespace(path=path, process=process)
+        process.kill()
+
+
+def test_a_second_run_is_refused_and_told_who_holds_the_node(held: Any) -> None:
+    with pytest.raises(RefusedError) as refused, node_lock(held.path, "boot", Path("runs/b")):
+        pass
+    (reason,) = refused.value.refusals
+    assert reason.code == "locked"
+    assert f"process {held.process.pid} has run into runs/a since" in reason.reason
+
+
+def test_the_lock_of_a_killed_run_is_free_and_its_note_is_found(held: Any) -> None:
+    held.process.send_signal(signal.SIGKILL)
+    held.process.wait()
+    with node_lock(held.path, "boot-8", Path("runs/b")) as left_by:
+        assert left_by is not None
+        assert (left_by.out, left_by.boot_id, left_by.pid) == ("runs/a", "boot-7", held.process.pid)
+    with node_lock(held.path, "boot-8", Path("runs/c")) as left_by:
+        assert left_by is None
+
+
+def test_a_lock_that_was_let_go_of_leaves_no_note_also_after_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with pytest.raises(ValueError, match="x"), node_lock(path, "boot", tmp_path):
+        raise ValueError("x")
+    assert path.read_bytes() == b""
+
+
+def test_a_lock_file_with_rubbish_in_it_is_no_obstacle(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    path.write_bytes(b"\xff rubbish")
+    with node_lock(path, "boot", tmp_path) as left_by:
+        assert left_by is None
+
+
+def test_a_lock_that_cannot_be_made_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(SparkError, match=r"lock .*: No such file"), node_lock(tmp_path / "no" / "lock", "b", tmp_path):
+        pass
+
+
+def test_the_lock_is_where_the_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "/somewhere/else")
+    assert lock_path() == Path("/somewhere/else")
+    monkeypatch.delenv(VARIABLE)
+    assert lock_path().name == "memarena-spark.lock"
+
+
+# ------------------------------------------------------------------ canary
+
+
+def settings(**changes: object) -> CanarySettings:
+    values = {
+        "device": "cpu", "dtype": "float32", "size": 128, "seconds": 0.05, "tflops_at_least": 0,
+        "golden_required": False, "golden_share": 0.95, **changes,
+    }  # fmt: skip
+    return CanarySettings.model_validate(values)
+
+
+def test_the_canary_of_the_cpu_runs_in_a_process_of_its_own() -> None:
+    found = ThisMachine().canary(settings())
+    assert isinstance(found, CanaryResult)
+    assert (found.device, found.size, found.windows >= 1) == ("cpu", 128, True)
+    assert 0 < found.tflops_low <= found.tflops
+
+
+def test_a_canary_counts_the_operations_of_its_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a clock that moves by a quarter of a second a product: four products of 2 n³ operations in each second."""
+    clock = SimpleNamespace(now=0.0)
+
+    def multiply() -> None:
+        clock.now += 0.25
+
+    monkeypatch.setattr("memarena_spark.canary.time.monotonic", lambda: clock.now)
+    windows, mhz = canary.measure(multiply, lambda: None, lambda: 2000.0, size=1000, seconds=3)
+    assert windows == pytest.approx([4 * 2e9 / 1e12] * len(windows))
+    assert (len(windows), mhz) == (3, 2000.0)
+
+
+def test_without_torch_the_canary_of_a_gpu_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A module that cannot be found stands in for torch, whether it is installed here or not."""
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError('torch')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found = ThisMachine().canary(settings(device="cuda"))
+    assert isinstance(found, Unknown)
+    assert "torch is not installed" in found.unknown
+
+
+STAND_IN = '''
+"""As much of torch as the canary uses, on numpy."""
+import numpy as np
+__version__ = "0-stand-in"
+bfloat16 = float32 = "float32"
+class cuda:
+    waited = 0
+    is_available = staticmethod(lambda: {available})
+    get_device_name = staticmethod(lambda n: "Stand-in GPU")
+    @staticmethod
+    def synchronize():
+        cuda.waited += 1
+class version:
+    cuda = "13.0"
+def device(kind, index): return (kind, index)
+def manual_seed(seed): pass
+def rand(rows, columns, device, dtype):
+    assert device == ("cuda", 0)
+    return np.random.default_rng(0).random((rows, columns), dtype=dtype)
+empty_like = np.empty_like
+def matmul(a, b, out): np.matmul(a, b, out=out)
+'''
+
+
+@pytest.mark.parametrize("available", [True, False])
+def test_the_canary_of_a_gpu_multiplies_by_torch(
+    available: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "torch.py").write_text(STAND_IN.format(available=available))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found = ThisMachine().canary(settings(device="cuda", dtype="bfloat16"))
+    if available:
+        assert isinstance(found, CanaryResult)
+        assert found.engine == "torch 0-stand-in, CUDA 13.0, Stand-in GPU"
+        assert (found.device, found.dtype) == ("cuda", "bfloat16")
+    else:
+        assert found == Unknown(unknown="the canary failed: torch finds no CUDA device")
+
+
+def test_a_canary_that_dies_is_unknown_with_its_last_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise RuntimeError('CUDA error: out of memory')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found = ThisMachine().canary(settings(device="cuda"))
+    assert found == Unknown(unknown="the canary failed: RuntimeError: CUDA error: out of memory")

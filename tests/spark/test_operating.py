@@ -1,0 +1,132 @@
+"""What an operator installs: units, the stack, the guide; each held to what the program really does."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from memarena_spark.codes import REMEDIES
+from memarena_spark.machine.images import DECLARED
+from memarena_spark.profiles import known_profiles
+
+from .conftest import ROOT
+
+GUIDE = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
+STACK = ROOT / "compose" / "spark.yaml"
+UNITS = sorted((ROOT / "spark" / "systemd").glob("memarena-spark*"))
+DIGEST = "sha256:" + "ab" * 32
+SETTINGS = {
+    "MEMARENA_OLLAMA_IMAGE": f"ollama/ollama@{DIGEST}",
+    "MEMARENA_SGLANG_IMAGE": f"lmsysorg/sglang@{DIGEST}",
+    "MEMARENA_BACKEND_IMAGE": f"memarena-backend-bm25@{DIGEST}",
+    "MEMARENA_OLLAMA_MODELS": "/models",
+    "MEMARENA_PLAN": "/plan",
+    "MEMARENA_DATASET": "/dataset",
+    "MEMARENA_SIGNING_KEY": "/key",
+}
+
+
+def test_the_guide_explains_every_refusal() -> None:
+    _, _, refusals = GUIDE.partition("## Refusals before a run")
+    refusals, _, _ = refusals.partition("## What is in a bundle")
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \| \S", refusals, flags=re.MULTILINE)
+    assert sorted(rows) == sorted(REMEDIES)
+
+
+def test_the_guide_names_every_profile() -> None:
+    assert all(f"| `{name}` |" in GUIDE for name in known_profiles())
+
+
+def test_the_guide_says_what_was_not_measured() -> None:
+    assert "still to be measured" in GUIDE
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
+def test_a_unit_is_taken_by_systemd(unit: Path, tmp_path: Path) -> None:
+    """Copied with a program that exists here in place of the one that will be installed."""
+    for each in UNITS:
+        text = each.read_text(encoding="utf-8").replace("/opt/memarena/bin/memarena-spark", "/bin/true")
+        (tmp_path / each.name).write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--recursive-errors=no", str(tmp_path / unit.name)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "SYSTEMD_LOG_LEVEL": "warning"},
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
+def test_units_run_once_with_a_limit_and_the_timers_name_them() -> None:
+    texts = {path.name: path.read_text(encoding="utf-8") for path in UNITS}
+    assert set(texts) == {f"memarena-spark{audit}.{kind}" for audit in ("", "-audit") for kind in ("service", "timer")}
+    for name, text in texts.items():
+        if name.endswith(".service"):
+            assert "Type=oneshot" in text
+            assert "TimeoutStartSec=" in text
+        else:
+            assert f"Unit={name.replace('.timer', '.service')}" in text
+
+
+# ------------------------------------------------------------------ the stack
+
+
+def test_everything_in_the_stack_belongs_to_the_profile_spark() -> None:
+    stack = yaml.safe_load(STACK.read_text(encoding="utf-8"))
+    assert set(stack["services"]) == {"ollama", "embedder-warm", "sglang", "backend", "certify", "meters"}
+    assert all(service["profiles"] == ["spark"] for service in stack["services"].values())
+
+
+def test_the_stack_starts_in_the_order_that_preflight_asks_for() -> None:
+    services = yaml.safe_load(STACK.read_text(encoding="utf-8"))["services"]
+    after = {name: service.get("depends_on", {}) for name, service in services.items()}
+    assert after["embedder-warm"] == {"ollama": {"condition": "service_healthy"}}
+    assert after["sglang"] == {"embedder-warm": {"condition": "service_completed_successfully"}}
+    assert after["certify"]["sglang"] == {"condition": "service_healthy"}
+
+
+def test_no_network_of_the_stack_has_a_way_out_and_the_backend_meets_no_model() -> None:
+    stack = yaml.safe_load(STACK.read_text(encoding="utf-8"))
+    assert all(network["internal"] is True for network in stack["networks"].values())
+    assert stack["services"]["backend"]["networks"] == ["backend"]
+    assert set(stack["services"]["certify"]["networks"]) == {"backend", "models"}
+    mounts = [mount for service in stack["services"].values() for mount in service.get("volumes", ())]
+    assert not [mount for mount in mounts if "docker.sock" in mount]
+
+
+def composes() -> list[list[str]]:
+    found = [["docker-compose"]] if shutil.which("docker-compose") else []
+    if shutil.which("docker"):
+        probe = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
+        found += [["docker", "compose"]] if probe.returncode == 0 else []
+    return found
+
+
+@pytest.mark.skipif(not composes(), reason="no docker-compose and no docker compose here")
+def test_every_compose_that_is_here_takes_the_stack() -> None:
+    for program in composes():
+        command = [*program, "-f", str(STACK), "--profile", "spark", "config"]
+        environment = {**os.environ, **SETTINGS}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        shown = yaml.safe_load(done.stdout)["services"]
+        assert set(shown) == {"ollama", "embedder-warm", "sglang", "backend", "certify", "meters"}
+        declared = shown["certify"]["environment"][DECLARED]
+        assert f"sglang=lmsysorg/sglang@{DIGEST}" in declared
+
+
+@pytest.mark.skipif(not composes(), reason="no docker-compose and no docker compose here")
+@pytest.mark.parametrize("variable", SETTINGS)
+def test_without_a_digest_or_folder_nothing_is_started(variable: str) -> None:
+    environment = {**os.environ, **SETTINGS}
+    del environment[variable]
+    command = [*composes()[0], "-f", str(STACK), "--profile", "spark", "config", "-q"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert variable in done.stderr
