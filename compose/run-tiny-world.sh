@@ -30,6 +30,9 @@ done
 [ -z "${MEMARENA_MODEL:-}" ] || set -- "$@" --model "$MEMARENA_MODEL"
 [ -z "${MEMARENA_EMBEDDER:-}" ] || set -- "$@" --embedder "$MEMARENA_EMBEDDER"
 [ -z "${MEMARENA_EMBEDDER_MODEL:-}" ] || set -- "$@" --embedder-model "$MEMARENA_EMBEDDER_MODEL"
+[ -z "${MEMARENA_EXTRACTOR:-}" ] || set -- "$@" --extractor "$MEMARENA_EXTRACTOR"
+[ -z "${MEMARENA_EXTRACTOR_MODEL:-}" ] || set -- "$@" --extractor-model "$MEMARENA_EXTRACTOR_MODEL"
+[ -z "${MEMARENA_HEALTH_S:-}" ] || set -- "$@" --deadline "health=$MEMARENA_HEALTH_S"
 [ -z "${MEMARENA_LIMIT:-}" ] || set -- "$@" --limit "$MEMARENA_LIMIT"
 [ "${MEMARENA_EDGE:-1}" = 0 ] || set -- "$@" --edge
 

@@ -50,7 +50,7 @@ def _passes(name: str) -> bool:
 @contextmanager
 def _double() -> Iterator[Mapping[str, str]]:
     """A stand-in for a Memobase server as long as needed; what its backend is told of it."""
-    command = [sys.executable, "-m", "tests.memobase.double", "--token", DOUBLE_KEY]
+    command = [sys.executable, "-m", "tests.memobase.double", "--scripted", "--token", DOUBLE_KEY]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -470,10 +470,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--token", default=TOKEN)
-    parser.add_argument("--llm-base-url", help="OpenAI-compatible endpoint; without it scripted models of its own")
+    asked = parser.add_mutually_exclusive_group(required=True)
+    asked.add_argument("--llm-base-url", help="OpenAI-compatible endpoint")
+    asked.add_argument("--scripted", action="store_true", help="models of its own, which extract by rule")
     parser.add_argument("--llm-api-key", default="none")
     given = parser.parse_args(argv)
-    base_url = given.llm_base_url or ScriptedModels().base_url
+    base_url = ScriptedModels().base_url if given.scripted else given.llm_base_url
     double = Double(Models(base_url, given.llm_api_key), given.port, given.token, given.host)
     sys.stdout.write(f"{double.url}\n")
     sys.stdout.flush()

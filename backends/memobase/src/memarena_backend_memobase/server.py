@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Literal, TypeVar
 
-import grpc
 import httpx
 from memarena_backend import Call, CallError, ServeError, failed_precondition, unavailable
 from memobase import ChatBlob, MemoBaseClient
@@ -136,7 +135,7 @@ class Server:
                 self._ask("project", "GET", "/project/profile_config")
                 return
             except (CallError, ServerFaultError) as error:
-                final = isinstance(error, CallError) and error.code is grpc.StatusCode.FAILED_PRECONDITION
+                final = isinstance(error, CallError) and error.code.name == "FAILED_PRECONDITION"
                 if final or time.monotonic() > deadline:
                     self.close()
                     raise ServeError(f"MEMOBASE_URL {self._client.project_url}: {error}") from error
