@@ -19,6 +19,8 @@ from memarena.run.questions import plan_questions
 
 PER_FAMILY = 10
 EGOS = 8
+FAMILIES = tuple(family for family in Family if family.value.startswith("d"))
+"""The paper's nine; families that were added since are asked in other runs."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def select_queries(dataset: Dataset, *, egos: int = EGOS, per_family: int = PER_
     )
     picked: list[str] = []
     families: dict[str, int] = {}
-    for family in Family:
+    for family in FAMILIES:
         own = [q.instance.instance_id for q in latest if q.instance.family is family][:per_family]
         families[family.value] = len(own)
         picked += own
@@ -78,11 +80,14 @@ def choose_egos(instances: Sequence[Instance], egos: int, per_family: int) -> se
     """The egos that together come nearest to ``per_family`` questions of every family, chosen greedily."""
     counts: dict[str, Counter[Family]] = {}
     for instance in instances:
-        counts.setdefault(instance.ego_agent_id, Counter())[instance.family] += 1
+        if instance.family in FAMILIES:
+            counts.setdefault(instance.ego_agent_id, Counter())[instance.family] += 1
     chosen: set[str] = set()
     have: Counter[Family] = Counter()
     for _ in range(egos):
         left = sorted(ego for ego in counts if ego not in chosen)
+        if not left:
+            break
         best = max(left, key=lambda ego: _gain(have, counts[ego], per_family))
         chosen.add(best)
         have += counts[best]

@@ -75,6 +75,7 @@ __all__ = [
     "ReaderRef",
     "Reading",
     "Record",
+    "ResultClass",
     "RetrievedItem",
     "RunEnded",
     "RunResumed",
@@ -104,17 +105,23 @@ class DatasetRef(Record):
     instance_count: int
 
 
+ResultClass = Literal["cold_prefill", "warm_prefix", "unknown"]
+"""``cold_prefill``: every prompt is read whole, no prefix from a cache; ``warm_prefix``: prefixes may come from one,
+which is emptied before each cell; ``unknown``: the server does not say."""
+
+
 class ReaderRef(Record):
     """A reader as configured and as it described itself."""
 
     name: str
     """``embedded``, ``extractive`` or the model's name behind a URL."""
-    kind: Literal["embedded", "url", "extractive"]
+    kind: Literal["embedded", "url", "extractive", "sglang"]
     model: str
     base_url: str | None = None
     context_window_tokens: int
     no_system_role: bool = False
     counts_tokens: bool = False
+    result_class: ResultClass = "unknown"
     is_real_reader: bool = True
     """False for ``extractive``: reports mark such cells as no reader."""
     details: dict[str, str] = Field(default_factory=dict)
@@ -150,6 +157,10 @@ class Cell(Record):
     """Evidence of permission questions says whether the asker may hear it."""
     projection: Literal["ego", "whole_corpus"] = "ego"
     """What the backend took in: what its owner could know, or (a diagnostic) everybody's sessions."""
+    backend_image: str | None = None
+    """Set where the harness started a container: the image as the user named it."""
+    backend_image_id: str | None = None
+    """The image's id at the time."""
     backend_settings: dict[str, str] = Field(default_factory=dict)
     """Environment variables that the backend was started with, beside those of its manifest."""
     timing: bool = True
@@ -303,6 +314,8 @@ class ReaderProbed(Record):
     reader: str
     ok: bool
     message: str = ""
+    prompt_tokens: dict[str, int] = Field(default_factory=dict)
+    """Prompt tokens of fixed chats, where its chat template was checked by them."""
 
 
 class IngestDone(Record):

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from memarena.gateway import Upstream
 from memarena.gateway.calls import UpstreamError
 from memarena.gateway.counting import read_counts, tokenize_request
-from memarena.readers.types import ReaderError
+from memarena.readers.errors import ReaderError
 
 DEFAULT_WINDOW_TOKENS = 16_384
 """Used where the server does not say its own; the paper's readers run with it."""
@@ -66,6 +66,15 @@ def _call(url: str, api_key: str | None, body: JsonValue = None) -> JsonValue:
     except OSError as error:
         raise _HttpError(None, f"failed: {error}") from error
     return parsed
+
+
+def answers(url: str) -> bool:
+    """Whether a server answers a GET with JSON by now."""
+    try:
+        _call(url, None)
+    except _HttpError:
+        return False
+    return True
 
 
 def api_url(spec: str) -> str:

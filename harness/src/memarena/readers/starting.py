@@ -14,9 +14,11 @@ from memarena_answering import Completion, Message, Prompt, ReaderCallError, Rea
 from pydantic import JsonValue
 
 from memarena.gateway import CallContext, Gateway, Upstream
-from memarena.log.records import ReaderProbed, ReaderRef
+from memarena.log.records import ReaderProbed, ReaderRef, ResultClass
 from memarena.processes import GuardedProcess, ProcessError
 from memarena.readers import embedded, extractive, remote
+from memarena.readers.sglang import start_sglang
+from memarena.readers.sglang_settings import SglangSettings
 from memarena.readers.types import ReaderError, RunningReader
 
 API_KEY_VARIABLE = "MEMARENA_READER_API_KEY"
@@ -24,7 +26,12 @@ START_TIMEOUT_S = 180.0
 PROBE_TIMEOUT_S = 120.0
 PROBE_TOKENS = 16
 
+SGLANG = "sglang:"
+"""What a reader's name begins with where SGLang is to be started with the model behind it."""
+
 _POLL_S = 0.02
+_SPECIAL_TOKENS = ("[INST]", "[/INST]", "<s>", "</s>", "<unk>", "<|im_start|>", "<|begin_of_text|>", "\ufffd")
+"""A server whose chat template does not fit its model lets such tokens through, often nothing else."""
 _COLD: Mapping[str, JsonValue] = {"cache_prompt": False}
 """llama.cpp reuses the prefix of the prompt before unless told not to; cold TTFT needs it told."""
 
@@ -38,8 +45,9 @@ def start_reader(
     window_tokens: int | None = None,
     threads: int | None = None,
     no_system_role: bool | None = None,
+    sglang: SglangSettings | None = None,
 ) -> RunningReader:
-    """Start or connect to the reader that ``spec`` names: ``embedded``, ``extractive`` or an http(s) URL.
+    """Start or connect to the reader that ``spec`` names: ``embedded``, ``extractive``, ``sglang:MODEL`` or a URL.
 
     ``work_dir`` takes the log and the address file of a reader that is started. ``model`` and ``api_key`` (default:
     the environment's MEMARENA_READER_API_KEY) are for URLs, as is ``no_system_role`` where the server does not say
@@ -54,13 +62,19 @@ def start_reader(
         return _connect(spec, model, key, window_tokens, no_system_role)
     if model is not None:
         raise ReaderError(f"reader {spec}: a model can only be named for a URL")
-    if no_system_role:
+    if no_system_role and not spec.startswith(SGLANG):
         raise ReaderError(f"reader {spec}: its chat template is known; no_system_role is for a URL")
+    if spec.startswith(SGLANG):
+        settings = sglang or SglangSettings(
+            spec.removeprefix(SGLANG),
+            context_tokens=window_tokens or remote.DEFAULT_WINDOW_TOKENS,
+        )
+        return start_sglang(settings, work_dir=work_dir)
     if spec == "embedded":
         return _start_embedded(work_dir, window_tokens, threads)
     if spec == "extractive":
         return _start_extractive(work_dir, window_tokens)
-    raise ReaderError(f"unknown reader {spec!r}: expected embedded, extractive or an http(s) URL")
+    raise ReaderError(f"unknown reader {spec!r}: expected embedded, extractive, sglang:MODEL or an http(s) URL")
 
 
 def _start_embedded(work_dir: Path, window_tokens: int | None, threads: int | None) -> RunningReader:
@@ -81,6 +95,7 @@ def _start_embedded(work_dir: Path, window_tokens: int | None, threads: int | No
         base_url=base_url,
         context_window_tokens=window,
         counts_tokens=True,
+        result_class="cold_prefill",
         details={
             "weights_sha256": weights.sha256(),
             "weights_distribution": f"{embedded.WEIGHTS_DISTRIBUTION} {weights.distribution_version}",
@@ -184,9 +199,27 @@ def _connect(
         context_window_tokens=window,
         no_system_role=upstream.no_system_role,
         counts_tokens=upstream.counts_tokens,
+        result_class=_result_class(server),
         details={"server": server.kind, "window_from": source, "tokenizer": upstream.tokenizer, **server.details},
     )
     return RunningReader(ref, upstream)
+
+
+def _malformed(text: str) -> str:
+    """What is wrong with a reply that no sane model gives, empty if nothing is."""
+    if not any(character.isalnum() for character in text):
+        return f"the probe's reply holds no word: {text.strip()[:40]!r}"
+    special = next((mark for mark in _SPECIAL_TOKENS if mark in text), None)
+    return f"the probe's reply holds the special token {special}: {text.strip()[:60]!r}" if special else ""
+
+
+def _result_class(server: remote.Server) -> ResultClass:
+    """What may be said of a server that we did not start: llama.cpp is told to read every prompt whole."""
+    if server.kind == "llama.cpp":
+        return "cold_prefill"
+    if server.kind == "sglang" and "disable_radix_cache" in server.details:
+        return "cold_prefill" if server.details["disable_radix_cache"] == "True" else "warm_prefix"
+    return "unknown"
 
 
 def probe(reader: RunningReader, gateway: Gateway) -> ReaderProbed:
@@ -208,4 +241,6 @@ def probe(reader: RunningReader, gateway: Gateway) -> ReaderProbed:
         calls = gateway.revoke(token)
     if not failure and completion is not None and not completion.text.strip() and not any(c.reasoning for c in calls):
         failure = "the probe's reply is empty"
+    if not failure and completion is not None and completion.text.strip():
+        failure = _malformed(completion.text)
     return ReaderProbed(reader=reader.ref.name, ok=not failure, message=failure)

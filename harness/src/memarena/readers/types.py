@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from memarena.gateway import Upstream
 from memarena.log.records import ReaderRef
 from memarena.processes import GuardedProcess
+from memarena.readers.errors import ReaderError
+from memarena.readers.flushing import flush_cache
 
-
-class ReaderError(Exception):
-    """A reader cannot be used; the message is one line for the user."""
+__all__ = ["ReaderError", "RunningReader"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,11 @@ class RunningReader:
     def last_words(self) -> str:
         """The end of what a reader that we started has printed; empty for one that we only connect to."""
         return "" if self.process is None else self.process.log_tail()
+
+    def begin_cell(self) -> None:
+        """Empty the cache of a ``warm_prefix`` reader. Raises :class:`ReaderError` unless the server says it did."""
+        if self.ref.result_class == "warm_prefix":
+            flush_cache(self.upstream.server_url, self.upstream.api_key)
 
     def stop(self) -> None:
         """End the reader if we started it. Calling it twice is fine."""

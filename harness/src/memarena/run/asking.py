@@ -47,6 +47,8 @@ def ask(
     code = answer.code if answer is not None else search.code
     stalled = hung(calls, began, time.monotonic_ns()) if code == "DEADLINE_EXCEEDED" else None
     status, cause = settle(search, answer, calls, stalled)
+    if status == "answered" and context.cell.timing and (warm := warm_call(context, calls)):
+        status, cause = "infra_failed", warm
     return QuestionAsked(
         cell_id=context.cell.cell_id,
         instance_id=question.instance.instance_id,
@@ -61,6 +63,18 @@ def ask(
         answer=answer,
         gateway_call_ids=tuple(c.call_id for c in calls),
     )
+
+
+def warm_call(context: AskContext, calls: Sequence[GatewayCall]) -> str:
+    """Why a call of a ``cold_prefill`` reader does not count: it took a prefix from a cache. Empty if none did."""
+    if context.reader.result_class != "cold_prefill":
+        return ""
+    for call in generating(calls):
+        if call.model == context.model and call.cached_tokens:
+            return (
+                f"reader {call.model}: {call.cached_tokens} prompt tokens came from a cache, in a class that has none"
+            )
+    return ""
 
 
 def settle(

@@ -22,9 +22,17 @@ from memarena_answering import ReaderClient
 from memarena.dataset.reading import Dataset, open_dataset
 from memarena.gateway import Budget, Gateway, GatewayError, Upstream
 from memarena.gateway.tokens import random_token
-from memarena.log.records import Cell, GatewayCall, Problem, ReaderRef, RunEnded, RunResumed, RunStarted
+from memarena.log.records import Cell, GatewayCall, Problem, ReaderProbed, ReaderRef, RunEnded, RunResumed, RunStarted
 from memarena.log.store import LogWriter, read_records
-from memarena.readers import ReaderError, RunningReader, probe, warm_up
+from memarena.readers import (
+    ReaderError,
+    RunningReader,
+    count_template,
+    golden_counts,
+    probe,
+    template_fault,
+    warm_up,
+)
 from memarena.run.cell import CellRun, CellTools
 from memarena.run.config import RunConfig
 from memarena.run.containers import ContainerHost, docker_client, image_facts
@@ -120,6 +128,7 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
             request.scoring_files,
             refs,
             request.configuration,
+            {} if containers is None else containers.image_ids,
         )
         if previous is not None:
             plan = logged_plan(previous, plan)
@@ -224,9 +233,23 @@ class _Run:
             self._log.append(result)
             if not result.ok:
                 raise InfraError(f"reader {reader.ref.name}: the sanity probe failed: {result.message}")
+            self._check_template(reader)
             self._warm_up(reader)
         if self._config.floor_samples and self._config.cache is None:
             self._log.append(measure_floor(self._request.out / "floor", self._config.floor_samples))
+
+    def _check_template(self, reader: RunningReader) -> None:
+        """Compare prompt token counts of fixed chats with golden ones, where those of this model are known."""
+        golden = golden_counts(reader, self._readers.config(reader.ref.name).golden_prompt_tokens)
+        if golden is None:
+            return
+        counts = count_template(reader, self._gateway)
+        fault = counts if isinstance(counts, str) else template_fault(counts, golden)
+        told = {} if isinstance(counts, str) else counts
+        record = ReaderProbed(reader=reader.ref.name, ok=not fault, message=fault or "", prompt_tokens=told)
+        self._log.append(record)
+        if fault:
+            raise InfraError(f"reader {reader.ref.name}: {fault}")
 
     def _warm_up(self, reader: RunningReader) -> None:
         config = self._config
@@ -269,6 +292,10 @@ class _Run:
                 lost_retries=self._config.lost_retries,
                 cell_token=self._request.cell_token,
             )
+            try:
+                reader.begin_cell()
+            except ReaderError as error:
+                raise InfraError(str(error)) from error
             phases = CellPhases()
             cell_dir = self._request.out / "cells" / cell.cell_id.replace("/", "-")
             link = BackendLink(
@@ -334,9 +361,8 @@ def _container_host(stack: ExitStack, config: RunConfig, backends: Sequence[Back
     if not images:
         return None
     client = docker_client()
-    for backend in images:
-        image_facts(client, backend)
-    return stack.enter_context(ContainerHost(client, config.backend_memory))
+    image_ids = {backend.name: image_facts(client, backend).image_id for backend in images}
+    return stack.enter_context(ContainerHost(client, image_ids, config.backend_memory))
 
 
 def _start_gateway(

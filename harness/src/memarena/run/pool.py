@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Self
 
 from memarena.gateway import Upstream
-from memarena.readers import HELPER_ROLES, HelperRole, RunningReader, start_helper, start_reader
+from memarena.readers import (
+    HELPER_ROLES,
+    HelperRole,
+    RunningReader,
+    SglangSettings,
+    start_helper,
+    start_reader,
+)
+from memarena.readers.remote import DEFAULT_WINDOW_TOKENS
+from memarena.readers.starting import SGLANG
 from memarena.run.config import HelperConfig, ReaderConfig, RunConfig
 from memarena.run.errors import RunError
 
@@ -46,6 +55,10 @@ class ReaderPool:
         """All of them, in order."""
         return [reader for _config, reader in self._running.values()]
 
+    def config(self, name: str) -> ReaderConfig:
+        """What a reader was configured with."""
+        return self._running[name][0]
+
     def restart(self, name: str) -> RunningReader:
         """Start a reader again whose process has ended. Raises ReaderError if it does not come back."""
         config, dead = self._running[name]
@@ -63,7 +76,22 @@ class ReaderPool:
             window_tokens=config.window_tokens,
             # Unset leaves it to what the server says of its template.
             no_system_role=config.no_system_role or None,
+            sglang=_sglang(config),
         )
+
+
+def _sglang(config: ReaderConfig) -> SglangSettings | None:
+    if not config.spec.startswith(SGLANG):
+        return None
+    return SglangSettings(
+        config.spec.removeprefix(SGLANG),
+        result_class="cold_prefill" if config.prefill == "cold" else "warm_prefix",
+        image=config.image,
+        context_tokens=config.window_tokens or DEFAULT_WINDOW_TOKENS,
+        mem_fraction=config.mem_fraction,
+        no_system_role=config.no_system_role,
+        extra_flags=config.server_flags,
+    )
 
 
 class HelperPool:

@@ -1,0 +1,93 @@
+"""Chat templates by their token counts: fixed chats whose prompts have to be as long as they were when checked.
+
+A template may change with a server's version, or put today's date into every prompt: the count then differs, and so
+would every answer and every time. Counts of known models are in ``golden/prompt_tokens.v1.json``; a run's configuration
+may give those of others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from memarena_answering import Completion, Message, Prompt, ReaderCallError, ReaderClient, ReadingPlan
+from pydantic import BaseModel, ConfigDict
+
+from memarena.gateway import CallContext, Gateway
+from memarena.readers.types import RunningReader
+
+GOLDEN_FILE = "golden/prompt_tokens.v1.json"
+TIMEOUT_S = 120.0
+
+
+class _Turn(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Literal["system", "user"]
+    content: str
+
+
+class GoldenTable(BaseModel):
+    """Fixed chats by name, and the prompt tokens of each by model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    chats: dict[str, tuple[_Turn, ...]]
+    models: dict[str, dict[str, int]]
+
+
+@cache
+def golden_table() -> GoldenTable:
+    """The table of this package."""
+    return GoldenTable.model_validate_json(files(__package__).joinpath(GOLDEN_FILE).read_bytes())
+
+
+def golden_data_files() -> dict[str, str]:
+    """SHA-256 (hex) of the table."""
+    data = files(__package__).joinpath(GOLDEN_FILE).read_bytes()
+    return {f"memarena/readers/{GOLDEN_FILE}": hashlib.sha256(data).hexdigest()}
+
+
+def golden_counts(reader: RunningReader, given: Mapping[str, int] | None) -> Mapping[str, int] | None:
+    """The counts that a reader has to give: those of the configuration, else of its model, else None."""
+    return given or golden_table().models.get(reader.ref.model)
+
+
+def count_template(reader: RunningReader, gateway: Gateway) -> dict[str, int] | str:
+    """Prompt tokens of every fixed chat as the server counts them, or why they cannot be told in a line."""
+    client = ReaderClient(gateway.base_url)
+    counts: dict[str, int] = {}
+    try:
+        for name, turns in golden_table().chats.items():
+            if reader.ref.no_system_role and any(turn.role == "system" for turn in turns):
+                continue
+            prompt = Prompt(tuple(Message(turn.role, turn.content) for turn in turns), 0, 0, 0, 0, 0)
+            token = gateway.grant(CallContext("probe"))
+            try:
+                events = list(client.stream(prompt, ReadingPlan(reader.upstream.model, 1), token, TIMEOUT_S))
+            finally:
+                gateway.revoke(token)
+            done = next((event for event in events if isinstance(event, Completion)), None)
+            if done is None or done.prompt_tokens is None:
+                return f"chat {name}: the server tells no prompt tokens"
+            counts[name] = done.prompt_tokens
+    except ReaderCallError as error:
+        return f"chat template: {error}"
+    finally:
+        client.close()
+    return counts
+
+
+def template_fault(counts: Mapping[str, int], golden: Mapping[str, int]) -> str | None:
+    """How counts differ from the golden ones, in a line; None if every golden chat that was counted is the same."""
+    for name, wanted in golden.items():
+        if name in counts and counts[name] != wanted:
+            found = json.dumps(dict(counts))
+            return f"chat template: chat {name} has {counts[name]} prompt tokens, golden is {wanted} (counted: {found})"
+    if not counts.keys() & golden.keys():
+        return f"chat template: none of the golden chats ({', '.join(golden)}) was counted"
+    return None

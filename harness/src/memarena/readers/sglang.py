@@ -1,0 +1,145 @@
+"""Starting SGLang for a single stream, reading its settings back, and flushing its cache with the status checked.
+
+Two classes of result, never mixed: ``cold_prefill`` (no prefix cache, so that every prompt is read whole) and
+``warm_prefix`` (prefixes are kept within a cell and flushed before it). Flags and side doors are those of SGLang 0.5.3
+to 0.5.23; what a version does not tell of itself is noted, what it tells otherwise than asked is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from memarena.gateway import Upstream
+from memarena.log.records import ReaderRef
+from memarena.processes import GuardedProcess, ProcessError
+from memarena.readers import remote
+from memarena.readers.sglang_settings import SglangSettings, launch_flags, wanted_settings
+from memarena.readers.types import ReaderError, RunningReader
+
+START_TIMEOUT_S = 1800.0
+"""Loading the weights of a large model takes minutes."""
+
+_POLL_S = 0.2
+_HOLDER = "import os,subprocess,sys; r,_=os.pipe(); sys.exit(subprocess.call(sys.argv[1:], stdin=r))"
+"""Runs a command with a pipe as its standard input that closes when this process ends, however it ends."""
+_IN_CONTAINER = (
+    'exec 3<&0; python3 -m sglang.launch_server "$@" & server=$!; (cat <&3 >/dev/null; kill $server) & wait $server'
+)
+"""In the container: ends the server when standard input closes, so that a killed harness leaves no container behind.
+
+The input is kept under another number, since a shell gives what runs in the background none.
+"""
+
+
+def start_sglang(settings: SglangSettings, *, work_dir: Path, timeout_s: float = START_TIMEOUT_S) -> RunningReader:
+    """Start a server as a process or, with an image, as a container; return once it serves with the right settings.
+
+    Raises :class:`ReaderError`, in one line, if it does not come up or tells other settings than were asked for.
+    """
+    port = _free_port()
+    command = server_command(settings, port)
+    try:
+        process = GuardedProcess.start(command, log_path=work_dir / "reader-sglang.log")
+    except ProcessError as error:
+        raise ReaderError(f"reader sglang: {error}") from error
+    base_url = f"http://127.0.0.1:{port}/v1"
+    try:
+        _wait_until_serving(process, base_url, timeout_s)
+        return connected(settings, base_url, process)
+    except BaseException:
+        process.stop()
+        raise
+
+
+def server_command(settings: SglangSettings, port: int) -> list[str]:
+    """The command that serves until it is told to end: a process, or a container that ends with its standard input."""
+    flags = launch_flags(settings, port=port)
+    if settings.image is None:
+        return [settings.python, "-m", "sglang.launch_server", *flags]
+    mounted = Path(settings.model_path)
+    volume = ["--volume", f"{mounted.resolve()}:{settings.model_path}:ro"] if mounted.exists() else []
+    name = f"memarena-sglang-{secrets.token_hex(4)}"
+    container = [
+        "docker", "run", "--rm", "--interactive", "--init", "--name", name, "--gpus", "all", "--network", "host",
+        "--ipc", "host", *volume, "--entrypoint", "/bin/sh", settings.image, "-c", _IN_CONTAINER, "sglang",
+    ]  # fmt: skip
+    return [sys.executable, "-c", _HOLDER, *container, *flags]
+
+
+def connected(settings: SglangSettings, base_url: str, process: GuardedProcess | None) -> RunningReader:
+    """The reader behind a server that runs. Its settings are read back and compared with those asked for."""
+    model = remote.choose_model(base_url, None, settings.served_name)
+    server = remote.identify(base_url, None)
+    if server.kind != "sglang":
+        raise ReaderError(f"reader sglang: {base_url} tells nothing of itself by /server_info or /get_server_info")
+    untold = check_settings(settings, server.details)
+    upstream = Upstream(
+        model=model,
+        base_url=base_url,
+        upstream_model=model,
+        context_window_tokens=settings.context_tokens,
+        no_system_role=settings.no_system_role,
+        tokenizer="sglang",
+        identity=settings.model_path,
+    )
+    upstream = dataclasses.replace(upstream, tokenizer=remote.usable_tokenizer(upstream))
+    details = {
+        **server.details,
+        "launch_flags": " ".join(launch_flags(settings, port=0)),
+        "image": settings.image or "",
+        "not_told": ", ".join(untold),
+    }
+    ref = ReaderRef(
+        name=model,
+        kind="sglang",
+        model=model,
+        base_url=base_url,
+        context_window_tokens=settings.context_tokens,
+        no_system_role=settings.no_system_role,
+        counts_tokens=upstream.counts_tokens,
+        result_class=settings.result_class,
+        details={key: value for key, value in details.items() if value},
+    )
+    return RunningReader(ref, upstream, process)
+
+
+def check_settings(settings: SglangSettings, told: Mapping[str, str]) -> list[str]:
+    """Compare what a server tells of itself with what was asked; the settings that it does not tell.
+
+    Raises :class:`ReaderError` naming the first that differs.
+    """
+    untold = []
+    for name, wanted in wanted_settings(settings).items():
+        if name not in told:
+            untold.append(name)
+        elif not _same(told[name], wanted):
+            raise ReaderError(f"reader sglang: the server runs with {name} {told[name]}, asked for was {wanted}")
+    return untold
+
+
+def _same(told: str, wanted: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return float(told) == float(wanted)
+    return told == wanted
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def _wait_until_serving(process: GuardedProcess, base_url: str, timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not remote.answers(f"{base_url}/models"):
+        if process.poll() is not None:
+            raise ReaderError(f"reader sglang: it ended while starting; its log says: {process.log_tail(3)}")
+        if time.monotonic() > deadline:
+            raise ReaderError(f"reader sglang: it did not serve after {timeout_s:g} s: {process.log_tail(3)}")
+        time.sleep(_POLL_S)

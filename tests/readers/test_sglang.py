@@ -1,0 +1,262 @@
+"""SGLang: flags for one stream, settings read back, the cache flushed by status, classes of result that never mix."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from memarena.gateway import Gateway
+from memarena.log.records import GatewayCall, QuestionAsked, ReaderProbed, RunStarted
+from memarena.log.store import read_records
+from memarena.readers import ReaderError, RunningReader, SglangSettings, probe
+from memarena.readers.flushing import flush_cache
+from memarena.readers.sglang import check_settings, server_command, start_sglang
+from memarena.readers.sglang_settings import launch_flags, wanted_settings
+from memarena.run.config import ReaderConfig, RunConfig
+from memarena.run.engine import execute
+from memarena.run.errors import InfraError
+from memarena.run.request import RunRequest
+
+SERVER = Path(__file__).parent / "servers" / "fake_sglang.py"
+EXAMPLE = Path(__file__).parents[1] / "data" / "example"
+DIGEST = "sha256:" + "a" * 64
+
+Start = Callable[..., RunningReader]
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, object]], None]:
+    """Makes ``python -m sglang.launch_server`` run the scripted server with the given settings."""
+    folder = tmp_path / "packages" / "sglang"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "launch_server.py").write_text(SERVER.read_text())
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder.parent), os.environ.get("PYTHONPATH", "")]))
+
+    def configure(settings: dict[str, object]) -> None:
+        monkeypatch.setenv("FAKE_SGLANG", json.dumps(settings))
+
+    configure({})
+    return configure
+
+
+@pytest.fixture
+def start(package: Callable[[dict[str, object]], None], tmp_path: Path) -> Iterator[Start]:
+    running: list[RunningReader] = []
+
+    def go(settings: SglangSettings | None = None, **server: object) -> RunningReader:
+        package(server)
+        running.append(start_sglang(settings or SglangSettings("qwen"), work_dir=tmp_path, timeout_s=30))
+        return running[-1]
+
+    yield go
+    for reader in running:
+        reader.stop()
+
+
+@pytest.mark.parametrize("version", ["0.5.3.post3", "0.5.23"])
+def test_a_server_is_started_for_one_stream_and_read_back(start: Start, version: str) -> None:
+    """0.5.3 tells of itself at /get_server_info, later versions at /server_info."""
+    reader = start(version=version)
+    ref = reader.ref
+    assert (ref.kind, ref.name, ref.result_class) == ("sglang", "qwen", "cold_prefill")
+    assert ref.details["version"] == version
+    assert ref.details["disable_radix_cache"] == "True"
+    assert "--max-running-requests 1" in ref.details["launch_flags"]
+    assert "not_told" not in ref.details
+    assert ref.counts_tokens
+    assert reader.alive()
+
+
+def test_the_probe_passes_and_tokens_are_counted(start: Start) -> None:
+    reader = start()
+    with Gateway([reader.upstream], lambda call: None) as gateway:
+        assert probe(reader, gateway).ok
+
+
+def test_the_two_classes_differ_by_the_cache_alone() -> None:
+    cold = launch_flags(SglangSettings("m"), port=1)
+    warm = launch_flags(SglangSettings("m", result_class="warm_prefix"), port=1)
+    assert [flag for flag in cold if flag not in warm] == ["--disable-radix-cache"]
+    assert "--enable-cache-report" in warm
+    assert not {"--enable-deterministic-inference"} & set(cold)
+
+
+def test_a_server_that_runs_otherwise_is_refused_and_stopped(start: Start) -> None:
+    with pytest.raises(ReaderError, match="runs with max_running_requests 8, asked for was 1"):
+        start(told={"max_running_requests": 8})
+    assert not [p for p in psutil.Process().children(recursive=True) if "launch_server" in " ".join(p.cmdline())]
+
+
+def test_what_a_version_does_not_tell_is_noted(start: Start) -> None:
+    reader = start(untold=["stream_interval", "random_seed"])
+    assert reader.ref.details["not_told"] == "stream_interval, random_seed"
+
+
+def test_every_setting_asked_for_is_compared() -> None:
+    settings = SglangSettings("m")
+    wanted = wanted_settings(settings)
+    assert check_settings(settings, wanted) == []
+    assert check_settings(settings, {}) == list(wanted)
+    for name in wanted:
+        with pytest.raises(ReaderError, match=name):
+            check_settings(settings, {**wanted, name: "other"})
+
+
+def test_a_server_that_ends_while_starting_says_why(start: Start) -> None:
+    with pytest.raises(ReaderError, match="no CUDA device"):
+        start(dies="no CUDA device")
+
+
+def test_a_cache_that_was_flushed_is_believed_by_its_status_alone(start: Start) -> None:
+    """ "Cache flushed." with 400 means busy: it is tried again."""
+    reader = start(SglangSettings("qwen", result_class="warm_prefix"), busy_flushes=2)
+    reader.begin_cell()
+    with urllib.request.urlopen(f"{reader.upstream.server_url}/flushes") as reply:
+        assert json.load(reply) == {"count": 3}
+
+
+def test_a_cold_reader_has_nothing_to_flush(start: Start) -> None:
+    reader = start()
+    reader.begin_cell()
+    with urllib.request.urlopen(f"{reader.upstream.server_url}/flushes") as reply:
+        assert json.load(reply) == {"count": 0}
+
+
+@pytest.mark.parametrize("status", [400, 404])
+def test_a_cache_that_stays_is_an_error(start: Start, status: int) -> None:
+    reader = start(flush_status=status)
+    with pytest.raises(ReaderError, match=f"/flush_cache answered {status} 'Cache flushed"):
+        flush_cache(reader.upstream.server_url, None, wait_s=0.3)
+
+
+def test_a_flush_without_a_server_is_an_error() -> None:
+    with pytest.raises(ReaderError, match="flush_cache failed"):
+        flush_cache("http://127.0.0.1:9", None, wait_s=0.1)
+
+
+@pytest.mark.parametrize("reply", ["[/INST][/INST]", "!!!! ??"])
+def test_a_reply_that_is_no_language_fails_the_probe(start: Start, reply: str) -> None:
+    reader = start(reply=reply)
+    with Gateway([reader.upstream], lambda call: None) as gateway:
+        result = probe(reader, gateway)
+    assert not result.ok
+    assert "holds" in result.message
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"model_path": ""}, "sglang:MODEL"),
+        ({"model_path": "m", "image": "lmsysorg/sglang:spark"}, "by digest"),
+        ({"model_path": "m", "mem_fraction": 1.5}, "mem_fraction"),
+        ({"model_path": "m", "result_class": "unknown"}, "cold_prefill or warm_prefix"),
+    ],
+)
+def test_settings_that_no_server_could_have_are_refused(settings: dict[str, str], words: str) -> None:
+    with pytest.raises(ReaderError, match=words):
+        SglangSettings(**settings)  # type: ignore[arg-type]
+
+
+def test_a_container_is_named_by_digest_shares_the_gpu_and_ends_with_its_standard_input(tmp_path: Path) -> None:
+    command = server_command(SglangSettings(str(tmp_path), image=f"lmsysorg/sglang@{DIGEST}"), 31000)
+    words = " ".join(command)
+    assert f"lmsysorg/sglang@{DIGEST}" in command
+    for part in ("--gpus all", "--interactive", "--rm", f"{tmp_path}:{tmp_path}:ro", "--port 31000"):
+        assert part in words
+    assert "cat <&3 >/dev/null; kill" in words
+
+
+def test_a_container_ends_when_the_harness_lets_go(
+    package: Callable[[dict[str, object]], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``docker`` is a stand-in that runs the container's own entry point here, standard input included."""
+    docker = tmp_path / "bin" / "docker"
+    docker.parent.mkdir()
+    docker.write_text(
+        "#!/bin/sh\n"
+        'while [ "$1" != "-c" ]; do shift; done; shift\n'
+        f'PATH={tmp_path / "bin"}:$PATH exec /bin/sh -c "$@"\n'
+    )
+    (tmp_path / "bin" / "python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    for program in (docker, tmp_path / "bin" / "python3"):
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{docker.parent}{os.pathsep}{os.environ['PATH']}")
+    reader = start_sglang(SglangSettings("qwen", image=f"x@{DIGEST}"), work_dir=tmp_path, timeout_s=30)
+    servers = [p for p in psutil.Process().children(recursive=True) if "launch_server" in " ".join(p.cmdline())]
+    assert servers
+    assert reader.ref.details["image"] == f"x@{DIGEST}"
+    reader.stop()
+    deadline = time.monotonic() + 10
+    while any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in servers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in servers)
+
+
+# ------------------------------------------------------------------ in a run
+
+
+def config(**reader: object) -> RunConfig:
+    return RunConfig(
+        dataset=EXAMPLE,
+        backends=("bm25",),
+        readers=(ReaderConfig.model_validate({"spec": "sglang:qwen", **reader}),),
+        limit=2,
+        floor_samples=0,
+        meters=("none",),
+        infra_retries=0,
+    )
+
+
+def test_a_run_starts_it_and_says_its_class(package: Callable[[dict[str, object]], None], tmp_path: Path) -> None:
+    package({"version": "0.5.4"})
+    out = tmp_path / "run"
+    assert execute(RunRequest(out=out, config=config(prefill="warm"))).reason == "completed"
+    (started,) = [r for r in read_records(out, "run_started") if isinstance(r, RunStarted)]
+    (reader,) = started.manifest.readers
+    assert (reader.kind, reader.result_class, reader.details["version"]) == ("sglang", "warm_prefix", "0.5.4")
+
+
+def test_a_cached_token_in_the_cold_class_is_no_answer_of_anybody(
+    package: Callable[[dict[str, object]], None], tmp_path: Path
+) -> None:
+    package({"cached_tokens": 12})
+    out = tmp_path / "run"
+    assert execute(RunRequest(out=out, config=config())).reason == "incomplete"
+    asked = [r for r in read_records(out, "asked") if isinstance(r, QuestionAsked)]
+    assert {(r.status, r.cause) for r in asked} == {
+        ("infra_failed", "reader qwen: 12 prompt tokens came from a cache, in a class that has none")
+    }
+    calls = [r for r in read_records(out, "gateway_call") if isinstance(r, GatewayCall)]
+    calls = [call for call in calls if call.instance_id and call.route == "/v1/chat/completions"]
+    assert {call.cached_tokens for call in calls} == {12}
+
+
+def test_cached_tokens_are_what_the_warm_class_is_about(
+    package: Callable[[dict[str, object]], None], tmp_path: Path
+) -> None:
+    package({"cached_tokens": 12})
+    assert execute(RunRequest(out=tmp_path / "run", config=config(prefill="warm"))).reason == "completed"
+
+
+def test_a_template_that_counts_otherwise_than_its_golden_counts_ends_the_run_before_it_is_timed(
+    package: Callable[[dict[str, object]], None], tmp_path: Path
+) -> None:
+    """The server counts words: 11 in the plain chat, 16 with its system message, 14 of names."""
+    out = tmp_path / "right"
+    right = {"plain": 11, "system": 16}
+    assert execute(RunRequest(out=out, config=config(golden_prompt_tokens=right))).reason == "completed"
+    probes = [r for r in read_records(out, "reader_probed") if isinstance(r, ReaderProbed)]
+    assert probes[-1].prompt_tokens["plain"] == 11
+    out = tmp_path / "wrong"
+    with pytest.raises(InfraError, match="chat system has 16 prompt tokens, golden is 42"):
+        execute(RunRequest(out=out, config=config(golden_prompt_tokens={**right, "system": 42})))
+    probes = [r for r in read_records(out, "reader_probed") if isinstance(r, ReaderProbed)]
+    assert not probes[-1].ok
