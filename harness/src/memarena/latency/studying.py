@@ -81,18 +81,21 @@ def _read(path: Path) -> _Run:
 def _check(runs: Sequence[_Run]) -> None:
     """Raise :class:`LatencyError` for runs over other data, readers of one name that are not the same, cells twice."""
     seen: dict[str, Path] = {}
-    models: dict[str, tuple[str, str]] = {}
+    models: dict[str, tuple[str, str, str]] = {}
     for run in runs:
         manifest = run.facts.manifest
         if manifest.dataset.sha256 != runs[0].facts.manifest.dataset.sha256:
             raise LatencyError(f"{run.path}: another data set than that of {runs[0].path}")
         for reader in manifest.readers:
-            identity = (reader.model, reader.details.get("weights_sha256", ""))
-            if models.setdefault(reader.name, identity) != identity:
-                raise LatencyError(f"{run.path}: reader {reader.name} is another model than in an earlier run")
+            identity = (reader.model, reader.details.get("weights_sha256", ""), reader.result_class)
+            if (before := models.setdefault(reader.name, identity)) != identity:
+                differ = next(
+                    f"{then} there, {now} here" for then, now in zip(before, identity, strict=True) if then != now
+                )
+                raise LatencyError(f"{run.path}: reader {reader.name} is not that of an earlier run: {differ}")
         for found in run.cells:
-            if found.samples and (before := seen.setdefault(found.cell.cell_id, run.path)) != run.path:
-                raise LatencyError(f"{run.path}: cell {found.cell.cell_id} is in {before}, too")
+            if found.samples and (other := seen.setdefault(found.cell.cell_id, run.path)) != run.path:
+                raise LatencyError(f"{run.path}: cell {found.cell.cell_id} is in {other}, too")
 
 
 def _studied(run: _Run) -> StudiedRun:

@@ -1,0 +1,81 @@
+"""Which queries a study asks: the latest of each family, within egos that bring as many as are wanted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from memarena.cli.main import app
+from memarena.dataset.reading import Dataset, open_dataset
+from memarena.latency.errors import LatencyError
+from memarena.latency.protocol import read_queries
+from memarena.latency.selection import FAMILIES, choose_egos, query_time, select_queries, write_selection
+from memarena.run.questions import plan_questions
+from typer.testing import CliRunner
+
+EXAMPLE = Path(__file__).parents[1] / "data" / "example"
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Iterator[Dataset]:
+    with open_dataset(EXAMPLE) as opened:
+        yield opened
+
+
+def test_no_query_that_is_left_out_is_later_than_one_of_its_family_that_is_in(dataset: Dataset) -> None:
+    selection = select_queries(dataset, egos=3, per_family=2)
+    questions = {q.instance.instance_id: q for q in plan_questions(dataset, dataset.instances, "interleaved", 0)}
+    chosen = set(selection.instance_ids)
+    for family in FAMILIES:
+        own = [q for q in questions.values() if q.instance.family is family]
+        inside = [query_time(dataset, q) for q in own if q.instance.instance_id in chosen]
+        outside = [query_time(dataset, q) for q in own if q.instance.instance_id not in chosen]
+        assert len(inside) == min(2, len(own)) == selection.families[family.value]
+        assert not outside or min(inside) >= max(outside)
+
+
+def test_the_nine_families_of_the_paper_and_no_other() -> None:
+    assert len(FAMILIES) == 9
+    assert all(family.value.startswith("d") for family in FAMILIES)
+
+
+def test_the_same_data_set_gives_the_same_list(dataset: Dataset) -> None:
+    assert select_queries(dataset, egos=2).text() == select_queries(dataset, egos=2).text()
+
+
+def test_queries_are_of_the_chosen_egos_alone(dataset: Dataset) -> None:
+    selection = select_queries(dataset, egos=1)
+    assert len(selection.egos) == 1
+    by_id = {i.instance_id: i for i in dataset.instances}
+    assert {by_id[i].ego_agent_id for i in selection.instance_ids} == set(selection.egos)
+
+
+def test_the_first_ego_is_the_one_that_brings_most(dataset: Dataset) -> None:
+    def brought(ego: str) -> int:
+        counts = Counter(i.family for i in dataset.instances if i.ego_agent_id == ego)
+        return sum(min(2, counts[family]) for family in FAMILIES)
+
+    (first,) = choose_egos(dataset.instances, 1, 2)
+    assert brought(first) == max(brought(ego) for ego in dataset.egos)
+
+
+def test_families_that_lack_queries_are_named(dataset: Dataset) -> None:
+    assert set(select_queries(dataset, egos=3, per_family=1000).short()) == {family.value for family in FAMILIES}
+
+
+def test_the_list_is_a_file_that_is_never_overwritten(dataset: Dataset, tmp_path: Path) -> None:
+    selection = select_queries(dataset, egos=3)
+    write_selection(selection, tmp_path / "q.txt")
+    assert read_queries(tmp_path / "q.txt") == selection.instance_ids
+    with pytest.raises(LatencyError, match=r"q\.txt"):
+        write_selection(selection, tmp_path / "q.txt")
+
+
+def test_more_egos_than_there_are_is_said_in_one_line(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        app, ["latency", "select", "--dataset", str(EXAMPLE), "--egos", "99", "--out", str(tmp_path / "q")]
+    )
+    assert isinstance(result.exception, LatencyError)
+    assert "--egos 99" in str(result.exception)

@@ -1,0 +1,293 @@
+"""A study from end to end with a scripted reader of known speed: phases, fits, tables, files, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memarena.cli.latency_tables import study_document
+from memarena.cli.main import app
+from memarena.latency.errors import LatencyError
+from memarena.latency.growth import read_growth
+from memarena.latency.protocol import StudyPlan, run_dirs, run_study
+from memarena.latency.results import Study
+from memarena.latency.samples import cell_samples
+from memarena.latency.studying import read_samples_of, study_runs
+from memarena.log.records import AnyRecord, GatewayCall, RunStarted
+from memarena.log.store import LogWriter, read_records
+from memarena.readers import NullReader, Script, wire
+from memarena.report.markdown import to_markdown
+from memarena.run.config import ReaderConfig
+from memarena.run.display import SilentDisplay
+from memarena.scoring import load_facts
+from pydantic import JsonValue
+from typer.testing import CliRunner
+
+EXAMPLE = Path(__file__).parents[1] / "data" / "example"
+MS_PER_TOKEN = 0.02
+START_MS = 4.0
+
+
+def reader_of(body: Mapping[str, JsonValue]) -> Script:
+    """First token after 4 ms and 0.02 ms per prompt token; a token is four bytes."""
+    tokens = wire.bytes_tokens([message.content for message in wire.chat_messages(body)]) if "messages" in body else 1
+    delay_s = (START_MS + MS_PER_TOKEN * tokens) / 1e3
+    words = ('{"answer": "', "x" * (1 + tokens % 5), '"}')
+    return Script(tokens=words, first_token_delay_s=delay_s, timings={"prompt_ms": delay_s * 1e3})
+
+
+@dataclass(frozen=True)
+class Made:
+    """A study that was run, and its results."""
+
+    folder: Path
+    results: Study
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+    """Phase 1 with vanilla, oracle and bm25; bm25 stands in for phase 2's memories with an option of its own."""
+    folder = tmp_path_factory.mktemp("study") / "study"
+    with NullReader(reader_of, model="scripted") as reader:
+        plan = StudyPlan(
+            dataset=EXAMPLE,
+            out=folder,
+            readers=(ReaderConfig(spec=reader.base_url),),
+            phase2=(),
+            egos=3,
+            max_context_tokens=2048,
+            meters=("constant:gpu_power=30 W", "procfs"),
+            idle_s=0,
+            warm_up=3,
+            floor_samples=15,
+        )
+        (done,) = run_study(plan, SilentDisplay)
+        assert done.outcome.reason == "completed"
+        yield Made(folder, study_runs(run_dirs(folder)))
+
+
+def test_the_queries_are_a_file_that_the_run_kept_to(made: Made) -> None:
+    lines = (made.folder / "queries.txt").read_text().splitlines()
+    ids = [line for line in lines if not line.startswith("#")]
+    (started,) = [r for r in read_records(made.folder / "phase1", "run_started") if isinstance(r, RunStarted)]
+    assert json.loads(started.manifest.config_json)["question_ids"] == ids
+    assert started.manifest.protocol == "end_of_horizon"
+    vanilla = next(cell for cell in started.manifest.cells if cell.backend == "vanilla")
+    assert vanilla.backend_options == {"budget_tokens": "512"}
+
+
+def test_warm_up_covers_the_lengths_and_is_never_measured(made: Made) -> None:
+    records = list(read_records(made.folder / "phase1", "gateway_call"))
+    probes = [r for r in records if isinstance(r, GatewayCall) and r.phase == "probe" and "Warm-up" in r.prompt]
+    tokens = [probe.prompt_tokens or 0 for probe in probes]
+    assert len(tokens) == 3
+    assert tokens == sorted(tokens)
+    assert tokens[0] < 100
+    assert tokens[-1] > 1500
+    measured = {sample.prompt_tokens for sample in read_samples_of([made.folder / "phase1"])}
+    assert not measured & set(tokens)
+
+
+def test_the_fit_finds_the_reader_that_was_scripted(made: Made) -> None:
+    """Delays are kept to a millisecond or so; on a busy machine they only grow, so that the slope is what is told."""
+    (fit,) = made.results.fits
+    assert fit.reader == "scripted"
+    assert fit.n == 3 * len([i for i in (made.folder / "queries.txt").read_text().splitlines() if i[0] != "#"])
+    assert set(fit.cells) == {"vanilla@scripted/s1", "oracle@scripted/s1", "bm25@scripted/s1"}
+    low, high = fit.prompt_tokens
+    assert low < high
+    assert fit.ttft.coefficients.beta_ms > 0
+    assert fit.ttft.held_out_error_p50 is not None
+
+
+def test_every_cell_has_its_medians_and_the_fit_beside_them(made: Made) -> None:
+    assert [(c.reader, c.backend, c.kind) for c in made.results.totals] == [
+        ("scripted", "vanilla[budget_tokens=512]", "measured"),
+        ("scripted", "oracle", "measured"),
+        ("scripted", "bm25", "measured"),
+    ]
+    for cell in made.results.totals:
+        assert cell.total_ms is not None
+        assert cell.ttft_ms is not None
+        assert cell.total_ms >= cell.ttft_ms > START_MS
+        assert cell.predicted_total_ms is not None
+
+
+def test_times_lie_above_what_was_programmed(made: Made) -> None:
+    for sample in read_samples_of([made.folder / "phase1"]):
+        assert sample.server_prompt_ms is not None
+        assert sample.ttft_ms is not None
+        assert sample.ttft_ms >= sample.server_prompt_ms - 0.1
+        assert sample.llm_ms is not None
+        assert sample.llm_ms >= sample.ttft_ms
+
+
+def test_ingest_and_questions_have_joules_or_reasons(made: Made) -> None:
+    for row in made.results.ingest:
+        assert row.gpu_j.status in ("value", "void")
+        assert row.model_calls == 0
+        assert row.ego_days == 6
+    for cost in made.results.efficiency:
+        assert cost.system_j_per_query.status == "unavailable"
+        assert cost.gpu_j_per_query.value != 0
+
+
+def test_the_floor_of_the_machine_is_in_every_report(made: Made) -> None:
+    text = to_markdown(study_document(made.results))
+    assert re.search(r"floor\s+p50 with a null backend and a null reader: Search \d+\.\d\d ms", text)
+    assert "gateway less direct" in text
+
+
+def test_the_files_of_a_study_can_be_read_by_others(made: Made, tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        app, ["latency", "report", str(made.folder), "--out", str(tmp_path / "files"), "--format", "json"]
+    )
+    assert result.exit_code == 0, result.output
+    found = Study.model_validate_json((tmp_path / "files" / "study.json").read_text())
+    assert found == made.results
+    with (tmp_path / "files" / "samples.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == found.fits[0].n
+    assert {float(row["ttft_ms"]) > 0 for row in rows} == {True}
+    for name in ("fits", "totals", "efficiency", "ingest"):
+        assert len((tmp_path / "files" / f"{name}.csv").read_text().splitlines()) > 1
+    svg = (tmp_path / "files" / "ttft-split.svg").read_text()
+    assert svg.startswith("<svg ")
+    assert "bm25 · scripted" in svg
+
+
+def test_a_reader_without_a_fit_and_a_prediction_for_it_are_told(made: Made) -> None:
+    """Without oracle and vanilla among the backends of the fit, bm25 alone makes it; without any, nothing does."""
+    alone = study_runs([made.folder / "phase1"], fit_backends=("bm25",))
+    assert alone.fits[0].cells == ("bm25@scripted/s1",)
+    none = study_runs([made.folder / "phase1"], fit_backends=("other",))
+    assert none.fits == ()
+    assert "0 timed questions of other" in none.unfitted["scripted"]
+    text = to_markdown(study_document(none))
+    assert "no fit for scripted" in text
+
+
+def test_a_study_goes_on_where_it_is_and_does_not_begin_again(made: Made, tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    shutil.copytree(made.folder, folder)
+    before = len(list(read_records(folder / "phase1", "asked")))
+    with NullReader(reader_of, model="scripted") as reader:
+        plan = StudyPlan(
+            dataset=EXAMPLE, out=folder, readers=(ReaderConfig(spec=reader.base_url),), phase2=(),
+            max_context_tokens=2048, meters=("none",), idle_s=0, warm_up=0, floor_samples=15,
+        )  # fmt: skip
+        with pytest.raises(Exception, match="readers"):
+            # Another address is another reader as it was configured: the run says so and nothing is asked.
+            run_study(plan, SilentDisplay)
+    assert len(list(read_records(folder / "phase1", "asked"))) == before
+
+
+# ------------------------------------------------------------------ what is refused
+
+
+def test_runs_over_other_data_make_no_study(made: Made, tmp_path: Path) -> None:
+    other = copied(made, tmp_path, lambda m: m["dataset"].update(sha256="0" * 64))
+    with pytest.raises(LatencyError, match="another data set"):
+        study_runs([made.folder / "phase1", other])
+
+
+def test_one_cell_in_two_runs_makes_no_study(made: Made, tmp_path: Path) -> None:
+    other = copied(made, tmp_path, lambda m: None)
+    with pytest.raises(LatencyError, match=r"cell vanilla@scripted/s1 is in .*, too"):
+        study_runs([made.folder / "phase1", other])
+
+
+def test_the_two_classes_of_result_make_no_study(made: Made, tmp_path: Path) -> None:
+    other = copied(made, tmp_path, lambda m: m["readers"][0].update(result_class="warm_prefix"))
+    with pytest.raises(LatencyError, match="warm_prefix"):
+        study_runs([made.folder / "phase1", other])
+
+
+def copied(made: Made, tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """The run again with another manifest."""
+    folder = tmp_path / "other"
+    records: list[AnyRecord] = []
+    for record in read_records(made.folder / "phase1"):
+        if isinstance(record, RunStarted):
+            manifest = json.loads(record.manifest.model_dump_json())
+            change(manifest)
+            changed = type(record.manifest).model_validate(manifest)
+            records.append(record.model_copy(update={"manifest": changed}))
+        else:
+            records.append(record)
+    with LogWriter(folder) as log:
+        log.append(*records)
+    return folder
+
+
+def test_a_folder_without_a_log_is_no_study(tmp_path: Path) -> None:
+    with pytest.raises(LatencyError, match="neither a run nor a study"):
+        run_dirs(tmp_path)
+
+
+def test_times_of_two_processes_never_mix(made: Made) -> None:
+    """Half of the attempts are moved to a second segment: the larger one counts, the rest is counted as left out."""
+    facts = load_facts(made.folder / "phase1")
+    cell = "bm25@scripted/s1"
+    keys = sorted(key for key in facts.attempts if key[0] == cell)
+    for key in keys[: len(keys) // 3]:
+        attempts = facts.attempts[key]
+        facts.attempts[key] = [type(a)(a.record, 1, a.seen) for a in attempts]
+    (found,) = [c for c in cell_samples("run", facts) if c.cell.cell_id == cell]
+    assert found.left_out == len(keys) // 3
+    assert len(found.samples) == len(keys) - found.left_out
+
+
+# ------------------------------------------------------------------ growth
+
+
+def test_growth_times_search_after_each_number_of_days(tmp_path: Path) -> None:
+    out, files = tmp_path / "run", tmp_path / "files"
+    result = CliRunner().invoke(
+        app,
+        [
+            "latency", "growth", "--dataset", str(EXAMPLE), "--backend", "bm25,vanilla", "--days", "1,2",
+            "--searches", "12", "--meter", "none", "--out", str(out), "--files", str(files), "--format", "md",
+        ],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    growth = read_growth(out)
+    assert [(p.backend, p.days) for p in growth.points] == [("bm25", 1), ("bm25", 2), ("vanilla", 1), ("vanilla", 2)]
+    for first, second in (growth.points[:2], growth.points[2:]):
+        assert first.search.n == second.search.n == 12
+        assert first.turns < second.turns
+        assert first.ingest_s < second.ingest_s
+        assert (first.footprint.disk.value or 0) <= (second.footprint.disk.value or 0)
+        assert first.search.p50 is not None
+        assert 0 < first.search_min_ms <= first.search.p50 <= first.search_max_ms
+    assert "| bm25" in result.output
+    assert "gateway less direct" in result.output
+    assert (files / "growth.svg").read_text().startswith("<svg ")
+    again = CliRunner().invoke(app, ["latency", "growth", str(out), "--format", "json"])
+    assert json.loads(again.output) == json.loads(growth.model_dump_json())
+
+
+def test_a_run_that_timed_no_search_has_no_growth(made: Made) -> None:
+    with pytest.raises(LatencyError, match="no search was timed"):
+        read_growth(made.folder / "phase1")
+
+
+def test_days_that_a_data_set_does_not_have_are_refused(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        app, ["latency", "growth", "--dataset", str(EXAMPLE), "--days", "1,15", "--out", str(tmp_path / "run")]
+    )
+    assert isinstance(result.exception, LatencyError)
+    assert "--days 1,15" in str(result.exception)
+    assert not (tmp_path / "run").exists()
+
+
+def test_no_thread_is_left_behind() -> None:
+    assert not [t for t in threading.enumerate() if t.name.startswith("memarena-gateway")]
