@@ -1,48 +1,62 @@
-"""TTFT at the gateway beside the embedded server's own prompt time, question by question, at the edge budget."""
+"""TTFT at the gateway beside the embedded server's own prompt time, over prompts of many lengths."""
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 from pathlib import Path
 
 from _corpus import EXAMPLE
-from memarena.log.records import GatewayCall, QuestionAsked
-from memarena.log.store import read_records
+from _measure import percentile
+from memarena.latency.studying import read_samples_of
 from memarena.run.config import ReaderConfig, RunConfig
 from memarena.run.engine import execute
 from memarena.run.request import RunRequest
 from rich.table import Table
 
-_QUESTIONS = 10
+_BUDGETS = (128, 512, 1500)
+"""Context tokens of a run each, so that prompts differ in length."""
+_QUESTIONS = 24
 
 
 def tables() -> list[Table]:
-    """One run of bm25 with the embedded reader."""
-    config = RunConfig(
+    """Runs of bm25 with the embedded reader, 72 questions in all."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = [Path(folder) / f"run{budget}" for budget in _BUDGETS]
+        for run, budget in zip(runs, _BUDGETS, strict=True):
+            execute(RunRequest(out=run, config=_config(budget)))
+        samples = read_samples_of(runs)
+    pairs = [
+        (s.ttft_ms, s.server_prompt_ms, s.prompt_tokens)
+        for s in samples
+        if s.ttft_ms is not None and s.server_prompt_ms is not None
+    ]
+    table = Table(title=f"TTFT at the gateway and llama.cpp's own prompt time ({len(pairs)} questions)")
+    for column in ("", "TTFT ms", "prompt ms", "difference ms", "of the prompt time", "prompt tokens"):
+        table.add_column(column, justify="right")
+    for share in (0.5, 0.95):
+        ttft, prompt, tokens = (
+            percentile([round(x * 1e3) for x in column], share) / 1e3 for column in zip(*pairs, strict=True)
+        )
+        gaps = [t - p for t, p, _ in pairs]
+        shares = [(t - p) / p for t, p, _ in pairs]
+        gap = percentile([round(g * 1e3) for g in gaps], share) / 1e3
+        relative = percentile([round(s * 1e6) for s in shares], share) / 1e6
+        table.add_row(
+            f"p{share * 100:.0f}", f"{ttft:.1f}", f"{prompt:.1f}", f"{gap:+.2f}", f"{relative:+.2%}", f"{tokens:.0f}"
+        )
+    within = sum(abs(t - p) <= 0.05 * p + 3 for t, p, _ in pairs)
+    table.caption = f"within 5% + 3 ms: {within} of {len(pairs)} questions"
+    return [table]
+
+
+def _config(budget: int) -> RunConfig:
+    return RunConfig(
         dataset=EXAMPLE,
         backends=("bm25",),
         readers=(ReaderConfig(spec="embedded"),),
         limit=_QUESTIONS,
-        max_context_tokens=512,
-        max_answer_tokens=64,
+        max_context_tokens=budget,
+        max_answer_tokens=8,
+        floor_samples=0,
+        meters=("none",),
     )
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "run"
-        execute(RunRequest(out=out, config=config))
-        asked = [r for r in read_records(out, "asked") if isinstance(r, QuestionAsked)]
-        calls = {r.call_id: r for r in read_records(out, "gateway_call") if isinstance(r, GatewayCall)}
-    pairs = []
-    for question in asked:
-        for call in (calls[i] for i in question.gateway_call_ids):
-            if call.server_prompt_ms is not None and call.first_content_ns is not None:
-                pairs.append((call.first_content_ns / 1e6, call.server_prompt_ms, call.prompt_tokens or 0))
-    table = Table(title=f"TTFT at the gateway and llama.cpp's own prompt time ({len(pairs)} questions, edge budget)")
-    for column in ("", "TTFT ms", "prompt ms", "difference", "allowed (10% + 5 ms)", "prompt tokens"):
-        table.add_column(column, justify="right")
-    ttft, prompt, tokens = (statistics.median(column) for column in zip(*pairs, strict=True))
-    difference = statistics.median(t - p for t, p, _ in pairs)
-    table.add_row(
-        "p50", f"{ttft:.1f}", f"{prompt:.1f}", f"{difference:+.1f}", f"±{0.1 * prompt + 5:.1f}", f"{tokens:.0f}"
-    )
-    return [table]

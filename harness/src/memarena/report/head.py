@@ -41,7 +41,8 @@ def _readers(run: RunScores) -> list[str]:
     for reader in run.readers:
         budgets = sorted({_budget(row) for row in run.rows if row.reader == reader.name})
         what = reader.model if reader.is_real_reader else "no reader: picks a sentence of the context"
-        lines.append(f"{reader.name} ({what}); {'; '.join(budgets)}")
+        told = "" if reader.result_class == "unknown" else f"; {reader.result_class.replace('_', ' ')}"
+        lines.append(f"{reader.name} ({what}); {'; '.join(budgets)}{told}")
     return lines
 
 
