@@ -91,8 +91,10 @@ class ContainerHost:
     Use it as a context manager: leaving it removes everything that it made and nothing else.
     """
 
-    def __init__(self, client: DockerClient, memory: str | None = None) -> None:
+    def __init__(self, client: DockerClient, image_ids: Mapping[str, str], memory: str | None = None) -> None:
         self._client = client
+        self.image_ids = image_ids
+        """Id of the image behind each backend, by the backend's name."""
         self._memory = memory
         self.run_label = secrets.token_hex(6)
         self._network: Any = None

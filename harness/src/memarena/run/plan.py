@@ -15,7 +15,7 @@ from memarena.dataset.reading import Dataset
 from memarena.log.records import Cell, DatasetRef, Manifest, NamedConfiguration, Question, ReaderRef, Reading, Versions
 from memarena.run.config import SEED_LABELS, RunConfig
 from memarena.run.errors import RunError
-from memarena.run.manifests import AddressedBackend, BackendChoice, LaunchableBackend
+from memarena.run.manifests import AddressedBackend, BackendChoice, ContainerBackend, LaunchableBackend
 from memarena.run.questions import plan_questions, sample_questions
 
 DataFiles = Callable[[], Mapping[str, str]]
@@ -40,6 +40,7 @@ def plan_run(
     scoring_files: Sequence[DataFiles] = (),
     helpers: Mapping[str, ReaderRef] = {},
     configuration: NamedConfiguration | None = None,
+    image_ids: Mapping[str, str] = {},
 ) -> RunPlan:
     """The plan of a fresh run. Raises :class:`RunError` where the configuration does not fit the data set."""
     names = [b.name for b in backends]
@@ -48,7 +49,10 @@ def plan_run(
     _check_names(config, names)
     questions = choose_questions(config, dataset)
     cells = tuple(
-        _cell(config, backend, reader, label) for reader in readers for backend in backends for label in config.seeds
+        _cell(config, backend, reader, label, image_ids)
+        for reader in readers
+        for backend in backends
+        for label in config.seeds
     )
     manifest = Manifest(
         dataset=dataset_ref(dataset),
@@ -142,7 +146,9 @@ def versions() -> Versions:
     )
 
 
-def _cell(config: RunConfig, backend: BackendChoice, reader: ReaderRef, label: str) -> Cell:
+def _cell(
+    config: RunConfig, backend: BackendChoice, reader: ReaderRef, label: str, image_ids: Mapping[str, str]
+) -> Cell:
     temperature, seed = SEED_LABELS[label]
     address = backend.address if isinstance(backend, AddressedBackend) else None
     declared = isinstance(backend, LaunchableBackend) and backend.diagnostic
@@ -162,6 +168,8 @@ def _cell(config: RunConfig, backend: BackendChoice, reader: ReaderRef, label: s
         backend=backend.name,
         backend_options=config.options.get(backend.name, {}),
         backend_address=address,
+        backend_image=backend.image if isinstance(backend, ContainerBackend) else None,
+        backend_image_id=image_ids.get(backend.name),
         reader=reader.name,
         seed_label=label,
         reading=Reading(

@@ -1,0 +1,135 @@
+"""Backends that the harness starts as containers: shut in, killed and started again, gone when the run is.
+
+Needs Docker and the images (``make images``), so it runs by ``make compose-test`` (MEMARENA_COMPOSE_TEST=1).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from memarena.log.records import Cell, Problem, RunStarted
+from memarena.log.store import read_records
+from memarena.run.containers import LABEL
+
+from tests.e2e.harnessing import EXAMPLE, Key, answers, asked, count_asked, memarena, start, wait_until
+
+pytestmark = [
+    pytest.mark.skipif(not os.environ.get("MEMARENA_COMPOSE_TEST"), reason="needs Docker: make compose-test"),
+    pytest.mark.timeout(900),
+]
+
+IMAGE = "image:memarena-backend-bm25"
+RUN = ("run", "--dataset", EXAMPLE, "--reader", "extractive", "--floor-samples", "0", "--meter", "none")
+
+
+def docker(*arguments: str) -> str:
+    return subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def containers() -> set[str]:
+    return set(docker("ps", "-q", "--no-trunc", "--filter", f"label={LABEL}").split())
+
+
+def networks() -> set[str]:
+    return set(docker("network", "ls", "-q", "--no-trunc", "--filter", f"label={LABEL}").split())
+
+
+def running_in(run: Path, before: set[str]) -> str:
+    """The container that works in a run's folder (not one that is only asked who it is); empty if there is none."""
+    for each in containers() - before:
+        (inspected,) = json.loads(docker("inspect", each))
+        if str(run.resolve()) in {mount["Source"].partition("/cells/")[0] for mount in inspected["Mounts"]}:
+            return each
+    return ""
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[Key, str]:
+    """The answers of the same backend as a process."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    done = memarena(*RUN, "--backend", "bm25", "--out", out)
+    assert done.returncode == 0, done.stderr
+    return answers(out)
+
+
+def test_a_container_answers_like_a_process_and_leaves_nothing_behind(
+    undisturbed: dict[Key, str], tmp_path: Path
+) -> None:
+    before = containers(), networks()
+    oracle = "oracle=image:memarena-backend-vanilla-oracle --variant oracle"
+    out = tmp_path / "run"
+    done = memarena(*RUN, "--backend", f"{IMAGE},{oracle}", "--diagnostic", "oracle", "--out", out, timeout_s=600)
+    assert done.returncode == 0, done.stderr
+    found = answers(out)
+    assert {key: answer for key, answer in found.items() if key[0].startswith("bm25")} == undisturbed
+    assert {r.status for r in asked(out)} == {"answered"}
+    assert (containers(), networks()) == before
+    assert (out / "cells" / "bm25@extractive-s1" / "backend.log").stat().st_size > 0
+
+
+@pytest.mark.parametrize(("after", "how"), [(0, "kill"), (3, "kill"), (12, "stop")])
+def test_a_container_that_is_ended_is_started_again_and_costs_no_question(
+    undisturbed: dict[Key, str], tmp_path: Path, after: int, how: str
+) -> None:
+    """While its days come in, between its first questions, and later; ``docker stop`` as well as SIGKILL."""
+    before = containers()
+    out = tmp_path / "run"
+    process = start(*RUN, "--backend", IMAGE, "--backend-memory", "512m", "--out", out)
+    wait_until(lambda: bool(running_in(out, before)) and count_asked(out) >= after, process)
+    docker(how, running_in(out, before))
+    assert process.wait(600) == 0
+    assert process.stdout is not None
+    process.stdout.close()
+    assert answers(out) == undisturbed
+    said = [r.message for r in read_records(out, "problem") if isinstance(r, Problem)]
+    if after:
+        assert any("was started again: exit code" in message for message in said), said
+
+
+def test_a_container_is_shut_in(tmp_path: Path) -> None:
+    before, before_networks = containers(), networks()
+    out = tmp_path / "run"
+    process = start(*RUN, "--backend", IMAGE, "--backend-memory", "512m", "--out", out)
+    wait_until(lambda: bool(running_in(out, before)) and count_asked(out) >= 1, process)
+    (inspected,) = json.loads(docker("inspect", running_in(out, before)))
+    (network,) = networks() - before_networks
+    (inside,) = json.loads(docker("network", "inspect", network))
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120)
+    host = inspected["HostConfig"]
+    assert (host["ReadonlyRootfs"], host["Privileged"], host["CapDrop"]) == (True, False, ["ALL"])
+    assert (host["Memory"], host["MemorySwap"]) == (512 << 20, 512 << 20)
+    assert "no-new-privileges:true" in host["SecurityOpt"]
+    assert [mount["Destination"] for mount in inspected["Mounts"]] == ["/data"]
+    assert inspected["Config"]["User"] not in {"", "0", "root"}
+    assert inside["Internal"] is True
+    assert (containers(), networks()) == (before, before_networks)
+
+
+def test_containers_do_not_outlive_a_run_that_is_killed(tmp_path: Path) -> None:
+    before, before_networks = containers(), networks()
+    out = tmp_path / "run"
+    process = start(*RUN, "--backend", IMAGE, "--out", out)
+    wait_until(lambda: bool(running_in(out, before)) and count_asked(out) >= 1, process)
+    process.kill()
+    process.communicate(timeout=60)
+    deadline = time.monotonic() + 60
+    while (containers() - before or networks() - before_networks) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert (containers(), networks()) == (before, before_networks)
+
+
+def test_a_log_says_which_image_a_cell_ran(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = memarena(*RUN, "--backend", IMAGE, "--limit", "1", "--out", out)
+    assert done.returncode == 0, done.stderr
+    (started,) = [r for r in read_records(out) if isinstance(r, RunStarted)]
+    cell: Cell = started.manifest.cells[0]
+    expected = docker("image", "inspect", "--format", "{{.Id}}", "memarena-backend-bm25").strip()
+    assert (cell.backend_image, cell.backend_image_id) == ("memarena-backend-bm25", expected)

@@ -1,0 +1,198 @@
+"""Every named configuration runs on the example, with the extractive reader and models that are scripted."""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from memarena.cli.run_config import settled
+from memarena.cli.run_flags import RunFlags
+from memarena.configs import Configuration, named_configurations, read_named
+from memarena.log.records import BackendDescribed, Cell, GatewayCall, IngestDone, QuestionAsked, RunStarted
+from memarena.log.store import read_records
+from memarena.readers.scripted import NullReader
+from memarena.run.engine import execute
+from memarena.run.request import RunRequest
+from memarena_answering import control_text
+
+from tests.memobase.double import TOKEN, Double, Models
+from tests.memobase.scripted_models import CHAT_MODEL, EMBEDDING_MODEL, ScriptedModels
+
+from .harnessing import EXAMPLE
+
+CELL_TOKEN = "the-key-the-server-was-given"
+
+
+@dataclass(frozen=True)
+class Played:
+    """A run of a configuration, read back."""
+
+    configuration: Configuration
+    started: RunStarted
+    asked: list[QuestionAsked]
+    calls: list[GatewayCall]
+    ingests: list[IngestDone]
+    described: list[BackendDescribed]
+
+    @property
+    def cells(self) -> dict[str, Cell]:
+        return {cell.backend: cell for cell in self.started.manifest.cells}
+
+    def of(self, backend: str) -> list[QuestionAsked]:
+        return [each for each in self.asked if each.cell_id == self.cells[backend].cell_id]
+
+    def routes(self, backend: str) -> Counter[str]:
+        cell = self.cells[backend].cell_id
+        return Counter(call.route for call in self.calls if call.cell_id == cell and call.status == 200)
+
+
+def play(name: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
+    """Two questions of the example, one seed, whatever models the configuration needs behind loopback."""
+    configuration = read_named(name)
+    with ExitStack() as stack:
+        flags = RunFlags(
+            name=name, dataset=EXAMPLE, reader="extractive", seeds="s1", limit=2, floor_samples=0, meter="none"
+        )
+        backends = str(configuration.run["backends"])
+        if "memobase" in backends:
+            flags = replace(flags, **memobase(stack, monkeypatch))
+        elif "BM25_VECTORS" in str(configuration.run):
+            embedder = stack.enter_context(NullReader(model="bge-m3"))
+            flags = replace(flags, embedder=embedder.base_url)
+        if "reranker" in configuration.needs:
+            reranker = stack.enter_context(NullReader(model="reranker"))
+            flags = replace(flags, reranker=reranker.base_url)
+        config, named = settled(flags)
+        request = RunRequest(out=out, config=config, configuration=named, cell_token=CELL_TOKEN)
+        assert execute(request).reason == "completed"
+    records = list(read_records(out))
+    return Played(
+        configuration,
+        next(r for r in records if isinstance(r, RunStarted)),
+        [r for r in records if isinstance(r, QuestionAsked)],
+        [r for r in records if isinstance(r, GatewayCall)],
+        [r for r in records if isinstance(r, IngestDone)],
+        [r for r in records if isinstance(r, BackendDescribed)],
+    )
+
+
+def memobase(stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """A double of the Memobase server, configured once with the gateway of the run."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    models = stack.enter_context(ScriptedModels())
+    server_models = Models(f"http://127.0.0.1:{port}/v1", CELL_TOKEN, "extractor", "embedder")
+    double = stack.enter_context(Double(server_models))
+    monkeypatch.setenv("MEMOBASE_URL", double.url)
+    monkeypatch.setenv("MEMOBASE_TOKEN", TOKEN)
+    return {
+        "extractor": models.base_url,
+        "extractor_model": CHAT_MODEL,
+        "embedder": models.base_url,
+        "embedder_model": EMBEDDING_MODEL,
+        "gateway_port": port,
+    }
+
+
+@pytest.fixture(params=[configuration.name for configuration in named_configurations()])
+def played(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Played]:
+    yield play(str(request.param), tmp_path / "run", monkeypatch)
+
+
+def test_a_named_configuration_runs_and_the_manifest_says_which_it_was(played: Played) -> None:
+    """And whatever it is about shows in what its rows were given, found or asked of models."""
+    manifest = played.started.manifest
+    assert manifest.configuration is not None
+    assert (manifest.configuration.name, manifest.configuration.sha256) == (
+        played.configuration.name,
+        played.configuration.sha256,
+    )
+    backends = played.configuration.run["backends"]
+    assert isinstance(backends, list)
+    assert list(played.cells) == [str(text).partition("=")[0] for text in backends]
+    assert Counter(each.status for each in played.asked) == {"answered": 2 * len(backends)}
+    check = CHECKS.get(played.configuration.name)
+    if check is not None:
+        check(played)
+
+
+def dense_and_rerank(played: Played) -> None:
+    assert not played.routes("bm25_k5")["/v1/embeddings"]
+    assert played.routes("dense_k5")["/v1/embeddings"] > 2
+    assert played.routes("rerank_k5")["/v1/rerank"] == 4, "a Search and the search of an Answer, of two questions"
+    sizes = {name: {len(each.search.items) for each in played.of(name) if each.search} for name in played.cells}
+    assert sizes["dense_k5"] == sizes["rerank_k5"] == sizes["bm25_k5"] == {5}
+    assert max(sizes["bm25_k10"]) > 5
+
+
+def stronger_retrieval(played: Played) -> None:
+    for name in ("rrf", "dense", "recent_0.25", "recent_0.5", "recent_1"):
+        assert played.routes(name)["/v1/embeddings"] > 2
+    for name in ("bm25", "names"):
+        assert not played.routes(name)["/v1/embeddings"]
+
+
+def headers(played: Played) -> None:
+    texts = [item.text for each in played.of("headers") if each.search for item in each.search.items]
+    assert texts
+    assert all(text.startswith("(conversation ") for text in texts)
+
+
+def omniscient(played: Played) -> None:
+    assert all(cell.diagnostic for cell in played.cells.values())
+    assert [cell.projection for cell in played.cells.values()] == ["ego", "whole_corpus", "whole_corpus"]
+    turns = Counter[str]()
+    for day in played.ingests:
+        turns[day.cell_id] += day.turns
+    assert turns[played.cells["all_14k"].cell_id] > turns[played.cells["oracle"].cell_id]
+    assert {each.backend_kind for each in played.described} == {"diagnostic"}
+
+
+def markers(played: Played) -> None:
+    words = control_text()
+    first = {
+        name: {item.text.split("\n")[0] for each in played.of(name) if each.search for item in each.search.items}
+        for name in played.cells
+    }
+    assert first["marked"] <= {words.access_denied, words.access_allowed}
+    assert first["marked"]
+    assert not any(line.startswith("[sharing:") for line in first["oracle"])
+
+
+def policy(played: Played) -> None:
+    header = control_text().policy_header.splitlines()[0][:40]
+    shown = {name: any(header in call.prompt for call in reading(played, name)) for name in played.cells}
+    assert shown == {"oracle": False, "policy": True, "policy_marked": True}
+
+
+def identity(played: Played) -> None:
+    said = {name: any("Asked by: " in call.prompt for call in reading(played, name)) for name in played.cells}
+    assert said == {"l0": False, "l1": True, "l2": True}
+
+
+def reading(played: Played, backend: str) -> list[GatewayCall]:
+    cell = played.cells[backend].cell_id
+    return [c for c in played.calls if c.cell_id == cell and c.route == "/v1/chat/completions"]
+
+
+def wrap(played: Played) -> None:
+    styles = {name: {each.answer.prompt_style for each in played.of(name) if each.answer} for name in played.cells}
+    assert styles == {"vanilla": {"text_sessions"}, "json": {"json_context"}, "text": {"text_sessions"}}
+
+
+CHECKS = {
+    "dense-and-rerank": dense_and_rerank,
+    "stronger-retrieval": stronger_retrieval,
+    "provenance-headers": headers,
+    "omniscient": omniscient,
+    "access-markers": markers,
+    "policy-header": policy,
+    "identity": identity,
+    "prompt-wrap": wrap,
+}
