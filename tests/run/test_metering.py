@@ -23,6 +23,7 @@ from memarena.log.store import LogWriter, read_records
 from memarena.meters.readings import Channel, Reading
 from memarena.meters.samples import SamplesWriter
 from memarena.run.config import ReaderConfig, RunConfig
+from memarena.run.display import SilentDisplay
 from memarena.run.engine import execute
 from memarena.run.errors import RunError
 from memarena.run.metering import CellPhases, RunMetering
@@ -248,19 +249,13 @@ def test_a_sampler_that_dies_is_a_problem_on_the_record(tmp_path: Path) -> None:
     """It is told with the cell in which it was found, and the run goes on."""
     out = tmp_path / "run"
 
-    class Killing:
+    class Killing(SilentDisplay):
         """Kills the sampler as soon as the first cell begins."""
 
-        def begin(self, total: int, done: int) -> None: ...
-
-        def cell(self, cell_id: str, days: int) -> None:
+        def cell(self, name: str, days: int) -> None:
             for child in psutil.Process().children(recursive=True):
                 if "memarena.meters.sampler" in " ".join(child.cmdline()):
                     child.kill()
-
-        def advance(self, what: str) -> None: ...
-
-        def end(self) -> None: ...
 
     outcome = execute(RunRequest(out=out, config=config(meters=("constant:gpu_power=4 W",))), Killing())
     assert outcome.reason == "completed"

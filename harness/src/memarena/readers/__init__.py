@@ -1,7 +1,7 @@
 """Readers: starting, checking and scripting the model servers that answer over what a memory found."""
 
 from memarena.readers.extractive import data_files
-from memarena.readers.golden import count_template, golden_counts, golden_data_files, template_fault
+from memarena.readers.golden import count_template, golden_counts, template_fault
 from memarena.readers.helpers import HELPER_ROLES, HelperRole, start_helper
 from memarena.readers.scripted import NullReader, Script
 from memarena.readers.sglang_settings import SglangSettings
@@ -20,7 +20,6 @@ __all__ = [
     "count_template",
     "data_files",
     "golden_counts",
-    "golden_data_files",
     "probe",
     "start_helper",
     "start_reader",

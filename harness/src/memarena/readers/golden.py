@@ -7,7 +7,6 @@ may give those of others.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -44,12 +43,6 @@ class GoldenTable(BaseModel):
 def golden_table() -> GoldenTable:
     """The table of this package."""
     return GoldenTable.model_validate_json(files(__package__).joinpath(GOLDEN_FILE).read_bytes())
-
-
-def golden_data_files() -> dict[str, str]:
-    """SHA-256 (hex) of the table."""
-    data = files(__package__).joinpath(GOLDEN_FILE).read_bytes()
-    return {f"memarena/readers/{GOLDEN_FILE}": hashlib.sha256(data).hexdigest()}
 
 
 def golden_counts(reader: RunningReader, given: Mapping[str, int] | None) -> Mapping[str, int] | None:
