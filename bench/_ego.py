@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -53,10 +53,15 @@ def days(seed: int) -> Iterator[list[pb.IngestRequest]]:
         )
         frames = [pb.IngestRequest(header=header)]
         frames += [pb.IngestRequest(session=_session(words, day, number)) for number in range(SESSIONS_A_DAY)]
-        digest = DayDigest()
-        for frame in frames:
-            digest.add(frame)
-        yield [*frames, pb.IngestRequest(trailer=digest.trailer())]
+        yield sealed(frames)
+
+
+def sealed(frames: Sequence[pb.IngestRequest]) -> list[pb.IngestRequest]:
+    """The frames with the trailer that belongs to them."""
+    digest = DayDigest()
+    for frame in frames:
+        digest.add(frame)
+    return [*frames, pb.IngestRequest(trailer=digest.trailer())]
 
 
 def _session(words: Words, day: int, number: int) -> pb.Session:

@@ -16,6 +16,7 @@ from rich.table import Table
 BENCHMARKS = {
     "floor": "bench_floor",
     "bm25": "bench_bm25",
+    "memsearch": "bench_memsearch",
     "stream": "bench_stream",
     "ttft": "bench_ttft",
     "scoring": "bench_scoring",
@@ -23,7 +24,7 @@ BENCHMARKS = {
     "masim-llm": "bench_masim_llm",
     "worlds": "bench_worlds",
 }
-WITH_OPTIONS = ("worlds",)
+WITH_OPTIONS = ("worlds", "memsearch")
 
 
 def main() -> int:

@@ -142,7 +142,8 @@ class ContainerHost:
         """Start a backend. Raises :class:`LaunchError` if it does not come up with an address."""
         import docker  # noqa: PLC0415
 
-        facts = image_facts(self._client, backend)
+        # By its id: what is started again is what was looked at, whatever the name has come to mean meanwhile.
+        facts = image_facts(self._client, backend.model_copy(update={"image": self.image_ids[backend.name]}))
         data_dir = _data_dir(cell_dir)
         name = f"memarena-{self.run_label}-{secrets.token_hex(3)}"
         try:

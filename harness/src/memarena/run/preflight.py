@@ -6,9 +6,11 @@ import itertools
 import json
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from memarena_answering import Asker, PromptTooLongError, ReadingPlan, build_prompt, count_by_bytes
+from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.client.backend import Deadlines
 from memarena.log.records import ReaderRef
@@ -16,8 +18,8 @@ from memarena.log.store import is_blank, log_path, read_records
 from memarena.run.config import RunConfig, parse_config
 from memarena.run.containers import ContainerHost
 from memarena.run.errors import RunError
-from memarena.run.link import BackendLink
-from memarena.run.manifests import LaunchableBackend
+from memarena.run.link import BackendLink, check_description
+from memarena.run.manifests import BackendChoice, LaunchableBackend
 from memarena.run.plan import RunPlan
 from memarena.run.request import RunRequest
 from memarena.run.state import RunProgress, read_progress
@@ -156,15 +158,22 @@ def check_backends(
     plan: RunPlan, config: RunConfig, request: RunRequest, containers: ContainerHost | None = None
 ) -> None:
     """Ask backends that could refuse the plan who they are, before there is a log: those reached by address, and those
-    that are given options. The others are as their manifests say.
+    that are given options. The others are as their manifests say. One that takes part under several names is asked once
+    for each way in which it is started.
     """
+    asked: list[tuple[BackendChoice, Mapping[str, str], pb.DescribeResponse]] = []
     for cell in {c.backend: c for c in plan.manifest.cells}.values():
-        named = isinstance(plan.backends[cell.backend], LaunchableBackend)
-        if named and not (cell.backend_options or cell.backend_settings):
+        choice = plan.backends[cell.backend]
+        if isinstance(choice, LaunchableBackend) and not (cell.backend_options or cell.backend_settings):
+            continue
+        same = choice.model_copy(update={"name": ""}), cell.backend_settings
+        known = next((description for *started, description in asked if tuple(started) == same), None)
+        if known is not None:
+            check_description(cell, known)
             continue
         with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
             link = BackendLink(
-                plan.backends[cell.backend],
+                choice,
                 Path(folder),
                 deadlines(config),
                 request.security,
@@ -172,7 +181,7 @@ def check_backends(
                 containers=containers,
             )
             try:
-                link.open(cell)
+                asked.append((*same, link.open(cell)))
             finally:
                 link.close()
 
