@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,7 +10,7 @@ from pathlib import Path
 from memarena.conformance import SuiteResult, run_suite
 from memarena.conformance.junit import junit
 from memarena.log.base import Record
-from memarena.run.containers import ContainerHost, docker_client
+from memarena.run.containers import ContainerHost, docker_client, image_facts
 from memarena.run.launch import LaunchError, launch
 from memarena.run.manifests import (
     AddressedBackend,
@@ -22,14 +20,13 @@ from memarena.run.manifests import (
     choose_backend,
 )
 
+from memarena_spark.code import folder_sha256, package_folder
 from memarena_spark.codes import refusal
 from memarena_spark.errors import RefusedError, SparkError
 from memarena_spark.facts import Unknown
 from memarena_spark.files import write_whole
 from memarena_spark.node import Node
 from memarena_spark.plans import Plan
-
-_PASSED_OVER = {"__pycache__", "node_modules", ".git", ".venv"}
 
 
 class BackendCode(Record):
@@ -60,12 +57,7 @@ def code_of(backend: BackendChoice, node: Node) -> BackendCode:
         if isinstance(image, Unknown):
             raise RefusedError("run", [refusal("image", f"backend {backend.name}: cannot be told: {image.unknown}")])
         return BackendCode(digest=image.digest, source=image.source)
-    digest = hashlib.sha256()
-    for root in _roots(backend):
-        for path in _files(root):
-            digest.update(f"{path.relative_to(root).as_posix()}\0{path.stat().st_size}\0".encode())
-            digest.update(path.read_bytes())
-    return BackendCode(digest=f"sha256:{digest.hexdigest()}", source="files")
+    return BackendCode(digest=f"sha256:{folder_sha256(*_roots(backend))}", source="files")
 
 
 def _roots(backend: LaunchableBackend) -> Iterator[Path]:
@@ -74,15 +66,9 @@ def _roots(backend: LaunchableBackend) -> Iterator[Path]:
     yield folder
     command = backend.manifest.command
     if "-m" in command[:-1]:
-        found = importlib.util.find_spec(command[command.index("-m") + 1].partition(".")[0])
-        package = Path(found.origin).resolve().parent if found and found.origin else None
+        package = package_folder(command[command.index("-m") + 1].partition(".")[0])
         if package is not None and not package.is_relative_to(folder):
             yield package
-
-
-def _files(root: Path) -> list[Path]:
-    found = (p for p in root.rglob("*") if p.is_file() and not _PASSED_OVER & set(p.relative_to(root).parts))
-    return sorted(found, key=lambda path: path.relative_to(root).as_posix())
 
 
 def hold_to_contract(name: str, node: Node, out: Path, plan: Plan) -> ConformanceReport:
@@ -115,7 +101,9 @@ def _launched(backend: LaunchableBackend | ContainerBackend, folder: Path, plan:
     try:
         with ExitStack() as stack:
             if isinstance(backend, ContainerBackend):
-                containers = stack.enter_context(ContainerHost(docker_client(), plan.run.backend_memory))
+                client = docker_client()
+                images = {backend.name: image_facts(client, backend).image_id}
+                containers = stack.enter_context(ContainerHost(client, images, plan.run.backend_memory))
                 container = containers.launch(backend, folder, settings)
                 stack.callback(container.stop)
                 return run_suite(container.address, advertise=containers.gateway_host)

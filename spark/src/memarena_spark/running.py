@@ -18,6 +18,7 @@ from memarena.run.manifests import choose_backend
 from memarena.run.request import RunOutcome, RunRequest
 
 from memarena_spark.backends import BackendCode, ConformanceReport, code_of, hold_to_contract
+from memarena_spark.code import own_code
 from memarena_spark.errors import Refusal, RefusedError, SparkError
 from memarena_spark.facts import CanaryResult, Unknown
 from memarena_spark.files import canonical_json, write_whole
@@ -47,6 +48,8 @@ class RunRecord(Record):
 
     record_version: Literal[1] = 1
     spark_version: str
+    code_sha256: dict[str, str]
+    """Our own packages by name, as they were when the run was over."""
     started_at: str
     ended_at: str
     left_by: Holder | None
@@ -101,6 +104,7 @@ def run_certification(
         say("canary after the run")
         record = RunRecord(
             spark_version=version("memarena-spark"),
+            code_sha256=own_code(),
             started_at=started_at,
             ended_at=_now(),
             left_by=left_by,

@@ -109,6 +109,7 @@ def _manifest(facts: Facts) -> JsonValue:
     record, state = facts.record, facts.record.preflight.state
     return {
         "run": facts.run.manifest.model_dump(mode="json"),
+        "code_sha256": dict(record.code_sha256),
         "result_class": facts.plan.result_class,
         "backends": {r.backend: r.code.model_dump(mode="json") for r in record.conformance},
         "images": {name: image.model_dump(mode="json") for name, image in state.images.items()},

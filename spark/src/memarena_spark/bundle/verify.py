@@ -19,6 +19,7 @@ from memarena_spark.bundle.phases import differences
 from memarena_spark.bundle.rules import distinct, refusals_of
 from memarena_spark.bundle.signing import allowed_signer, is_canonical, who_signed
 from memarena_spark.bundle.statement import read_sums, statement, sums
+from memarena_spark.code import own_code
 from memarena_spark.errors import SparkError
 from memarena_spark.files import sha256_of
 
@@ -185,10 +186,11 @@ def _derived(bundle: Path, facts: Facts) -> Iterator[Fault]:
 
 
 def _by(facts: Facts) -> str:
-    from importlib.metadata import version  # noqa: PLC0415 (only where something is wrong)
-
-    made, here = facts.run.manifest.versions.memarena, version("memarena")
-    return "" if made == here else f" (made by memarena {made}, this is {here})"
+    """Whether it was another program that made the bundle, which may well derive something else."""
+    made, here = facts.record.code_sha256, own_code()
+    other = sorted(name for name in made if here.get(name) != made[name])
+    version = facts.run.manifest.versions.memarena
+    return f" (made by other code of {', '.join(other)} than is here; memarena {version} made it)" if other else ""
 
 
 def _contract(bundle: Path, facts: Facts) -> Iterator[Fault]:

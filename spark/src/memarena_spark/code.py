@@ -1,0 +1,39 @@
+"""Which code it is: one hash for each of our packages, since a version number says little between two releases."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+PACKAGES = ("memarena", "memarena_answering", "memarena_proto", "memarena_spark")
+_PASSED_OVER = {"__pycache__", "node_modules", ".git", ".venv"}
+
+
+def files_below(root: Path) -> list[Path]:
+    """Every file below a folder that belongs to its code, sorted by name."""
+    found = (p for p in root.rglob("*") if p.is_file() and not _PASSED_OVER & set(p.relative_to(root).parts))
+    return sorted(found, key=lambda path: path.relative_to(root).as_posix())
+
+
+def folder_sha256(*roots: Path) -> str:
+    """SHA-256 over names, sizes and contents of the files below some folders, in hexadecimal."""
+    digest = hashlib.sha256()
+    for root in roots:
+        for path in files_below(root):
+            digest.update(f"{path.relative_to(root).as_posix()}\0{path.stat().st_size}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def package_folder(name: str) -> Path | None:
+    """Where an importable package lies; None if there is none of this name."""
+    found = find_spec(name)
+    return Path(found.origin).resolve().parent if found and found.origin else None
+
+
+@cache
+def own_code() -> dict[str, str]:
+    """SHA-256 of each of our packages, as they are on this machine."""
+    return {name: folder_sha256(folder) for name in PACKAGES if (folder := package_folder(name)) is not None}
