@@ -1,4 +1,4 @@
-"""Does an answer decline? Labelled sets of many styles, and an honest figure: what is learned without a set, on that set.
+"""Does an answer decline? Labelled sets of many styles, and what is learned without a set, on that set.
 
 How unseen each set was when it was first measured stands in docs/judging.md.
 """
@@ -97,7 +97,7 @@ def test_hostile_answers_that_nothing_was_learned_from_are_read_no_worse_than_wh
 
 
 def test_the_weights_are_what_the_training_texts_give() -> None:
-    """The file in the package comes from the texts beside it: feature for feature, but for what rounding leaves open."""
+    """The file in the package comes from the texts beside it: feature for feature, but for rounding."""
     learned = learning.learn(learning.texts())
     kept = json.loads(learning.stored_weights())
     assert kept.keys() == learned.keys()

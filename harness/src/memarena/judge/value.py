@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from memarena.dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
-from memarena.dataset.values import OrderValue, SetValue, TermValue, Value
+from memarena.dataset.values import DurationValue, OrderValue, SetValue, TermValue, Value
 from memarena.judge.errors import JudgeError
 from memarena.judge.ruling import Route, Ruling, right, wrong
 from memarena.judge.token_f1 import rule_by_token_f1
@@ -29,10 +30,11 @@ from memarena.judge.value_rules import (
 )
 from memarena.log.records import EvidenceSession, Question
 from memarena.text.mentions import ProperMention
+from memarena.text.numbers import digits_for_words
 from memarena.text.reading import ReadText, read_text
 from memarena.text.stance import Stance, read_stance
 from memarena.text.stating import Place, ScalarValue, denied, hedge_in, hedged, places
-from memarena.text.words import words
+from memarena.text.words import tidy, words
 
 JUDGE_NAME = "value"
 
@@ -80,13 +82,14 @@ def _stated_all_the_same(required: Sequence[Value], answer: str, stance: Stance,
     read = read_text(answer, day_of(question.asked_at))
     asked = read_text(question.question_text, day_of(question.asked_at))
     turned = {clause for text in stance.turned for clause in [read_text(text).text]}
-    for value in _scalars(required):
-        if places(value, asked):
-            continue
-        for place in places(value, read):
-            if not any(read.clause_at(place.start).text in text for text in turned):
-                return True
-    return False
+
+    def outside(value: ScalarValue) -> bool:
+        return any(not any(read.clause_at(p.start).text in text for text in turned) for p in places(value, read))
+
+    orders = [value for value in required if isinstance(value, OrderValue)]
+    if orders:
+        return all(outside(item) for order in orders for item in order.items)
+    return any(outside(value) for value in _scalars(required) if not places(value, asked))
 
 
 def _gold_declines(gold: Gold) -> bool:
@@ -103,6 +106,7 @@ def _rule(
     hedge: str,
 ) -> Ruling:
     today = day_of(question.asked_at)
+    answer = _with_unit(answer, required, question.question_text)
     plain = _without_markers(_without_echo(_without_speaker(answer, question, evidence), question.question_text))
     read = read_text(first_words(plain, _window(required)), today)
     asked = read_text(question.question_text, today)
@@ -124,6 +128,23 @@ def _rule(
         if not ruling.correct:
             return ruling
     return right("value", f"states {', '.join(describe(v) for v in required)}")
+
+
+_HOW_MANY = re.compile(
+    r"\b(?:how many|count|number of)\b.*?\b(minutes|hours|days|weeks|months|years)\b", re.IGNORECASE | re.DOTALL
+)
+_BARE_NUMBER = re.compile(
+    r"\W*(?:it(?: was|'s| is)? |about |exactly |just |only )*([\d.]+|[a-z]+(?:-[a-z]+)?)\W*", re.IGNORECASE
+)
+
+
+def _with_unit(answer: str, required: Sequence[Value], question: str) -> str:
+    """A bare number with the unit of time in which the question counts (``How many days …?`` ``Three``)."""
+    asked = _HOW_MANY.search(question)
+    if asked is None or not all(isinstance(value, DurationValue) for value in required):
+        return answer
+    said = _BARE_NUMBER.fullmatch(digits_for_words(tidy(answer)))
+    return f"{said[1]} {asked[1].lower()}" if said and re.fullmatch(r"\d+(?:\.\d+)?", said[1].rstrip(".")) else answer
 
 
 def _without_echo(answer: str, question: str) -> str:
@@ -168,6 +189,8 @@ def _scalars(values: Sequence[Value]) -> tuple[ScalarValue, ...]:
 
 def _set(value: SetValue, answer: ReadText, question: ReadText) -> Ruling:
     """Set-F1 over the members: right at 1.0."""
+    if _left_open(value, answer, question):
+        return wrong("value", "leaves open which of them")
     hits = [m for m in value.members if not unstated(answer, m)]
     extra = _extra_names(value, answer, question) or _extra_terms(value, answer, question)
     f1 = 2 * len(hits) / (len(hits) + len(extra) + len(value.members)) if hits else 0.0
@@ -176,6 +199,13 @@ def _set(value: SetValue, answer: ReadText, question: ReadText) -> Ruling:
         parts = [f"misses {', '.join(missing)}"] * bool(missing) + [f"adds {', '.join(extra)}"] * bool(extra)
         return wrong("value", f"set-F1 {f1:.2f}: {'; '.join(parts)}", f1)
     return right("value", "names every member and no other")
+
+
+def _left_open(value: SetValue, answer: ReadText, question: ReadText) -> bool:
+    """Whether members are joined by ``or``, as alternatives."""
+    spots = sorted((p.start, p.end) for m in value.members for p in places(m, answer))
+    between = (answer.text[end:start] for (_, end), (start, _) in pairwise(spots))
+    return "or" not in words(question.text) and any(re.fullmatch(r"\W*or\W*", gap, re.IGNORECASE) for gap in between)
 
 
 def _extra_names(value: SetValue, answer: ReadText, question: ReadText) -> list[str]:

@@ -101,7 +101,9 @@ def unstated(answer: ReadText, value: ScalarValue, *, versions: bool = False) ->
     found = places(value, answer)
     if not found:
         return f"does not state {describe(value)}"
-    affirmed = [p for p in found if not denied(answer, p)]
+    # What was said before a change was said, whatever holds now ("not three any more").
+    changed = versions and _TELLS_CHANGE.search(" ".join(words(answer.text))) is not None
+    affirmed = [p for p in found if changed or not denied(answer, p)]
     if not affirmed:
         return f"denies {describe(value)}"
     hedges = [hedged(answer, p) for p in affirmed]
@@ -110,6 +112,11 @@ def unstated(answer: ReadText, value: ScalarValue, *, versions: bool = False) ->
     return "" if "" in hedges else f"hedges {describe(value)} away ({hedges[0]!r})"
 
 
+_TELLS_CHANGE = re.compile(
+    r"\b(?:any ?more|any longer|no longer|at first|first|originally|initially|earlier|before|previously|formerly|"
+    r"beforehand|until|used to|instead|anew|changed|switched|replaced|moved|corrected|revised|updated|"
+    r"took (?:it|that) back|had (?:said|claimed|told|been)|but now|by now|now)\b"
+)
 _TELLS_APART = re.compile(r"(?:one|some|most) of (?:them|these|those)$")
 
 
@@ -141,7 +148,9 @@ def _other_mentions(case: Case) -> str:
     for kind in dict.fromkeys(kind for v in case.required for kind in kinds_of(v)):
         gold = [v for v in case.required if kind in kinds_of(v)]
         others = [
-            m for m in case.answer.of_kind(kind) if not _accounted_for(case, m) and not _counts_talk(case.answer, m)
+            m
+            for m in case.answer.of_kind(kind)
+            if not _accounted_for(case, m) and not _counts_talk(case.answer, m) and not _tells_versions_apart(case, m)
         ]
         own_question = case.question.of_kind(kind)
         gold_is_asked = any(is_value(v, m, case.answer.today) for v in gold for m in own_question)
@@ -230,7 +239,7 @@ def _is_report(case: Case, clause: Clause, kind: Kind) -> bool:
         # "That is what Bob | and you were chatting about": the verb may stand in the next clause.
         behind = next((c.text for c in case.answer.clauses if c.start == clause.end + 1), "")
         return _REPORTS.search(f"{clause.text} {behind}") is not None
-    if _REPORTS.search(_ASKS_TO_RECALL.sub(" ", case.question.text)):
+    if not case.versions and _REPORTS.search(_ASKS_TO_RECALL.sub(" ", case.question.text)):
         return False
     ends = [m.end() for m in _SENTENCE_END.finditer(case.answer.text)]
     start = max((e for e in ends if e <= clause.start), default=0)
@@ -238,8 +247,15 @@ def _is_report(case: Case, clause: Clause, kind: Kind) -> bool:
     return _REPORTS.search(case.answer.text[start:end]) is not None
 
 
+_MORE_THAN_BEFORE = re.compile(r"\s+(?:more|fewer|less|extra|additional)\b(?! than)", re.IGNORECASE)
+"""A difference from another number (``three more had signed up``)."""
 _HOLLOW = frozenset(stem(w) for w in ("answer", "date", "day", "time", "name", "place", "amount"))
-_CONJUNCTIONS = re.compile(r"[\s,/&]*(?:(?:and|or|and/or|maybe|perhaps|either|then)[\s,]*)*", re.IGNORECASE)
+_CONJUNCTIONS = re.compile(
+    r"[\s,/&]*(?:(?:and|or|and/or|maybe|perhaps|either|then)[\s,]*)*",
+    re.IGNORECASE,
+)
+_ADDS = re.compile(r"\s+(?:plus|along with|together with|as well as)\s+(?:the\s+)?", re.IGNORECASE)
+"""Without a comma: behind one, what is added is another matter (``50 euros, plus 20 for parking``)."""
 _WITH = re.compile(r"\b(?:with|from|to|between|you and|me and)\s+$", re.IGNORECASE)
 _LEAVES_OPEN = re.compile(
     r"\b(?:alternatively|or else|or alternatively|or rather|one or the other)\b|(?:^|[.;,(]\s*)otherwise\b",
@@ -263,7 +279,7 @@ def _joined(answer: ReadText, mention: Mention, place: Place) -> bool:
     between = (
         _WEEKDAY.sub("", answer.text[low[1] : high[0]]) if mention.kind == "date" else answer.text[low[1] : high[0]]
     )
-    return _CONJUNCTIONS.fullmatch(between) is not None
+    return _CONJUNCTIONS.fullmatch(between) is not None or _ADDS.fullmatch(between) is not None
 
 
 def _in_evidence(case: Case, mention: Mention) -> bool:
@@ -280,10 +296,17 @@ def _counts_talk(answer: ReadText, mention: Mention) -> bool:
     """``two accounts``, ``two incompatible stories``: a number of things that an answer speaks about, and no value."""
     if not isinstance(mention, AmountMention):
         return False
+    if _MORE_THAN_BEFORE.match(answer.text[mention.end :]) or (mention.unit in ("more", "fewer", "less", "extra")):
+        return True
     talk = {stem(w) for w in word_list("talk_words.v1.txt")}
     behind = words(answer.text[mention.end :])[:1]
     qualified = mention.amount <= _FEW and mention.unit is not None and not is_known_unit(mention.unit)
     return mention.unit in talk or (qualified and bool({stem(w) for w in behind} & talk))
+
+
+def _tells_versions_apart(case: Case, mention: Mention) -> bool:
+    """Whether it is the ``one`` of ``the one … the other``, by which versions are told apart."""
+    return case.versions and isinstance(mention, AmountMention) and mention.amount == 1 and mention.unit is None
 
 
 def _distinct(mentions: Sequence[Mention]) -> int:

@@ -35,11 +35,11 @@ _ASKING = re.compile(
     r"(?:and |but |as for )?(?:what|when|where|who|whom|which|why|how|whether|as for|regarding)\b", re.IGNORECASE
 )
 _COURTESY = re.compile(
-    r"^\W*(?:and |or |but )?(?:is there (?:anything|something) (?:else|more)|would you like|do you (?:want|need)|can i help|"
-    r"could you (?:tell|share|give|provide|clarify)|shall i|want me|let me know|if you (?:can|could|have|tell|need|want|"
-    r"give|share|let|know|would|like)|thanks|thank you|(?:i )?hope (?:this|that|it) helps|feel free|"
-    r"do(?: not|n't) hesitate|i(?:'d| would|'ll| will) be (?:happy|glad)|happy to help|good question|please let me|"
-    r"sorry about that)\b",
+    r"^\W*(?:and |or |but )?(?:is there (?:anything|something) (?:else|more)|would you like|"
+    r"do you (?:want|need)|can i help|could you (?:tell|share|give|provide|clarify)|shall i|want me|let me know|"
+    r"if you (?:can|could|have|tell|need|want|give|share|let|know|would|like)|thanks|thank you|"
+    r"(?:i )?hope (?:this|that|it) helps|feel free|do(?: not|n't) hesitate|"
+    r"i(?:'d| would|'ll| will) be (?:happy|glad)|happy to help|good question|please let me|sorry about that)\b",
     re.IGNORECASE,
 )
 _ASKS = re.compile(r"\b(what|when|where|who|whom|whose|which|why|how (?:much|many|long|old)|how)\b")
@@ -207,12 +207,12 @@ def _end(clause: str, body: str) -> str:
 
 
 def _joined(found: list[str], body: str) -> list[str]:
-    """Clauses, with a leading clause of asking joined to the one behind that turns it (``What it cost, I can't say``)."""
+    """Clauses, with a leading clause of asking joined to the one that turns it (``What it cost, I can't say``)."""
     joined: list[str] = []
     for clause in found:
         ahead = joined[-1] if joined else ""
         leads = bool(ahead) and _ASKING.match(ahead) and len(words(ahead)) <= _CURB and f"{ahead}," in body
-        if leads and _turns(clause) and not _turns(ahead):
+        if leads and _turns(clause) and not _turns(ahead) and words(clause)[0] != "not":
             joined[-1] += f" {clause}"
         else:
             joined.append(clause)
@@ -424,7 +424,7 @@ def _see_whole(seen: list[Seen], asked: Asked, answer: str, spoken: list[str]) -
 
 
 def _unquoted(text: str, *, words_asked: bool) -> str:
-    """Quoted speech is somebody else's: blanked, unless most of the answer is one quotation and no words are asked for."""
+    """Quoted speech is somebody else's: blanked, unless it is most of the answer and no words are asked for."""
     stripped = _WRAPPING.sub("", text).strip().strip("{}").strip()
     if _WRAPPING.match(text) and _QUOTED.fullmatch(stripped):
         # The value of an object, not somebody's words.

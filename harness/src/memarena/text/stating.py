@@ -59,6 +59,9 @@ _DENIED = re.compile(
     r"\b(?:not|never|no longer|rather than|instead of|other than|except|neither|nor)\b"
     r"(?! only\b| just\b| until\b| later\b| before\b| earlier\b)(?:\W+[\w']+){0,5}\W*$"
 )
+_ALL_BUT = re.compile(r"\b(?:(?:any|every)(?:one|body|thing|where| \w+)|all) but\W*(?:the |a |an |on |in |at )?$")
+_NEGATED = re.compile(r"\b(?:not|never|no|nobody|nothing)\b")
+_NOT_UNTIL = re.compile(r"\bnot (?:\w+ ){1,2}(?=until\b)")
 _DENIED_BEHIND = re.compile(r"^\W*(?:is|was|are|were) (?:not|never|wrong|incorrect|false|mistaken)\b")
 _WITHDRAWN = re.compile(
     r"^(?:\w+\W+){0,3}(?:not sure|not certain|unsure|can not be (?:sure|certain)|not entirely (?:sure|certain)"
@@ -145,6 +148,9 @@ def denied(text: ReadText, place: Place) -> bool:
     clause = text.clause_at(place.start)
     before = " ".join(words(text.text[clause.start : place.start]))
     behind = " ".join(words(text.text[place.end : clause.end]))
+    if _ALL_BUT.search(before):
+        return not _NEGATED.search(before)
+    before = _NOT_UNTIL.sub("", before)
     return bool(_DENIED.search(before)) or bool(_DENIED_BEHIND.match(behind))
 
 

@@ -76,14 +76,14 @@ TIMES = (
         rf"(?:\s+(?:o'clock\s+)?(?:in the|at)\s+{_PART})?"
     ),
     _any_case(
-        r"\b(?P<rel>half past|(?:a )?quarter (?:past|after|to)|(?P<mins>\d{1,2})(?: minutes)? (?:past|to))"
+        r"(?<!from )\b(?P<rel>half past|(?:a )?quarter (?:past|after|to)|(?P<mins>\d{1,2})(?: minutes)? (?:past|to))"
         rf"\s+(?P<h>\d{{1,2}})\b(?:\s+in the\s+{_PART})?"
     ),
     _any_case(rf"\b(?P<h>\d{{1,2}})\s+o'?\s?clock(?:\s+(?:in the|at)\s+{_PART})?"),
     _any_case(rf"\b(?P<h>\d{{1,2}})\s+(?:in the|at)\s+{_PART}\b"),
     _any_case(r"\b(?P<word>noon|midday|midnight)\b"),
     _any_case(
-        r"\b(?:at|by|until|till|from|around)\s+(?P<h>\d{1,2})"
+        r"(?<!up )(?<!down )\b(?:at|by|until|till|from|around)\s+(?P<h>\d{1,2})"
         r"(?=\s*(?:$|[.,;!?)]|\bon\b|\bsharp\b|\btoday\b|\btomorrow\b))"
     ),
 )
