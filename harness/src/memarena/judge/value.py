@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TypeGuard
 
 from memarena.dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
 from memarena.dataset.values import DurationValue, OrderValue, SetValue, TermValue, Value
@@ -39,9 +40,13 @@ from memarena.text.words import tidy, words
 JUDGE_NAME = "value"
 
 
-def is_judged(gold: Gold) -> bool:
+OpenGold = TextGold | CounterfactualGold | ConflictGold | AnaphoraGold
+"""Gold of open answers, which this judge judges."""
+
+
+def is_judged(gold: Gold) -> TypeGuard[OpenGold]:
     """Whether a gold is this judge's business: open answers, not options, abstention or permission."""
-    return isinstance(gold, TextGold | CounterfactualGold | ConflictGold | AnaphoraGold)
+    return isinstance(gold, OpenGold)
 
 
 def judge_answer(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> Ruling:
@@ -56,7 +61,7 @@ def judge_answer(question: Question, evidence: Sequence[EvidenceSession], answer
         JudgeError: the gold is not of an open family.
     """
     gold = question.instance.gold
-    if not isinstance(gold, TextGold | CounterfactualGold | ConflictGold | AnaphoraGold):
+    if not is_judged(gold):
         raise JudgeError(f"{question.instance.instance_id}: the value judge does not judge {gold.kind} questions")
     required = _required(gold)
     route: Route = "value" if required else "token_f1"

@@ -24,6 +24,16 @@ from memarena.log.judging import (
     JudgingFailed,
     Verdict,
 )
+from memarena.log.manifest import (
+    Cell,
+    DatasetRef,
+    Manifest,
+    NamedConfiguration,
+    ReaderRef,
+    Reading,
+    ResultClass,
+    Versions,
+)
 from memarena.log.measuring import (
     ChannelMeasured,
     FootprintTaken,
@@ -88,121 +98,6 @@ __all__ = [
 
 SCHEMA_VERSION = 2
 """Version of the log. A newer one is refused, never half read. 2: texts that repeat stand in a table of their own."""
-
-
-# ------------------------------------------------------------------ manifest and cells
-
-
-class DatasetRef(Record):
-    """Which data set a run used. ``sha256`` is over the uncompressed files, names and order fixed."""
-
-    name: str
-    path: str
-    sha256: str
-    calendar_epoch: str
-    day_count: int
-    ego_count: int
-    instance_count: int
-
-
-ResultClass = Literal["cold_prefill", "warm_prefix", "unknown"]
-"""``cold_prefill``: every prompt is read whole, no prefix from a cache; ``warm_prefix``: prefixes may come from one,
-which is emptied before each cell; ``unknown``: the server does not say."""
-
-
-class ReaderRef(Record):
-    """A reader as configured and as it described itself."""
-
-    name: str
-    """``embedded``, ``extractive`` or the model's name behind a URL."""
-    kind: Literal["embedded", "url", "extractive", "sglang"]
-    model: str
-    base_url: str | None = None
-    context_window_tokens: int
-    no_system_role: bool = False
-    counts_tokens: bool = False
-    result_class: ResultClass = "unknown"
-    is_real_reader: bool = True
-    """False for ``extractive``: reports mark such cells as no reader."""
-    details: dict[str, str] = Field(default_factory=dict)
-    """Version, weights' SHA-256, threads, flags: whatever the server says of itself."""
-
-
-class Reading(Record):
-    """How questions of a cell are read."""
-
-    max_answer_tokens: int
-    max_context_tokens: int
-    max_items: int | None = None
-    temperature: float = 0.0
-    seed: int = 0
-    thinking: Literal["default", "on", "off"] = "default"
-    prompt_style: Literal["backend", "text_sessions", "json_context"] = "backend"
-
-
-class Cell(Record):
-    """One backend × reader × seed. ``cell_id`` is unique within a run, e.g. ``bm25@embedded/s1``."""
-
-    cell_id: str
-    backend: str
-    backend_options: dict[str, str] = Field(default_factory=dict)
-    backend_address: str | None = None
-    """Set where the harness connected instead of launching."""
-    reader: str
-    seed_label: str
-    reading: Reading
-    diagnostic: bool
-    send_evidence: bool = False
-    access_markers: bool = False
-    """Evidence of permission questions says whether the asker may hear it."""
-    projection: Literal["ego", "whole_corpus"] = "ego"
-    """What the backend took in: what its owner could know, or (a diagnostic) everybody's sessions."""
-    backend_image: str | None = None
-    """Set where the harness started a container: the image as the user named it."""
-    backend_image_id: str | None = None
-    """The image's id at the time."""
-    backend_settings: dict[str, str] = Field(default_factory=dict)
-    """Environment variables that the backend was started with, beside those of its manifest."""
-    timing: bool = True
-    """False where latency means nothing (concurrency above 1, a cache)."""
-
-
-class Versions(Record):
-    """Versions of what made the run."""
-
-    memarena: str
-    python: str
-    platform: str
-    packages: dict[str, str] = Field(default_factory=dict)
-
-
-class NamedConfiguration(Record):
-    """The configuration file that a run began with. Flags may have overridden it: ``config_json`` has the result."""
-
-    name: str
-    sha256: str
-
-
-class Manifest(Record):
-    """All that determines a run. Written once, in ``run_started``."""
-
-    dataset: DatasetRef
-    protocol: Literal["interleaved", "end_of_horizon"]
-    readers: tuple[ReaderRef, ...]
-    cells: tuple[Cell, ...]
-    versions: Versions
-    data_files_sha256: dict[str, str]
-    """Every versioned file that can decide a score: prompts, lexicons, tables."""
-    id_key_hex: str
-    """Key from which opaque ids are made, kept so that a resumed run makes the same ones."""
-    order_seed: int
-    deadlines_s: dict[str, float]
-    question_filter: str | None = None
-    helpers: dict[str, ReaderRef] = Field(default_factory=dict)
-    """Models that help memories, by role: ``embedder``, ``extractor``, ``reranker``; those that were configured."""
-    configuration: NamedConfiguration | None = None
-    config_json: str = "{}"
-    """The run's configuration as JSON, from which ``--resume`` can go on without repeating any flag."""
 
 
 class RunStarted(Record):

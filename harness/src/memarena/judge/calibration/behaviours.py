@@ -11,12 +11,12 @@ from typing import get_args
 
 from memarena.dataset.gold import PermissionGold
 from memarena.dataset.values import Value
+from memarena.judge.calibration.planting import BEHAVIOURS
 from memarena.judge.calibration.saying import another, fill, kind_of, near, say
 from memarena.judge.model.jobs import BehaviourRules
 from memarena.judge.value_rules import day_of
 from memarena.log.records import BehaviourLabel, Question
 
-_FILE = "behaviours.v1.toml"
 _FORMS: Mapping[str, str] = {
     "name": "{full}",
     "place": "{name}",
@@ -71,7 +71,7 @@ def plant_behaviours(questions: Sequence[Question], seed: int = 0, per_label: in
     ``per_label`` phrasings of each label are drawn for a question; a value that the data set offers no other value for
     gets none of ``disclose_wrong``.
     """
-    table = tomllib.loads((files("memarena.judge") / "planted" / _FILE).read_text(encoding="utf-8"))
+    table = tomllib.loads((files("memarena.judge") / "planted" / BEHAVIOURS).read_text(encoding="utf-8"))
     asked = [(q, q.instance.gold) for q in questions]
     pool = [v for _, gold in asked if isinstance(gold, PermissionGold) for v in gold.values]
     for question, gold in asked:

@@ -21,6 +21,9 @@ from memarena.text.words import words
 
 Phrasings = Literal["development", "held_out"]
 
+BEHAVIOURS = "behaviours.v1.toml"
+"""Phrasings of behaviours, which are planted whatever file the others come from."""
+
 
 @dataclass(frozen=True)
 class Planted:
@@ -75,8 +78,10 @@ def plant(
 
 
 def phrasings_sha256(phrasings: Phrasings) -> str:
-    """SHA-256 of a file of phrasings."""
-    return hashlib.sha256((files("memarena.judge") / "planted" / f"{phrasings}.v1.toml").read_bytes()).hexdigest()
+    """SHA-256 of all that is planted with: the file of phrasings, and that of behaviours behind it."""
+    folder = files("memarena.judge") / "planted"
+    names = (f"{phrasings}.v1.toml", BEHAVIOURS)
+    return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
 
 
 @cache

@@ -51,7 +51,7 @@ def by_token_f1(planted: Planted) -> bool:
     if not is_judged(gold):
         raise ValueError(f"{question.instance.instance_id}: not an open question")
     today = day_of(question.asked_at)
-    return rule_by_token_f1(question.instance.family, gold, planted.answer, today).correct  # type: ignore[arg-type]
+    return rule_by_token_f1(question.instance.family, gold, planted.answer, today).correct
 
 
 def rates(planted: Sequence[Planted], said: Sequence[bool | None]) -> Rates:
