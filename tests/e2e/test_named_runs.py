@@ -60,7 +60,7 @@ def play(name: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
         )
         backends = str(configuration.run["backends"])
         if "memobase" in backends:
-            flags = replace(flags, **memobase(stack, monkeypatch))
+            flags = memobase(flags, stack, monkeypatch)
         elif "BM25_VECTORS" in str(configuration.run):
             embedder = stack.enter_context(NullReader(model="bge-m3"))
             flags = replace(flags, embedder=embedder.base_url)
@@ -81,7 +81,7 @@ def play(name: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
     )
 
 
-def memobase(stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+def memobase(flags: RunFlags, stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> RunFlags:
     """A double of the Memobase server, configured once with the gateway of the run."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -91,13 +91,14 @@ def memobase(stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> dict[str, obj
     double = stack.enter_context(Double(server_models))
     monkeypatch.setenv("MEMOBASE_URL", double.url)
     monkeypatch.setenv("MEMOBASE_TOKEN", TOKEN)
-    return {
-        "extractor": models.base_url,
-        "extractor_model": CHAT_MODEL,
-        "embedder": models.base_url,
-        "embedder_model": EMBEDDING_MODEL,
-        "gateway_port": port,
-    }
+    return replace(
+        flags,
+        extractor=models.base_url,
+        extractor_model=CHAT_MODEL,
+        embedder=models.base_url,
+        embedder_model=EMBEDDING_MODEL,
+        gateway_port=port,
+    )
 
 
 @pytest.fixture(params=[configuration.name for configuration in named_configurations()])

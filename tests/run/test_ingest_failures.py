@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from memarena.log.records import IngestDone, QuestionAsked
+from memarena.log.records import IngestDone, NamespaceOpened, Problem, QuestionAsked
 from memarena.log.store import LogWriter, read_records
 from memarena.readers.scripted import NullReader, Script
 from memarena.run.config import RunConfig, parse_config
@@ -37,25 +38,48 @@ class StumblingBackend(CapturingBackend):
         return super().Ingest(request_iterator, context)
 
 
+def ask_model(access: pb.ModelAccess) -> None:
+    """One call of the extractor. Raises HTTPError where it fails."""
+    body = f'{{"model": "{access.models[0].name}", "messages": [{{"role": "user", "content": "{EXTRACT}"}}]}}'
+    request = urllib.request.Request(
+        f"{access.base_url}/chat/completions",
+        body.encode(),
+        {"Authorization": f"Bearer {access.token}", "Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request) as reply:
+            reply.read()
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise
+
+
 class ExtractingBackend(CapturingBackend):
     """Asks the model once per day, and fails with UNAVAILABLE where the model's server does."""
 
     def Ingest(self, request_iterator: Iterator[pb.IngestRequest], context: grpc.ServicerContext) -> pb.IngestResponse:
         frames = list(request_iterator)
-        access = frames[0].header.model_access
-        body = f'{{"model": "{access.models[0].name}", "messages": [{{"role": "user", "content": "{EXTRACT}"}}]}}'
-        request = urllib.request.Request(
-            f"{access.base_url}/chat/completions",
-            body.encode(),
-            {"Authorization": f"Bearer {access.token}", "Content-Type": "application/json"},
-        )
         try:
-            with urllib.request.urlopen(request) as reply:
-                reply.read()
-        except urllib.error.HTTPError as error:
-            error.close()
+            ask_model(frames[0].header.model_access)
+        except urllib.error.HTTPError:
             context.abort(grpc.StatusCode.UNAVAILABLE, "the model is away")
         return super().Ingest(iter(frames), context)
+
+
+class CarelessBackend(ExtractingBackend):
+    """Asks the model once per day, twice where it failed and ``patient``, and says OK whatever came of it."""
+
+    def __init__(self, *, patient: bool) -> None:
+        super().__init__()
+        self._patient = patient
+
+    def Ingest(self, request_iterator: Iterator[pb.IngestRequest], context: grpc.ServicerContext) -> pb.IngestResponse:
+        frames = list(request_iterator)
+        for _attempt in range(2 if self._patient else 1):
+            with contextlib.suppress(urllib.error.HTTPError):
+                ask_model(frames[0].header.model_access)
+                break
+        return CapturingBackend.Ingest(self, iter(frames), context)
 
 
 def config(backend: CapturingBackend, reader: str) -> RunConfig:
@@ -109,6 +133,42 @@ def test_a_model_server_that_fails_for_a_moment_costs_a_day_nothing(tmp_path: Pa
     assert outcome.reason == "completed"
     assert {r.status for r in asked(tmp_path / "run")} == {"answered"}
     assert [r.code for r in ingests(tmp_path / "run")].count("UNAVAILABLE") == 1
+
+
+@pytest.mark.parametrize(("patient", "anew"), [(False, 1), (True, 0)])
+def test_a_day_that_came_in_although_a_model_failed_comes_in_again_unless_it_was_asked_again(
+    tmp_path: Path, patient: bool, anew: int
+) -> None:
+    """Into a fresh namespace, from the first day on: what was taken in without the model is not what it should be."""
+    calls = iter(range(100))
+
+    def script(body: object) -> Script:
+        second = EXTRACT in str(body) and next(calls) == 1
+        return Script(fault="status", status=503) if second else Script()
+
+    out = tmp_path / "run"
+    with CarelessBackend(patient=patient) as backend, NullReader(script) as reader:
+        outcome = execute(RunRequest(out=out, config=config(backend, reader.base_url)))
+    assert outcome.reason == "completed"
+    assert {r.status for r in asked(out)} == {"answered"}
+    opened = [r.attempt for r in read_records(out, "namespace") if isinstance(r, NamespaceOpened)]
+    assert opened.count(1) == anew
+    said = [r for r in read_records(out, "problem") if isinstance(r, Problem) and "came in although" in r.message]
+    assert [r.cause for r in said] == ["infra"] * anew
+
+
+def test_a_model_that_fails_whenever_a_day_comes_in_ends_the_run(tmp_path: Path) -> None:
+    def script(body: object) -> Script:
+        return Script(fault="status", status=503) if EXTRACT in str(body) else Script()
+
+    out = tmp_path / "run"
+    with (
+        CarelessBackend(patient=False) as backend,
+        NullReader(script) as reader,
+        pytest.raises(InfraError, match="day 0 came in although model"),
+    ):
+        execute(RunRequest(out=out, config=config(backend, reader.base_url)))
+    assert not asked(out)
 
 
 def test_a_model_server_that_keeps_failing_ends_the_run_and_blames_nobody(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memarena.dataset.gold import PermissionGold
 from memarena.dataset.reading import open_dataset
 from memarena.log.records import Reading
 from memarena.run.ids import IdKind, NamespaceIds
@@ -19,6 +20,7 @@ from memarena.run.wire import (
     search_request,
     split_session,
 )
+from memarena_answering import control_text
 from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto.digest import day_digest
 
@@ -124,6 +126,43 @@ def test_evidence_names_sessions_in_the_order_in_which_they_were_held() -> None:
         assert sorted(real) == sorted(question.instance.evidence_session_ids)
         starts = [data.session(s).start_time for s in real]
     assert starts == sorted(starts)
+
+
+def test_the_whole_corpus_is_every_session_and_event_of_the_day_whoever_took_part() -> None:
+    with open_dataset(EXAMPLE) as data:
+        ego = data.egos[0]
+        for day in range(data.day_count):
+            names = ids(ego)
+            batch = day_batch(data, ego, day, names, None, "whole_corpus")
+            sent = [names.real(IdKind.SESSION, f.session.session_id) for f in batch.frames if f.HasField("session")]
+            expected = [s for s in data.corpus.session_ids() if int(data.corpus.start_of(s)) == day]
+            assert sorted(filter(None, sent)) == sorted(expected)
+            starts = [data.corpus.start_of(s) for s in sent if s is not None]
+            assert starts == sorted(starts)
+            assert batch.events == sum(1 for event in data.events if event.day == day)
+            assert batch.sessions > day_batch(data, ego, day, ids(ego), None).sessions
+        owners = {batch.frames[0].header.owner.participant_id}
+        owning = [p for f in batch.frames for p in f.session.participants if p.role == pb.PARTICIPANT_ROLE_OWNER]
+        assert {p.participant_id for p in owning} <= owners
+
+
+def test_an_access_marker_says_what_the_gold_says_of_permission_questions_alone() -> None:
+    words = control_text()
+    with open_dataset(EXAMPLE) as data:
+        seen = set()
+        for question in plan_questions(data, data.instances, "interleaved", 0):
+            names = ids(question.instance.ego_agent_id)
+            request = search_request(question, READING, names, [])
+            add_privileged_evidence(request, data, question, names, access_marker=True)
+            gold, marker = question.instance.gold, request.privileged_evidence.access_marker
+            if isinstance(gold, PermissionGold):
+                assert marker == (words.access_denied if gold.expected_action == "withhold" else words.access_allowed)
+                seen.add(marker)
+            else:
+                assert marker == ""
+            add_privileged_evidence(request, data, question, names)
+            assert request.privileged_evidence.access_marker == ""
+    assert seen == {words.access_denied, words.access_allowed}
 
 
 @pytest.mark.parametrize(("known", "unknown"), [(2, 0), (1, 1), (0, 3)])
