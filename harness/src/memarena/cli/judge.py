@@ -96,49 +96,73 @@ def judge(
     budget = _budget(budget_usd, max_tokens, usd_per_mtok_in, usd_per_mtok_out)
     sent_seed = None if model_seed < 0 else model_seed
     patience = Patience(tries=tries, timeout_s=timeout_s, longest_wait_s=longest_wait_s)
-    rules = DeterministicRules()
+    asked = None
+    if endpoint is not None and sample is None and not labels:
+        own = ModelJudge(_own_name(name, model), model, temperature, sent_seed)
+        asked = _Endpoint(own, endpoint, _key(api_key_env), concurrency, patience, budget)
     if calibrating:
-        judges: dict[str, judge_trust.Asks] = {}
-        if endpoint is not None:
-            one = ModelJudge(_own_name(name, model), model, temperature, sent_seed)
-            judges[one.name] = functools.partial(
-                ask_about_planted,
-                judge=one,
-                url=endpoint,
-                api_key=_key(api_key_env),
-                concurrency=concurrency,
-                patience=patience,
-                budget=budget,
-                rules=rules,
-            )
-        judge_trust.calibrate(judge_trust.questions_of(run, dataset or []), phrasings, seed, output, judges, rules)
+        _calibrate(judge_trust.questions_of(run, dataset or []), phrasings, seed, output, asked)
         return
     if run is None:
         raise judging.JudgeError("judge: expected the folder of a RUN")
     if sample is not None:
-        judge_trust.write_sample(run, sample, name or judging.JUDGE_NAME, seed, rules)
-        return
-    if labels:
-        if of is None:
-            raise judging.JudgeError("--labels: expected --of SAMPLE.json beside it")
-        judge_trust.read_people(run, of, labels, name or judging.JUDGE_NAME, output, rules)
-        return
-    if endpoint is None:
+        judge_trust.write_sample(run, sample, name or judging.JUDGE_NAME, seed, DeterministicRules())
+    elif labels:
+        _read_people(run, of, labels, name, output)
+    elif asked is None:
         _judge_by_value(run, name or judging.JUDGE_NAME)
-        return
+    else:
+        _judge_by_model(run, asked, repeat, buckets=buckets)
+
+
+@dataclass(frozen=True)
+class _Endpoint:
+    """A judge with a model, where it is asked and how patiently."""
+
+    judge: ModelJudge
+    url: str
+    api_key: str | None
+    concurrency: int
+    patience: Patience
+    budget: Budget
+
+
+def _calibrate(source: judge_trust.Source, phrasings: str, seed: int, output: str, asked: _Endpoint | None) -> None:
+    rules = DeterministicRules()
+    judges: dict[str, judge_trust.Asks] = {}
+    if asked is not None:
+        judges[asked.judge.name] = functools.partial(
+            ask_about_planted,
+            judge=asked.judge,
+            url=asked.url,
+            api_key=asked.api_key,
+            concurrency=asked.concurrency,
+            patience=asked.patience,
+            budget=asked.budget,
+            rules=rules,
+        )
+    judge_trust.calibrate(source, phrasings, seed, output, judges, rules)
+
+
+def _read_people(run: Path, of: Path | None, labels: list[Path] | None, name: str | None, output: str) -> None:
+    if of is None:
+        raise judging.JudgeError("--labels: expected --of SAMPLE.json beside it")
+    judge_trust.read_people(run, of, labels or [], name or judging.JUDGE_NAME, output, DeterministicRules())
+
+
+def _judge_by_model(run: Path, asked: _Endpoint, repeats: int, *, buckets: bool) -> None:
     campaign = Campaign(
         run_dir=run,
-        judge=ModelJudge(_own_name(name, model), model, temperature, sent_seed),
-        url=endpoint,
-        api_key=_key(api_key_env),
-        concurrency=concurrency,
-        repeats=repeat,
+        judge=asked.judge,
+        url=asked.url,
+        api_key=asked.api_key,
+        concurrency=asked.concurrency,
+        repeats=repeats,
         buckets=buckets,
-        patience=patience,
-        budget=budget,
+        patience=asked.patience,
+        budget=asked.budget,
     )
-    judged = judge_with_model(campaign, rules, JudgeProgress())
-    _say(campaign.judge, judged)
+    _say(campaign.judge, judge_with_model(campaign, DeterministicRules(), JudgeProgress()))
 
 
 def _judge_by_value(run: Path, name: str) -> None:
