@@ -296,6 +296,14 @@ def test_a_profile_with_a_fault_is_one_line_that_names_it(invoke: Invoke, plan_p
         one_line(invoke("canary", "--profile", path), words)
 
 
+def test_a_profile_of_one_s_own_can_only_be_for_tests(invoke: Invoke, tmp_path: Path) -> None:
+    """Told before a run, not after hours of it."""
+    plan = write_plan(tmp_path)
+    profile = tmp_path / "profile-quick.toml"
+    profile.write_text(profile.read_text().replace('purpose = "test"', 'purpose = "certification"'))
+    one_line(invoke("preflight", "--plan", plan), "purpose: a profile that is none of ours can only be")
+
+
 # ------------------------------------------------------------------ what is shipped
 
 

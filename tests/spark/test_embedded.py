@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
+from memarena.latency.studying import study_runs
 from memarena_spark.audit import audit
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.certify import certify
@@ -16,7 +19,7 @@ from memarena_spark.plans import load_plan
 from memarena_spark.running import run_certification
 
 from .conftest import EXAMPLE, ROOT, Keys, silent
-from .test_verify import files_at_fault, flip
+from .test_verify import files_at_fault, flip, seal_again
 
 pytestmark = [pytest.mark.llm, pytest.mark.timeout(900)]
 
@@ -27,7 +30,10 @@ def bundle(tmp_path_factory: pytest.TempPathFactory, keys: Keys) -> Path:
     loaded = load_plan(ROOT / "spark" / "plans" / "cpu-dev.yaml")
     record = run_certification(ThisMachine(), loaded, folder / "run", silent)
     assert (record.outcome, record.left, record.preflight.refusals) == ("completed", 0, ())
-    certify(folder / "run", folder / "bundle", keys.key)
+    study = study_runs([folder / "run" / "run"])
+    (folder / "study").mkdir()
+    (folder / "study" / "study.json").write_text(study.model_dump_json(indent=2) + "\n")
+    certify(folder / "run", folder / "bundle", keys.key, folder / "study")
     return folder / "bundle"
 
 
@@ -58,6 +64,20 @@ def test_flips_in_every_file_are_found(bundle: Path, keys: Keys) -> None:
         found = verify(bundle, Trust(allowed=keys.allowed))
         flip(bundle / name, at, bit)
         assert files_at_fault(found) == {name}, (name, at, bit)
+
+
+def test_a_latency_study_that_does_not_follow_from_the_log_is_named(
+    bundle: Path, keys: Keys, copy_of: Callable[[Path], Path]
+) -> None:
+    """Prefill twice as quick, everything sealed again by somebody with the key."""
+    forged = copy_of(bundle)
+    path = forged / "latency" / "study.json"
+    content = json.loads(path.read_text())
+    (row,) = content["efficiency"]
+    row["ttft"]["p50"] = row["ttft"]["p50"] / 2
+    path.write_text(json.dumps(content))
+    seal_again(forged, keys.key)
+    assert files_at_fault(verify(forged, Trust(allowed=keys.allowed))) == {"latency/study.json"}
 
 
 def test_an_audit_finds_the_greedy_answers_again(bundle: Path, tmp_path: Path) -> None:

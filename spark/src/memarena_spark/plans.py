@@ -11,7 +11,7 @@ from memarena.run.config import RunConfig
 from pydantic import Field, ValidationError
 
 from memarena_spark.errors import SparkError
-from memarena_spark.profiles import NodeProfile, parse_profile, profile_text
+from memarena_spark.profiles import NodeProfile, is_ours, parse_profile, profile_text
 
 _Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")]
 
@@ -100,6 +100,8 @@ def load_plan(path: Path) -> LoadedPlan:
     found = profile_text(plan.profile, path.parent)
     profile = parse_profile(found, f"profile {plan.profile}")
     _check(plan, profile, path)
+    if profile.purpose != "test" and not is_ours(found):
+        raise SparkError(f'profile {plan.profile}: purpose: a profile that is none of ours can only be "test"')
     return LoadedPlan(plan=plan, plan_text=text, profile=profile, profile_text=found)
 
 

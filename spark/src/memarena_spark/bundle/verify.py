@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.derived import Facts, derive, fresh_verdicts, read_facts
+from memarena_spark.bundle.latency import STUDY, study_fault
 from memarena_spark.bundle.phases import differences
 from memarena_spark.bundle.rules import distinct, refusals_of
 from memarena_spark.bundle.signing import allowed_signer, is_canonical, who_signed
@@ -110,8 +111,6 @@ def _hashes(bundle: Path, hashes: Mapping[str, str]) -> Iterator[Fault]:
             yield Fault(name, f"{here}, {' and '.join(against)}")
     if not blamed and content != sums(hashes):
         yield Fault(layout.SUMS, "is not what the bundle's files give")
-    if not blamed and stated is not None and stated != dict(hashes):
-        yield Fault(layout.STATEMENT, "its subjects are not what the bundle's files give")
 
 
 def _subjects(path: Path) -> dict[str, str] | None:
@@ -154,6 +153,8 @@ def _facts(bundle: Path, hashes: Mapping[str, str], found: Verification) -> None
     before = len(found.faults)
     found.faults += [Fault(layout.LOG, each) for each in differences(log_folder, facts.phases)]
     found.faults += [*_verdicts(facts), *_derived(bundle, facts), *_contract(bundle, facts)]
+    if (broken := study_fault(bundle, facts.run.started.run_id)) is not None:
+        found.faults.append(Fault(STUDY, f"{broken}{_by(facts)}"))
     if (bundle / layout.STATEMENT).read_bytes() != statement(facts, hashes):
         found.faults.append(Fault(layout.STATEMENT, "is not what the bundle's files give"))
     if len(found.faults) == before:
