@@ -19,6 +19,7 @@ from memarena_proto import memory_backend_pb2 as pb
 
 from tests.backends.support import (
     Served,
+    bad_fields,
     code_of,
     launch,
     make_day,
@@ -30,6 +31,7 @@ from tests.backends.support import (
 from tests.backends.support import connect as connect_to
 
 MODULE = "memarena_backend_bm25"
+READER = pb.Model(name="reader", role=pb.MODEL_ROLE_READER)
 
 
 @pytest.fixture
@@ -249,6 +251,10 @@ def test_a_model_that_nobody_offers_is_said(tmp_path: Path, model: NullReader, v
         served.ingest(make_day("n1", 0, [make_session("s1", ["boat"])]))
         with pytest.raises(grpc.RpcError, match="BM25_RERANK_URL is not set") as caught:
             found(served, "boat", 0, **values)
+        assert bad_fields(caught.value) == ["model_access"]
+        access = pb.ModelAccess(base_url="http://127.0.0.1:1/v1", token="t", models=[READER])
+        with pytest.raises(grpc.RpcError, match="BM25_RERANK_URL is not set") as caught:
+            served.search(make_query("n1", "boat", 0, options=options(values), model_access=access))
     assert code_of(caught.value) is grpc.StatusCode.FAILED_PRECONDITION
 
 
@@ -256,7 +262,7 @@ def test_vectors_without_an_embedder_are_refused_with_the_first_day(tmp_path: Pa
     with serve(Bm25Memory(tmp_path, Settings(vectors=True)), tmp_path) as served:
         with pytest.raises(grpc.RpcError, match="BM25_EMBEDDING_URL is not set") as caught:
             served.ingest(make_day("n1", 0, [make_session("s1", ["boat"])]))
-        assert code_of(caught.value) is grpc.StatusCode.FAILED_PRECONDITION
+        assert bad_fields(caught.value) == ["header.model_access"]
         served.ingest(make_day("n2", 0))
 
 

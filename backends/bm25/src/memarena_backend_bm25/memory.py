@@ -23,6 +23,7 @@ from memarena_backend import (
     SearchResult,
     failed_precondition,
     fit_ranked,
+    invalid_argument,
     offered,
     prefix_of,
     unavailable,
@@ -78,7 +79,7 @@ class Bm25Memory(Memory):
         self._take_in(namespace, life, whole, life.fresh(whole))
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
-        models = _Models(self._client, self._settings, call)
+        models = _Models(self._client, self._settings, call, "model_access")
         items, notices = find(self._lives[namespace], query, plan_of(query), models)
         fitted = fit_ranked(items, None, query.max_context_tokens)
         return SearchResult(fitted.items, (*notices, *fitted.notices)) if notices else fitted
@@ -111,7 +112,7 @@ class Bm25Memory(Memory):
         missing = store.missing(namespace, texts)
         if not missing:
             return
-        models = _Models(self._client, self._settings, call)
+        models = _Models(self._client, self._settings, call, "header.model_access")
         embedder = models.embedder()
         check_same_model(store.model_of(namespace), embedder.model)
         store.add(namespace, embedder.model, missing, unit_rows(models.embed(embedder, missing, "passage")))
@@ -124,13 +125,22 @@ class _Models:
     client: ModelClient
     settings: Settings
     call: Call
+    field: str
+    """Where the call carries its access to models."""
 
     def embedder(self) -> Endpoint:
-        """Raises CallError FAILED_PRECONDITION if there is none."""
-        found = self.settings.embedding or offered(self.call.models, ModelRole.EMBEDDER)
-        if found is None:
-            raise failed_precondition("no embedding model: the call offers none, and BM25_EMBEDDING_URL is not set")
-        return found
+        """Raises CallError where there is none."""
+        return self.settings.embedding or self._offered(ModelRole.EMBEDDER, "embedding", "BM25_EMBEDDING_URL")
+
+    def _offered(self, role: ModelRole, kind: str, variable: str) -> Endpoint:
+        """Raises CallError: INVALID_ARGUMENT where the call gives no access (MOD-6), else FAILED_PRECONDITION."""
+        found = offered(self.call.models, role)
+        if found is not None:
+            return found
+        message = f"no {kind} model: the call offers none, and {variable} is not set"
+        if self.call.models is None:
+            raise invalid_argument(self.field, message)
+        raise failed_precondition(message)
 
     def embed(self, embedder: Endpoint, texts: Sequence[str], purpose: Purpose) -> list[list[float]]:
         prefix = prefix_of(embedder.model, purpose) if self.settings.embedding_prefixes else ""
@@ -151,7 +161,5 @@ class _Models:
         return cosines
 
     def relevance(self, question: str, texts: Sequence[str]) -> list[float]:
-        reranker = self.settings.rerank or offered(self.call.models, ModelRole.RERANKER)
-        if reranker is None:
-            raise failed_precondition("no rerank model: the call offers none, and BM25_RERANK_URL is not set")
+        reranker = self.settings.rerank or self._offered(ModelRole.RERANKER, "rerank", "BM25_RERANK_URL")
         return self.client.rank(reranker, question, texts, self.call)
