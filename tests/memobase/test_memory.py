@@ -17,6 +17,7 @@ from memarena_proto import memory_backend_pb2 as pb
 from tests.backends.support import Served, bad_fields, code_of, make_query, make_session, message_of, serve
 from tests.memobase.conftest import Stack, day_of, question, texts_of, told
 from tests.memobase.double import ApiError
+from tests.memobase.scripted_models import reply_of
 
 
 def notices(response: pb.IngestResponse) -> dict[str, int]:
@@ -77,6 +78,20 @@ def test_an_extraction_that_yields_nothing_is_reported_with_its_share(
         "1 of 1 sessions gave neither an event nor a profile entry",
     ]
     assert "day 0: 3 sessions given, 2 empty (67%), 0 failed" in caplog.text
+
+
+def test_a_log_in_prose_and_facts_in_prose_are_reported(stack: Stack, served: Served) -> None:
+    """The server calls both a success; of the one no line can be found, of the other no entry is made."""
+    stack.models.reply = lambda system, user: "Once upon a time." if "### Input Chats" in user else "None that I know."
+    first = served.ingest(day_of("n", 0, told("s1", "My dog is called Rex.")))
+    assert notices(first) == {"sessions_given": 1, "log_without_lines": 1, "profile_unchanged": 1}
+    stack.models.reply = lambda system, user: reply_of(system, user) if "### Input Chats" in user else "None."
+    second = served.ingest(day_of("n", 1, told("s2", "My dog is called Rex.", day=1)))
+    assert notices(second) == {"sessions_given": 1, "profile_unchanged": 1}
+    (line,) = served.search(question("dog", 1, similarity="-1")).items
+    assert list(line.source_session_ids) == ["s2"]
+    whole = served.search(question("dog", 1, similarity="-1", events="event")).items
+    assert {item.text for item in whole} == {"Once upon a time.", f"- {line.text}"}
 
 
 def test_a_session_that_the_model_refuses_is_lost_by_name_and_the_others_are_kept(stack: Stack, served: Served) -> None:

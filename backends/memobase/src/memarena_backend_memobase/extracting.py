@@ -35,10 +35,18 @@ class _Bundle:
     sessions: tuple[Session, ...]
     results: list[Extraction] = field(default_factory=list)
     failure: str = ""
+    lines: int = 0
+    """Lines of its events that can be searched for."""
 
-    @property
-    def empty(self) -> bool:
-        return all(result.empty for result in self.results)
+    def tally(self) -> Tally:
+        """Sessions that shared a flush share its fate."""
+        count = len(self.sessions)
+        if self.failure:
+            return Tally(sessions=count, failed=count)
+        if all(result.empty for result in self.results):
+            return Tally(sessions=count, empty=count)
+        changed = any(result.add_profiles or result.update_profiles for result in self.results)
+        return Tally(sessions=count, lineless=0 if self.lines else count, unchanged=0 if changed else count)
 
 
 def take_in(
@@ -59,6 +67,7 @@ def take_in(
     call.check()
     _expect_settled(server, user)
     events, slots = server.events(user), server.profile(user)
+    _count_lines(given, events)
     holding = _holding(before, day.index, given, events, slots)
     _expect_findable(server, user, before, holding)
     return holding, _notices(day.index, given, holding.tally)
@@ -125,6 +134,12 @@ def _expect_findable(server: Server, user: str, before: Holding, after: Holding)
         raise unavailable(f"{lost} of {len(new)} new event lines were kept without an embedding and cannot be found")
 
 
+def _count_lines(given: Iterable[_Bundle], events: Iterable[StoredEvent]) -> None:
+    lines = {event.id: len(lines_of(event)) for event in events}
+    for bundle in given:
+        bundle.lines = sum(lines.get(result.event_id, 0) for result in bundle.results if result.event_id)
+
+
 def lines_of(event: StoredEvent) -> tuple[str, ...]:
     """The lines of an event as the server cuts them for search: those that begin with a dash."""
     lines = (line.strip() for line in (event.event_data.event_tip or "").split("\n"))
@@ -178,12 +193,9 @@ def _time(bundle: _Bundle) -> str:
 
 
 def _tally(given: Iterable[_Bundle]) -> Tally:
-    """Sessions that shared a flush share its fate."""
     total = Tally()
     for bundle in given:
-        count = len(bundle.sessions)
-        failed = count if bundle.failure else 0
-        total = total.plus(Tally(sessions=count, empty=0 if failed or not bundle.empty else count, failed=failed))
+        total = total.plus(bundle.tally())
     return total
 
 
@@ -201,6 +213,14 @@ def _notices(day: int, given: Sequence[_Bundle], so_far: Tally) -> list[Notice]:
     if today.empty:
         said = f"{today.empty} of {today.sessions} sessions gave neither an event nor a profile entry"
         notices.append(Notice("extraction_empty", said, today.empty))
+    if today.lineless:
+        notices.append(
+            Notice(
+                "log_without_lines", "sessions whose log is no list, so that no line of it can be found", today.lineless
+            )
+        )
+    if today.unchanged:
+        notices.append(Notice("profile_unchanged", "sessions that gave an event and no profile entry", today.unchanged))
     if today.failed:
         reason = next(bundle.failure for bundle in given if bundle.failure)
         notices.append(Notice("flush_failed", f"sessions lost, the first because {reason}", today.failed))

@@ -41,17 +41,21 @@ class KeptEvent(_Record):
 
 
 class Tally(_Record):
-    """Sessions of a namespace so far: given to the extractor, of those without any result, of those that failed."""
+    """Sessions of a namespace so far: given to the extractor, and of those the ones that went less than well."""
 
     sessions: int = 0
     empty: int = 0
+    """Made neither an event nor a profile entry."""
+    lineless: int = 0
+    """Made an event whose log holds no line that the server keeps for search: prose in the place of a list."""
+    unchanged: int = 0
+    """Made an event, but neither made nor changed an entry of the profile."""
     failed: int = 0
+    """Lost with a flush that failed."""
 
     def plus(self, other: Tally) -> Tally:
         """The sum."""
-        return Tally(
-            sessions=self.sessions + other.sessions, empty=self.empty + other.empty, failed=self.failed + other.failed
-        )
+        return Tally(**{name: getattr(self, name) + getattr(other, name) for name in Tally.model_fields})
 
 
 class Holding(_Record):

@@ -18,7 +18,6 @@ from memarena_backend import (
     unavailable,
 )
 
-from memarena_backend_memobase.extracting import lines_of
 from memarena_backend_memobase.journal import Holding, KeptEvent, joined
 from memarena_backend_memobase.server import Server, ServerFaultError
 
@@ -131,7 +130,7 @@ def _whole_events(server: Server, user: str, held: Holding, plan: Plan) -> list[
         kept = held.events.get(event.id)
         if kept is None or event.similarity is None:
             raise failed_precondition("the Memobase server found an event that no committed day made")
-        if text := "\n".join(lines_of(event)):
+        if text := (event.event_data.event_tip or "").strip():
             items.append(Item(text, event.similarity, kept.sessions, (), kept.time))
     return items
 
