@@ -13,6 +13,28 @@ from masim.text.grammar import Bank, Scope, Variants, Voice, phrase, tidy, ways
 from masim.text.inflect import inflect
 from masim.text.library import library
 
+SLOTS = [
+    "you",
+    "owner",
+    "other",
+    "lastday",
+    "weekday",
+    "daypart",
+    "weather",
+    "place",
+    "x",
+    "full",
+    "c",
+    "k",
+    "k2",
+    "vp",
+    "ving",
+    "kin",
+    "q",
+    "a",
+]
+"""What the engine may bind when it says a line of the dialogue banks."""
+
 
 def scope(seed: int = 0, **slots: str) -> Scope:
     return Scope(Stream(seed), Voice(1), slots)
@@ -85,9 +107,7 @@ def test_articles_follow_the_next_word() -> None:
 def test_every_rule_of_the_banks_can_be_said() -> None:
     """Each alternative of each dialogue rule expands on every topic without a missing slot."""
     found = library()
-    slots = dict.fromkeys(
-        ("you", "owner", "other", "lastday", "weekday", "daypart", "weather", "place", "thing", "who", "topic"), "xx"
-    )
+    slots = dict.fromkeys(SLOTS, "xx")
     topics = sorted(found.topics)
     for number, rule in enumerate(found.dialogue.rules.values()):
         for place, alternative in enumerate(rule.alternatives):

@@ -71,7 +71,7 @@ def test_layers_have_their_sizes(seed: int) -> None:
     assert pairs[0] == 50 * 4 // 2
     assert 25 <= pairs[1] <= 60 * 4 // 2  # the last ring of 15 overlaps; pairs of layer 0 stay there
     assert pairs[2] <= 50 * 6 // 2
-    assert pairs[2] >= 40
+    assert pairs[2] >= 30
     mean = {layer: sum(e.weight for e in edges if e.layer == layer) / pairs[layer] for layer in (0, 1, 2)}
     for layer, weight in enumerate((1.0, 0.33, 0.109)):
         assert mean[layer] == pytest.approx(weight, rel=0.1)

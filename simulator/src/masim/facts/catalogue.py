@@ -96,7 +96,7 @@ class Catalogue:
 
     def distinctive(self, item: str) -> bool:
         """Whether an item's words come up in statements about it only."""
-        if phrase_occurs(item, self.common) or may_arise(item):
+        if phrase_occurs(item, self.common) or _nearly(item, self.common) or may_arise(item):
             return False
         needle = normal(item).strip().removeprefix("the ")
         return self.details.count(f" {needle} ") <= 1
@@ -110,6 +110,17 @@ class Catalogue:
         if isinstance(value, NameValue | PlaceValue | TermValue):
             return any(phrase_occurs(form, self.common) for form in spellings(value))
         return False
+
+
+@cache
+def _nearly(item: str, common: str) -> bool:
+    """Whether an item's words stand close to each other in the banks, where a choice may bring them together."""
+    words = item.lower().removeprefix("the ").split()
+    gap = rf"(?: \S+){{0,{_CHOICE_WORDS}}} "
+    return len(words) > 1 and re.search(rf" {gap.join(map(re.escape, words))} ", common) is not None
+
+
+_CHOICE_WORDS = 4
 
 
 def did(phrase: str) -> str:
@@ -144,6 +155,8 @@ def catalogue(banks: Half = "all") -> Catalogue:
     bank.read(BANKS / "facts" / "levels.bank")
     bank.read(BANKS / "facts" / "prompts.bank")
     bank.read(BANKS / "facts" / "probes.bank")
+    bank.read(BANKS / "facts" / "links.bank")
+    bank.read(BANKS / "facts" / "reactions.bank")
     bank.link(banks)
     common = _common_words()
     return Catalogue(
@@ -169,6 +182,7 @@ def _detail_words(attributes: dict[str, Attribute]) -> str:
 
 def _common_words() -> str:
     paths = sorted([*(BANKS / "dialogue").glob("*.bank"), *(BANKS / "topics").glob("*.topic"), BANKS / "variants.txt"])
+    paths += sorted((BANKS / "matters").glob("*.toml"))
     paths += [BANKS / "facts" / name for name in ("happenings.toml", "finds.toml", "ties.toml", "levels.bank")]
     paths += [BANKS / "facts" / name for name in ("community.toml", "changes.toml", "probes.bank", "prompts.bank")]
     paths.append(BANKS / "world" / "people.toml")

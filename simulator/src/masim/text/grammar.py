@@ -238,19 +238,17 @@ class Bank:
 
     def topic_items(self) -> set[str]:
         """Names of all topic items that the rules refer to."""
-        found: set[str] = set()
+        return {name for rule in self.rules.values() for one in rule.alternatives for name in _names(one, TOPIC)}
 
-        def walk(sequence: Sequence_) -> None:
-            for node in sequence:
-                if node.kind == TOPIC:
-                    found.add(node.text)
-                for branch in node.branches:
-                    walk(branch)
+    def slots_of(self, sequence: Sequence_) -> set[str]:
+        """Names of the slots that an alternative names itself."""
+        return _names(sequence, SLOT)
 
-        for rule in self.rules.values():
-            for alternative in rule.alternatives:
-                walk(alternative)
-        return found
+
+def _names(sequence: Sequence_, kind: int) -> set[str]:
+    """What the nodes of a kind name, in all branches."""
+    found = {node.text for node in sequence if node.kind == kind}
+    return found.union(*(_names(branch, kind) for node in sequence for branch in node.branches))
 
 
 @dataclass(slots=True)
@@ -269,8 +267,8 @@ class Scope:
     slots: Mapping[str, str]
     topic: Bank | None = None
     used: set[int] = field(default_factory=set)
-    colour: Rule | None = None
-    adjunct: Rule | None = None
+    items: list[str] = field(default_factory=list)
+    """Items of the topic that were said, in order."""
 
     def draw(self, rule: Rule) -> Sequence_:
         """An alternative of ``rule``, one that this conversation has not used where possible."""
@@ -310,85 +308,11 @@ def expand(sequence: Sequence_, scope: Scope, out: list[str]) -> None:
         elif kind == TOPIC:
             if scope.topic is None:
                 raise MasimError(f"@{node.text} used where there is no topic")
-            _expand_item(node.text, scope, scope.topic, out)
+            at = len(out)
+            expand(scope.draw(scope.topic.rules[node.text]), scope, out)
+            scope.items.append("".join(out[at:]))
         else:
             out.append(scope.slots[node.text])
-
-
-NAMED_COLOUR = 0.35
-"""Share of things and people that get an adjective when they are named."""
-COLOUR = 0.1
-"""The same for nouns inside the other items of a topic."""
-ADJUNCT = 0.3
-ROUND_ABOUT = 0.5
-"""Share of the doings that are told with another verb before them: ``had to @act`` for ``@acted``."""
-_ROUND_ABOUT: Final = {
-    "acted": (
-        *(("had to ", "act"), ("got to ", "act"), ("managed to ", "act"), ("tried to ", "act"), ("chose to ", "act")),
-        *(("went and ", "acted"), ("could only ", "act"), ("just ", "acted"), ("even ", "acted"), ("never ", "acted")),
-        *(("really ", "acted"), ("did ", "act"), ("started ", "acting"), ("kept on ", "acting"), ("once ", "acted")),
-        *(("also ", "acted"), ("should never have had to ", "act"), ("would have to ", "act"), ("still ", "acted")),
-    ),
-    "acting": (
-        *(("having to ", "act"), ("trying to ", "act"), ("being asked to ", "act"), ("learning to ", "act")),
-        *(("all that ", "acting"), ("all of this ", "acting"), ("just ", "acting"), ("not ", "acting")),
-        *(("having just ", "acted"), ("even ", "acting"), ("really ", "acting"), ("going out to ", "act")),
-    ),
-    "act": (
-        *(("go and ", "act"), ("try to ", "act"), ("learn to ", "act"), ("get to ", "act"), ("start ", "acting")),
-        *(("just ", "act"), ("help to ", "act"), ("keep on ", "acting")),
-    ),
-}
-_BEFORE_NOUNS = frozenset(("the", "my", "our", "their"))
-_NO_NOUNS = frozenset(
-    [
-        "first",
-        "last",
-        "same",
-        "whole",
-        "entire",
-        "one",
-        "only",
-        "other",
-        "others",
-        "way",
-        "moment",
-        "minute",
-        "time",
-        "more",
-        "better",
-        "best",
-    ]
-)
-
-
-def _expand_item(item: str, scope: Scope, topic: Bank, out: list[str]) -> None:
-    """A topic item; some nouns get a word of colour, some clauses an adjunct, from the rules bound in the scope."""
-    at = len(out)
-    stream = scope.stream
-    said = item
-    if scope.adjunct is not None and item in _ROUND_ABOUT and stream.chance(ROUND_ABOUT):
-        verb, said = stream.pick(_ROUND_ABOUT[item])
-        out.append(verb)
-    expand(scope.draw(topic.rules[said]), scope, out)
-    if scope.colour is not None:
-        words = "".join(out[at:]).split(" ")
-        del out[at:]
-        rate = NAMED_COLOUR if item in ("thing", "who") else COLOUR
-        for place, word in enumerate(words):
-            out.append(word if place == 0 else " " + word)
-            if (
-                word in _BEFORE_NOUNS
-                and place + 1 < len(words)
-                and words[place + 1] not in _NO_NOUNS
-                and stream.chance(rate)
-            ):
-                out.append(" ")
-                expand(scope.draw(scope.colour), scope, out)
-            rate = COLOUR
-    if item in ("trouble", "joy", "acted") and scope.adjunct is not None and stream.chance(ADJUNCT):
-        out.append(" ")
-        expand(scope.draw(scope.adjunct), scope, out)
 
 
 def phrase(sequence: Sequence_, scope: Scope) -> str:

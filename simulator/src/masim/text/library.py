@@ -11,21 +11,23 @@ from pathlib import Path
 from masim.config import Half
 from masim.errors import MasimError
 from masim.text.grammar import Bank, Variants
+from masim.text.matters import Matter, read_matters
 
 BANKS = Path(__file__).resolve().parent.parent / "banks"
-_LISTS = ("name", "thing", "act", "trouble", "joy", "view", "ask", "tip", "dream", "scene", "who")
+_LISTS = ("name", "act", "trouble", "joy", "view", "ask", "tip", "dream", "scene", "who")
 _HALVES = ("tuning", "held-out")
 VOCABULARY = "small.bank"
 
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic of conversation: its phrases, and which people bring it up (``hobby:chess``, ``occupation:nurse``)."""
+    """A topic of conversation: its matters and phrases, and which people bring it up (``occupation:nurse``)."""
 
     key: str
     bank: Bank
     heads: tuple[str, ...]
     half: str
+    matters: tuple[Matter, ...]
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,9 @@ def _topic(path: Path, variants: Variants, dialogue: Bank) -> Topic:
     unused = {name for name in own if name not in ("heads", "half", *_LISTS)} - bank.wanted
     if unused:
         raise MasimError(f"topics/{path.name}: list {min(unused)!r} is used nowhere")
+    matters = read_matters(path.parent.parent / "matters" / f"{path.stem}.toml", bank)
     bank.link()
-    return Topic(path.stem, bank, tuple(heads), half)
+    return Topic(path.stem, bank, tuple(heads), half, matters)
 
 
 def data_files() -> dict[str, str]:
@@ -109,7 +112,8 @@ def data_files() -> dict[str, str]:
 @cache
 def _bank_text() -> str:
     paths = [*sorted((BANKS / "dialogue").glob("*.bank")), *sorted((BANKS / "topics").glob("*.topic"))]
-    return "\n".join(path.read_text(encoding="utf-8") for path in paths).lower().replace("^", "")
+    paths += sorted((BANKS / "matters").glob("*.toml"))
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths).lower().replace("^", "").replace("*", "")
 
 
 @cache

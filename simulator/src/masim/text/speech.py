@@ -1,80 +1,70 @@
-"""The offline engine: words for a planned session, from the phrase banks."""
+"""The offline engine: words for a planned session, from the phrase banks.
+
+Each thread of a session has a record (``record.py``): a thing and everything that talk about it draws on, drawn once.
+A turn takes up what the one before dwelt on or asked, goes on with the record, says its planned facts, and hands over.
+"""
 
 from __future__ import annotations
 
 import math
-import re
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass
 
-from masim.facts.catalogue import catalogue
-from masim.plan.model import SessionPlan, Speaker, Statement, Thread
+from masim.plan.model import SessionPlan, Statement, Thread
 from masim.streams import Stream
-from masim.text.grammar import Scope, Voice, phrase
-from masim.text.library import Library, Topic
+from masim.text.library import Library
+from masim.text.record import Record, last_noun, marked, new_record, to_me, to_you
+from masim.text.turn import Hook, Talk, TurnText
 
-_NARRATOR = (
-    *("tell.detail",) * 8,
-    *("tell.trouble",) * 2,
-    *("tell.joy",) * 2,
-    *("mood",) * 2,
-    *("life",) * 3,
-    "opine",
-    "memory",
+_TELLER = (
+    "detail",
+    "why",
+    "detail",
+    "plan",
+    "detail",
+    "fear",
+    "said",
+    "detail",
+    "hope",
+    "view",
+    "detail",
+    "detail",
+    "plan",
 )
-_LISTENER = (
-    *("opine",) * 2,
-    *("advise",) * 2,
-    *("tell.self",) * 3,
-    *("life",) * 2,
-    "offer",
-    "memory",
-    "echo",
-    "mood",
-)
-_ASSISTANT = (*("pa.note",) * 4, *("pa.echo",) * 2)
-_STATEMENTS = frozenset(
-    (
-        "tell.start",
-        "tell.detail",
-        "tell.trouble",
-        "tell.joy",
-        "tell.end",
-        "tell.self",
-        "mood",
-        "life",
-        "opine",
-        "memory",
-        "setting",
-    )
-)
-"""Rules whose sentences may get a small word before, and a word in passing inside or behind."""
-_PAUSE_AFTER = frozenset(
-    ("and", "but", "so", "because", "then", "that", "which", "with", "was", "about", "or", "until")
-)
-"""Words after which speakers hesitate."""
-_PAUSES = ("um,", "uh,", "er,", "well,", "like,", "you know,", "I mean,", "hm,", "let's say,", "what was it,", "oh,")
-_SMALL = ("just", "really", "still", "even", "also", "actually", "only", "almost", "soon", "then", "honestly", "simply")
-"""Small words behind an I."""
-_NOT_AFTER_I = frozenset(("and", "or", "then", *_SMALL))
-_JOINT = re.compile(r", (and|but|so|because|since|which) ")
-_SENTENCE_START = re.compile(r"(^\"?|[.?!] \"?)([a-z])")
-_TWICE = re.compile(r"\b([A-Za-z']+) \1\b", re.IGNORECASE)
-
-
-@dataclass(slots=True)
-class _Talk:
-    """What a session's turns share."""
-
-    plan: SessionPlan
-    stream: Stream
-    library: Library
-    slots: dict[str, str]
-    used: set[int] = field(default_factory=set)
-    topic: Topic | None = None
-    tone: str = "plain"
-    asked: str = ""
-    """What the turn before ended with: "ask.follow", "ask.you" or nothing."""
+"""What a teller goes through, roughly in this order."""
+_MORE = ("said", "scene", "wish", "scene", "mine", "tip", "view.topic")
+"""What is left to say of a topic when its matter is told, and for those who listen."""
+_LISTENER = ("mine", "said", "scene", "tip", "mine", "wish", "view.topic", "advise", "scene", "said")
+_ASSISTANT = ("remind", "sum", "note", "remind", "sum", "note")
+_FREE = {
+    "note": ("pa.note", "view"),
+    "mine": ("mine.trouble", "mine"),
+    "said": ("tell.said", "view"),
+    "scene": ("tell.scene", "mine"),
+    "tip": ("tip", "view"),
+    "wish": ("wish", "mine"),
+    "view.topic": ("tell.view.topic", "view"),
+}
+"""Sentences that draw on the topic alone: their rule, and what they leave to be taken up."""
+_DEEDS = {
+    "plan": ("plan", "tell.plan", "plan", False),
+    "hope": ("hope", "tell.hope", "plan", False),
+    "advise": ("plan", "advise", "advice", True),
+    "remind": ("plan", "pa.remind", "advice", True),
+}
+"""Sentences about what is to be done: list, rule, what they leave, and whether the other one is to do it."""
+_KEYS_TO_SUM_UP = 2
+_ECHO_WORDS = 6
+"""An answer that asks back within so many words needs nothing before it."""
+_ASSISTANT_LENGTH = 0.6
+"""How long an assistant's turns are, next to people's."""
+QUESTIONS_BY_LISTENERS = 0.72
+QUESTIONS_BY_TELLERS = 0.4
+LINKED = 0.8
+"""Share of the planned facts that are led up to."""
+_RAISING_LENGTH = 0.5
+"""How much of its length a turn keeps that asks for a thread's matter: it is the other one's turn to tell."""
+TAKEN_UP = 0.9
+"""Share of them that the next speaker takes up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,208 +80,255 @@ def speak(plan: SessionPlan, stream: Stream, library: Library) -> tuple[SpokenTu
     """Word every turn of ``plan``; a pure function of its arguments."""
     slots = {"weekday": plan.weekday, "daypart": plan.daypart, "weather": plan.weather, "place": plan.place_name}
     slots |= {"other": plan.looks_back[0], "lastday": plan.looks_back[1], "owner": plan.speakers[0].first_name}
-    talk = _Talk(plan, stream, library, slots)
+    talk = Talk(plan, stream, library, slots)
     turns: list[SpokenTurn] = []
+    taken: set[str] = set()
     index, speaker = 0, plan.threads[0].narrator if not plan.kind.with_assistant else len(plan.speakers) - 1
-    by_turn: dict[int, list[Statement]] = {}
-    for statement in plan.statements:
-        by_turn.setdefault(statement.turn, []).append(statement)
-    prompts = {statement.turn - 1: statement for statement in plan.statements if statement.prompt}
     for number, thread in enumerate(plan.threads):
-        _bind(talk, thread)
+        teller = 0 if plan.kind.with_assistant else thread.narrator
+        topic = library.topics[thread.topic]
+        record = new_record(library, topic, teller, len(plan.speakers), stream, frozenset(taken))
+        taken.add(record.matter.key)
+        told = _Thread(talk, thread, number, record)
         for place in range(thread.turns):
-            listener = _listener(plan, speaker, index)
-            acts, closing = _acts(talk, thread, number, place, speaker, index)
-            text = _turn(talk, speaker, listener, acts, closing, by_turn.get(index, []), prompts.get(index))
-            turns.append(SpokenTurn(speaker, listener, text))
+            listener = (speaker - 1) % len(plan.speakers) if index else (speaker + 1) % len(plan.speakers)
+            turns.append(SpokenTurn(speaker, listener, told.turn(index, place, speaker, listener)))
             index += 1
-            speaker = _next_speaker(plan, speaker, index)
+            speaker = (speaker + 1) % len(plan.speakers)
     return tuple(turns)
 
 
-def _next_speaker(plan: SessionPlan, speaker: int, _index: int) -> int:
-    return (speaker + 1) % len(plan.speakers)
+class _Thread:
+    """The turns of one thread."""
 
+    def __init__(self, talk: Talk, thread: Thread, number: int, record: Record) -> None:
+        self._talk, self._thread, self._number, self._record = talk, thread, number, record
+        self._agenda: dict[int, list[str]] = {}
+        self._opened = False
 
-def _listener(plan: SessionPlan, speaker: int, index: int) -> int:
-    return (speaker - 1) % len(plan.speakers) if index else (speaker + 1) % len(plan.speakers)
+    def turn(self, index: int, place: int, speaker: int, listener: int) -> str:
+        """The words of a turn; what it leaves to be taken up goes to the talk."""
+        talk, plan, record = self._talk, self._talk.plan, self._record
+        turn = TurnText(talk, record, speaker, listener)
+        due = [one for one in plan.statements if one.turn == index]
+        asked = [one for one in plan.statements if one.turn == index + 1 and one.prompt]
+        target = plan.words_per_turn * (_ASSISTANT_LENGTH if turn.who.assistant else 1.0) * turn.who.pace
+        target *= math.exp(0.28 * talk.stream.bell() - 0.04)
+        last = index >= plan.turn_count - len(plan.speakers)
+        for statement in [one for one in due if one.prompt]:
+            turn.state(statement, linked=False)
+        due = [one for one in due if not one.prompt]
+        target -= sum(14 + 12 * bool(one.level) for one in due) + 12 * (last + bool(asked))
+        self._begin(turn, index, place)
+        if turn.hook is not None and turn.hook.kind == "raised":
+            target *= _RAISING_LENGTH
+        gap = talk.stream.unit()
+        if due and gap < 0.3:
+            self._state(turn, due)
+        while turn.words < target - 8:
+            self._go_on(turn)
+            if due and gap < turn.words / max(target, 1):
+                self._state(turn, due)
+        if due:
+            self._state(turn, due)
+        self._hand_over(turn, index, place, bool(asked), last)
+        for statement in asked:
+            turn.prompt(statement)
+        talk.hook = turn.hook
+        talk.stated = tuple(one for one in plan.statements if one.turn == index)
+        return " ".join(turn.sentences)
 
+    def _state(self, turn: TurnText, due: list[Statement]) -> None:
+        while due:
+            turn.state(due.pop(0), linked=self._talk.stream.chance(LINKED))
 
-def _bind(talk: _Talk, thread: Thread) -> None:
-    talk.topic = talk.library.topics[thread.topic]
-    scope = _scope(talk, talk.plan.speakers[thread.narrator])
-    for slot, item in (("topic", "name"), ("thing", "thing"), ("who", "who")):
-        talk.slots[slot] = phrase(scope.draw(talk.topic.bank.rules[item]), scope)
+    # ---------------------------------------------------------------- beginning
 
-
-def _scope(talk: _Talk, speaker: Speaker) -> Scope:
-    bank = talk.topic.bank if talk.topic else None
-    rules = talk.library.dialogue.rules
-    return Scope(talk.stream, Voice(speaker.leaning), talk.slots, bank, talk.used, rules["colour"], rules["adjunct"])
-
-
-def _acts(
-    talk: _Talk, thread: Thread, number: int, place: int, speaker: int, index: int
-) -> tuple[list[str], list[str]]:
-    """Rules that a turn opens with, and rules that it ends with."""
-    plan, stream = talk.plan, talk.stream
-    if plan.kind.with_assistant:
-        return _assistant_acts(talk, speaker, index)
-    last = index >= plan.turn_count - len(plan.speakers)
-    opening = _greeting(plan, index) if index < 2 else ["shift"] if place == 0 and number else []
-    if talk.asked and opening != ["shift"]:
-        opening.append("answer." + talk.asked.removeprefix("ask."))
-    if speaker == thread.narrator:
-        if place <= 1:
-            opening.append("tell.start")
-        ending = ["tell.end"] if last or place >= thread.turns - 2 else []
-        if not last and stream.chance(0.4):
-            ending.append("ask.you")
-    else:
-        if index and not talk.asked:
-            opening.append(stream.pick(("react." + talk.tone, "react." + talk.tone, "agree", "disagree", "echo")))
-        ending = ["ask.follow"] if not last and stream.chance(0.6) else []
-    if stream.chance(0.1):
-        opening.append("setting")
-    if last and index:
-        ending.append("close")
-    talk.asked = ending[-1] if ending and ending[-1].startswith("ask.") else ""
-    return opening, ending
-
-
-def _greeting(plan: SessionPlan, index: int) -> list[str]:
-    if index == 1:
-        return ["reply.open"]
-    return ["open." + plan.modality, *(["open.at_place"] if plan.names_place else [])]
-
-
-def _assistant_acts(talk: _Talk, speaker: int, index: int) -> tuple[list[str], list[str]]:
-    plan, stream = talk.plan, talk.stream
-    last = index >= plan.turn_count - 2
-    if plan.speakers[speaker].assistant:
+    def _begin(self, turn: TurnText, index: int, place: int) -> None:
+        plan = self._talk.plan
         if index == 0:
-            kind = {"activity_narration": "narrate", "memory_reflection": "reflect", "memory_probe": "probe"}[
-                plan.kind.value
-            ]
-            return [f"pa.{kind}.open"], []
-        return [stream.pick(("pa.ack", "pa.ack", "pa.echo"))], ["pa.close" if last else "pa.ask"]
-    opening = ["pa.user.open"] if index == 1 else ["answer.follow"]
-    if plan.kind.value == "memory_reflection" and stream.chance(0.6):
-        opening.append("pa.user.reflect")
-    elif index == 1:
-        opening.append("tell.start")
-    return opening, ["pa.user.close"] if last else []
+            self._open_session(turn)
+            return
+        if index == 1 and not plan.kind.with_assistant:
+            turn.frame("reply.open")
+        self._take_up(turn)
+        for statement in self._talk.stated:
+            if self._talk.stream.chance(TAKEN_UP) and not statement.prompt:
+                turn.react_to(statement)
+        if place == 0 and self._number:
+            self._raise(turn, shift=True)
+
+    def _open_session(self, turn: TurnText) -> None:
+        plan = self._talk.plan
+        if turn.who.assistant:
+            kinds = {"activity_narration": "narrate", "memory_reflection": "reflect", "memory_probe": "probe"}
+            turn.frame(f"pa.{kinds[plan.kind.value]}.open")
+            self._record.named = self._opened = True
+            turn.hook = Hook("raised", self._record.full(0))
+            return
+        turn.frame("open." + plan.modality)
+        if plan.names_place:
+            turn.frame("open.at_place")
+        self._raise(turn, shift=False)
+
+    def _raise(self, turn: TurnText, shift: bool) -> None:
+        """Bring the thread's matter up: the teller tells, anybody else asks for it."""
+        stream, record = self._talk.stream, self._record
+        if shift:
+            turn.lead = turn.rule("shift")
+        self._opened = True
+        if turn.speaker != record.narrator:
+            turn.frame("pa.raise" if turn.who.assistant else "raise.asked")
+            record.named = True
+            turn.hook = Hook("raised", record.full(record.narrator))
+            return
+        happened = record.clause("happened")
+        assert happened is not None
+        turn.told("raise.named" if stream.chance(0.6) else "raise.plain", happened)
+
+    def _take_up(self, turn: TurnText) -> None:
+        """Answer the question, or take up what the turn before dwelt on."""
+        hook = self._talk.hook
+        if hook is None:
+            return
+        if hook.kind == "raised" and turn.speaker == self._record.narrator:
+            happened = self._record.clause("happened")
+            if happened is not None:
+                turn.told("pa.user.reply" if self._talk.plan.kind.with_assistant else "raise.reply", happened)
+                return
+        if hook.kind == "question":
+            self._answer(turn, hook)
+            return
+        key = to_you(hook.key) or self._record.short(turn.speaker)
+        if hook.kind in ("plan", "advice"):
+            name = "pa.told" if turn.who.assistant else f"react.{hook.kind}"
+            turn.frame(name, vp=hook.deed[0], ving=hook.deed[1], k=hook.deed[1])
+            turn.hook = Hook("told")
+            return
+        turn.frame(self._reaction(turn, hook), k=key)
+        turn.hook = Hook("told", hook.key)
+
+    def _reaction(self, turn: TurnText, hook: Hook) -> str:
+        stream, tone = self._talk.stream, self._record.matter.tone
+        if turn.who.assistant:
+            return f"pa.told.{tone}" if tone != "plain" and stream.chance(0.3) else "pa.told"
+        if hook.kind == "view":
+            return "react.view.agree" if stream.chance(0.6) else "react.view.differ"
+        if hook.kind == "mine" and stream.chance(0.6):
+            return "react.mine"
+        if turn.speaker == self._record.narrator or hook.kind == "fear" or stream.chance(0.35):
+            return "react.told.plain"
+        return f"react.told.{tone}"
+
+    def _answer(self, turn: TurnText, hook: Hook) -> None:
+        stream = self._talk.stream
+        key = to_me(hook.key) or self._record.short(turn.speaker)
+        if not hook.answers:
+            yes = hook.question.split(" ", 1)[0].lower() in _YES_OR_NO
+            turn.frame("answer.yes" if yes else "answer.open", k=key)
+            turn.hook = Hook("mine", last_noun(turn.item))
+            return
+        answer = marked(turn.render(stream.pick(hook.answers)))
+        self._record.named = True
+        echoes = "?" in " ".join(answer.text.split(" ")[:_ECHO_WORDS])
+        turn.say(answer.text if echoes else turn.rule("answer.lead", k=key, a=answer.text))
+        turn.hook = Hook("told", answer.key or hook.key)
+
+    # ---------------------------------------------------------------- middle
+
+    def _go_on(self, turn: TurnText) -> None:
+        """One more sentence, of what this speaker has left to say."""
+        kind = self._next(turn)
+        said = self._free(turn, kind) if kind in _FREE else self._of_matter(turn, kind)
+        if not said and not self._agenda[turn.speaker]:
+            turn.free("tell.scene")
+
+    def _free(self, turn: TurnText, kind: str) -> bool:
+        """Say something of the topic, which never runs out."""
+        rule, hook = _FREE[kind]
+        if kind == "mine":
+            rule = "mine.joy" if self._record.matter.tone == "joy" else "mine.trouble"
+        turn.free(rule, hook)
+        return True
+
+    def _of_matter(self, turn: TurnText, kind: str) -> bool:
+        """Say something of the matter; False if all of that kind was said."""
+        record = self._record
+        if kind == "sum":
+            if len(record.keys) < _KEYS_TO_SUM_UP:
+                return False
+            first, second = self._talk.stream.sample(record.keys, _KEYS_TO_SUM_UP)
+            turn.frame("pa.sum", k=to_you(first), k2=to_you(second))
+            return True
+        if kind in _DEEDS:
+            listed, rule, hook, other = _DEEDS[kind]
+            deed = record.deed(listed)
+            if deed is not None:
+                turn.deed(rule, deed, hook, other)
+            return deed is not None
+        clause = record.clause(kind)
+        if clause is not None:
+            turn.told(f"tell.{kind}", clause, kind if kind in ("view", "fear") else "told")
+        return clause is not None
+
+    def _next(self, turn: TurnText) -> str:
+        stream = self._talk.stream
+        agenda = self._agenda.setdefault(turn.speaker, [])
+        if not agenda:
+            if turn.who.assistant:
+                agenda += stream.shuffled(_ASSISTANT)
+            elif turn.speaker == self._record.narrator:
+                first = self._record.left("detail") > 1
+                agenda += _TELLER if first else stream.shuffled(_MORE)
+            else:
+                agenda += stream.shuffled(_LISTENER)
+        at = stream.below(min(3, len(agenda)))
+        return agenda.pop(at)
+
+    # ---------------------------------------------------------------- end
+
+    def _hand_over(self, turn: TurnText, index: int, place: int, asked: bool, last: bool) -> None:
+        """End a turn: with a question, or the session."""
+        talk, record, plan = self._talk, self._record, self._talk.plan
+        if last and index:
+            if not asked:
+                rule = "close"
+                if plan.kind.with_assistant:
+                    rule = "pa.close" if turn.who.assistant else "pa.user.close"
+                turn.it = False
+                turn.frame(rule)
+            return
+        ends = place == self._thread.turns - 1
+        if asked or ends or (turn.hook is not None and turn.hook.kind == "raised"):
+            return
+        telling = turn.speaker == record.narrator
+        following = (turn.speaker + 1) % len(plan.speakers)
+        chance = 0.95 if turn.who.assistant else QUESTIONS_BY_TELLERS if telling else QUESTIONS_BY_LISTENERS
+        if plan.kind.with_assistant and telling:
+            return
+        if talk.stream.chance(chance):
+            self._ask(turn, "ask" if following == record.narrator else "back")
+
+    def _ask(self, turn: TurnText, kind: str) -> None:
+        record = self._record
+        lead = "ask.lead" if kind == "ask" or turn.speaker != record.narrator else "ask.back"
+        if turn.who.assistant:
+            lead = "pa.ask.lead"
+        exchange = record.talk(kind)
+        if exchange is None:
+            text = turn.rule("ask.topic")
+            turn.say(turn.rule(lead, q=text))
+            turn.hook = Hook("question", last_noun(text), question=text)
+            return
+        question = marked(turn.render(exchange.question))
+        turn.say(turn.rule(lead, q=question.text))
+        record.named = True
+        turn.hook = Hook("question", question.key, question.text, exchange.answers)
 
 
-def _turn(
-    talk: _Talk,
-    speaker: int,
-    listener: int,
-    opening: list[str],
-    ending: list[str],
-    statements: list[Statement],
-    prompt: Statement | None,
-) -> str:
-    plan, stream = talk.plan, talk.stream
-    who = plan.speakers[speaker]
-    talk.slots["you"] = plan.speakers[listener].first_name
-    scope = _scope(talk, who)
-    target = plan.words_per_turn * (0.78 if who.assistant else 1.0) * who.pace * math.exp(0.28 * stream.bell() - 0.04)
-    telling = (
-        plan.threads
-        and not who.assistant
-        and (plan.kind.with_assistant or "tell.start" in opening or speaker == _narrator_now(talk))
+_YES_OR_NO = frozenset(
+    (
+        *("do", "does", "did", "is", "are", "was", "were", "have", "has", "had"),
+        *("can", "could", "would", "will", "shall", "should", "may", "might"),
     )
-    filler = _ASSISTANT if who.assistant else _NARRATOR if telling else _LISTENER
-    head = [_sentence(talk, scope, who, rule) for rule in opening]
-    tail = [_sentence(talk, scope, who, rule) for rule in ending]
-    stated = [text for statement in statements for text in _stated(talk, scope, statement)]
-    if prompt is not None:
-        tail = [*tail[:-1], _plain(talk, scope, prompt.prompt, dict(prompt.slots))]
-    words = sum(text.count(" ") + 1 for text in (*head, *tail, *stated))
-    body: list[str] = []
-    tones = {"tell.trouble": "trouble", "tell.joy": "joy"}
-    while words < target - 6:
-        rule = stream.pick(filler)
-        if not who.assistant and telling and rule in tones:
-            talk.tone = tones[rule]
-        text = _sentence(talk, scope, who, rule)
-        words += text.count(" ") + 1
-        body.append(text)
-    if stated:
-        at = stream.below(len(body) + 1)
-        body[at:at] = stated
-    if not head and stream.chance(0.5):
-        head = [_finish(_raw(talk, scope, "backchannel"))]
-    return " ".join((*head, *body, *tail))
-
-
-def _narrator_now(talk: _Talk) -> int:
-    left = 0
-    for thread in talk.plan.threads:
-        if talk.topic is not None and thread.topic == talk.topic.key:
-            return thread.narrator
-        left += thread.turns
-    return talk.plan.threads[0].narrator
-
-
-def _raw(talk: _Talk, scope: Scope, rule: str) -> str:
-    return phrase(scope.draw(talk.library.dialogue.rules[rule]), scope)
-
-
-def _sentence(talk: _Talk, scope: Scope, who: Speaker, rule: str) -> str:
-    """A sentence of a rule, with this speaker's small words around it."""
-    text, stream = _raw(talk, scope, rule), talk.stream
-    if who.assistant:
-        return _finish(_TWICE.sub(r"\1", text))
-    chance = who.fillers
-    if rule in _STATEMENTS:
-        joints = list(_JOINT.finditer(text))
-        if joints and stream.chance(chance):
-            at = stream.pick(joints).end() - 1
-            text = f"{text[:at]}, {_raw(talk, scope, 'aside')},{text[at:]}"
-        elif text[-1] not in ".?!" and stream.chance(chance):
-            text = f"{text}, {_raw(talk, scope, 'aside')}"
-        if stream.chance(chance):
-            opener = _raw(talk, scope, "opener")
-            text = f"{opener} {text}" if opener[-1] == ":" or opener.endswith("but") else f"{opener}, {text}"
-    text = _hesitate(stream, chance * (0.5 if talk.plan.modality == "text_message" else 1.0), text)
-    return _finish(_TWICE.sub(r"\1", text))
-
-
-def _hesitate(stream: Stream, rate: float, text: str) -> str:
-    """``text`` with small words where speakers look for the next one."""
-    words = text.split(" ")
-    out: list[str] = []
-    for word, after in pairwise([*words, ""]):
-        out.append(word)
-        if word == "I" and after.isalpha() and after not in _NOT_AFTER_I and stream.chance(rate * 0.7):
-            out.append(stream.pick(_SMALL))
-        if word in _PAUSE_AFTER and after and after[0].isalpha() and stream.chance(rate * 0.45):
-            out.append(stream.pick(_PAUSES))
-    return " ".join(out)
-
-
-def _finish(text: str) -> str:
-    """``text`` as a sentence, or several: capitals where they start, a full stop where there is no other mark."""
-    if text[-1] in ",;:":
-        text = text[:-1]
-    if text[-1] not in ".?!":
-        text += "."
-    return _SENTENCE_START.sub(lambda match: match.group(1) + match.group(2).upper(), text)
-
-
-def _plain(talk: _Talk, scope: Scope, rule: str, slots: dict[str, str]) -> str:
-    """A sentence of the facts bank; it gets no small words, so that its values stay whole."""
-    own = Scope(scope.stream, scope.voice, talk.slots | slots, scope.topic, scope.used)
-    rules = catalogue(talk.library.banks).bank.rules
-    return _finish(phrase(own.draw(rules[rule]), own))
-
-
-def _stated(talk: _Talk, scope: Scope, statement: Statement) -> list[str]:
-    """The sentence that states a fact and, where a level is asked for, the sentence that asks for it."""
-    slots = dict(statement.slots)
-    texts = [_plain(talk, scope, statement.frame, slots)]
-    if statement.level:
-        texts.append(_plain(talk, scope, f"level.{statement.level}", slots))
-    return texts
+)
