@@ -238,6 +238,22 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert not gone.exists()
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"dataset": "/no/such/world"}, "/no/such/world"),
+        ({"backends": ["no-such-backend"]}, "no backend of this name"),
+        ({"egos": ["nobody"]}, "nobody"),
+    ],
+)
+def test_settings_of_a_run_that_cannot_be_are_told_before_anything_is_done(
+    settings: dict[str, object], words: str, invoke: Invoke, tmp_path: Path
+) -> None:
+    plan = write_plan(tmp_path / "plan", **settings)
+    one_line(invoke("run", "--plan", plan, "--out", tmp_path / "run"), words)
+    assert not (tmp_path / "run").exists()
+
+
 def test_an_audit_with_another_data_set_is_bad_input(invoke: Invoke, signed: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(EXAMPLE, tmp_path / "other"))
     sessions = other / "corpus_sessions.jsonl"

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Literal
 
 from memarena import judge, scoring
+from memarena.dataset.reading import open_dataset
 from memarena.log.base import Record
 from memarena.run.engine import execute
 from memarena.run.errors import InfraError
 from memarena.run.manifests import choose_backend
+from memarena.run.plan import choose_questions
 from memarena.run.request import RunOutcome, RunRequest
 
 from memarena_spark.backends import BackendCode, ConformanceReport, code_of, hold_to_contract
@@ -79,6 +81,7 @@ def run_certification(
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SparkError(f"--out {out}: expected a new or empty folder")
+    _check_input(loaded)
     with node_lock(lock_path(), node.identity().boot_id, out) as left_by:
         if left_by is not None:
             say(f"an earlier run ({left_by.out}, process {left_by.pid}) did not end in order; its lock is void")
@@ -121,6 +124,14 @@ def run_certification(
         )
         write_whole(out / RECORD, canonical_json(record))
         return record
+
+
+def _check_input(loaded: LoadedPlan) -> None:
+    """What can be wrong with the run's own settings is told at once, not after the gates."""
+    for name in loaded.plan.run.backends:
+        choose_backend(name)
+    with open_dataset(loaded.plan.run.dataset) as dataset:
+        choose_questions(loaded.plan.run, dataset)
 
 
 def _last_gates(
