@@ -102,8 +102,9 @@ def _model(helper: Upstream, window_tokens: int, role: Role) -> pb.Model:
 
 def fixed_names(reader_model: str, helpers: Sequence[Upstream]) -> dict[str, str]:
     """Names that stay the same from run to run, for a server that is configured once: the model behind each role."""
-    by_role = {helper.role: helper.model for helper in helpers}
-    return {"extractor": reader_model, "reader": reader_model, **by_role}
+    names = {"extractor": reader_model, "reader": reader_model}
+    names.update((helper.role, helper.model) for helper in helpers)
+    return names
 
 
 def generating(calls: Sequence[GatewayCall]) -> list[GatewayCall]:
