@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,6 +80,23 @@ def test_held_out_errors_show_what_residuals_hide() -> None:
     assert fit.ttft.held_out_error_p50 is not None
     assert fit.ttft.held_out_error_p50 > 0.2
     assert (fit.ttft.r_squared or 0) < 0.2
+
+
+def test_the_held_out_error_is_that_of_lines_drawn_without_the_question() -> None:
+    """Computed again here, fold by fold, with another solver."""
+    rng = random.Random(4)
+    samples = [sample(n, p := rng.randrange(100, 900), 5, t := 50 + p * rng.uniform(0.5, 2), t) for n in range(24)]
+    errors = []
+    for fold in range(5):
+        seen = [s for s in samples if _fold(s.instance_id) != fold]
+        slope, start = np.polyfit([s.prompt_tokens for s in seen], [s.ttft_ms or 0 for s in seen], 1)
+        for s in samples:
+            if _fold(s.instance_id) == fold:
+                errors.append(abs(start + slope * s.prompt_tokens - (s.ttft_ms or 0)) / (s.ttft_ms or 0))
+    fit = fit_reader("r", samples)
+    assert fit is not None
+    assert fit.ttft.held_out_error_p50 == pytest.approx(np.percentile(errors, 50))
+    assert fit.ttft.held_out_error_p95 == pytest.approx(np.percentile(errors, 95))
 
 
 def test_the_same_question_of_several_backends_is_held_out_together() -> None:

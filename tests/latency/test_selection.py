@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from memarena.cli.main import app
+from memarena.dataset.model import Family, Instance
 from memarena.dataset.reading import Dataset, open_dataset
 from memarena.latency.errors import LatencyError
 from memarena.latency.protocol import read_queries
@@ -59,6 +60,18 @@ def test_the_first_ego_is_the_one_that_brings_most(dataset: Dataset) -> None:
 
     (first,) = choose_egos(dataset.instances, 1, 2)
     assert brought(first) == max(brought(ego) for ego in dataset.egos)
+
+
+def test_an_ego_of_many_families_goes_before_one_of_many_questions(dataset: Dataset) -> None:
+    """Two of each family are wanted: nine questions of one family bring two, one each of three families bring three."""
+    example = dataset.instances[0]
+
+    def asked(ego: str, family: Family, count: int) -> list[Instance]:
+        return [example.model_copy(update={"ego_agent_id": ego, "family": family}) for _ in range(count)]
+
+    many = asked("many", Family.CLOZE, 9)
+    varied = [i for family in (Family.CLOZE, Family.QA, Family.TEMPORAL) for i in asked("varied", family, 1)]
+    assert choose_egos([*many, *varied], 1, 2) == {"varied"}
 
 
 def test_families_that_lack_queries_are_named(dataset: Dataset) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -254,8 +255,9 @@ def test_a_sampler_that_dies_is_a_problem_on_the_record(tmp_path: Path) -> None:
 
         def cell(self, name: str, days: int) -> None:
             for child in psutil.Process().children(recursive=True):
-                if "memarena.meters.sampler" in " ".join(child.cmdline()):
-                    child.kill()
+                with contextlib.suppress(psutil.Error):  # another child that has just ended
+                    if "memarena.meters.sampler" in " ".join(child.cmdline()):
+                        child.kill()
 
     outcome = execute(RunRequest(out=out, config=config(meters=("constant:gpu_power=4 W",))), Killing())
     assert outcome.reason == "completed"
