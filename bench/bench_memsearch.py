@@ -1,6 +1,6 @@
 """memsearch: recall of evidence beside bm25 on a generated world, and how long it searches beyond the embedding call.
 
-``memsearch --egos N`` asks the questions of N persons of the world (3); every day is embedded on the CPU, so more take
+``memsearch --egos N`` asks the questions of N persons of the world (1); every day is embedded on the CPU, so more take
 minutes each.
 """
 
@@ -37,7 +37,7 @@ from memarena_proto import memory_backend_pb2 as pb
 from rich.table import Table
 
 SEED = 11
-EGOS = 3
+EGOS = 1
 TOP = 10
 DIMENSIONS = 384
 """As many as multilingual-e5-small has."""
