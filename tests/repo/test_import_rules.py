@@ -76,6 +76,7 @@ VIOLATIONS = {
     ),
     "meters know guarded processes and the log": ("memarena.meters", "memarena.run"),
     "a run neither judges, scores nor reports": ("memarena.run", "memarena.scoring"),
+    "the latency study runs and reads runs, and renders nothing": ("memarena.latency", "memarena.judge"),
     "named configurations know what a run is": ("memarena.configs", "memarena.scoring"),
     "certification knows the harness and the answering engine": ("memarena_spark", "masim"),
     "nothing but the commands and certification imports reports": ("memarena.run", "memarena.report"),
