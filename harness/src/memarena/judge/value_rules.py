@@ -258,7 +258,8 @@ _ADDS = re.compile(r"\s+(?:plus|along with|together with|as well as)\s+(?:the\s+
 """Without a comma: behind one, what is added is another matter (``50 euros, plus 20 for parking``)."""
 _WITH = re.compile(r"\b(?:with|from|to|between|you and|me and)\s+$", re.IGNORECASE)
 _LEAVES_OPEN = re.compile(
-    r"\b(?:alternatively|or else|or alternatively|or rather|one or the other)\b|(?:^|[.;,(]\s*)otherwise\b",
+    r"\b(?:alternatively|or else|or alternatively|or rather|one or the other|partly\b.*\bpartly)\b|"
+    r"(?:^|[.;,(]\s*)otherwise\b",
     re.IGNORECASE,
 )
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b(?:\s+the\b)?", re.IGNORECASE)
@@ -266,7 +267,8 @@ _REPORTS = re.compile(
     r"\b(?:said|says?|told|tells?|mention(?:s|ed)?|ask(?:s|ed)?|stated|talk(?:s|ed)?|spoke|came up|comes up|brought up|"
     r"discuss(?:ed|ing|ion|ions)?|conversations?|chat(?:s|ted|ting)?|talking|speaking|spoken|noted|heard|learned|recorded|"
     r"wrote|comes? from|came from|raised|shared|remark(?:s|ed)?|passages?|"
-    r"(?:goes|went|gone|going) (?:into|over)|exchange[sd]?|dated|according to|recall(?:s|ed)?)\b",
+    r"(?:goes|went|gone|going) (?:into|over)|exchange[sd]?|dated|according to|recall(?:s|ed)?|"
+    r"(?:go|goes|going|went) by)\b",
     re.IGNORECASE,
 )
 _ASKS_TO_RECALL = re.compile(r"\b(?:help me|can you|do you|please) recall\b", re.IGNORECASE)
@@ -305,8 +307,13 @@ def _counts_talk(answer: ReadText, mention: Mention) -> bool:
 
 
 def _tells_versions_apart(case: Case, mention: Mention) -> bool:
-    """Whether it is the ``one`` of ``the one … the other``, by which versions are told apart."""
-    return case.versions and isinstance(mention, AmountMention) and mention.amount == 1 and mention.unit is None
+    """Whether it is the ``one`` of ``the one … the other`` or the ``two`` of ``one of the two``."""
+    if not case.versions or not isinstance(mention, AmountMention):
+        return False
+    of_two = mention.amount == 2 and re.search(
+        r"\b(?:of|between) (?:the|those|these)\s+$", case.answer.text[: mention.start]
+    )
+    return bool(of_two) or (mention.amount == 1 and mention.unit is None)
 
 
 def _distinct(mentions: Sequence[Mention]) -> int:
@@ -371,7 +378,8 @@ def extra_members(answer: ReadText, wanted: Sequence[ScalarValue], question: Rea
 
 
 _CORRECTS = re.compile(
-    r"n't\b|\b(?:not|cannot|no|never|nobody|none|off|yet|impression|misunderstanding|but|actually|rather|instead|incorrect|wrong|wrongly|mistake|mistaken|false|contrary|however|though|"
+    r"n't\b|\b(?:not|cannot|no|never|nobody|nowhere|none|stop you|off|yet|impression|misunderstanding|but|"
+    r"actually|rather|instead|incorrect|wrong|wrongly|mistake|mistaken|false|contrary|however|though|"
     r"although|whereas|really|correct(?:ed|ing|ion)|replaced?|replacing|chang(?:e|ed|ing)|fix|swap|confus(?:e|ed|ing)|"
     r"mix(?:ed|ing)?|for granted|ought to|should be|premise|"
     r"assum(?:e[sd]?|ing|ptions?)|contradict(?:s|ed)?|error|untrue|inaccurate|in (?:fact|truth|reality))\b"

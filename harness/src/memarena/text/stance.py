@@ -17,6 +17,8 @@ from memarena.text.lexicon import read_file
 from memarena.text.stance_features import Seen, Sight, see
 
 Manner = Literal["dont_know", "refuse", "none"]
+_OWN_VOICE = ("Ni", "Nh", "Nc")
+"""Shapes of clauses that negate with the speaker, ``there`` or the records as their subject."""
 _WEIGHTS = "stance_weights.v1.json"
 
 
@@ -68,7 +70,9 @@ def _read(answer: str, question: str, names: tuple[str, ...]) -> Stance:
     declining = [i for i, seen in enumerate(sight.clauses) if _turns_down(seen, scored[i]) and i != low]
     if not declining:
         return Stance("none", sight.clauses[low].clause, "")
-    first = any(i < low and not sight.clauses[i].aside for i in declining)
+    # In its own voice only: "not the red one: the blue one" puts right, and declines nothing.
+    own = [i for i in declining if sight.clauses[i].shape.startswith(_OWN_VOICE) and not sight.clauses[i].aside]
+    first = any(i < low for i in own)
     return Stance(_manner(sight), sight.clauses[low].clause, sight.clauses[declining[0]].clause, first)
 
 
