@@ -69,8 +69,8 @@ def test_counting_tokens_and_listing_models_cost_nothing(make_harness: Make) -> 
 def test_every_route_that_asks_a_model_counts(make_harness: Make, route: str) -> None:
     reader = NullReader()
     reader.start()
-    role = "embedder" if route.endswith("embeddings") else "reader"
-    harness = make_harness(reader, upstreams=[reader.upstream(role=role)], budgets={"ingest": Budget(calls=1)})
+    upstream = reader.upstream(role="embedder") if route.endswith("embeddings") else reader.upstream()
+    harness = make_harness(reader, upstreams=[upstream], budgets={"ingest": Budget(calls=1)})
     token = harness.gateway.grant(CallContext("ingest"))
     body = {"model": reader.model, "prompt": "x", "input": ["x"]}
     assert [harness.call(route, body, token).status for _ in range(2)] == [200, 429]
