@@ -7,6 +7,7 @@ import random
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from memarena_spark.bundle import layout
@@ -16,7 +17,7 @@ from memarena_spark.bundle.signing import is_canonical, sign
 from memarena_spark.bundle.statement import PREDICATE_TYPE, STATEMENT_TYPE, statement, sums
 from memarena_spark.bundle.verify import Trust, Verification, verify
 from memarena_spark.errors import SparkError
-from memarena_spark.files import sha256_of
+from memarena_spark.files import canonical_json, sha256_of
 
 from .conftest import Keys, rewrite_log
 
@@ -202,13 +203,7 @@ def test_damaged_samples_are_named(signed: Path, keys: Keys, copy_of: Copy) -> N
     bundle = copy_of(signed)
     samples = layout.SAMPLES + "segment-000.csv"
     change_text(bundle / samples, ",20.0,", ",21.0,")
-    hashes = {name: sha256_of(bundle / name) for name in layout.content_of(bundle)}
-    (bundle / layout.SUMS).write_bytes(sums(hashes))
-    content = json.loads((bundle / layout.STATEMENT).read_bytes())
-    for subject in content["subject"]:
-        subject["digest"]["sha256"] = hashes[subject["name"]]
-    (bundle / layout.STATEMENT).write_text(json.dumps(content))
-    (bundle / layout.SIGNATURE).unlink()
+    seal_blindly(bundle)
     sign(bundle / layout.STATEMENT, keys.key)
     found = verify(bundle, Trust(allowed=keys.allowed))
     assert files_at_fault(found) == {samples}
@@ -277,3 +272,77 @@ def test_what_is_no_folder_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(SparkError, match="expected the folder of a bundle"):
         verify(tmp_path / "nothing", Trust())
     assert len(verify(tmp_path, Trust()).faults) > 5
+
+
+# ------------------------------------------------------------------ hostile bundles
+
+
+def places(value: object, path: tuple[str | int, ...] = ()) -> Iterable[tuple[str | int, ...]]:
+    """Paths to every part of a JSON value."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value[:4]) if isinstance(value, list) else ()
+    for name, part in entries:
+        yield (*path, name)
+        yield from places(part, (*path, name))
+
+
+def spoil(value: Any, draw: random.Random) -> None:
+    """Take a part of a JSON value away, or put something else in its place."""
+    *way, last = draw.choice(list(places(value)))
+    for step in way:
+        value = value[step]
+    if draw.random() < 0.2:
+        del value[last]
+    else:
+        value[last] = draw.choice([None, "x", "../../x", -1, 12_345_678_901, [], {}])
+
+
+def seal_blindly(bundle: Path) -> None:
+    """Hashes made anew by somebody who does not care what they are over."""
+    hashes = {name: sha256_of(bundle / name) for name in layout.content_of(bundle)}
+    (bundle / layout.SUMS).write_bytes(sums(hashes))
+    content = json.loads((bundle / layout.STATEMENT).read_bytes())
+    for subject in content["subject"]:
+        subject["digest"]["sha256"] = hashes[subject["name"]]
+    (bundle / layout.STATEMENT).write_text(json.dumps(content))
+    (bundle / layout.SIGNATURE).unlink()
+
+
+KINDS = ("run_started", "question", "asked", "gateway_call", "ingest", "phase", "metering_started", "verdict")
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_whatever_a_bundle_holds_verifying_ends_with_a_fault(seed: int, signed: Path, copy_of: Copy) -> None:
+    """Records that are spoilt each for itself: no exception, no file outside of the bundle, and never a pass."""
+    draw = random.Random(seed)
+    bundle = copy_of(signed)
+    if seed % 3:
+        rewrite_log(bundle / layout.LOG, draw.choice(KINDS), lambda record: spoil(record, draw))
+    else:
+        record = json.loads((bundle / layout.RECORD).read_bytes())
+        spoil(record, draw)
+        (bundle / layout.RECORD).write_bytes(canonical_json(record))
+    seal_blindly(bundle)
+    found = verify(bundle, Trust(unsigned=True))
+    assert not found.passed
+    assert files_at_fault(found) <= {*layout.files_of(bundle), layout.SIGNATURE}
+
+
+def test_a_record_that_names_a_file_elsewhere_is_at_fault_and_the_file_not_opened(signed: Path, copy_of: Copy) -> None:
+    bundle = copy_of(signed)
+    record = json.loads((bundle / layout.RECORD).read_bytes())
+    record["conformance"][0]["file"] = "/etc/hostname"
+    (bundle / layout.RECORD).write_bytes(canonical_json(record))
+    seal_blindly(bundle)
+    faults = {fault.file: fault.message for fault in verify(bundle, Trust(unsigned=True)).faults}
+    assert faults[layout.RECORD] == "names /etc/hostname, which is not in the bundle"
+
+
+def test_a_log_that_names_samples_elsewhere_is_at_fault(signed: Path, copy_of: Copy) -> None:
+    bundle = copy_of(signed)
+    rewrite_log(bundle / layout.LOG, "metering_started", lambda record: record.update(samples_file="/etc/hostname"))
+    seal_blindly(bundle)
+    (fault,) = verify(bundle, Trust(unsigned=True)).faults
+    assert (fault.file, fault.message) == (
+        layout.LOG,
+        "names the samples file /etc/hostname, which is not beside it",
+    )

@@ -132,19 +132,31 @@ def _subjects(path: Path) -> dict[str, str] | None:
 # ------------------------------------------------------------------ what follows from the facts
 
 
+_NO_RUN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading and scoring raise over records that are well-formed, each for itself, and make no run together."""
+
+
 def _facts(bundle: Path, hashes: Mapping[str, str], found: Verification) -> None:
+    """Look into a bundle whose hashes are right. Whatever it holds, there is a fault and no exception."""
     try:
-        facts = read_facts(bundle)
+        _follow(bundle, read_facts(bundle), hashes, found)
     except SparkError as error:
-        found.faults.append(Fault(str(error).partition(":")[0], str(error).partition(": ")[2]))
-        return
+        file, _, reason = str(error).partition(": ")
+        found.faults.append(Fault(file, reason))
     except (LogError, ScoringError) as error:
         found.faults.append(Fault(layout.LOG, str(error)))
-        return
     except MeterError as error:
         path, _, reason = str(error).partition(": ")
-        found.faults.append(Fault(Path(path).relative_to(bundle).as_posix(), reason))
-        return
+        own = Path(path).is_relative_to(bundle)
+        found.faults.append(
+            Fault(Path(path).relative_to(bundle).as_posix(), reason) if own else Fault(layout.LOG, str(error))
+        )
+    except _NO_RUN as error:
+        found.faults.append(Fault(layout.LOG, f"does not make a run: {type(error).__name__}: {error}"))
+
+
+def _follow(bundle: Path, facts: Facts, hashes: Mapping[str, str], found: Verification) -> None:
+    """Hold what follows from the facts to them."""
     log_folder = bundle / layout.LOG_FOLDER
     for refused in distinct(refusals_of(facts, log_folder)):
         found.faults.append(Fault(layout.LOG, f"must not be certified: {refused.code}: {refused.reason}"))
@@ -197,10 +209,15 @@ def _by(facts: Facts) -> str:
 def _contract(bundle: Path, facts: Facts) -> Iterator[Fault]:
     """The JUnit files say of each backend what the record says, and there is no other."""
     named = {report.file: report for report in facts.record.conformance}
-    for name in layout.files_of(bundle):
+    there = layout.files_of(bundle)
+    for name in there:
         if name.startswith(layout.CONFORMANCE) and name not in named:
             yield Fault(name, f"is of no backend in {layout.RECORD}")
     for name, report in named.items():
+        if name not in there:
+            # Never opened: a record may name any file of this machine.
+            yield Fault(layout.RECORD, f"names {name}, which is not in the bundle")
+            continue
         try:
             suite = ElementTree.parse(bundle / name).getroot()  # noqa: S314 (its hash was checked, and it is small)
         except (OSError, ElementTree.ParseError) as error:
