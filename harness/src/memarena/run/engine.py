@@ -22,17 +22,9 @@ from memarena_answering import ReaderClient
 from memarena.dataset.reading import Dataset, open_dataset
 from memarena.gateway import Budget, Gateway, GatewayError, Upstream
 from memarena.gateway.tokens import random_token
-from memarena.log.records import Cell, GatewayCall, Problem, ReaderProbed, ReaderRef, RunEnded, RunResumed, RunStarted
+from memarena.log.records import Cell, GatewayCall, Problem, ReaderRef, RunEnded, RunResumed, RunStarted
 from memarena.log.store import LogWriter, read_records
-from memarena.readers import (
-    ReaderError,
-    RunningReader,
-    count_template,
-    golden_counts,
-    probe,
-    template_fault,
-    warm_up,
-)
+from memarena.readers import ReaderError, probe
 from memarena.run.cell import CellRun, CellTools
 from memarena.run.config import RunConfig
 from memarena.run.containers import ContainerHost, docker_client, image_facts
@@ -55,12 +47,10 @@ from memarena.run.preflight import (
     previous_progress,
     settled_config,
 )
+from memarena.run.preparing import prepare_reader
 from memarena.run.questions import evidence_texts
 from memarena.run.request import EndReason, RunOutcome, RunRequest
 from memarena.run.state import CellProgress, RunProgress
-
-_WARM_UP_MARGIN_TOKENS = 512
-"""Kept free in a reader's window: filler words are counted by their bytes, and templates add to them."""
 
 
 class _Sink:
@@ -229,37 +219,10 @@ class _Run:
     def _prepare(self) -> None:
         """Probe the readers and measure the floor, before anything is timed."""
         for reader in self._readers.readers():
-            result = probe(reader, self._gateway)
-            self._log.append(result)
-            if not result.ok:
-                raise InfraError(f"reader {reader.ref.name}: the sanity probe failed: {result.message}")
-            self._check_template(reader)
-            self._warm_up(reader)
+            configured = self._readers.config(reader.ref.name)
+            prepare_reader(reader, configured, self._config, self._gateway, self._log.append)
         if self._config.floor_samples and self._config.cache is None:
             self._log.append(measure_floor(self._request.out / "floor", self._config.floor_samples))
-
-    def _check_template(self, reader: RunningReader) -> None:
-        """Compare prompt token counts of fixed chats with golden ones, where those of this model are known."""
-        golden = golden_counts(reader, self._readers.config(reader.ref.name).golden_prompt_tokens)
-        if golden is None:
-            return
-        counts = count_template(reader, self._gateway)
-        fault = counts if isinstance(counts, str) else template_fault(counts, golden)
-        told = {} if isinstance(counts, str) else counts
-        record = ReaderProbed(reader=reader.ref.name, ok=not fault, message=fault or "", prompt_tokens=told)
-        self._log.append(record)
-        if fault:
-            raise InfraError(f"reader {reader.ref.name}: {fault}")
-
-    def _warm_up(self, reader: RunningReader) -> None:
-        config = self._config
-        if not config.warm_up:
-            return
-        room = reader.ref.context_window_tokens - config.max_answer_tokens - _WARM_UP_MARGIN_TOKENS
-        try:
-            warm_up(reader, self._gateway, config.warm_up, max(1, min(config.max_context_tokens, room)))
-        except ReaderError as error:
-            raise InfraError(str(error)) from error
 
     def _go_through_cells(self, progress: RunProgress) -> None:
         total = len(self._plan.manifest.cells) * len(self._plan.questions)
