@@ -1,8 +1,8 @@
 """The value judge on answers by a hand that did not know it: a bound at what was measured, not at the aim.
 
-The sets have no evidence sessions: what the right answers to a question say stands for them. Conflicts are asked in time
-order there ("first …, later …"), which the project's gold does not have, so wrong answers that only turn the order round
-cannot be told; they are left out of the wrong ones. docs/judging.md has the figures.
+The sets have no evidence sessions: what the right answers to a question say stands for them. Conflicts are asked in
+time order there ("first …, later …"), which the project's gold does not have, so wrong answers that only turn the order
+round cannot be told; wrong answers to conflicts are left out. docs/judging.md has the figures.
 """
 
 from __future__ import annotations

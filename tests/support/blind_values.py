@@ -93,7 +93,7 @@ def _order(kind: str, text: str) -> OrderValue | None:
     return OrderValue(items=tuple(TermValue(text=i) for i in text.split(", "))) if kind == "order of three" else None
 
 
-def _value(kind: str, text: str) -> Value | None:
+def _value(kind: str, text: str) -> Value | None:  # noqa: PLR0911 (a return for each type)
     bare = re.sub(r"^(?:the|a|an|his|her|by|in|on|at|she is a|some) ", "", text)
     if kind in TERMS:
         return TermValue(text=bare)
