@@ -9,7 +9,7 @@ from memarena.judge.value import JUDGE_NAME, is_judged, judge_answer
 from memarena.judge.versions import value_judge_version
 from memarena.log.records import EvidenceSession, Question, QuestionAsked, Verdict
 from memarena.log.slim import SlimAsked, read_slim
-from memarena.log.store import LOG_NAME, LogError, LogWriter, log_path, read_records
+from memarena.log.store import LogWriter, read_records
 
 _BATCH = 200
 
@@ -79,9 +79,7 @@ def judge_run(run_dir: Path) -> int:
 
     Raises LogError if another process writes the log, LogFullError if it cannot be written.
     """
-    if not log_path(run_dir).exists():
-        raise LogError(f"{run_dir}: no run log ({LOG_NAME}) in this folder")
-    with LogWriter(run_dir) as log:
+    with LogWriter.of_run(run_dir) as log:
         pending = list(missing_verdicts(run_dir))
         for start in range(0, len(pending), _BATCH):
             log.append(*pending[start : start + _BATCH])

@@ -60,6 +60,12 @@ def log_path(run_dir: Path) -> Path:
     return run_dir / LOG_NAME
 
 
+def check_log(run_dir: Path) -> None:
+    """Raise LogError unless the folder holds a run log."""
+    if not log_path(run_dir).exists():
+        raise LogError(f"{run_dir}: no run log ({LOG_NAME}) in this folder")
+
+
 class LogWriter:
     """The one writer of a run's log. Safe to share between threads.
 
@@ -69,6 +75,12 @@ class LogWriter:
     Raises :class:`LogError` if another process writes, the file is no log or its schema is newer, and
     :class:`LogFullError` when a write fails.
     """
+
+    @classmethod
+    def of_run(cls, run_dir: Path) -> LogWriter:
+        """The writer of a log that is there already. Raises LogError if there is none."""
+        check_log(run_dir)
+        return cls(run_dir)
 
     def __init__(self, run_dir: Path) -> None:
         run_dir.mkdir(parents=True, exist_ok=True)
@@ -187,9 +199,8 @@ class LogReader:
     """
 
     def __init__(self, run_dir: Path) -> None:
+        check_log(run_dir)
         self._path = log_path(run_dir)
-        if not self._path.exists():
-            raise LogError(f"{run_dir}: no run log ({LOG_NAME}) in this folder")
         check_schema(self._path)
         self._db = _open_to_read(self._path)
         self.texts = TextReader(self._db)

@@ -21,7 +21,7 @@ from memarena.judge.model.identity import ModelJudge
 from memarena.judge.model.jobs import BehaviourRules, Job, JobKey, bucket_jobs, key_of, open_jobs
 from memarena.judge.model.talk import Talk
 from memarena.log.records import BehaviourLabel
-from memarena.log.store import LOG_NAME, LogError, LogWriter, log_path
+from memarena.log.store import LogWriter
 
 _LEAST_IN_A_ROW = 8
 """So many jobs in a row (or as many as run side by side) that fail end a judging: the server is not there."""
@@ -84,9 +84,7 @@ def judge_with_model(campaign: Campaign, rules: BehaviourRules, watcher: Watcher
         LogError: the log cannot be read, or another process writes it.
         LogFullError: it cannot be written.
     """
-    if not log_path(campaign.run_dir).exists():
-        raise LogError(f"{campaign.run_dir}: no run log ({LOG_NAME}) in this folder")
-    with LogWriter(campaign.run_dir) as log:
+    with LogWriter.of_run(campaign.run_dir) as log:
         return asyncio.run(_judge(campaign, rules, watcher, log))
 
 
