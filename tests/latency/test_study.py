@@ -18,7 +18,7 @@ from memarena.cli.main import app
 from memarena.latency.errors import LatencyError
 from memarena.latency.growth import read_growth
 from memarena.latency.protocol import StudyPlan, run_dirs, run_study
-from memarena.latency.results import Study
+from memarena.latency.results import Study, TotalCell
 from memarena.latency.samples import cell_samples
 from memarena.latency.studying import read_samples_of, study_runs
 from memarena.log.records import AnyRecord, GatewayCall, RunStarted
@@ -173,6 +173,20 @@ def test_a_reader_without_a_fit_and_a_prediction_for_it_are_told(made: Made) -> 
     assert "0 timed questions of other" in none.unfitted["scripted"]
     text = to_markdown(study_document(none))
     assert "no fit for scripted" in text
+
+
+def test_predicted_cells_are_marked_and_say_whose_prompts_they_use(made: Made) -> None:
+    told = TotalCell(
+        reader="big", backend="bm25", kind="predicted", n=20, total_ms=1234.0, ttft_ms=567.0, search_ms=2.0,
+        prompts_from="scripted", outside_range=0.25,
+    )  # fmt: skip
+    none = TotalCell(reader="new", backend="bm25", kind="none", why="new has no fit")
+    text = to_markdown(study_document(made.results.model_copy(update={"totals": (told, none)})))
+    assert "*1,234 †*" in text
+    assert "*567 †*" in text
+    assert "prompt lengths measured with scripted" in text
+    assert "25% of the prompts lie outside the range of the fit" in text
+    assert "n/a, new · bm25: new has no fit" in text
 
 
 def test_a_study_goes_on_where_it_is_and_does_not_begin_again(made: Made, tmp_path: Path) -> None:
