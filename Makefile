@@ -68,6 +68,7 @@ bars: setup
 
 images:
 	cd compose && docker-compose $(foreach f,base bm25 memsearch vanilla oracle example_typescript,-f $(f).yaml) build
+	cd compose && docker-compose -f base.yaml -f memobase.yaml build memobase
 	docker images --filter reference='memarena-*' --format 'table {{.Repository}}\t{{.Size}}'
 
 compose-test: setup
