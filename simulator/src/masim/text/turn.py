@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
+from masim.config import Half
 from masim.facts.catalogue import catalogue
 from masim.plan.model import SessionPlan, Speaker, Statement
 from masim.streams import Stream
 from masim.text.grammar import Scope, Sequence_, Voice, phrase
-from masim.text.library import Library
+from masim.text.library import Library, library
 from masim.text.matters import Deed
 from masim.text.record import Record, Said, last_noun, marked, to_me, to_you
 
@@ -123,7 +125,7 @@ class TurnText:
 
     def told(self, frame: str, clause: Sequence_, kind: str = "told") -> None:
         """Say a clause of the matter inside a line of ``frame``, and leave its noun to be taken up."""
-        named = "$full" in frame_slots(self._talk.library, frame)
+        named = "full" in frame_slots(self._talk.library.banks, frame)
         if named:
             self.record.named = self.it = True
         said = marked(self.render(clause))
@@ -218,10 +220,11 @@ def _reaction(library: Library, statement: Statement) -> tuple[str, dict[str, st
     return (rule if person == "own" and rule in found.bank.rules else "react.detail"), slots
 
 
-def frame_slots(library: Library, rule: str) -> frozenset[str]:
-    """Slots that the lines of a rule name outright."""
-    lines = library.dialogue.rules[rule].alternatives
-    return frozenset(f"${name}" for line in lines for name in library.dialogue.slots_of(line))
+@cache
+def frame_slots(banks: Half, rule: str) -> frozenset[str]:
+    """Slots that the lines of a dialogue rule name outright."""
+    dialogue = library(banks).dialogue
+    return frozenset(name for line in dialogue.rules[rule].alternatives for name in dialogue.slots_of(line))
 
 
 def finish(text: str) -> str:
