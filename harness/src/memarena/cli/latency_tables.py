@@ -88,7 +88,6 @@ def _fits(study: Study, what: str) -> Section | None:
         Column("|r| p95"),
         Column("held out p50", "relative error for questions that the model was not made from, five parts in turn"),
         Column("held out p95"),
-        Column("N_p", "shortest and longest prompt behind it", align="left"),
     ]
     body = []
     for fit in study.fits:
@@ -97,6 +96,10 @@ def _fits(study: Study, what: str) -> Section | None:
         for name, model in zip(("linear", "quadratic"), pair, strict=True):
             body.append(_fit_row(fit, name + (" *" if model == used else ""), model))
     notes = ["* predicts held-out questions best and is used below"]
+    notes += [
+        f"{fit.reader}: from prompts of {fit.prompt_tokens[0]:,} to {fit.prompt_tokens[1]:,} tokens"
+        for fit in study.fits
+    ]
     notes += [f"no fit for {name}: {why}" for name, why in study.unfitted.items()]
     return section(title, columns, body, notes)
 
@@ -116,7 +119,6 @@ def _fit_row(fit: Fit, name: str, model: Model) -> list[Cell]:
         milliseconds(model.residual_p95_ms),
         _percent(model.held_out_error_p50),
         _percent(model.held_out_error_p95),
-        Cell(f"{fit.prompt_tokens[0]:,}…{fit.prompt_tokens[1]:,}"),
     ]
 
 
