@@ -62,7 +62,7 @@ def launch(
     ``settings`` are environment variables beside those of the manifest, and win over them.
     Raises :class:`LaunchError` if it exits or does not name its address within ``timeout_s``.
     """
-    if (missing := backend.missing()) is not None:
+    if (missing := backend.missing(settings)) is not None:
         raise LaunchError(f"backend {backend.name} cannot be started: {missing}")
     data_dir = cell_dir / "data"
     data_dir.mkdir(parents=True, exist_ok=True)

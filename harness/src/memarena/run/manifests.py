@@ -14,7 +14,7 @@ import shutil
 import sys
 import sysconfig
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -51,6 +51,8 @@ class BackendManifest(_Strict):
     """Paths that must exist before the backend can be started, ``{folder}`` filled in: what a build makes."""
     build: str = ""
     """What a user runs to make them."""
+    requires_env: tuple[str, ...] = ()
+    """Environment variables that must be set before the backend can be started, for example the URL of a server."""
 
     @model_validator(mode="after")
     def _only_a_diagnostic_sees_everything(self) -> Self:
@@ -78,8 +80,11 @@ class LaunchableBackend(_Strict):
         """Whether the manifest declares a diagnostic."""
         return self.manifest.kind == "diagnostic"
 
-    def missing(self) -> str | None:
-        """What has to be installed or built before it can be started, as one line; None if nothing is missing."""
+    def missing(self, settings: Mapping[str, str] | None = None) -> str | None:
+        """What has to be installed, built or set before it can be started, as one line; None if nothing is missing.
+
+        ``settings`` are environment variables that it will be given beside its own.
+        """
         program = self.manifest.command[0]
         if "{" not in program and shutil.which(program) is None:
             return f"{program} is not installed"
@@ -87,6 +92,10 @@ class LaunchableBackend(_Strict):
             if not Path(required.replace("{folder}", str(self.folder))).exists():
                 hint = f": run {self.manifest.build}" if self.manifest.build else ""
                 return f"{required.replace('{folder}/', '')} is missing in {self.folder.name}{hint}"
+        given = {**os.environ, **self.manifest.env, **(settings or {})}
+        unset = [name for name in self.manifest.requires_env if not given.get(name)]
+        if unset:
+            return f"{' and '.join(unset)} must be set: see README.md in {self.folder.name}"
         return None
 
 
