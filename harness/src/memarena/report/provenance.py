@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memarena.log.records import DatasetRef, Manifest, ReaderRef, Record, Versions
+from memarena.log.records import DatasetRef, Manifest, NamedConfiguration, ReaderRef, Record, Versions
 from memarena.report.head import counted
 from memarena.report.layout import Cell, Column, Section, section
 
@@ -17,6 +17,20 @@ class SeedUsed(Record):
     temperature: float
 
 
+class BackendUsed(Record):
+    """What a backend was set to and how it was started."""
+
+    name: str
+    options: dict[str, str]
+    settings: dict[str, str]
+    """Environment variables beside those of its manifest."""
+    address: str | None
+    """Set where the harness connected instead of launching."""
+    image: str | None
+    image_id: str | None
+    """The container that the harness started, as the user named it and as it was."""
+
+
 class Provenance(Record):
     """A run's manifest without the key of its opaque ids."""
 
@@ -25,7 +39,12 @@ class Provenance(Record):
     dataset: DatasetRef
     protocol: str
     question_filter: str | None
+    configuration: NamedConfiguration | None
+    """The file that the run began with; flags may have overridden it."""
     readers: tuple[ReaderRef, ...]
+    helpers: dict[str, ReaderRef]
+    """Models that help memories, by role."""
+    backends: tuple[BackendUsed, ...]
     versions: Versions
     data_files_sha256: dict[str, str]
     """Every versioned file that can decide a score: prompts, lexicons, tables."""
@@ -42,7 +61,10 @@ def provenance_of(run_id: str, started_at: str, manifest: Manifest) -> Provenanc
         dataset=manifest.dataset,
         protocol=manifest.protocol,
         question_filter=manifest.question_filter,
+        configuration=manifest.configuration,
         readers=manifest.readers,
+        helpers=dict(sorted(manifest.helpers.items())),
+        backends=_backends(manifest),
         versions=manifest.versions,
         data_files_sha256=dict(sorted(manifest.data_files_sha256.items())),
         order_seed=manifest.order_seed,
@@ -50,6 +72,22 @@ def provenance_of(run_id: str, started_at: str, manifest: Manifest) -> Provenanc
         seeds=tuple(
             SeedUsed(cell_id=c.cell_id, seed=c.reading.seed, temperature=c.reading.temperature) for c in manifest.cells
         ),
+    )
+
+
+def _backends(manifest: Manifest) -> tuple[BackendUsed, ...]:
+    """Each backend of the run once; readers and seeds change nothing of what it is set to."""
+    cells = {cell.backend: cell for cell in manifest.cells}
+    return tuple(
+        BackendUsed(
+            name=name,
+            options=dict(sorted(cell.backend_options.items())),
+            settings=dict(sorted(cell.backend_settings.items())),
+            address=cell.backend_address,
+            image=cell.backend_image,
+            image_id=cell.backend_image_id,
+        )
+        for name, cell in cells.items()
     )
 
 
@@ -74,7 +112,10 @@ def _facts(one: Provenance, title: str) -> Section:
         f"world      {counted(data.ego_count, 'ego')}, {counted(data.day_count, 'day')} from {data.calendar_epoch}, "
         f"{data.instance_count:,} questions",
         f"protocol   {one.protocol}" + (f", filter {one.question_filter}" if one.question_filter else ""),
+        *_configuration(one.configuration),
+        *(f"backend    {_backend(backend)}" for backend in one.backends),
         *(f"reader     {_reader(reader)}" for reader in one.readers),
+        *(f"{role:<10} {_reader(helper)}" for role, helper in one.helpers.items()),
         f"seeds      {'; '.join(_seeds(one.seeds))}",
         f"deadlines  {', '.join(f'{name} {seconds:g} s' for name, seconds in one.deadlines_s.items())}",
         f"machine    {versions.platform}",
@@ -82,6 +123,19 @@ def _facts(one: Provenance, title: str) -> Section:
         + "".join(f", {name} {version}" for name, version in sorted(versions.packages.items())),
     ]
     return Section(title, tuple(lines))
+
+
+def _configuration(named: NamedConfiguration | None) -> list[str]:
+    return [] if named is None else [f"set by     {named.name}, sha256 {named.sha256}; flags that were given win"]
+
+
+def _backend(backend: BackendUsed) -> str:
+    parts = [f"{name}={value}" for name, value in (*backend.options.items(), *backend.settings.items())]
+    if backend.address is not None:
+        parts.append(f"at {backend.address}")
+    if backend.image is not None:
+        parts.append(f"image {backend.image} ({backend.image_id})")
+    return f"{backend.name}: {', '.join(parts) or 'as it comes'}"
 
 
 def _reader(reader: ReaderRef) -> str:
