@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import socket
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -30,13 +32,15 @@ def eventually(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
     return condition()
 
 
-def open_chat(harness: Harness, token: str) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-    """A streamed chat, its first token read."""
+def open_chat(
+    harness: Harness, token: str, until: bytes = b'"content": "{'
+) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+    """A streamed chat, read as far as ``until``; by default its first token."""
     connection = http.client.HTTPConnection("127.0.0.1", harness.port, timeout=10)
     body = json.dumps({"model": harness.reader.model, "messages": [{"role": "user", "content": "?"}], "stream": True})
     connection.request("POST", "/v1/chat/completions", body, {"Authorization": f"Bearer {token}"})
     reply = connection.getresponse()
-    while b'"content": "{' not in reply.readline():
+    while until not in reply.readline():
         pass
     return connection, reply
 
@@ -161,6 +165,38 @@ def test_a_caller_that_goes_away_before_the_first_token_is_a_499(harness: Harnes
     harness.recorded(1)
     (record,) = harness.gateway.revoke(token)
     assert (record.status, record.error, record.upstream_failed) == (499, "the caller went away", False)
+
+
+def test_a_caller_that_hangs_up_after_the_last_event_had_its_whole_reply(make_harness: Make) -> None:
+    """Clients close on [DONE]; a server may take its time to end the stream after it."""
+    hung_up = threading.Event()
+
+    async def slow_to_end(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        usage = {"prompt_tokens": 3, "completion_tokens": 1}
+        for event in ({"choices": [{"delta": {"content": "yes"}}]}, {"choices": [], "usage": usage}):
+            await response.write(f"data: {json.dumps(event)}\n\n".encode())
+        await response.write(b"data: [DONE]\n\n")
+        await asyncio.to_thread(hung_up.wait, 10)
+        await asyncio.sleep(0.2)
+        return response
+
+    with ThreadedServer(slow_to_end, "slow-to-end") as server:
+        upstream = Upstream("null-reader", f"http://127.0.0.1:{server.port}/v1", "m")
+        harness = make_harness(upstreams=[upstream])
+        token = harness.gateway.grant(CallContext("answer"))
+        connection, reply = open_chat(harness, token, until=b"[DONE]")
+        reply.close()
+        connection.close()
+        hung_up.set()
+        harness.recorded(1)
+        (record,) = harness.gateway.revoke(token)
+    assert (record.status, record.error, record.output) == (200, "", "yes")
+    assert (record.prompt_tokens, record.completion_tokens) == (3, 1)
+    assert record.done_ns is not None
+    assert record.last_content_ns is not None
+    assert record.done_ns >= record.last_content_ns
 
 
 # ------------------------------------------------------------------ refused

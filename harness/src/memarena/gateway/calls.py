@@ -80,6 +80,9 @@ class OpenCall:
         self.last_content_ns: int | None = None
         self.first_reasoning_ns: int | None = None
         self.done_ns: int | None = None
+        """The last event of a stream, or all of a reply that is none."""
+        self.delivered = False
+        """The caller was sent the last event: it may hang up before the server does."""
         self.prompt_tokens: int | None = None
         self.cached_tokens: int | None = None
         self.completion_tokens: int | None = None
@@ -115,6 +118,8 @@ class OpenCall:
 
     def abandon(self) -> None:
         """Note that the call was ended from outside: by the caller's going away, or by the gateway."""
+        if self.delivered:
+            return
         self.status = self.status or CALLER_GONE
         self.error = self.error or self.abort_reason or "the caller went away"
 

@@ -161,12 +161,14 @@ class Forwarder:
                             call.status = reply.status
                             await response.prepare(request)
                         await response.write(passed)
+                    call.delivered = call.done_ns is not None
                     if kept is not None:
                         kept.append(passed)
                 if watch.failure:
                     raise watch.failure
             rest = watch.end(time.monotonic_ns())
-            call.done_ns = call.since_forwarded()
+            if call.done_ns is None:
+                call.done_ns = call.since_forwarded()
         except (UpstreamError, aiohttp.ClientError, TimeoutError, OSError) as error:
             failure = upstream_error(error)
             if not call.status:

@@ -83,6 +83,7 @@ class StreamWatch:
             return True
         if data == _DONE:
             self._finished = self._spoken = True
+            self._call.done_ns = self._call.since_forwarded(at_ns)
             return True
         try:
             chunk: JsonValue = json.loads(data)
