@@ -35,7 +35,7 @@ def permission(book: Book, wanted: int, taken: set[tuple[str, str]]) -> list[Dra
     stream = Stream(book.config.key, "permission")
     own = round(wanted * SELF_SHARE)
     deny = round(wanted * DENY_SHARE)
-    chosen = _Choice(list(all_cases(book, stream, taken)), stream).choose(wanted - deny - own, deny)
+    chosen = _Choice(list(all_cases(book, stream, taken, wanted)), stream).choose(wanted - deny - own, deny)
     taken.update(case.about for case in chosen)
     for case in self_cases(book, stream, taken):
         if own == 0:
@@ -86,9 +86,10 @@ class _Choice:
     def _pairs(self, wanted: int) -> int:
         """Pairs of one DENY and one ALLOW of the same group; how many were found.
 
-        First by facts that are crossed themselves, two pairs at a time, then other crossed pairs, then any.
+        First one of each scenario, then by facts that are crossed themselves, two pairs at a time, then other crossed
+        pairs, then any.
         """
-        found = 0
+        found = self._one_of_each(wanted)
         facts = self._stream.shuffled(sorted(set(self._facts["disclose"]) & set(self._facts["withhold"])))
         for about in facts:
             if found + 2 <= wanted * _BY_FACT_SHARE and self._quad(about):
@@ -99,6 +100,23 @@ class _Choice:
                 ranked = sorted(groups, key=self._share_so_far)
                 if not any(self._pair(group, crossed, by_fact=found % 2 == 0) for group in ranked):
                     break
+                found += 1
+        return found
+
+    def _one_of_each(self, wanted: int) -> int:
+        """A crossed pair for every scenario that the world has: small ones have few cases of friends."""
+        found = 0
+        cases = [case for of_group in self._open.values() for case in of_group]
+        for scenario in sorted({_scenario(case) for case in cases}):
+            if self._scenarios[scenario] or found == wanted:
+                continue
+            mine = [case for case in cases if _scenario(case) == scenario and self._free(case)]
+            of_group = ((one, other) for one in mine if (other := self._partner(one, by_fact=True)))
+            of_asker = ((one, other) for one in mine if (other := self._same_asker(one)))
+            pair = next(chain(of_group, of_asker), None)
+            if pair is not None:
+                self._take(pair[0])
+                self._take(pair[1])
                 found += 1
         return found
 

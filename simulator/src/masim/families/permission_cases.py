@@ -16,7 +16,9 @@ from masim.world.build import relation, strangers
 
 AskerKind = Literal["known", "stranger", "anonymous", "self"]
 PLAIN_SHARE = 0.15
-"""Share of the details that nobody said a level of that are taken for cases of rule 6."""
+"""Share of the details that nobody said a level of that are taken for cases of rule 6, at least."""
+PLAIN_PER_ITEM = 2
+"""So many of them there are for each wanted item, if the world has them: small worlds have little else to disclose."""
 ASKERS_TRIED = 20
 
 
@@ -52,14 +54,19 @@ class Case:
         return self.ego, self.fact.fact_id
 
 
-def all_cases(book: Book, stream: Stream, taken: set[tuple[str, str]]) -> Iterator[Case]:
-    """Decidable cases, in random order of statements. Facts in ``taken`` are left out, with their ego."""
+def all_cases(book: Book, stream: Stream, taken: set[tuple[str, str]], wanted: int) -> Iterator[Case]:
+    """Decidable cases, in random order of statements. Facts in ``taken`` are left out, with their ego.
+
+    ``wanted`` items are to be made of them.
+    """
+    plain = sum(_is_told(stated) and not stated.fact.guarded for stated in book.said)
+    share = max(PLAIN_SHARE, PLAIN_PER_ITEM * wanted / max(plain, 1))
     outsiders = strangers(book.config, book.world)
     people = sorted(book.names)
     ties = _ties(book)
     for stated in stream.shuffled(list(book.said)):
         for ego in stated.people:
-            if not _usable(book, ego, stated, stream) or (ego, stated.fact.fact_id) in taken:
+            if not _usable(book, ego, stated, stream, share) or (ego, stated.fact.fact_id) in taken:
                 continue
             named = [ties_of for ties_of in _tied(ties, ego, stated.fact.subject) if ties_of in book.names]
             askers: list[str | None] = [None, *named, *stream.sample(people, ASKERS_TRIED)]
@@ -80,7 +87,7 @@ def self_cases(book: Book, stream: Stream, taken: set[tuple[str, str]]) -> Itera
     """Cases of rule 1: the owner asks for what they heard, or the subject for what they told."""
     for stated in stream.shuffled(list(book.said)):
         ego = next((person for person in stated.people if person != stated.speaker), None)
-        if ego is None or not _usable(book, ego, stated, stream) or (ego, stated.fact.fact_id) in taken:
+        if ego is None or not _usable(book, ego, stated, stream, PLAIN_SHARE) or (ego, stated.fact.fact_id) in taken:
             continue
         asker = ego if stream.chance(0.5) else stated.fact.subject
         owner = asker == ego
@@ -88,9 +95,13 @@ def self_cases(book: Book, stream: Stream, taken: set[tuple[str, str]]) -> Itera
         yield Case(ego, stated.fact, stated, asker, "self", stated.day, "disclose", 1, related)
 
 
-def _usable(book: Book, ego: str, stated: StatedFact, stream: Stream) -> bool:
+def _is_told(stated: StatedFact) -> bool:
+    return stated.fact.kind is FactKind.DETAIL and stated.role is Role.TELL
+
+
+def _usable(book: Book, ego: str, stated: StatedFact, stream: Stream, plain_share: float) -> bool:
     fact = stated.fact
-    if fact.kind is not FactKind.DETAIL or stated.role is not Role.TELL or ego == fact.subject:
+    if not _is_told(stated) or ego == fact.subject:
         return False
     if (
         book.catalogue.everyday(fact.value.value)
@@ -98,7 +109,7 @@ def _usable(book: Book, ego: str, stated: StatedFact, stream: Stream) -> bool:
         or len(book.statements(ego, fact.fact_id)) != 1
     ):
         return False
-    return fact.guarded or stream.chance(PLAIN_SHARE)
+    return fact.guarded or stream.chance(plain_share)
 
 
 def _ties(book: Book) -> dict[tuple[str, str], dict[str, StatedFact]]:

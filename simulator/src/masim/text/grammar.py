@@ -322,7 +322,7 @@ def phrase(sequence: Sequence_, scope: Scope) -> str:
     return tidy("".join(out))
 
 
-_ARTICLE = re.compile(r"\b([Aa])n? (?=([A-Za-z]+))")
+_ARTICLE = re.compile(r"\b([Aa])n? (?=[*\"]?([A-Za-z]+))")
 _GAP = re.compile(r"\s+([,.;:?!…])")
 _DOUBLE = re.compile(r"[,;](?:\s*[,;])*\s*([,.;?!])")
 
