@@ -5,18 +5,22 @@ How unseen each set was when it was first measured stands in docs/judging.md.
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from memarena.text import learning
-from memarena.text.stance import read_stance
+from memarena.text.stance import read_stance, weigh
 from memarena.text.stance_features import see
 
 DATA = Path(__file__).parent / "data"
 AIM = 0.02
+VERY_SHORT = 6
+"""Answers of so few words everybody writes."""
 
 Row = tuple[bool, str, str]
 """Whether it declines, the question, the answer."""
@@ -41,6 +45,13 @@ def of_blind(*names: str) -> list[Row]:
     """Answers by a hand that did not know the detector."""
     lines = [line for n in names for line in (DATA / f"declining_blind_{n}.v1.jsonl").read_text("utf-8").splitlines()]
     return [(row["declines"], row["question"], row["answer"]) for row in map(json.loads, lines)]
+
+
+def of_table(name: str) -> list[Row]:
+    """Answers by a hand that wrote them for nothing but this: nothing is learned from them."""
+    lines = (DATA / f"declining_{name}.v1.tsv").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    return [(label[0] == "+", question, learning.unescaped(answer)) for label, question, answer in rows]
 
 
 def errors(rows: Sequence[Row], declines: Callable[[str, str], bool]) -> tuple[float, float, list[str]]:
@@ -73,6 +84,35 @@ def test_the_third_set_is_not_among_what_was_learned_from() -> None:
     assert len(shared) <= 0.1 * (len(table["abstains"]) + len(table["answers"])), shared
 
 
+def test_plain_answers_of_models_that_nothing_was_learned_from_are_read_as_labelled() -> None:
+    rows = of_table("plain")
+    assert len(rows) >= 400
+    missed, taken, wrong = errors(rows, detector)
+    assert missed <= AIM, wrong
+    assert taken <= AIM, wrong
+
+
+def test_answers_more_varied_than_models_write_are_read_as_well_as_measured() -> None:
+    """Nothing was learned from them; far from the aim, and the docs say so."""
+    rows = of_table("varied")
+    assert len(rows) >= 500
+    missed, taken, wrong = errors(rows, detector)
+    assert missed <= 0.10, wrong
+    assert taken <= 0.06, wrong
+
+
+@pytest.mark.parametrize("name", ["plain", "varied"])
+def test_the_sets_by_another_hand_are_not_among_what_was_learned_from(name: str) -> None:
+    learned = {_plainly(text.answer) for text in learning.texts()}
+    answers = {_plainly(answer) for _, _, answer in of_table(name)}
+    # "Not mentioned." has been said before; a sentence of one's own has not.
+    assert not [answer for answer in answers & learned if len(answer.split()) > VERY_SHORT]
+
+
+def _plainly(answer: str) -> str:
+    return " ".join(re.findall(r"\w+", answer.lower()))
+
+
 def test_answers_by_another_hand_that_were_learned_from_are_read_as_labelled() -> None:
     """A regression bound over 1,100 labelled answers: what was learned has to be kept."""
     rows = of_blind("dev", "a", "b")
@@ -89,7 +129,7 @@ def test_hostile_answers_that_nothing_was_learned_from_are_read_no_worse_than_wh
     weights = learning.learn(unseen)["declines"]
 
     def declines(answer: str, question: str) -> bool:
-        return sum(weights.get(f, 0.0) for f in see(answer, question).features()) > 0
+        return weigh(see(answer, question), weights)[0] > 0
 
     missed, taken, wrong = errors(of_blind("b"), declines)
     assert missed <= 0.22, wrong
@@ -103,4 +143,10 @@ def test_the_weights_are_what_the_training_texts_give() -> None:
     assert kept.keys() == learned.keys()
     for side, weights in learned.items():
         names = weights.keys() | kept[side].keys()
-        assert max(abs(weights.get(n, 0.0) - kept[side].get(n, 0.0)) for n in names) <= 0.05
+        assert max(apart(weights.get(n, 0.0), kept[side].get(n, 0.0)) for n in names) <= 0.05
+
+
+def apart(one: float | list[float], other: float | list[float]) -> float:
+    """How far two entries of the file are apart; one that is missing is 0."""
+    first, second = (found if isinstance(found, list) else [found] for found in (one, other))
+    return max(abs(a - b) for a, b in itertools.zip_longest(first, second, fillvalue=0.0))

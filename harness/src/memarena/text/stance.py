@@ -1,25 +1,37 @@
 """Does an answer decline? Says it that it does not know, or that it will not tell, and offers no value all the same?
 
-A sum of learned weights (``lexicons/stance_weights.v1.json``) over what is seen in the answer's clauses
-(:mod:`memarena.text.stance_features`) decides; above 0 it declines. A second sum says whether it withholds what it has.
-The clauses that weigh most for each side are named.
+Learned weights (``lexicons/stance_weights.v1.json``) over what is seen in the answer's clauses
+(:mod:`memarena.text.stance_features`) decide. Each clause is weighed twice, for declining what was asked for and for
+giving it; the strongest of each side are set against each other, for one clause that gives the value outweighs any
+number that decline other things, and one that declines it any number of facts beside it. A plain sum over everything
+that is seen in the answer comes on top; above 0 it declines. Another sum says whether it withholds what it has. The
+clauses that weigh most for each side are named.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from memarena.text.lexicon import read_file
-from memarena.text.stance_features import Seen, Sight, see
+from memarena.text.stance_features import Sight, see
 
 Manner = Literal["dont_know", "refuse", "none"]
 _OWN_VOICE = ("Ni", "Nh", "Nc")
 """Shapes of clauses that negate with the speaker, ``there`` or the records as their subject."""
 _WEIGHTS = "stance_weights.v1.json"
+SHARPNESS = 2.0
+"""How far the strongest clause of a side alone decides: the higher, the less do the others add."""
+_UNMARKED = 2.0
+"""What an answer without a word of declining has to weigh at least to be one that declines all the same."""
+_NONE = (0.0, 0.0, 0.0)
+
+Weights = Mapping[str, Sequence[float]]
+"""Of each feature: what it adds to the sum; of those of clauses also what it weighs for declining and for giving."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +70,14 @@ def _read(answer: str, question: str, names: tuple[str, ...]) -> Stance:
     sight = see(answer, question, names)
     if not sight.clauses:
         return Stance("none", "", "")
-    weights = _weights("declines")
-    scored = _by_clause(sight, weights)
-    total = sum(scored) + sum(weights.get(f, 0.0) for f in sight.whole)
-    # Where no clause has a word of declining, weights of other words alone do not make it one.
-    if total > 0 and any(seen.declines or seen.marked for seen in sight.clauses):
+    total, scored = weigh(sight, _clause_weights())
+    # Where no clause has a word of declining, other words have to say it plainly.
+    if total > (0 if any(seen.declines or seen.marked for seen in sight.clauses) else _UNMARKED):
         top = max(range(len(scored)), key=scored.__getitem__)
         turned = tuple(seen.clause for seen in sight.clauses if seen.declines)
         return Stance(_manner(sight), "", sight.clauses[top].clause, turned=turned)
     low = min(range(len(scored)), key=lambda i: (not sight.clauses[i].offers, scored[i]))
-    declining = [i for i, seen in enumerate(sight.clauses) if _turns_down(seen, scored[i]) and i != low]
+    declining = [i for i, seen in enumerate(sight.clauses) if seen.declines and scored[i] > 0 and i != low]
     if not declining:
         return Stance("none", sight.clauses[low].clause, "")
     # In its own voice only: "not the red one: the blue one" puts right, and declines nothing.
@@ -76,27 +86,34 @@ def _read(answer: str, question: str, names: tuple[str, ...]) -> Stance:
     return Stance(_manner(sight), sight.clauses[low].clause, sight.clauses[declining[0]].clause, first)
 
 
-def _by_clause(sight: Sight, weights: Mapping[str, float]) -> list[float]:
-    """What each clause weighs; a feature that comes again counts where it comes first."""
-    counted: set[str] = set()
-    scores = []
-    for seen in sight.clauses:
-        fresh = set(seen.features) - counted
-        counted |= fresh
-        scores.append(sum(weights.get(f, 0.0) for f in sorted(fresh)))
-    return scores
+def weigh(sight: Sight, weights: Weights) -> tuple[float, list[float]]:
+    """What an answer weighs, above 0 it declines; and each of its clauses by itself."""
+    pairs = [[weights.get(f, _NONE) for f in dict.fromkeys(seen.features)] for seen in sight.clauses]
+    declining, giving = ([math.fsum(w[side] for w in clause) for clause in pairs] for side in (1, 2))
+    # A feature that comes again adds nothing.
+    total = math.fsum(weights.get(f, _NONE)[0] for f in sight.features())
+    total += _strongest(declining) - _strongest(giving)
+    alone = [math.fsum(w[0] for w in clause) for clause in pairs]
+    return total, [d - g + s for d, g, s in zip(declining, giving, alone, strict=True)]
 
 
-def _turns_down(seen: Seen, score: float) -> bool:
-    return seen.declines and score > 0
+def _strongest(scores: Sequence[float]) -> float:
+    """A smooth maximum: close scores strengthen each other a little."""
+    top = max(scores, default=0.0)
+    return top + math.log(math.fsum(math.exp(SHARPNESS * (s - top)) for s in scores) or 1.0) / SHARPNESS
 
 
 def _manner(sight: Sight) -> Manner:
-    weights = _weights("withholds")
-    return "refuse" if sum(weights.get(f, 0.0) for f in sight.features()) > 0 else "dont_know"
+    weights: Mapping[str, float] = _stored()["withholds"]
+    return "refuse" if math.fsum(weights.get(f, 0.0) for f in sight.features()) > 0 else "dont_know"
+
+
+def _clause_weights() -> Weights:
+    found: Weights = _stored()["declines"]
+    return found
 
 
 @cache
-def _weights(side: Literal["declines", "withholds"]) -> Mapping[str, float]:
-    found: Mapping[str, float] = json.loads(read_file(_WEIGHTS))[side]
+def _stored() -> Mapping[Literal["declines", "withholds"], Any]:
+    found: Mapping[Literal["declines", "withholds"], Any] = json.loads(read_file(_WEIGHTS))
     return found

@@ -37,6 +37,8 @@ _OTHERS = frozenset(("THIRD", "Q", "NAME"))
 _TELLING = frozenset(("TELL", "GIVE", "FIND", "KNOW"))
 _VERBS = frozenset(("BE", "DO", "MODAL", "TELL", "GIVE", "FIND", "KNOW", "GUESS", "I", "THIRD"))
 _SUBJECTS = frozenset(("I", "YOU", "THIRD", "Q", "NAME", "THERE", "RECORD", "NEG", "THAT", "NEW"))
+_SIGNS = ("\u2014", "...", "\u2026", "null", "n/a", "N/A", "{", "[", "??", "!", ";)", "[]", ": -")
+"""Signs and values of nothing that no word tells."""
 _SUBJECT_LETTER = {"I": "i", "THERE": "h", "RECORD": "c", "THIRD": "p", "Q": "q", "NAME": "p", "NEG": "0", "YOU": "y"}
 
 
@@ -123,9 +125,34 @@ def _see(clause: Clause, asked: Asked, position: int, last: int) -> Seen:
     out.append(f"pos:{place}:{neg}:{bool(news)}:{own}")
     if tokens[0] == "CONTRAST":
         out.append(f"but:{neg}:{bool(news)}:{own}:{subject}")
+    _asked_for(seen, clause, tokens, turn, position, asked)
     if not seen.turns and news and tokens.count("Q") > 1:
         out.append(f"repeats:{asked.wh}")
     return seen
+
+
+def _asked_for(seen: Seen, clause: Clause, tokens: list[str], turn: int | None, position: int, asked: Asked) -> None:
+    """Features of the clause beside what the question asks for, and how."""
+    out = seen.features
+    neg = "neg" if seen.turns else "pos"
+    opens = clause.said[0].word if tokens[0] not in ("Q", "NAME", "NUM", "QUOTE", "NEW") else tokens[0]
+    if position == 0:
+        out += [f"opens:{asked.wh}:{opens}", f"opens:{asked.asker}:{opens}", f"opens:{asked.sort}:{seen.shape}"]
+    out += [f"for:{asked.asker}:{t}" for t in dict.fromkeys(tokens) if t in _MARKS]
+    out += [f"for:{asked.asker}:{seen.shape}", f"wh:{asked.wh}:{seen.shape}"]
+    out += [f"whneg:{asked.wh}:{s.word}" for s, t in zip(clause.said, tokens, strict=True) if t in TURNING]
+    out.append(f"long:{min(len(tokens).bit_length(), 5)}:{neg}")
+    if asked.focus:
+        at = next((i for i, s in enumerate(clause.said) if asked.focus in (s.stem, s.base)), None)
+        if at is None:
+            out.append(f"focus:no:{seen.shape}")
+        else:
+            place = "-" if turn is None else "b" if at < turn else "a"
+            out += [f"focus:{place}:{bool(_NEWS & set(tokens))}", f"focus:{place}:{seen.shape}"]
+    if not seen.turns:
+        return
+    of = {t for t in tokens if t in ("Q", "NEW", "NAME", "NUM") or t.startswith("ATTR")}
+    out.append("of:" + "+".join(sorted(of)))
 
 
 def _token(said: Said, asked: Asked) -> str:
@@ -151,6 +178,8 @@ def _word_features(clause: Clause, tokens: list[str]) -> list[str]:
     out += [f"w:{s.stem}" for s, t in zip(clause.said, tokens, strict=True) if t not in ("Q", "NAME", "NUM", "QUOTE")]
     out += [f"b:{a}_{b}" for a, b in itertools.pairwise(framed)]
     out += [f"v:{a}_{b}" for a, b in itertools.pairwise(forms)]
+    out += [f"t:{a}_{b}_{c}" for a, b, c in zip(framed, framed[1:], framed[2:], strict=False)]
+    out += [f"x:{a}_{b}_{c}" for a, b, c in zip(forms, forms[1:], forms[2:], strict=False)]
     for i, token in enumerate(tokens):
         if token in TURNING or token in _HOLDING:
             out += [f"s:{token}>{behind}" for behind in tokens[i + 1 : i + 1 + _REACH]]
@@ -226,6 +255,8 @@ def _see_whole(seen: list[Seen], asked: Asked, answer: str, spoken: list[str]) -
     out.append(f"clauses:{min(len(seen), 5)}")
     if not any(c.marked for c in seen):
         out.append(f"unmarked:{bool(offers)}")
+        out.append(f"unmarked:{asked.asker}:{bool(offers)}:{min(len(seen), 3)}:{min(len(spoken) // 4, 4)}")
+    out += [f"mark:{m}" for m in _SIGNS if m in answer]
     if '"' in answer:
         out.append("quotes")
     if answer.rstrip().endswith("?"):

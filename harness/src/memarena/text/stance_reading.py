@@ -40,6 +40,18 @@ _ASKS_QUOTATION = re.compile(
     r"\b(?:say|said|tell|told|answer|advice|suggest|whisper|write|wrote|note|letter|text|message|excuse|reply|replied|"
     r"song|title|film|movie|book|novel|play|show|series|game|called|name|nickname|motto|slogan|password|shout|promise)"
 )
+_FOCUS = re.compile(
+    r"\b(?:what|which|whose|how many|how much)(?:'s| is| was| are| were)? (?P<noun>(?:(?!(?:is|was|are|were|do|does|"
+    r"did|has|have|had|can|could|will|would|should|of|in|on|at|for|to|from|with|about|that|by|when|after|before)\b)"
+    r"[\w'-]+ ?)+)"
+)
+_FOR_ANOTHER = re.compile(
+    r"\b(?:asks?|asked|asking|wants? to know|would like|wonders?|wondering|curious|nosy|here\b|it's|"
+    r"this is|tell h(?:im|er))|^\w+: "
+)
+_OF_TELLING = re.compile(
+    r"\b(?:(?:did|do|have|has|can|may|should|could) (?:you|i|we)|tell|told|said?|share|show|give)\b"
+)
 _KINDS: tuple[tuple[str, frozenset[Kind]], ...] = (
     (r"\bwhat time\b|\bat what hour\b", frozenset({"time"})),
     (r"\bwhen\b|\b(?:what|which) (?:date|day|month|year|week|weekday)\b", frozenset({"date", "weekday", "time"})),
@@ -73,6 +85,10 @@ class Asked:
     """Whether what somebody said or a title is asked for, so that a quotation is the answer itself."""
     names: frozenset[str] = frozenset()
     """Words of the names by which an answer may address its asker."""
+    focus: str = ""
+    """The stem of the noun that is asked for (``breed`` in ``What breed is the dog?``), empty where none is named."""
+    asker: str = ""
+    """How it is asked: ``t`` for somebody else or by name, ``d`` where it speaks of doing or telling."""
 
 
 @lru_cache(maxsize=4096)
@@ -91,7 +107,11 @@ def read_question(question: str, names: tuple[str, ...] = ()) -> Asked:
     else:
         sort = wh if wh in ("yn", "how_many", "which", "who") else "x"
     quotes = bool(_ASKS_QUOTATION.search(lowered))
-    return Asked(stems, kinds, wh, sort, quotes, frozenset(w for name in names for w in words(name)))
+    noun = _FOCUS.search(lowered)
+    focus = stem(words(noun["noun"])[-1]) if noun and words(noun["noun"]) else ""
+    asker = ("t" if _FOR_ANOTHER.search(lowered) else "") + ("d" if _OF_TELLING.search(lowered) else "")
+    named = frozenset(w for name in names for w in words(name))
+    return Asked(stems, kinds, wh, sort, quotes, named, focus, asker)
 
 
 # ------------------------------------------------------------------ clauses
