@@ -131,6 +131,8 @@ class _Thread:
                 self._state(turn, due)
         if due:
             self._state(turn, due)
+        if index == 0 and len(turn.sentences) == 1:
+            self._open_further(turn)
         self._hand_over(turn, index, place, bool(asked), last)
         for statement in asked:
             turn.prompt(statement)
@@ -170,6 +172,12 @@ class _Thread:
         if plan.names_place:
             turn.frame("open.at_place")
         self._raise(turn, shift=False)
+
+    def _open_further(self, turn: TurnText) -> None:
+        """A line more for an opening that would stand alone and might come twice in a world; it asks as before."""
+        raised = turn.hook
+        turn.free("pa.note" if turn.who.assistant else "tell.scene")
+        turn.hook = raised
 
     def _raise(self, turn: TurnText, shift: bool) -> None:
         """Bring the thread's matter up: the teller tells, anybody else asks for it."""
