@@ -8,12 +8,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from memarena.cli.main import app
+from memarena.latency.errors import LatencyError
+from memarena.latency.growth import read_growth
 from memarena.log.records import BackendDescribed, GatewayCall, IngestDone, QuestionAsked
 from memarena.log.store import read_records
 from memarena.run.config import parse_config
 from memarena.run.engine import execute
 from memarena.run.errors import InfraError
 from memarena.run.request import RunOutcome, RunRequest
+from typer.testing import CliRunner
 
 from tests.memobase.double import TOKEN, Double, Models
 from tests.memobase.scripted_models import CHAT_MODEL, EMBEDDING_MODEL, ScriptedModels, log_of
@@ -67,6 +71,45 @@ def test_every_call_of_the_server_is_counted_for_the_day_or_question_that_it_was
     questions = [r for r in read_records(log, "asked") if isinstance(r, QuestionAsked)]
     assert Counter(q.status for q in questions) == {"answered": 6}
     assert any(item.session_ids for q in questions if q.search for item in q.search.items)
+
+
+def test_growth_is_measured_through_the_gateway_whose_port_and_token_the_server_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = free_port()
+    server_models = Models(f"http://127.0.0.1:{port}/v1", CELL_TOKEN, "extractor", "embedder")
+    monkeypatch.setenv("MEMARENA_CELL_TOKEN", CELL_TOKEN)
+    monkeypatch.setenv("MEMOBASE_TOKEN", TOKEN)
+    with ScriptedModels() as models, Double(server_models) as double:
+        monkeypatch.setenv("MEMOBASE_URL", double.url)
+        flags = ["--backend", "memobase", "--days", "1,2", "--searches", "6", "--meter", "none"]
+        flags += ["--embedder", models.base_url, "--embedder-model", EMBEDDING_MODEL]
+        flags += ["--extractor", models.base_url, "--extractor-model", CHAT_MODEL, "--gateway-port", str(port)]
+        done = CliRunner().invoke(
+            app, ["latency", "growth", "--dataset", str(EXAMPLE), "--out", str(tmp_path / "run"), *flags]
+        )
+    assert done.exit_code == 0, done.output
+    assert [(p.backend, p.days, p.search.n) for p in read_growth(tmp_path / "run").points] == [
+        ("memobase", 1, 6),
+        ("memobase", 2, 6),
+    ]
+
+
+def test_where_no_backend_got_as_far_as_a_search_growth_says_where_the_reason_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server was given another gateway than the one there is: every Ingest fails."""
+    server_models = Models(f"http://127.0.0.1:{free_port()}/v1", CELL_TOKEN, "extractor", "embedder")
+    monkeypatch.setenv("MEMOBASE_TOKEN", TOKEN)
+    with ScriptedModels() as models, Double(server_models) as double:
+        monkeypatch.setenv("MEMOBASE_URL", double.url)
+        flags = ["--backend", "memobase", "--days", "1", "--searches", "6", "--meter", "none"]
+        flags += ["--embedder", models.base_url, "--embedder-model", EMBEDDING_MODEL]
+        done = CliRunner().invoke(
+            app, ["latency", "growth", "--dataset", str(EXAMPLE), "--out", str(tmp_path / "run"), *flags]
+        )
+    assert isinstance(done.exception, LatencyError)
+    assert "every backend failed before a search was timed; memarena report says why" in str(done.exception)
 
 
 def test_the_share_of_empty_extractions_can_be_read_from_the_log(

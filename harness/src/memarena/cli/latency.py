@@ -14,7 +14,7 @@ from memarena.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from memarena.cli.latency_files import write_growth, write_study
 from memarena.cli.latency_tables import growth_document, study_document
 from memarena.cli.progress import ProgressDisplay
-from memarena.cli.run import run_request
+from memarena.cli.run import cell_token, run_request
 from memarena.dataset.reading import open_dataset
 from memarena.latency.errors import LatencyError
 from memarena.latency.growth import DAYS, growth_config, read_growth
@@ -37,6 +37,10 @@ EmbedderOption = Annotated[str | None, typer.Option(help="Embedding model for me
 EmbedderModelOption = Annotated[str | None, typer.Option(help="Model behind the embedder's URL.")]
 ExtractorOption = Annotated[str | None, typer.Option(help="URL of the model that extracts facts; default: the reader.")]
 ExtractorModelOption = Annotated[str | None, typer.Option(help="Model behind the extractor's URL.")]
+GatewayPortOption = Annotated[
+    int,
+    typer.Option(min=0, max=65535, help="Port of the gateway, for a memory whose server is told it once; 0: any."),
+]
 ModelOption = Annotated[str | None, typer.Option(help="Model behind the reader's URL, where it serves several.")]
 MeterOption = Annotated[str, typer.Option(help="Meters, separated by commas; see memarena run.")]
 FormatOption = Annotated[str, typer.Option("--format", help="table, md or json.")]
@@ -93,8 +97,12 @@ def run(
     idle_s: Annotated[float, typer.Option(help="Seconds of rest before and after, for net energy.")] = StudyPlan.idle_s,
     warm_up: Annotated[int, typer.Option(help="Requests to each reader before anything is timed.")] = StudyPlan.warm_up,
     order_seed: Annotated[int, typer.Option(help="Seed of the order of questions.")] = 0,
+    gateway_port: GatewayPortOption = 0,
 ) -> None:
-    """Run a study, or go on with one: phase 1 (readers over memories that cost nothing), then phase 2."""
+    """Run a study, or go on with one: phase 1 (readers over memories that cost nothing), then phase 2.
+
+    MEMARENA_CELL_TOKEN is the key that a memory's own server sends to the gateway, as with memarena run.
+    """
     plan = StudyPlan(
         dataset=dataset,
         out=out,
@@ -114,6 +122,8 @@ def run(
         idle_s=idle_s,
         warm_up=warm_up,
         order_seed=order_seed,
+        gateway_port=gateway_port,
+        cell_token=cell_token(),
         options=_options(option or []),
         reader_api_key=os.environ.get("MEMARENA_READER_API_KEY"),
         scoring_files=SCORING_FILES,
@@ -165,10 +175,14 @@ def growth(
     extractor: ExtractorOption = None,
     extractor_model: ExtractorModelOption = None,
     meter: MeterOption = "auto",
+    gateway_port: GatewayPortOption = 0,
     output: FormatOption = "table",
     files: Annotated[Path | None, typer.Option(metavar="DIR", help="Write data, table and figure there, too.")] = None,
 ) -> None:
-    """Search, memory and disk of memories after 1, 5, 10, 15 days of history."""
+    """Search, memory and disk of memories after 1, 5, 10, 15 days of history.
+
+    MEMARENA_CELL_TOKEN is the key that a memory's own server sends to the gateway, as with memarena run.
+    """
     _check_format(output)
     if runs is None:
         if dataset is None or out is None:
@@ -183,8 +197,12 @@ def growth(
             embedder=_helper(embedder, embedder_model),
             extractor=_helper(extractor, extractor_model),
             meters=tuple(_words(meter)),
+            gateway_port=gateway_port,
         )
-        outcome = run_request(RunRequest(out=out, config=config, resume=False, scoring_files=SCORING_FILES))
+        token = cell_token()
+        outcome = run_request(
+            RunRequest(out=out, config=config, resume=False, cell_token=token, scoring_files=SCORING_FILES)
+        )
         if outcome.reason == "interrupted":
             _leave(outcome, f"memarena run --out {out} --resume")
         runs = out

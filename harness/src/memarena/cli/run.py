@@ -47,7 +47,7 @@ def _run(flags: RunFlags) -> None:
         resume=flags.resume,
         security=_security(flags.tls_ca, flags.bearer_token_file),
         reader_api_key=os.environ.get("MEMARENA_READER_API_KEY"),
-        cell_token=_cell_token(),
+        cell_token=cell_token(),
         scoring_files=SCORING_FILES,
         configuration=configuration,
     )
@@ -91,7 +91,7 @@ def finish(outcome: RunOutcome, out: Path) -> None:
         sys.exit(EXIT_INCOMPLETE)
 
 
-def _cell_token() -> str | None:
+def cell_token() -> str | None:
     """The token in MEMARENA_CELL_TOKEN, None if there is none. Raises RunError for one that cannot be sent."""
     token = os.environ.get("MEMARENA_CELL_TOKEN") or None
     sound = token is None or (len(token) >= CELL_TOKEN_CHARS and all("!" <= character <= "~" for character in token))

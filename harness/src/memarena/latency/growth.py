@@ -39,8 +39,9 @@ def growth_config(
     embedder: HelperConfig | None,
     extractor: HelperConfig | None,
     meters: tuple[str, ...],
+    gateway_port: int = 0,
 ) -> RunConfig:
-    """A run that times Search after so many days of history; its own questions, one for each ego, come at the end.
+    """A run that times Search after so many days of history; the egos' questions are asked at the end.
 
     Raises :class:`LatencyError` for days that the data set does not have.
     """
@@ -64,6 +65,7 @@ def growth_config(
         max_context_tokens=2048,
         max_answer_tokens=16,
         meters=meters,
+        gateway_port=gateway_port,
     )
 
 
@@ -87,6 +89,8 @@ def read_growth(run_dir: Path) -> Growth:
             queries = max(queries, record.queries)
             egos.add(record.ego)
             timed.add(record.cell_id)
+    if not timed and RunConfig.model_validate_json(manifest.config_json).search_days:
+        raise LatencyError(f"{run_dir}: every backend failed before a search was timed; memarena report says why")
     if not timed:
         raise LatencyError(
             f"{run_dir}: no search was timed by length of history; make one with memarena latency growth"

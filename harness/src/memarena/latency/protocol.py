@@ -49,6 +49,10 @@ class StudyPlan:
     floor_samples: int = 200
     order_seed: int = 0
     options: dict[str, dict[str, str]] = field(default_factory=dict)
+    gateway_port: int = 0
+    """Where the gateway listens, for a memory whose own server is told it once; 0 for any port."""
+    cell_token: str | None = None
+    """The key that such a server sends."""
     reader_api_key: str | None = None
     scoring_files: tuple[DataFiles, ...] = ()
 
@@ -76,6 +80,7 @@ def run_study(plan: StudyPlan, display: Callable[[], Display]) -> list[PhaseOutc
             config=config,
             resume=resume,
             reader_api_key=plan.reader_api_key,
+            cell_token=plan.cell_token,
             scoring_files=plan.scoring_files,
         )
         outcome = execute(request, display())
@@ -118,6 +123,7 @@ def _configs(plan: StudyPlan, ids: tuple[str, ...]) -> list[tuple[str, RunConfig
             idle_s=plan.idle_s,
             warm_up=plan.warm_up,
             floor_samples=plan.floor_samples,
+            gateway_port=plan.gateway_port,
         )
 
     found = [("phase1", config(plan.phase1, plan.readers))]

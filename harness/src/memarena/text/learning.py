@@ -197,7 +197,9 @@ def learn(rows: Sequence[Text]) -> Learned:
     return {"declines": _contest(rows, seen), "withholds": {name: w for name, w in rounded.items() if w}}
 
 
-def _regression(rows: Sequence[Text], seen: Sequence[list[str]], label: Sequence[bool]) -> tuple[list[str], Array]:
+def _regression(
+    rows: Sequence[Text], seen: Sequence[list[str]], label: Sequence[bool], close: float = 1e-10
+) -> tuple[list[str], Array]:
     names = _frequent(rows, seen)
     matrix = _matrix(seen, names)
     sign, weight = _sides(rows, label)
@@ -206,14 +208,14 @@ def _regression(rows: Sequence[Text], seen: Sequence[list[str]], label: Sequence
         value, slope = _misfit(sign, weight, matrix @ point)
         return value + _PENALTY / 2 * float(point @ point), matrix.T @ slope + _PENALTY * point
 
-    return names, _least(loss, np.zeros(len(names)))
+    return names, _least(loss, np.zeros(len(names)), close)
 
 
 def _contest(rows: Sequence[Text], seen: Sequence[Sight]) -> dict[str, list[float]]:
     """What each feature adds to the sum, and those of clauses weigh for declining and for giving."""
     label = [row.declines for row in rows]
     every = [sight.features() for sight in seen]
-    names, plain = _regression(rows, every, label)
+    names, plain = _regression(rows, every, label, 1e-6)
     # A text without clauses counts as one of nothing.
     clauses = [list(dict.fromkeys(c.features)) for sight in seen for c in sight.clauses or [Seen("", [])]]
     count = np.array([max(len(sight.clauses), 1) for sight in seen])

@@ -38,6 +38,7 @@ _LEAST = {
 }
 _TAIL = re.compile(
     r" (?:of|with|by|in|on|for|from|behind|over|to|at|round|under|through|across|before|next|upstairs|downstairs|alone"
+    r"|about|without|against|between|above|below|outside|inside|among|after|past|along|as|into|down|who|where"
     r"|everyone|I|I'm|that|which)\b.*"
 )
 OWNERS: Final = ("my", "our", "the", "this")
