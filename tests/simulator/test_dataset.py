@@ -152,7 +152,7 @@ def test_permission_keeps_three_allow_to_two_deny(small_world: Path) -> None:
     actions = [
         row["ground_truth"]["expected_action"] for row in rows(small_world / "eval_instances" / "d4_permission.jsonl")
     ]
-    assert actions.count("withhold") == round(0.4 * len(actions))
+    assert abs(actions.count("withhold") - 0.4 * len(actions)) <= 1
 
 
 def test_several_worlds_of_a_seed_differ(tmp_path: Path) -> None:
