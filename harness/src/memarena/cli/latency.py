@@ -199,10 +199,15 @@ def growth(
             meters=tuple(_words(meter)),
             gateway_port=gateway_port,
         )
-        token = cell_token()
-        outcome = run_request(
-            RunRequest(out=out, config=config, resume=False, cell_token=token, scoring_files=SCORING_FILES)
+        request = RunRequest(
+            out=out,
+            config=config,
+            resume=False,
+            reader_api_key=os.environ.get("MEMARENA_READER_API_KEY"),
+            cell_token=cell_token(),
+            scoring_files=SCORING_FILES,
         )
+        outcome = run_request(request)
         if outcome.reason == "interrupted":
             _leave(outcome, f"memarena run --out {out} --resume")
         runs = out

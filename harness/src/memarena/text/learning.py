@@ -82,17 +82,14 @@ class Text:
     source: str
 
 
-def texts(without: Iterable[str] = ()) -> list[Text]:
-    """Every training text in a fixed order, those of the files named left out."""
-    left_out = frozenset(without)
-    written = [*_from_tables(left_out), *(text for name in _SUBJECTS for text in _from_patterns(name))]
+def texts() -> list[Text]:
+    """Every training text in a fixed order."""
+    written = [*_from_tables(), *(text for name in _SUBJECTS for text in _from_patterns(name))]
     return [*written, *_beside(written)]
 
 
-def _from_tables(left_out: frozenset[str]) -> Iterator[Text]:
+def _from_tables() -> Iterator[Text]:
     for name in _TABLES:
-        if name in left_out:
-            continue
         for line in _TRAINING.joinpath(name).read_text(encoding="utf-8").splitlines():
             if line and not line.startswith("#"):
                 label, question, answer = line.split("\t")
