@@ -19,6 +19,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto import memory_backend_pb2_grpc as pb_grpc
 
+_AWAKE_S = 0.002
 _ITEM = pb.MemoryItem(text="nothing", score=1.0)
 
 
@@ -47,7 +48,7 @@ class NullBackend(pb_grpc.MemoryBackendServicer):
 
     def Search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:  # noqa: N802 (the contract names it)
         if self._delay_s:
-            time.sleep(self._delay_s)
+            _wait(self._delay_s)
         return pb.SearchResponse(items=[_ITEM], visible_through_day=request.as_of_day)
 
     def Answer(  # noqa: N802 (the contract names it)
@@ -59,6 +60,14 @@ class NullBackend(pb_grpc.MemoryBackendServicer):
 
     def Reset(self, request: pb.ResetRequest, context: grpc.ServicerContext) -> pb.ResetResponse:  # noqa: N802 (the contract names it)
         return pb.ResetResponse()
+
+
+def _wait(duration_s: float) -> None:
+    """Wait just so long. The last of it awake: who sleeps wakes late, on an idle machine by more than is measured here."""
+    until = time.perf_counter() + duration_s
+    time.sleep(max(0.0, duration_s - _AWAKE_S))
+    while time.perf_counter() < until:
+        pass
 
 
 def serve(listen: str, search_delay_ms: float = 0.0) -> tuple[grpc.Server, str]:

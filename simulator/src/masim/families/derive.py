@@ -13,7 +13,7 @@ from memarena.dataset.model import Family
 from masim.families import abstention, details, links
 from masim.families.book import Book, Draft
 from masim.families.lags import LagDrawer
-from masim.families.metadata import ATTRIBUTES, attribute_of, metadata
+from masim.families.metadata import ATTRIBUTES, FEW_VALUES, attribute_of, metadata
 from masim.families.permission import permission
 from masim.families.temporal import KINDS, temporal
 from masim.plan.facts import FactSource, opaque
@@ -156,12 +156,13 @@ class Deriver:
         return found
 
     def _in_turn(self, family: Family, kinds: tuple[str, ...], build: Callable[[str], Builder], wanted: int) -> None:
-        """Ask after ``kinds`` in turn, one question each, for as long as each finds something."""
-        left, open_kinds = wanted, list(kinds)
+        """Ask after ``kinds`` in turn, for as long as each finds something; one named twice gets twice the share."""
+        left, open_kinds = wanted, list(dict.fromkeys(kinds))
         shares = Counter(kind for kind, _ in zip(cycle(kinds), range(wanted), strict=False))
         while left > 0 and open_kinds:
             for kind in list(open_kinds):
-                share = min(left, shares[kind] or -(-left // len(open_kinds)))
+                rest = sum(kinds.count(other) for other in open_kinds)
+                share = min(left, shares[kind] or -(-left * kinds.count(kind) // rest))
                 found = self._fill(family, build(kind), share)
                 left -= found
                 if found < share:
@@ -188,7 +189,8 @@ class Deriver:
 
             return one
 
-        self._in_turn(Family.METADATA, ATTRIBUTES, build, wanted)
+        kinds = (*ATTRIBUTES, *(one for one in ATTRIBUTES if one not in FEW_VALUES))
+        self._in_turn(Family.METADATA, kinds, build, wanted)
 
     def _pairs(self, family: Family, wanted: int) -> None:
         """Pairs of a question that has an answer and one of the same form that has none."""

@@ -39,6 +39,9 @@ OF_COMMUNITY = {
 }
 """Attribute of the fact, and its name in the gold."""
 ATTRIBUTES = (*OF_STATEMENTS, *OF_COMMUNITY.values())
+FEW_VALUES = frozenset(("context", "session"))
+"""Attributes with a handful of values, which a guess from the question alone is often right about: asked half as often."""
+_NO_POST = "member"
 _MODALITIES = {
     "face_to_face": TermValue(text="face to face", aliases=("in person", "face-to-face")),
     "voice_message": TermValue(text="voice message", aliases=("voice note", "by voice")),
@@ -177,6 +180,8 @@ def _of_community(book: Book, ego: str, stated: StatedFact, stream: Stream) -> A
     if fact.attribute == "group_membership":
         return _memberships(book, ego, fact.subject, query)
     value = fact.value.value
+    if fact.attribute == "group_role" and fact.value.text == _NO_POST:
+        return None  # what anybody would guess
     if isinstance(value, SetValue):
         return Answer(query, [member.name for member in value.members if member.type == "name"], typed(value), evidence)
     return Answer(query, fact.value.text, typed(value), evidence)

@@ -35,7 +35,7 @@ _STATED_PER_MEETING = 2.6
 _NEEDED = {
     "guarded": (Family.PERMISSION, 1.0, 0.25),
     "version": (Family.CONFLICT, 2.5, 0.5),
-    "find": (Family.ANAPHORA, 2.5, 0.35),
+    "find": (Family.ANAPHORA, 6.5, 0.35),
 }
 """What a family is made of: statements per question, and the largest share that this may come to."""
 AGAIN = 0.4
@@ -247,7 +247,7 @@ class Chooser:
         return None
 
     def _find(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
-        if len(listeners) == 1 and stream.chance(0.7):
+        if len(listeners) == 1 and stream.chance(0.85):
             later = self._fate(stream, speaker, listeners[0])
             if later is not None:
                 return later

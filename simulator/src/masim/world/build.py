@@ -148,6 +148,14 @@ def _groups(config: WorldConfig, people: tuple[Person, ...], places: dict[str, P
     return tuple(groups)
 
 
+_TITLES = {
+    "family": ("adult",),
+    "team": ("lead", "member"),
+    "club": ("chair", "treasurer", "secretary", "librarian", "steward", "member"),
+}
+"""Posts of a group, one each; whoever is left has the last."""
+
+
 def _group(
     group_id: str,
     name: str,
@@ -157,7 +165,7 @@ def _group(
     meets: tuple[int, int] | None,
     stream: Stream,
 ) -> Group:
-    titles = {"family": ("adult",), "team": ("lead", "member"), "club": ("chair", "treasurer", "member")}[kind]
+    titles = _TITLES[kind]
     shuffled = stream.shuffled([person.agent_id for person in members])
     roles = tuple((agent, titles[min(place, len(titles) - 1)]) for place, agent in enumerate(shuffled))
     ids = tuple(sorted(person.agent_id for person in members))
