@@ -40,8 +40,9 @@ OF_COMMUNITY = {
 """Attribute of the fact, and its name in the gold."""
 ATTRIBUTES = (*OF_STATEMENTS, *OF_COMMUNITY.values())
 FEW_VALUES = frozenset(("context", "session"))
-"""Attributes with a handful of values, which a guess from the question alone is often right about: asked half as often."""
+"""Attributes with a handful of values, about which a guess without any memory is often right: asked half as often."""
 _NO_POST = "member"
+"""What somebody is in a group who holds no post in it."""
 _MODALITIES = {
     "face_to_face": TermValue(text="face to face", aliases=("in person", "face-to-face")),
     "voice_message": TermValue(text="voice message", aliases=("voice note", "by voice")),

@@ -59,7 +59,10 @@ def _interval(book: Book, ego: str, fact: Fact, others: list[Fact], stream: Stre
     apart = [other for other in others if other.subject == fact.subject and _moment(other) != _moment(fact)]
     if not apart:
         return None
-    first, second = sorted((fact, stream.pick(apart)), key=_moment)
+    # Two random days mostly lie close together: every distance that there is comes as often, so that none is guessed.
+    days_apart = stream.pick(sorted({abs((_moment(other) - _moment(fact)).days) for other in apart}))
+    fitting = [other for other in apart if abs((_moment(other) - _moment(fact)).days) == days_apart]
+    first, second = sorted((fact, stream.pick(fitting)), key=_moment)
     days = (_moment(second) - _moment(first)).days
     who = _who(book, ego, fact)
     truth = {

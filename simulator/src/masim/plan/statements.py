@@ -242,7 +242,7 @@ class Chooser:
             phrase = stream.pick(self._catalogue.happenings)
             if (speaker, phrase) not in self._used:
                 self._used.add((speaker, phrase))
-                fact = self._source.happening(speaker, phrase, day - stream.pick((0, 0, 1, 1, 2, 3, 4)))
+                fact = self._source.happening(speaker, phrase, day - stream.below(7))
                 return Choice(fact, speaker, Role.TELL, fact.value)
         return None
 
