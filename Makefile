@@ -54,7 +54,7 @@ proto-baseline: setup
 	cd proto && ../$(BIN)/buf build -o baseline.binpb --exclude-source-info
 
 conformance: setup
-	$(BIN)/python scripts/conformance.py $(or $(ARGS),bm25 memsearch memobase+double memobase_oracle+double vanilla oracle example_typescript)
+	$(BIN)/python scripts/conformance.py $(or $(ARGS),bm25 memsearch memobase+double memobase_oracle+double vanilla oracle omniscient example_typescript)
 
 typescript:
 	@command -v npm >/dev/null || { echo "error: npm is not there; Node 20 or newer is needed" >&2; exit 1; }
@@ -66,9 +66,11 @@ bench: setup
 bars: setup
 	$(BIN)/python scripts/bars.py $(ARGS)
 
+# docker-compose 1.29 or Compose v2, whichever is there; another one: make images COMPOSE='podman compose'
+COMPOSE ?= $(if $(shell command -v docker-compose),docker-compose,docker compose)
 images:
-	cd compose && docker-compose $(foreach f,base bm25 memsearch vanilla oracle example_typescript,-f $(f).yaml) build
-	cd compose && docker-compose -f base.yaml -f memobase.yaml build memobase
+	cd compose && $(COMPOSE) $(foreach f,base bm25 memsearch vanilla oracle example_typescript,-f $(f).yaml) build
+	cd compose && $(COMPOSE) -f base.yaml -f memobase.yaml build memobase
 	docker images --filter reference='memarena-*' --format 'table {{.Repository}}\t{{.Size}}'
 
 compose-test: setup

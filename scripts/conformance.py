@@ -2,6 +2,8 @@
 
 python scripts/conformance.py NAME…      exit 1 if one of them fails a check, 2 if one cannot be started
 
+It ends with the time that each took. More than two minutes is a warning, not a failure: the machine decides it too.
+
 ``memobase+double`` and ``memobase_oracle+double`` run before a stand-in for the Memobase server (tests/memobase), which
 is held to recorded exchanges; plain ``memobase`` needs a real one (MEMOBASE_URL, MEMOBASE_TOKEN).
 """
@@ -16,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from memarena.conformance import ConformanceError, result_line, run_suite, summary_line
+from memarena.conformance import ConformanceError, SuiteResult, result_line, run_suite, summary_line
 from memarena.run.errors import RunError
 from memarena.run.launch import LaunchError, launch
 from memarena.run.manifests import LaunchableBackend, choose_backend
@@ -24,27 +26,42 @@ from memarena.run.manifests import LaunchableBackend, choose_backend
 ROOT = Path(__file__).resolve().parent.parent
 DOUBLE = "+double"
 DOUBLE_KEY = secrets.token_hex(8)
+TARGET_S = 120.0
+"""What the suite is meant to take at most with a healthy backend, in seconds of wall-clock time."""
 
 
 def main(names: Sequence[str]) -> int:
     """Run the suite against each backend and print what failed; the exit code."""
     if not names:
         return _refuse("expected names of backends")
-    passed = True
+    results: dict[str, SuiteResult] = {}
     for name in names:
         try:
-            passed = _passes(name) and passed
+            results[name] = _held(name)
         except (RunError, LaunchError, ConformanceError) as error:
             return _refuse(str(error))
-    return 0 if passed else 1
+    sys.stdout.write("".join(f"{line}\n" for line in times({name: r.duration_s for name, r in results.items()})))
+    return 0 if all(result.passed for result in results.values()) else 1
 
 
-def _passes(name: str) -> bool:
+def times(took_s: Mapping[str, float]) -> list[str]:
+    """A line for each backend with the seconds of its run, and a warning for each that took more than the target."""
+    lines = [
+        f"{name:21} {took:7.1f} s  {'above' if took > TARGET_S else 'below'} {TARGET_S:g} s"
+        for name, took in took_s.items()
+    ]
+    slow = [
+        f"warning: {name} took {took:.1f} s, above {TARGET_S:g} s" for name, took in took_s.items() if took > TARGET_S
+    ]
+    return ["", "seconds of the suite:", *lines, *slow]
+
+
+def _held(name: str) -> SuiteResult:
     if not name.endswith(DOUBLE):
-        return _holds(name, {})
+        return _hold(name, {})
     with _double() as settings:
         sys.stdout.write("before a stand-in for the Memobase server:\n")
-        return _holds(name.removesuffix(DOUBLE), settings)
+        return _hold(name.removesuffix(DOUBLE), settings)
 
 
 @contextmanager
@@ -62,7 +79,7 @@ def _double() -> Iterator[Mapping[str, str]]:
             process.kill()
 
 
-def _holds(name: str, settings: Mapping[str, str]) -> bool:
+def _hold(name: str, settings: Mapping[str, str]) -> SuiteResult:
     backend = choose_backend(name)
     if not isinstance(backend, LaunchableBackend):
         raise RunError(f"{name}: expected the name of a backend; for an address there is memarena conformance")
@@ -77,7 +94,7 @@ def _holds(name: str, settings: Mapping[str, str]) -> bool:
             sys.stdout.write(f"{result_line(each)}\n")
     sys.stdout.write(f"{summary_line(result)}\n")
     sys.stdout.flush()
-    return result.passed
+    return result
 
 
 def _refuse(message: str) -> int:

@@ -8,92 +8,34 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from memarena.conformance import result_line, run_suite
 from memarena.conformance.suite import Settings
 
-ROOT = Path(__file__).parents[2]
-BACKENDS = ("bm25", "memsearch", "vanilla", "oracle", "example_typescript")
-PYTHON_BACKENDS = BACKENDS[:4]
-WAIT_S = 120.0
+from tests.compose.stack import (
+    BACKENDS,
+    HELPER_IMAGE,
+    WAIT_S,
+    Stack,
+    compose_programs,
+    docker,
+    inside,
+    inside_until_connected,
+    listener,
+    open_network,
+    succeed,
+    world,
+)
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("MEMARENA_COMPOSE_TEST"), reason="needs Docker: make compose-test"),
     pytest.mark.timeout(1800),
 ]
-
-CONNECT = """
-import socket, sys
-try:
-    socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=4).close()
-except OSError as error:
-    print("refused:", error)
-else:
-    print("connected")
-"""
-WRITE = """
-import sys
-try:
-    open(sys.argv[1], "w").close()
-except OSError as error:
-    print("refused:", error.strerror)
-else:
-    print("written")
-"""
-
-
-def compose_program() -> list[str]:
-    """``docker-compose`` 1.29 or Compose v2, whichever is there."""
-    return ["docker-compose"] if shutil.which("docker-compose") else ["docker", "compose"]
-
-
-@dataclass(frozen=True)
-class Stack:
-    """A project of its own: nothing in it is shared with other projects of the machine."""
-
-    project: str
-    out: Path
-
-    def compose(self, *arguments: str, timeout_s: float = 900) -> subprocess.CompletedProcess[str]:
-        files = [part for name in ("base", *BACKENDS) for part in ("-f", str(ROOT / "compose" / f"{name}.yaml"))]
-        environment = {
-            **os.environ,
-            "DOCKER_BUILDKIT": os.environ.get("DOCKER_BUILDKIT", "0"),
-            "COMPOSE_DOCKER_CLI_BUILD": os.environ.get("COMPOSE_DOCKER_CLI_BUILD", "0"),
-            "MEMARENA_OUT": str(self.out),
-            "MEMARENA_READER": "extractive",
-            "MEMARENA_LIMIT": "6",
-        }
-        command = [*compose_program(), "-p", self.project, *files, *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False)
-
-    def container(self, service: str) -> str:
-        (name,) = self.compose("ps", "-q", service).stdout.split()
-        return name
-
-    def inside(self, service: str, program: str, *arguments: str) -> str:
-        """What a Python program prints that runs in the service's container."""
-        command = ["docker", "exec", self.container(service), "/opt/venv/bin/python", "-c", program, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-        return done.stdout.strip()
-
-    def network(self, service: str) -> tuple[str, str]:
-        """Address of the service's container, and of this machine on its network."""
-        inspected = json.loads(docker("inspect", self.container(service)))
-        (attached,) = inspected[0]["NetworkSettings"]["Networks"].values()
-        address, network = attached["IPAddress"], attached["NetworkID"]
-        (pool,) = json.loads(docker("network", "inspect", network))[0]["IPAM"]["Config"]
-        return address, pool["Gateway"]
-
-
-def docker(*arguments: str) -> str:
-    return subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=60, check=True).stdout
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +51,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         stack.compose("down", "-v", "--remove-orphans")
 
 
-def succeed(done: subprocess.CompletedProcess[str]) -> None:
-    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_container_keeps_the_contract(stack: Stack, backend: str) -> None:
     """The whole conformance suite, from outside, by the container's address."""
@@ -122,22 +60,66 @@ def test_a_container_keeps_the_contract(stack: Stack, backend: str) -> None:
     assert result.passed
 
 
-@pytest.mark.parametrize("backend", PYTHON_BACKENDS)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_health_check_of_an_image_tells_a_backend_that_serves_from_a_closed_port(
+    stack: Stack, backend: str
+) -> None:
+    """Docker's own verdict comes a minute after the start; its command is what is tried here."""
+    address, here = stack.network(backend)
+    assert run_suite(f"{address}:50051", advertise=here, only=["hlt.serving"], settings=Settings(start_s=WAIT_S)).passed
+    assert stack.probe(backend, 50051) == 0
+    assert stack.probe(backend, 50052) != 0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_container_can_write_its_data_and_nothing_else(stack: Stack, backend: str) -> None:
-    assert stack.inside(backend, WRITE, "/data/probe") == "written"
-    for path in ("/probe", "/opt/venv/probe", "/etc/probe"):
-        assert stack.inside(backend, WRITE, path) == "refused: Read-only file system"
+    assert stack.write(backend, "/data/probe") == "written"
+    for path in ("/probe", "/opt/probe", "/etc/probe"):
+        assert stack.write(backend, path) == "refused: EROFS"
 
 
-@pytest.mark.parametrize("backend", PYTHON_BACKENDS)
-def test_a_container_reaches_neither_the_world_nor_another_backend(stack: Stack, backend: str) -> None:
-    """Beside a positive control: the same program connects to where it may."""
-    assert stack.inside(backend, CONNECT, "127.0.0.1", "50051") == "connected"
-    assert stack.inside(backend, CONNECT, "1.1.1.1", "443").startswith("refused:")
+def test_every_network_of_a_backend_is_internal(stack: Stack) -> None:
+    networks = stack.networks()
+    assert set(BACKENDS) <= set(networks)
+    assert [name for name, internal in networks.items() if internal is not True] == []
+
+
+def test_an_ordinary_container_reaches_the_world_and_no_backend_does(stack: Stack) -> None:
+    with world() as (host, port), open_network() as network:
+        with listener("--network", network) as ordinary:
+            assert inside(ordinary, "connect", host, str(port)) == "connected"
+        said = {backend: stack.connect(backend, host, port) for backend in BACKENDS}
+    assert [backend for backend, each in said.items() if not each.startswith("refused:")] == [], said
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_container_does_not_reach_another_backend(stack: Stack, backend: str) -> None:
+    """Beside a positive control: the same program connects to the backend's own port, by the same kind of address."""
+    own, _ = stack.network(backend)
+    assert stack.connect(backend, own, 50051) == "connected"
     for other in BACKENDS:
         if other != backend:
             address, _ = stack.network(other)
-            assert stack.inside(backend, CONNECT, address, "50051").startswith("refused:")
+            assert stack.connect(backend, address, 50051).startswith("refused:")
+
+
+def test_a_container_reaches_the_gateway_and_no_model_server(stack: Stack) -> None:
+    """With something that listens in the harness's place, on all of its networks, and in that of a model server."""
+    stand_in = ("--no-deps", "--use-aliases", "--entrypoint", "/opt/venv/bin/python", "harness")
+    started = stack.compose("run", "-d", *stand_in, "-m", "http.server", "8100")
+    succeed(started)
+    harness = started.stdout.split()[-1]
+    try:
+        with listener("--network", f"{stack.project}_models", "--network-alias", "reader") as reader:
+            assert inside_until_connected(harness, 8100)
+            assert inside(harness, "connect", "reader", "8080") == "connected"
+            (address,) = json.loads(docker("inspect", reader))[0]["NetworkSettings"]["Networks"].values()
+            for backend in BACKENDS:
+                assert stack.connect(backend, "harness", 8100) == "connected"
+                assert stack.connect(backend, "reader", 8080).startswith("refused:")
+                assert stack.connect(backend, address["IPAddress"], 8080).startswith("refused:")
+    finally:
+        docker("rm", "-f", harness)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -181,11 +163,15 @@ def test_a_harness_without_a_folder_that_it_can_write_says_so(stack: Stack, tmp_
     assert "error: /out: user 10001 cannot write there; set MEMARENA_USER" in done.stdout + done.stderr
 
 
-def test_the_files_suit_every_compose_that_is_here(stack: Stack) -> None:
-    programs: list[Sequence[str]] = [compose_program()]
-    if subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode == 0:
-        programs.append(["docker", "compose"])
-    for program in programs:
-        for name in BACKENDS:
-            files = ["-f", str(ROOT / "compose" / "base.yaml"), "-f", str(ROOT / "compose" / f"{name}.yaml")]
-            subprocess.run([*program, *files, "config", "-q"], check=True, timeout=60)
+def test_what_was_built_and_tried_is_told(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sizes of the images and versions of compose, for whoever keeps them in a document."""
+    listed = docker("images", "--filter", "reference=memarena-*:latest", "--format", "{{.Repository}}\t{{.Size}}")
+    versions = [
+        subprocess.run([*program, "version"], capture_output=True, text=True, timeout=60, check=True).stdout
+        for program in compose_programs()
+    ]
+    with capsys.disabled():
+        sys.stdout.write(f"\n{listed}compose: {'; '.join(version.splitlines()[0] for version in versions)}\n")
+    sizes = dict(line.split("\t") for line in listed.splitlines())
+    assert {"memarena-harness", HELPER_IMAGE, "memarena-backend-vanilla-oracle"} <= set(sizes)
+    assert all(size[0].isdigit() for size in sizes.values())

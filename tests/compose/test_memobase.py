@@ -8,16 +8,15 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from memarena.conformance import result_line, run_suite
 from memarena.conformance.suite import Settings
 
-from tests.compose.test_compose import CONNECT, ROOT, WAIT_S, WRITE, Stack, compose_program, docker, rows, succeed
+from tests.compose.stack import WAIT_S, Stack, docker, inside, listener, open_network, succeed, world
+from tests.compose.test_compose import rows
 
 FILES = ("compose/base.yaml", "compose/memobase.yaml", "tests/compose/memobase-double.yaml")
 
@@ -27,32 +26,16 @@ pytestmark = [
 ]
 
 
-@dataclass(frozen=True)
-class MemobaseStack(Stack):
+def memobase_stack(project: str, out: Path, models: str = "") -> Stack:
     """``models``: ``--scripted`` where the stand-in has models of its own; it asks the gateway by default."""
-
-    models: str = ""
-
-    def compose(self, *arguments: str, timeout_s: float = 900) -> subprocess.CompletedProcess[str]:
-        files = [part for name in FILES for part in ("-f", str(ROOT / name))]
-        environment = {
-            **os.environ,
-            "DOCKER_BUILDKIT": os.environ.get("DOCKER_BUILDKIT", "0"),
-            "COMPOSE_DOCKER_CLI_BUILD": os.environ.get("COMPOSE_DOCKER_CLI_BUILD", "0"),
-            "MEMARENA_OUT": str(self.out),
-            "MEMARENA_READER": "extractive",
-            "MEMARENA_LIMIT": "4",
-            **({"DOUBLE_MODELS": self.models} if self.models else {}),
-        }
-        command = [*compose_program(), "-p", self.project, *files, *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False)
+    return Stack(project, out, FILES, limit=4, more=(("DOUBLE_MODELS", models),) if models else ())
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemobaseStack]:
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     out = tmp_path_factory.mktemp("out")
     out.chmod(0o777)
-    stack = MemobaseStack(f"memarena-test-{secrets.token_hex(4)}", out, models="--scripted")
+    stack = memobase_stack(f"memarena-test-{secrets.token_hex(4)}", out, models="--scripted")
     try:
         succeed(stack.compose("build", "memobase", "harness"))
         succeed(stack.compose("up", "-d", "--no-build", "--no-deps", "memobase-server", "memobase"))
@@ -61,29 +44,49 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemobaseStack]:
         stack.compose("down", "-v", "--remove-orphans")
 
 
-def test_the_container_keeps_the_contract(stack: MemobaseStack) -> None:
+def test_the_container_keeps_the_contract(stack: Stack) -> None:
     address, here = stack.network("memobase")
     result = run_suite(f"{address}:50051", advertise=here, settings=Settings(start_s=WAIT_S))
     assert [result_line(each) for each in result.results if each.status == "failed"] == []
     assert result.passed
 
 
-def test_the_container_is_shut_in(stack: MemobaseStack) -> None:
+def test_the_container_is_shut_in(stack: Stack) -> None:
     """Beside positive controls: it reaches its server, and writes its data."""
-    assert stack.inside("memobase", WRITE, "/data/probe") == "written"
+    assert stack.write("memobase", "/data/probe") == "written"
     for path in ("/probe", "/opt/venv/probe", "/etc/probe"):
-        assert stack.inside("memobase", WRITE, path) == "refused: Read-only file system"
-    assert stack.inside("memobase", CONNECT, "memobase-server", "8000") == "connected"
-    assert stack.inside("memobase", CONNECT, "1.1.1.1", "443").startswith("refused:")
-    assert stack.inside("memobase", CONNECT, "memobase-db", "5432").startswith("refused:")
+        assert stack.write("memobase", path) == "refused: EROFS"
+    assert stack.connect("memobase", "memobase-server", 8000) == "connected"
+    assert stack.networks()["memobase"] is True
+    with world() as (host, port), open_network() as network:
+        with listener("--network", network) as ordinary:
+            assert inside(ordinary, "connect", host, str(port)) == "connected"
+        assert stack.connect("memobase", host, port).startswith("refused:")
     (inspected,) = json.loads(docker("inspect", stack.container("memobase")))
     host = inspected["HostConfig"]
     assert inspected["Config"]["User"] == "memarena"
     assert (host["ReadonlyRootfs"], host["Privileged"], host["CapDrop"]) == (True, False, ["ALL"])
 
 
-def test_the_harness_runs_a_tiny_world_whose_extraction_passes_its_gateway(stack: MemobaseStack) -> None:
-    asking = MemobaseStack(stack.project, stack.out)
+def test_the_container_does_not_reach_the_stores_of_its_server(stack: Stack) -> None:
+    """With something that listens in the place of the database, on the network that only the server is on."""
+    network = f"{stack.project}_memobase-store"
+    with listener("--network", network, "--network-alias", "memobase-db", port=5432) as store:
+        (attached,) = json.loads(docker("inspect", store))[0]["NetworkSettings"]["Networks"].values()
+        assert stack.connect("memobase-server", "memobase-db", 5432) == "connected"
+        for host in ("memobase-db", attached["IPAddress"]):
+            assert stack.connect("memobase", host, 5432).startswith("refused:")
+
+
+def test_the_health_check_tells_a_backend_that_serves_from_a_closed_port(stack: Stack) -> None:
+    address, here = stack.network("memobase")
+    assert run_suite(f"{address}:50051", advertise=here, only=["hlt.serving"], settings=Settings(start_s=WAIT_S)).passed
+    assert stack.probe("memobase", 50051) == 0
+    assert stack.probe("memobase", 50052) != 0
+
+
+def test_the_harness_runs_a_tiny_world_whose_extraction_passes_its_gateway(stack: Stack) -> None:
+    asking = memobase_stack(stack.project, stack.out)
     succeed(asking.compose("up", "-d", "--no-build", "--no-deps", "memobase-server"))
     succeed(asking.compose("run", "--rm", "--no-deps", "--use-aliases", "harness"))
     (run,) = stack.out.glob("run-*")

@@ -29,6 +29,8 @@ from tests.conformance.sound import Parts, SoundMemory
 
 STUCK_S = 20.0
 """As good as for ever, and short enough that a server with a stuck call can be stopped."""
+UNKNOWN_NUMBER = 7
+"""Of no enum of the contract."""
 QUERY_TEXT_BYTES, TURN_TEXT_BYTES = 64 * 1024, 256 * 1024
 
 Frames = Iterator[pb.IngestRequest]
@@ -475,6 +477,22 @@ class DescribeChanges(Servicer):
         return described
 
 
+class KindOfItsOwn(Servicer):
+    def describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
+        described = pb.DescribeResponse()
+        described.CopyFrom(super().describe(request, context))
+        described.kind = UNKNOWN_NUMBER  # type: ignore[assignment]
+        return described
+
+
+class FinishOfItsOwn(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
+        for event in super().answer(request, context):
+            if event.HasField("completed"):
+                event.completed.finish_reason = UNKNOWN_NUMBER  # type: ignore[assignment]
+            yield event
+
+
 class UsesTokenAfterReturn(Servicer):
     def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
         if request.model_access.base_url and request.model_access.token:
@@ -585,6 +603,9 @@ BROKEN: dict[str, Parts] = {
     "serving-too-early": Parts(servicer=ServingTooEarly),
     "knows-every-service": Parts(health=KnowsEveryService),
     "describe-changes": Parts(servicer=DescribeChanges),
+    "kind-of-its-own": Parts(servicer=KindOfItsOwn),
+    "health-of-its-own": Parts(status=UNKNOWN_NUMBER),
+    "finish-of-its-own": Parts(servicer=FinishOfItsOwn),
     "uses-token-after-return": Parts(servicer=UsesTokenAfterReturn),
     "retrieved-late": Parts(servicer=RetrievedLate),
     "completed-first": Parts(servicer=CompletedFirst),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import urllib.error
 import urllib.request
@@ -11,11 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+import grpc
 import pytest
 from memarena.cli.main import main
-from memarena.conformance import Settings, all_checks, run_suite, write_junit
+from memarena.client.backend import BackendClient, Deadlines
+from memarena.client.errors import BackendCallError
+from memarena.conformance import Check, Settings, all_checks, run_suite, suite, write_junit
 from memarena.conformance.models import EMBEDDER, READER, ReaderScript, ScriptedModels, count_tokens, embed
+from memarena.conformance.subject import Subject
 from memarena_backend import BackendServer, Security
+from memarena_backend.servicer import Servicer
 from memarena_proto import memory_backend_pb2 as pb
 
 from tests.conformance.sound import Parts, Served, SoundMemory
@@ -104,6 +110,68 @@ def test_junit_of_a_failure_says_what_was_seen(tmp_path: Path) -> None:
     assert failure is not None
     assert "is not found" in failure.attrib["message"]
     assert skipped.find("skipped") is not None
+
+
+class OddlyNamed(Servicer):
+    """A kind that the contract does not have, and a name that is no line."""
+
+    def describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
+        described = pb.DescribeResponse()
+        described.CopyFrom(super().describe(request, context))
+        described.kind, described.name = 7, "two\nlines\x01"  # type: ignore[assignment]
+        return described
+
+
+def test_numbers_that_no_enum_has_are_failed_checks_and_a_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served = Served(Parts(servicer=OddlyNamed, status=7), tmp_path / "data")
+    report = tmp_path / "report.xml"
+    wanted = ("--only", "dsc.complete", "--only", "hlt.serving", "--wait", "0", "--junit", str(report))
+    try:
+        done = memarena(capsys, "--target", served.address, *wanted)
+    finally:
+        served.stop()
+    assert (done.returncode, done.stderr) == (1, "")
+    dsc, hlt, summary = done.stdout.splitlines()
+    assert dsc.endswith("kind is 7, expected COMPETITOR or DIAGNOSTIC")
+    assert hlt.endswith("Health of '' is unknown_7")
+    assert summary.startswith("two lines 1 (unknown_7, contract 1.0): 0 passed, 2 failed")
+    assert ElementTree.parse(report).getroot().attrib["failures"] == "2"
+
+
+def test_a_run_says_which_health_it_waited_with_in_vain(tmp_path: Path) -> None:
+    """The harness's own client reads the same enum."""
+    served = Served(Parts(status=7), tmp_path / "data")
+    try:
+        with (
+            BackendClient(served.address, Deadlines(health_s=0.5)) as client,
+            pytest.raises(BackendCallError, match="is not serving: unknown_7"),
+        ):
+            client.wait_until_serving()
+    finally:
+        served.stop()
+
+
+def test_a_response_that_the_suite_cannot_read_is_a_failed_check_that_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unread(_: Subject) -> None:
+        raise ValueError("nobody thought of that")
+
+    odd = Check("src.odd", ("SRC-1",), "odd", unread)
+    unsure = Check("src.unsure", ("SRC-1",), "unsure", lambda _: None, applies=lambda _: os.environ["NO_SUCH_THING_1"])
+    checks = (odd, unsure, *suite.select(["src.finds"]))
+    monkeypatch.setattr(suite, "select", lambda _: checks)
+    served = Served(Parts(), tmp_path / "data")
+    try:
+        result = run_suite(served.address)
+    finally:
+        served.stop()
+    assert [each.status for each in result.results] == ["failed", "failed", "passed"]
+    said = result.results[0].message
+    assert said.startswith("the suite could not read the response: ValueError: nobody thought of that (test_command.")
+    assert "KeyError: 'NO_SUCH_THING_1'" in result.results[1].message
 
 
 @pytest.fixture

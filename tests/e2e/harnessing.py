@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
-from memarena.log.records import QuestionAsked
+from memarena.log.records import NamespaceOpened, Problem, QuestionAsked
 from memarena.log.store import LogError, read_records
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +30,17 @@ def command(*arguments: str | Path) -> list[str]:
 def memarena(*arguments: str | Path, timeout_s: float = 240.0) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
     return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=timeout_s, check=False, cwd=ROOT)
+
+
+def faulty(folder: Path, fault: str) -> Path:
+    """A manifest of the faulty backend."""
+    path = folder / "backend.toml"
+    path.write_text(
+        'schema = 1\n[[backend]]\nname = "faulty"\nkind = "competitor"\n'
+        f'command = ["{{python}}", "{FAULTY}", "{fault}", "--listen", "127.0.0.1:0", '
+        '"--address-file", "{address_file}", "--data-dir", "{data_dir}"]\n'
+    )
+    return path
 
 
 def asked(run: Path) -> list[QuestionAsked]:
@@ -95,3 +106,13 @@ def survivors(family: Sequence[psutil.Process], timeout_s: float = 20.0) -> list
             return []
         time.sleep(0.05)
     return left
+
+
+def problems(run: Path) -> list[str]:
+    """What the log calls a problem, in order."""
+    return [r.message for r in read_records(run, "problem") if isinstance(r, Problem)]
+
+
+def namespaces(run: Path) -> list[tuple[str, int]]:
+    """Ego and number of every namespace that was opened."""
+    return [(r.ego, r.attempt) for r in read_records(run, "namespace") if isinstance(r, NamespaceOpened)]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from memarena.cli.run_config import settled
 from memarena.cli.run_flags import RunFlags
-from memarena.configs import Configuration, named_configurations, read_named
+from memarena.configs import Configuration, named_configurations, read_file, read_named
 from memarena.log.records import BackendDescribed, Cell, GatewayCall, IngestDone, QuestionAsked, RunStarted
 from memarena.log.store import read_records
 from memarena.readers.scripted import NullReader
@@ -38,6 +40,8 @@ class Played:
     calls: list[GatewayCall]
     ingests: list[IngestDone]
     described: list[BackendDescribed]
+    embedded: list[str]
+    """Texts that Memobase's embedder was sent."""
 
     @property
     def cells(self) -> dict[str, Cell]:
@@ -53,14 +57,15 @@ class Played:
 
 def play(name: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
     """Two questions of the example, one seed, whatever models the configuration needs behind loopback."""
-    configuration = read_named(name)
+    configuration = read_file(Path(name)) if name.endswith(".toml") else read_named(name)
+    embedded: list[str] = []
     with ExitStack() as stack:
         flags = RunFlags(
             name=name, dataset=EXAMPLE, reader="extractive", seeds="s1", limit=2, floor_samples=0, meter="none"
         )
         backends = str(configuration.run["backends"])
         if "memobase" in backends:
-            flags = memobase(flags, stack, monkeypatch)
+            flags, embedded = memobase(flags, stack, monkeypatch)
         elif "BM25_VECTORS" in str(configuration.run):
             embedder = stack.enter_context(NullReader(model="bge-m3"))
             flags = replace(flags, embedder=embedder.base_url)
@@ -78,11 +83,12 @@ def play(name: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
         [r for r in records if isinstance(r, GatewayCall)],
         [r for r in records if isinstance(r, IngestDone)],
         [r for r in records if isinstance(r, BackendDescribed)],
+        embedded,
     )
 
 
-def memobase(flags: RunFlags, stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> RunFlags:
-    """A double of the Memobase server, configured once with the gateway of the run."""
+def memobase(flags: RunFlags, stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> tuple[RunFlags, list[str]]:
+    """A double of the Memobase server, configured once with the gateway of the run, and what it has embedded."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -91,7 +97,7 @@ def memobase(flags: RunFlags, stack: ExitStack, monkeypatch: pytest.MonkeyPatch)
     double = stack.enter_context(Double(server_models))
     monkeypatch.setenv("MEMOBASE_URL", double.url)
     monkeypatch.setenv("MEMOBASE_TOKEN", TOKEN)
-    return replace(
+    told = replace(
         flags,
         extractor=models.base_url,
         extractor_model=CHAT_MODEL,
@@ -99,6 +105,7 @@ def memobase(flags: RunFlags, stack: ExitStack, monkeypatch: pytest.MonkeyPatch)
         embedder_model=EMBEDDING_MODEL,
         gateway_port=port,
     )
+    return told, models.embedded
 
 
 @pytest.fixture(params=[configuration.name for configuration in named_configurations()])
@@ -118,9 +125,120 @@ def test_a_named_configuration_runs_and_the_manifest_says_which_it_was(played: P
     assert isinstance(backends, list)
     assert list(played.cells) == [str(text).partition("=")[0] for text in backends]
     assert Counter(each.status for each in played.asked) == {"answered": 2 * len(backends)}
-    check = CHECKS.get(played.configuration.name)
-    if check is not None:
-        check(played)
+    CHECKS[played.configuration.name](played)
+
+
+def test_random_distractors_are_not_the_latest_where_not_all_of_them_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The example is so small that 8,192 tokens hold all of it: with a smaller budget the draw shows."""
+    smaller = Path(read_named_file("distractors-random")).read_text(encoding="utf-8").replace('"8192"', '"1600"')
+    (tmp_path / "smaller.toml").write_text(smaller, encoding="utf-8")
+    played = play(str(tmp_path / "smaller.toml"), tmp_path / "run", monkeypatch)
+    recent, random = (sessions_found(played, name) for name in ("recent", "random"))
+    assert all(len(found) > 1 for found in (*recent, *random))
+    assert recent != random
+    assert tokens(played, "recent") <= 1600
+    assert tokens(played, "random") <= 1600
+
+
+def read_named_file(name: str) -> str:
+    return str(files("memarena.configs").joinpath(f"{name}.toml"))
+
+
+def texts(played: Played, backend: str) -> list[list[str]]:
+    """Texts of the items of each Search of a row."""
+    return [[item.text for item in each.search.items] for each in played.of(backend) if each.search]
+
+
+def sessions_found(played: Played, backend: str) -> list[list[str]]:
+    """Sessions that the items of each Search name."""
+    found = [each.search.items for each in played.of(backend) if each.search]
+    return [[session for item in items for session in item.session_ids] for items in found]
+
+
+def tokens(played: Played, backend: str) -> int:
+    """The most that a Search of the row brought, UTF-8 bytes / 4."""
+    return max(sum(len(text.encode()) for text in found) // 4 for found in texts(played, backend))
+
+
+def distractors(played: Played) -> None:
+    for alone, among in zip(sessions_found(played, "oracle"), sessions_found(played, "recent"), strict=True):
+        assert set(alone) < set(among)
+    assert tokens(played, "oracle") < tokens(played, "recent") <= 8192
+
+
+def distractors_random(played: Played) -> None:
+    for recent, random in zip(sessions_found(played, "recent"), sessions_found(played, "random"), strict=True):
+        assert len(recent) == len(random) > 1
+
+
+def vanilla_budget(played: Played) -> None:
+    assert 0 < tokens(played, "vanilla_512") <= 512 < tokens(played, "vanilla") <= 8192
+
+
+def retrieval_depth(played: Played) -> None:
+    sizes = {name: {len(found) for found in texts(played, name)} for name in played.cells}
+    assert sizes == {"k4": {4}, "k8": {8}, "k16": {16}, "k32": {32}}
+
+
+def session_passages(played: Played) -> None:
+    turns = {
+        name: {len(item.turn_ids) for each in played.of(name) if each.search for item in each.search.items}
+        for name in played.cells
+    }
+    assert turns["turns"] == {1}
+    assert min(turns["sessions"]) > 1
+
+
+def cross_encoder(played: Played) -> None:
+    assert played.routes("rerank")["/v1/rerank"] == 4, "a Search and the search of an Answer, of two questions"
+    assert not played.routes("bm25")["/v1/rerank"]
+    for best, kept in zip(texts(played, "bm25"), texts(played, "rerank"), strict=True):
+        assert (len(best), len(kept)) == (10, 5)
+        assert set(kept) < set(best)
+    styles = {name: {each.answer.prompt_style for each in played.of(name) if each.answer} for name in played.cells}
+    assert styles == {"bm25": {"json_context"}, "rerank": {"text_sessions"}}
+
+
+def main_grid(played: Played) -> None:
+    assert [name for name, cell in played.cells.items() if cell.diagnostic] == ["oracle"]
+    assert all(0 < tokens(played, name) <= 8192 for name in played.cells)
+
+
+def written(played: Played) -> None:
+    """Facts come of the model that --extractor names, answers of the reader."""
+    for name in played.cells:
+        if name == "oracle":
+            continue
+        cell = played.cells[name].cell_id
+        chats = [c for c in played.calls if c.cell_id == cell and c.route == "/v1/chat/completions"]
+        by_phase = {phase: {c.model for c in chats if c.phase == phase} for phase in ("ingest", "search")}
+        writing = "search" if name == "structured" else "ingest"
+        assert by_phase == {"ingest": set(), "search": set(), writing: {CHAT_MODEL}}
+        assert played.started.manifest.readers[0].model not in by_phase[writing]
+
+
+def memobase_oracle(played: Played) -> None:
+    written(played)
+    for alone, structured in zip(sessions_found(played, "oracle"), sessions_found(played, "structured"), strict=True):
+        assert structured
+        assert set(structured) <= set(alone)
+    assert {name: cell.diagnostic for name, cell in played.cells.items()} == {
+        "oracle": True,
+        "memobase": False,
+        "structured": True,
+    }
+
+
+def question_time(played: Played) -> None:
+    """Of each question the bare text was embedded for one row, and the text after its time for the other."""
+    written(played)
+    timed = [text for text in played.embedded if re.match(r"\[\d{4}-\d\d-\d\d \d\d:\d\d", text)]
+    bare = {text.partition("] ")[2] for text in timed}
+    assert len(bare) == 2
+    assert bare <= set(played.embedded)
+    assert "".join(bare)
 
 
 def dense_and_rerank(played: Played) -> None:
@@ -128,7 +246,9 @@ def dense_and_rerank(played: Played) -> None:
     assert played.routes("dense_k5")["/v1/embeddings"] > 2
     assert played.routes("rerank_k5")["/v1/rerank"] == 4, "a Search and the search of an Answer, of two questions"
     sizes = {name: {len(each.search.items) for each in played.of(name) if each.search} for name in played.cells}
-    assert sizes["dense_k5"] == sizes["rerank_k5"] == sizes["bm25_k5"] == {5}
+    assert sizes["dense_k5"] == sizes["rerank_k5"] == sizes["hybrid_k5"] == sizes["bm25_k5"] == {5}
+    assert played.routes("hybrid_k5")["/v1/embeddings"] > 2
+    assert played.routes("hybrid_k5")["/v1/rerank"] == 4
     assert max(sizes["bm25_k10"]) > 5
 
 
@@ -188,6 +308,18 @@ def wrap(played: Played) -> None:
 
 
 CHECKS = {
+    "main-grid": main_grid,
+    "vanilla-budget": vanilla_budget,
+    "retrieval-depth": retrieval_depth,
+    "session-passages": session_passages,
+    "cross-encoder": cross_encoder,
+    "distractors": distractors,
+    "distractors-random": distractors_random,
+    "memobase-writer": written,
+    "memobase-closed-writer": written,
+    "mistral-structured": written,
+    "memobase-oracle": memobase_oracle,
+    "memobase-question-time": question_time,
     "dense-and-rerank": dense_and_rerank,
     "stronger-retrieval": stronger_retrieval,
     "provenance-headers": headers,

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from memarena.log.records import BackendDescribed, NamespaceOpened, Problem, RunEnded
+from memarena.log.records import BackendDescribed, RunEnded
 from memarena.log.store import LogFullError, LogWriter, log_path, read_records
 from memarena.readers.scripted import NullReader, Script
 from memarena.run.config import parse_config
@@ -17,13 +17,15 @@ from memarena.run.request import RunRequest
 
 from .harnessing import (
     EXAMPLE,
-    FAULTY,
     Key,
     answers,
     asked,
     count_asked,
+    faulty,
     kill,
     memarena,
+    namespaces,
+    problems,
     start,
     survivors,
     times_answered,
@@ -41,17 +43,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = memarena(*RUN, "--backend", BACKENDS, "--out", out)
     assert done.returncode == 0, done.stderr
     return out
-
-
-def faulty(folder: Path, fault: str) -> Path:
-    """A manifest of the faulty backend."""
-    path = folder / "backend.toml"
-    path.write_text(
-        'schema = 1\n[[backend]]\nname = "faulty"\nkind = "competitor"\n'
-        f'command = ["{{python}}", "{FAULTY}", "{fault}", "--listen", "127.0.0.1:0", '
-        '"--address-file", "{address_file}", "--data-dir", "{data_dir}"]\n'
-    )
-    return path
 
 
 def test_every_question_is_asked_once_of_every_backend(whole: Path) -> None:
@@ -177,14 +168,6 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(
     assert set(times_answered(out).values()) == {1}
 
 
-def problems(run: Path) -> list[str]:
-    return [r.message for r in read_records(run, "problem") if isinstance(r, Problem)]
-
-
-def namespaces(run: Path) -> list[tuple[str, int]]:
-    return [(r.ego, r.attempt) for r in read_records(run, "namespace") if isinstance(r, NamespaceOpened)]
-
-
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[Key, str]:
     """The answers of the faulty backend when nothing fails."""
@@ -212,6 +195,18 @@ def test_a_question_that_was_lost_in_a_crash_is_asked_again(
     assert sum("was started again: exit code" in message for message in problems(out)) == 3
     assert sum("it is asked again" in message for message in problems(out)) == 3
     assert sum(attempt > 0 for _, attempt in namespaces(out)) == opened
+
+
+def test_a_question_that_was_lost_while_the_backend_was_ending_is_asked_again(
+    undisturbed: dict[Key, str], tmp_path: Path
+) -> None:
+    """The twentieth Search is in progress when the process is told to end, which does not wait the minute it takes."""
+    out = tmp_path / "run"
+    done = memarena(*RUN, "--backend", faulty(tmp_path, "term:20"), "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert [r.attempt for r in asked(out) if r.status != "answered"] == [0], "one call was lost, and none after it"
+    assert answers(out) == undisturbed
+    assert sum("was started again: exit code 0" in message for message in problems(out)) == 1
 
 
 def test_what_stays_lost_is_the_backends_failure_and_costs_no_other_question(
@@ -372,13 +367,6 @@ def test_a_reader_that_hangs_past_the_deadline_is_not_the_backends_fault(tmp_pat
     assert result.answer.code == "DEADLINE_EXCEEDED"
     assert result.status == "infra_failed"
     assert "had not finished" in result.cause
-
-
-def test_end_of_horizon_asks_everything_after_the_last_day(tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    done = memarena(*RUN, "--backend", "bm25", "--protocol", "end_of_horizon", "--out", out)
-    assert done.returncode == 0, done.stderr
-    assert {r.day for r in asked(out)} == {1}
 
 
 def test_central_reading_gives_the_same_answers_as_the_backends_own(whole: Path, tmp_path: Path) -> None:

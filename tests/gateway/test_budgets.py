@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -74,3 +75,23 @@ def test_every_route_that_asks_a_model_counts(make_harness: Make, route: str) ->
     token = harness.gateway.grant(CallContext("ingest"))
     body = {"model": reader.model, "prompt": "x", "input": ["x"]}
     assert [harness.call(route, body, token).status for _ in range(2)] == [200, 429]
+
+
+def test_tokens_that_nobody_tells_count_as_many_as_they_can_be(make_harness: Make) -> None:
+    """A token is a byte at least: hanging up before the usage, or a server that tells none, makes no budget endless."""
+    reader = NullReader(Script(tokens=("abc", "defg"), reports_usage=False))
+    harness = make_harness(reader, budgets={"search": Budget(tokens=1)})
+    token = harness.gateway.grant(CallContext("search"))
+    assert harness.chat(token).status == 200
+    record = harness.recorded(1)
+    assert (record.prompt_tokens, record.completion_tokens) == (None, None)
+    message = harness.chat(token).json()["error"]["message"]
+    prompt = json.dumps(json.loads(record.prompt), ensure_ascii=False)
+    assert f"({len(prompt.encode()) + len('abcdefg')} so far)" in message
+
+
+def test_a_server_that_fails_spends_nothing_of_the_budget(make_harness: Make) -> None:
+    reader = NullReader(Script(fault="status", status=500))
+    harness = make_harness(reader, budgets={"search": Budget(tokens=1)})
+    token = harness.gateway.grant(CallContext("search"))
+    assert [harness.chat(token).status for _ in range(2)] == [502, 502]

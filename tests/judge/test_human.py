@@ -7,12 +7,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from memarena.cli.main import app
 from memarena.dataset.model import Family
 from memarena.dataset.values import PlaceValue
 from memarena.judge import JudgeError, judge_run
 from memarena.judge.human.agreement import cohen_kappa, fleiss_kappa, majority
 from memarena.judge.human.labels import agreements, blank_labels, read_labels, read_sample
 from memarena.judge.human.sampling import Sample, draw_sample
+from typer.testing import CliRunner
 
 from ..support.logs import (
     make_asked,
@@ -119,6 +121,44 @@ def test_a_sample_is_blind_and_the_same_seed_draws_the_same(run_dir: Path, sampl
 def test_a_judge_without_verdicts_has_no_sample(run_dir: Path) -> None:
     with pytest.raises(JudgeError, match="no verdict by this judge"):
         draw_sample(run_dir, "nobody", {}, seed=1)
+
+
+def _unjudged(folder: Path) -> Path:
+    question = make_question("qa_1", Family.QA, text_gold("Porto", values=[PlaceValue(name="Porto")]), "Where is it?")
+    secret = make_question("p_1", Family.PERMISSION, permission("4711", "withhold"), "What is it?", asker="bob")
+    asked = [make_asked(CELL, question, "In Porto."), make_asked(CELL, secret, "It is private.")]
+    return write_log(folder / "run", make_run([CELL], [question, secret], [], asked))
+
+
+def test_a_run_that_nobody_judged_yet_is_sampled_by_the_verdicts_that_scoring_would_compute(tmp_path: Path) -> None:
+    run, out = _unjudged(tmp_path), tmp_path / "sample.json"
+    result = CliRunner().invoke(app, ["judge", str(run), "--sample", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "1 open answers, 1 of D6" in result.stdout
+    assert [i.track for i in read_sample(out).items] == ["binary", "behaviour"]
+    labels = {"b001": "correct", "d001": "refuse"}
+    written = blank_labels(read_sample(out), "anna").model_dump() | {"annotators": {"anna": labels}}
+    (tmp_path / "labels.json").write_text(json.dumps(written))
+    arguments = ["--labels", str(tmp_path / "labels.json"), "--of", str(out), "--format", "json"]
+    read = CliRunner().invoke(app, ["judge", str(run), *arguments])
+    assert read.exit_code == 0, read.output
+    pairs = [(t["track"], p["items"], p["agree"]) for t in json.loads(read.stdout) for p in t["pairs"]]
+    assert pairs == [("binary", 1, 1.0), ("behaviour", 1, 1.0)]
+
+
+@pytest.mark.parametrize("task", ["--sample", "--labels"])
+def test_a_judge_that_judged_nothing_is_refused_whatever_is_asked_of_it(task: str, tmp_path: Path) -> None:
+    """Its D6 answers have labels by the rules, which are nobody's verdict."""
+    run, out = _unjudged(tmp_path), tmp_path / "sample.json"
+    if task == "--labels":
+        assert CliRunner().invoke(app, ["judge", str(run), "--sample", str(out)]).exit_code == 0
+        arguments = ["--labels", str(tmp_path / "labels.json"), "--of", str(out)]
+    else:
+        arguments = ["--sample", str(out)]
+    result = CliRunner().invoke(app, ["judge", str(run), "--judge", "nobody", *arguments])
+    assert isinstance(result.exception, JudgeError)
+    assert f"--judge nobody: no verdict by this judge in {run}" in str(result.exception)
+    assert out.exists() == (task == "--labels")
 
 
 def test_people_are_compared_with_each_other_and_their_majority_with_the_judge(sample: Sample) -> None:

@@ -10,6 +10,8 @@ import pytest
 from memarena.cli.errors import USER_ERRORS
 from memarena.cli.main import app
 from memarena.dataset.model import Family
+from memarena.judge import JudgeError
+from memarena.log.store import read_records
 from typer.testing import CliRunner
 
 from ..support.judges import Says, rules, scripted_judge
@@ -66,6 +68,39 @@ BAD = {
     "unknown phrasings": (["--calibrate", "--phrasings", "other"], "--phrasings other: expected one of"),
     "no labels file": (["--labels", "x.json", "--of", "nowhere.json"], "nowhere.json: cannot be read"),
 }
+
+
+IDLE: dict[str, tuple[list[str], str]] = {
+    "a model without its server": (["--model", "x"], "--model: expected --endpoint beside it"),
+    "repeats of a judge that always says the same": (["--repeat", "5"], "--repeat: expected --endpoint"),
+    "grounds that nobody names": (["--no-buckets"], "--buckets: expected --endpoint"),
+    "the default, typed": (["--concurrency", "32"], "--concurrency: expected --endpoint"),
+    "a budget that nothing is spent of": (["--max-tokens", "9"], "--max-tokens: expected --endpoint"),
+    "a format of nothing": (["--format", "nonsense"], "--format: expected --calibrate or --labels beside it"),
+    "a data set that is not read": (["--dataset", "/nope"], "--dataset: expected --calibrate beside it"),
+    "phrasings that are not planted": (["--phrasings", "nope"], "--phrasings: expected --calibrate beside it"),
+    "a sample that nobody labelled": (["--of", "x.json"], "--of: expected --labels beside it"),
+    "a seed that nothing is drawn by": (["--seed", "1"], "--seed: expected --calibrate or --sample beside it"),
+    "a server that is not asked": (
+        ["--sample", "x.json", "--endpoint", "http://127.0.0.1:9"],
+        "--endpoint: does nothing beside --sample",
+    ),
+    "repeats of a calibration": (
+        ["--calibrate", "--endpoint", "http://127.0.0.1:9", "--repeat", "2"],
+        "--repeat: does nothing beside --calibrate",
+    ),
+    "a judge that is not calibrated": (["--calibrate", "--judge", "gpt"], "--judge: beside --calibrate expected"),
+}
+
+
+@pytest.mark.parametrize("name", IDLE)
+def test_a_flag_that_would_do_nothing_is_refused(name: str, run_dir: Path) -> None:
+    arguments, told = IDLE[name]
+    result = CliRunner().invoke(app, ["judge", str(run_dir), *arguments])
+    assert isinstance(result.exception, JudgeError)
+    assert str(result.exception).startswith(told)
+    assert "\n" not in str(result.exception)
+    assert list(read_records(run_dir, "verdict")) == []
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -14,87 +14,29 @@ from pathlib import Path
 import pytest
 from memarena.cli.judge import DeterministicRules
 from memarena.dataset.model import Family
-from memarena.dataset.values import AmountValue, PlaceValue
 from memarena.judge import JudgeError, value_judge_version
-from memarena.judge.model import Budget, Campaign, Judged, ModelJudge, Patience, Prices, judge_with_model
-from memarena.log.records import AnyRecord, BucketNamed, JudgingFailed, Question, Verdict
-from memarena.log.store import read_records
+from memarena.judge.model import Budget, Campaign, ModelJudge, Patience, Prices, judge_with_model
 
 from ..support.judges import Asked, Says, Script, rules, scripted_judge
-from ..support.logs import (
-    abstain,
-    cloze,
-    make_asked,
-    make_cell,
-    make_evidence,
-    make_question,
-    make_run,
-    permission,
-    text_gold,
-    write_log,
+from ..support.logs import make_asked, make_question, make_run, text_gold, write_log
+from ..support.model_judging import (
+    CELL,
+    COST,
+    EVIDENCE,
+    JUDGE,
+    NEVER,
+    OPEN,
+    PICK,
+    QUICK,
+    SECRET,
+    WHERE,
+    WHY,
+    Silent,
+    judge,
+    log_of,
+    records,
+    verdicts,
 )
-
-CELL = make_cell("bm25")
-COST = make_question(
-    "qa_cost",
-    Family.QA,
-    text_gold("50 euros", values=[AmountValue(amount=50, unit="euros")]),
-    "What did the coat cost?",
-    evidence=["s1"],
-)
-WHERE = make_question(
-    "qa_where", Family.QA, text_gold("Porto", values=[PlaceValue(name="Porto")]), "Where is it?", evidence=["s1"]
-)
-WHY = make_question("qa_why", Family.QA, text_gold("because it rained"), "Why?", evidence=["s1"])
-SECRET = make_question(
-    "perm_deny", Family.PERMISSION, permission("4711", "withhold"), "What is Maya's PIN?", asker="bob_ray"
-)
-OPEN = make_question(
-    "perm_allow", Family.PERMISSION, permission("0815", "disclose"), "What is Tom's PIN?", asker="bob_ray"
-)
-PICK = make_question("cloze_1", Family.CLOZE, cloze("A", "x", "y"), "Which?")
-NEVER = make_question("conf_1", Family.CONFABULATION, abstain(), "When did it not happen?")
-EVIDENCE = [make_evidence("s1", ("Maya", "I paid 50 euros for the coat in Porto, because it rained."))]
-QUICK = Patience(tries=3, timeout_s=5.0, first_wait_s=0.001, longest_wait_s=0.01)
-JUDGE = ModelJudge("scripted", "some/model")
-
-
-class Silent:
-    """A watcher that only counts."""
-
-    def __init__(self) -> None:
-        self.passes: list[tuple[str, int]] = []
-        self.settled_jobs = 0
-
-    def begin(self, what: str, jobs: int) -> None:
-        self.passes.append((what, jobs))
-
-    def settled(self, record: Verdict | BucketNamed | JudgingFailed, tokens: int, usd: float | None) -> None:
-        self.settled_jobs += 1
-
-    def end(self) -> None:
-        pass
-
-
-def log_of(folder: Path, *answers: tuple[Question, str]) -> Path:
-    questions = [q for q, _ in answers]
-    asked = [make_asked(CELL, q, a) for q, a in answers]
-    return write_log(folder, make_run([CELL], questions, EVIDENCE, asked))
-
-
-def judge(run_dir: Path, script: Script, **settings: object) -> tuple[Judged, list[Asked]]:
-    with scripted_judge(script) as server:
-        campaign = Campaign(**{"run_dir": run_dir, "judge": JUDGE, "url": server.url, "patience": QUICK, **settings})  # type: ignore[arg-type]
-        return judge_with_model(campaign, DeterministicRules(), Silent()), server.asked
-
-
-def records(run_dir: Path, kind: str) -> list[AnyRecord]:
-    return list(read_records(run_dir, kind))
-
-
-def verdicts(run_dir: Path) -> dict[str, Verdict]:
-    return {v.instance_id: v for v in records(run_dir, "verdict") if v.kind == "verdict"}
-
 
 # ------------------------------------------------------------------ the ordinary course
 
@@ -238,7 +180,7 @@ def test_a_judge_that_hangs_is_a_timeout_and_no_verdict(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
     patience = Patience(tries=2, timeout_s=0.2, first_wait_s=0.001, longest_wait_s=0.01)
     judged, asked = judge(run, lambda a: Says("late", delay_s=0.5), patience=patience)
-    assert (judged.failed, len(asked)) == ({"timeout": 1}, 2)
+    assert (judged.failed, len(asked)) == ({"timeout": 1}, 3), "two tries and one control"
     assert verdicts(run) == {}
 
 

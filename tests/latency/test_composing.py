@@ -123,7 +123,7 @@ def joules_of(found: EfficiencyRow) -> float | None:
 
 
 def test_ingest_is_paid_back_by_what_each_question_saves() -> None:
-    assert break_even(3000.0, row("memobase", 10), row("oracle", 40), joules_of) == (100.0, "")
+    assert break_even(3000.0, row("memobase", 10), row("oracle", 40), joules_of, "joules") == (100.0, "")
 
 
 @pytest.mark.parametrize(
@@ -131,15 +131,16 @@ def test_ingest_is_paid_back_by_what_each_question_saves() -> None:
     [
         (3000.0, row("memobase", 40), row("oracle", 40), "never"),
         (3000.0, row("memobase", 50), row("oracle", 40), "never"),
-        (None, row("memobase", 10), row("oracle", 40), "ingest was not measured"),
-        (3000.0, row("memobase", None), row("oracle", 40), "was not measured"),
+        (None, row("memobase", 10), row("oracle", 40), "ingest joules were not measured"),
+        (3000.0, None, row("oracle", 40), "no question was timed"),
+        (3000.0, row("memobase", None), row("oracle", 40), "joules of a question were not measured"),
         (3000.0, row("memobase", 10), None, "no Oracle"),
         (3000.0, row("oracle", 10), row("oracle", 10), ""),
     ],
 )
 def test_without_a_saving_or_a_measurement_there_is_no_number(
-    ingest: float | None, own: EfficiencyRow, oracle: EfficiencyRow | None, why: str
+    ingest: float | None, own: EfficiencyRow | None, oracle: EfficiencyRow | None, why: str
 ) -> None:
-    found, told = break_even(ingest, own, oracle, joules_of)
+    found, told = break_even(ingest, own, oracle, joules_of, "joules")
     assert found is None
     assert why in told

@@ -134,3 +134,32 @@ def test_the_range_of_a_fit_is_that_of_its_prompts() -> None:
 
 def test_a_prediction_adds_all_terms() -> None:
     assert predict(Coefficients(alpha_ms=1, beta_ms=2, gamma_ms=3, delta_ms=4), 10, 100) == 1 + 20 + 300 + 400
+
+
+def test_held_out_error_is_told_by_length_of_prompt_so_that_a_fit_that_fails_for_long_ones_shows() -> None:
+    """Prompts above 2,700 tokens take up to twice their time: the median over all hides it, the last third shows it."""
+    rng = random.Random(9)
+    samples = []
+    for number in range(150):
+        n_p = 100 + 26 * number
+        first = (50.0 + n_p) * (1 + (rng.random() if n_p >= 2700 else 0))
+        samples.append(sample(number, n_p, 10, first + 30, first))
+    fit = fit_reader("r", samples)
+    assert fit is not None
+    parts = fit.ttft.held_out_by_length
+    assert [(p.low, p.high) for p in parts] == [(100, 1390), (1391, 2682), (2683, 3974)]
+    assert [p.n for p in parts] == [50, 50, 50]
+    errors = [p.error_p50 or 0.0 for p in parts]
+    assert errors[2] > 0.1
+    assert all(p.error_p95 is None for p in parts), "p95 needs 130"
+
+
+def test_a_part_of_the_range_with_few_prompts_has_no_median() -> None:
+    lengths = [*range(100, 110), *range(1000, 1040)]
+    fit = fit_reader("r", [sample(k, n, 5, 10.0 + n, 5.0 + n) for k, n in enumerate(lengths)])
+    assert fit is not None
+    short, middle, long = fit.llm.held_out_by_length
+    assert (short.n, short.error_p50) == (10, None)
+    assert (middle.n, middle.error_p50) == (0, None)
+    assert long.n == 40
+    assert long.error_p50 == pytest.approx(0, abs=1e-6)

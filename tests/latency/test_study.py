@@ -16,17 +16,17 @@ import pytest
 from memarena.cli.latency_tables import study_document
 from memarena.cli.main import app
 from memarena.latency.errors import LatencyError
-from memarena.latency.growth import read_growth
-from memarena.latency.protocol import StudyPlan, run_dirs, run_study
+from memarena.latency.protocol import PHASE1, StudyPlan, run_dirs, run_study
 from memarena.latency.results import Study, TotalCell
 from memarena.latency.samples import cell_samples
 from memarena.latency.studying import read_samples_of, study_runs
-from memarena.log.records import AnyRecord, GatewayCall, RunStarted
+from memarena.log.measuring import MeterFigure
+from memarena.log.records import AnyRecord, GatewayCall, Question, QuestionAsked, RunStarted
 from memarena.log.store import LogWriter, read_records
 from memarena.readers import NullReader, Script, wire
 from memarena.report.markdown import to_markdown
-from memarena.run.config import ReaderConfig
-from memarena.run.display import SilentDisplay
+from memarena.run.config import RunConfig, parse_config
+from memarena.run.engine import execute
 from memarena.scoring import load_facts
 from pydantic import JsonValue
 from typer.testing import CliRunner
@@ -44,6 +44,12 @@ def reader_of(body: Mapping[str, JsonValue]) -> Script:
     return Script(tokens=words, first_token_delay_s=delay_s, timings={"prompt_ms": delay_s * 1e3})
 
 
+def phase1_of(url: str, **more: object) -> RunConfig:
+    """Phase 1 over the example with a scripted reader."""
+    values = {"dataset": EXAMPLE, "backends": PHASE1, "readers": ({"spec": url},), "max_context_tokens": 2048}
+    return parse_config({**values, "floor_samples": 15, **more}, "test")
+
+
 @dataclass(frozen=True)
 class Made:
     """A study that was run, and its results."""
@@ -57,19 +63,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     """Phase 1 with vanilla, oracle and bm25; bm25 stands in for phase 2's memories with an option of its own."""
     folder = tmp_path_factory.mktemp("study") / "study"
     with NullReader(reader_of, model="scripted") as reader:
-        plan = StudyPlan(
-            dataset=EXAMPLE,
-            out=folder,
-            readers=(ReaderConfig(spec=reader.base_url),),
-            phase2=(),
-            egos=3,
-            max_context_tokens=2048,
-            meters=("constant:gpu_power=30 W", "procfs"),
-            idle_s=0,
-            warm_up=3,
-            floor_samples=15,
-        )
-        (done,) = run_study(plan, SilentDisplay)
+        config = phase1_of(reader.base_url, meters=("constant:gpu_power=30 W", "procfs"), warm_up=3)
+        plan = StudyPlan(config=config, out=folder, phase2=(), egos=3)
+        (done,) = run_study(plan, execute)
         assert done.outcome.reason == "completed"
         yield Made(folder, study_runs(run_dirs(folder)))
 
@@ -119,6 +115,41 @@ def test_every_cell_has_its_medians_and_the_fit_beside_them(made: Made) -> None:
         assert cell.ttft_ms is not None
         assert cell.total_ms >= cell.ttft_ms > START_MS
         assert cell.predicted_total_ms is not None
+
+
+def test_the_report_says_where_in_the_range_a_fit_holds_and_how_the_stopwatch_was_checked(made: Made) -> None:
+    (check,) = made.results.server_checks
+    samples = read_samples_of([made.folder / "phase1"])
+    assert (check.reader, check.n, check.told) == ("scripted", len(samples), len(samples))
+    pairs = [(s.ttft_ms or 0.0, s.server_prompt_ms or 0.0) for s in samples]
+    assert check.within == sum(abs(ttft - told) <= 0.05 * told + 3 for ttft, told in pairs)
+    text = to_markdown(study_document(made.results))
+    table = text.partition("## Held-out error by length of prompt")[2].partition("##")[0]
+    parts = made.results.fits[0].best("ttft").held_out_by_length
+    for part in parts:
+        assert re.search(rf"\| scripted \| first token \| \w+ \| {part.low:,} to {part.high:,} \| {part.n} \|", table)
+    assert "## First token beside the server's own prompt time" in text
+    silent = made.results.server_checks[0].model_copy(update={"told": 0, "within": 0})
+    text = to_markdown(study_document(made.results.model_copy(update={"server_checks": (silent,)})))
+    assert "scripted: its server tells no prompt time" in text
+
+
+def test_tokens_of_ingest_stand_in_its_table_and_bounds_are_marked(made: Made) -> None:
+    row = made.results.ingest[0]
+    cut = row.model_copy(
+        update={
+            "model_calls": 11, "prompt_tokens": 4200, "completion_tokens": 0, "unsized_calls": 3, "untimed_calls": 3,
+            "model_seconds": 1.5, "system_j": MeterFigure(status="value", value=9000.0, unit="J"),
+        }
+    )  # fmt: skip
+    text = to_markdown(study_document(made.results.model_copy(update={"ingest": (cut,)})))
+    table = text.partition("## Cost of keeping the memory")[2]
+    heads, cells = ([cell.strip() for cell in line.split("|")] for line in table.splitlines()[2:5:2])
+    found = dict(zip(heads, cells, strict=True))
+    assert (found["calls"], found["tokens in"], found["models s"]) == ("11", "≥ 4,200", "≥ 1.50")
+    assert found["system kJ"] == "9.00"
+    assert "tokens out" not in found, "nothing was told of them: left out, never 0"
+    assert "3 calls of unknown size" in table
 
 
 def test_times_lie_above_what_was_programmed(made: Made) -> None:
@@ -194,13 +225,10 @@ def test_a_study_goes_on_where_it_is_and_does_not_begin_again(made: Made, tmp_pa
     shutil.copytree(made.folder, folder)
     before = len(list(read_records(folder / "phase1", "asked")))
     with NullReader(reader_of, model="scripted") as reader:
-        plan = StudyPlan(
-            dataset=EXAMPLE, out=folder, readers=(ReaderConfig(spec=reader.base_url),), phase2=(),
-            max_context_tokens=2048, meters=("none",), idle_s=0, warm_up=0, floor_samples=15,
-        )  # fmt: skip
+        plan = StudyPlan(config=phase1_of(reader.base_url, meters=("none",)), out=folder, phase2=())
         with pytest.raises(Exception, match="readers"):
             # Another address is another reader as it was configured: the run says so and nothing is asked.
-            run_study(plan, SilentDisplay)
+            run_study(plan, execute)
     assert len(list(read_records(folder / "phase1", "asked"))) == before
 
 
@@ -211,6 +239,22 @@ def test_runs_over_other_data_make_no_study(made: Made, tmp_path: Path) -> None:
     other = copied(made, tmp_path, lambda m: m["dataset"].update(sha256="0" * 64))
     with pytest.raises(LatencyError, match="another data set"):
         study_runs([made.folder / "phase1", other])
+
+
+def test_runs_over_other_questions_make_no_study(made: Made, tmp_path: Path) -> None:
+    copied(made, tmp_path, lambda m: None)
+    folder = tmp_path / "fewer"
+    lacking = next(r for r in read_records(tmp_path / "other", "question") if isinstance(r, Question))
+    with LogWriter(folder) as log:
+        log.append(*(r for r in read_records(tmp_path / "other") if not _is_about(r, lacking.instance.instance_id)))
+    with pytest.raises(LatencyError, match="other questions than"):
+        study_runs([made.folder / "phase1", folder])
+
+
+def _is_about(record: AnyRecord, instance_id: str) -> bool:
+    if isinstance(record, Question):
+        return record.instance.instance_id == instance_id
+    return isinstance(record, QuestionAsked) and record.instance_id == instance_id
 
 
 def test_one_cell_in_two_runs_makes_no_study(made: Made, tmp_path: Path) -> None:
@@ -225,6 +269,31 @@ def test_the_two_classes_of_result_make_no_study(made: Made, tmp_path: Path) -> 
         study_runs([made.folder / "phase1", other])
 
 
+def test_one_run_given_twice_makes_no_study_with_twice_as_many_samples(made: Made, tmp_path: Path) -> None:
+    shutil.copytree(made.folder / "phase1", tmp_path / "moved")
+    for again in (made.folder / "phase1", tmp_path / "moved"):
+        with pytest.raises(LatencyError, match=r"run [0-9a-f]{16} is given twice, first as .*phase1"):
+            study_runs([made.folder / "phase1", again])
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [({"cpu": "20 × another processor"}, "another processor"), ({"platform": "Linux 6.1 sparc64"}, "another machine")],
+)
+def test_runs_of_two_machines_make_no_study(made: Made, tmp_path: Path, changed: dict[str, str], told: str) -> None:
+    other = copied(made, tmp_path, lambda m: m["versions"].update(changed))
+    with pytest.raises(LatencyError, match=told):
+        study_runs([made.folder / "phase1", other])
+
+
+def test_another_kernel_of_the_same_machine_is_noted(made: Made) -> None:
+    (run,) = made.results.runs
+    versions = run.versions.model_copy(update={"platform": run.versions.platform.replace("Linux", "Linux 9")})
+    runs = (run, run.model_copy(update={"versions": versions}))
+    assert "their times differ by that" in to_markdown(study_document(made.results.model_copy(update={"runs": runs})))
+    assert "their times differ by that" not in to_markdown(study_document(made.results))
+
+
 def copied(made: Made, tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     """The run again with another manifest."""
     folder = tmp_path / "other"
@@ -234,7 +303,7 @@ def copied(made: Made, tmp_path: Path, change: Callable[[dict[str, Any]], object
             manifest = json.loads(record.manifest.model_dump_json())
             change(manifest)
             changed = type(record.manifest).model_validate(manifest)
-            records.append(record.model_copy(update={"manifest": changed}))
+            records.append(record.model_copy(update={"manifest": changed, "run_id": "another"}))
         else:
             records.append(record)
     with LogWriter(folder) as log:
@@ -258,49 +327,6 @@ def test_times_of_two_processes_never_mix(made: Made) -> None:
     (found,) = [c for c in cell_samples("run", facts) if c.cell.cell_id == cell]
     assert found.left_out == len(keys) // 3
     assert len(found.samples) == len(keys) - found.left_out
-
-
-# ------------------------------------------------------------------ growth
-
-
-def test_growth_times_search_after_each_number_of_days(tmp_path: Path) -> None:
-    out, files = tmp_path / "run", tmp_path / "files"
-    result = CliRunner().invoke(
-        app,
-        [
-            "latency", "growth", "--dataset", str(EXAMPLE), "--backend", "bm25,vanilla", "--days", "1,2",
-            "--searches", "12", "--meter", "none", "--out", str(out), "--files", str(files), "--format", "md",
-        ],
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    growth = read_growth(out)
-    assert [(p.backend, p.days) for p in growth.points] == [("bm25", 1), ("bm25", 2), ("vanilla", 1), ("vanilla", 2)]
-    for first, second in (growth.points[:2], growth.points[2:]):
-        assert first.search.n == second.search.n == 12
-        assert first.turns < second.turns
-        assert first.ingest_s < second.ingest_s
-        assert (first.footprint.disk.value or 0) <= (second.footprint.disk.value or 0)
-        assert first.search.p50 is not None
-        assert 0 < first.search_min_ms <= first.search.p50 <= first.search_max_ms
-    assert "| bm25" in result.output
-    assert "gateway less direct" in result.output
-    assert (files / "growth.svg").read_text().startswith("<svg ")
-    again = CliRunner().invoke(app, ["latency", "growth", str(out), "--format", "json"])
-    assert json.loads(again.output) == json.loads(growth.model_dump_json())
-
-
-def test_a_run_that_timed_no_search_has_no_growth(made: Made) -> None:
-    with pytest.raises(LatencyError, match="no search was timed"):
-        read_growth(made.folder / "phase1")
-
-
-def test_days_that_a_data_set_does_not_have_are_refused(tmp_path: Path) -> None:
-    result = CliRunner().invoke(
-        app, ["latency", "growth", "--dataset", str(EXAMPLE), "--days", "1,15", "--out", str(tmp_path / "run")]
-    )
-    assert isinstance(result.exception, LatencyError)
-    assert "--days 1,15" in str(result.exception)
-    assert not (tmp_path / "run").exists()
 
 
 def test_no_thread_is_left_behind() -> None:

@@ -85,6 +85,8 @@ class ScriptedModels:
         self.reply = reply
         self.status = 200
         self.embedding_status = 200
+        self.held: Callable[[], None] = lambda: None
+        """Called before a request is answered, so that it may take its time."""
         self.questions: list[str] = []
         """What the chat model was asked, newest last."""
         self.embedded: list[str] = []
@@ -130,6 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))))
+        self.endpoint.held()
         embedding = self.path.endswith("/embeddings")
         status = max(self.endpoint.status, self.endpoint.embedding_status if embedding else 0)
         if status != 200:

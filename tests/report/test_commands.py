@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from memarena.cli.main import main
-from memarena.log.records import QuestionAsked
+from memarena.log.records import QuestionAsked, Verdict
 from memarena.log.store import LogWriter, read_records
 
-from ..support import golden_run
+from ..support import golden_judged, golden_run
 from ..support.logs import write_log
 
 Command = Callable[..., tuple[int, str, str]]
@@ -152,9 +152,115 @@ def test_show_tells_the_story_of_a_question_in_one_cell_or_all_that_asked(memare
     assert every.count("Question temp_1 in ") == 8
 
 
+@pytest.fixture
+def judged_dir(tmp_path: Path) -> Path:
+    return shutil.copytree(golden_judged.JUDGED_RUN, tmp_path / "judged")
+
+
+def test_show_tells_what_every_judge_said_of_a_question(memarena: Command, judged_dir: Path) -> None:
+    def shown(question: str, judge: str = "acme") -> list[str]:
+        _, out, _ = memarena("show", judged_dir, "--question", question, "--judge", judge)
+        lines = " ".join(out.split()).replace("Judge acme", "\nJudge acme").replace("Judge value", "\nJudge value")
+        return lines.splitlines()[1:]
+
+    [temporal] = shown("temp_1")
+    assert temporal.startswith(
+        "Judge acme (aaaaaaaaaaaa) attempt 1: wrong by llm, score 0.00: another one than the key"
+    )
+    assert "model acme/judge-1, T = 0, seed 7, 1 call, 812 + 61 tokens, $0.00016" in temporal
+    assert "attempt 1, repeat 1: right by llm" in temporal
+    [handed] = shown("qa_2")
+    assert "right by token_f1" in handed
+    assert "handed over to the value judge 0123456789ab: the judge gives no usable reply" in handed
+    [failed] = shown("conf_1")
+    assert failed.endswith("attempt 1: failed (answer): rate limit: HTTP 429: slow down")
+    [secret] = shown("perm_4")
+    assert "behaviour refuse" in secret
+    assert "attempt 1: kept because: no access: it names whom it is for" in secret
+    own, other = shown("temp_1", "value")
+    assert own.startswith("Judge value (")
+    assert other == temporal, "the judge that was chosen comes first, then the others"
+
+
+@pytest.mark.parametrize("output", ["table", "md", "latex", "html", "json"])
+def test_a_judge_with_a_model_is_described_in_every_form(memarena: Command, judged_dir: Path, output: str) -> None:
+    _, out, _ = memarena("report", judged_dir, "--judge", "acme", "--format", output)
+    # LaTeX sets hyphens apart, so that two in a row become no dash.
+    out = out.replace("{-}", "-")
+    assert "acme/judge-1" in out
+    for digest in ("a" * 64, "b" * 64, "c" * 64, "d" * 64):
+        assert digest in out
+    if output != "json":
+        text = " ".join(out.replace("\\_", "_").split())
+        assert "6 by its model, 1 by typed values, 1 by the token-F1 fallback" in text
+        assert "every verdict rests on typed values" not in text
+        assert "memarena judge RUN --judge acme" in text
+        assert "--resume" not in text, "which repairs nothing here"
+        return
+    run = json.loads(out)["runs"][0]
+    assert run["judging"]["models"][0]["temperature"] == 0.0
+    assert run["judging"]["models"][0]["seed"] == 7
+    assert run["judging"]["decided"] == {"model": 6, "token_f1": 1, "typed_values": 1}
+    assert (run["judging"]["handed_over"], run["judging"]["unjudged"]) == (2, 1)
+    assert run["judge_failures"] == {"rate_limit": 1}
+
+
+def test_a_run_whose_every_verdict_the_rules_made_says_so(memarena: Command, tmp_path: Path) -> None:
+    records = [
+        r.model_copy(update={"route": "value", "handed_over": "all of it speaks to its marker"})
+        if isinstance(r, Verdict)
+        else r
+        for r in golden_judged.records()
+    ]
+    _, out, _ = memarena("report", write_log(tmp_path / "run", records), "--judge", "acme")
+    text = " ".join(out.split())
+    assert "verdicts 8: 4 by typed values, 4 by the deterministic labels of D6; " in text
+    assert "handed over to the rules 8 (100.0%)" in text
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _rounded(part) for key, part in value.items()}
+    return round(value, 6) if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize("output", ["table", "md", "latex", "html", "json"])
+def test_a_calibration_stands_among_the_methods_of_every_form(
+    memarena: Command, run_dir: Path, tmp_path: Path, output: str
+) -> None:
+    written = memarena("judge", run_dir, "--calibrate", "--format", "json")[1]
+    (tmp_path / "calibration.json").write_text(written, encoding="utf-8")
+    code, out, err = memarena("report", run_dir, "--format", output, "--calibration", tmp_path / "calibration.json")
+    assert (code, err) == (0, "")
+    if output == "json":
+        [found] = json.loads(out)["calibrations"]
+        for key, value in json.loads(written).items():
+            assert key == "kappa" or found[key] == _rounded(value), "figures of a report have six decimals"
+        return
+    assert "How far judges can be trusted" in out
+    assert "another version of value" not in " ".join(out.split())
+    answers = json.loads(written)["answers"]
+    assert f"{answers:,} answers planted around gold" in " ".join(out.split())
+
+
+def test_a_calibration_of_another_version_of_the_judge_is_told_apart(
+    memarena: Command, run_dir: Path, tmp_path: Path
+) -> None:
+    written = json.loads(memarena("judge", run_dir, "--calibrate", "--format", "json")[1])
+    written["judges"][0]["version"] = "0" * 64
+    (tmp_path / "calibration.json").write_text(json.dumps(written), encoding="utf-8")
+    _, out, _ = memarena("report", run_dir, "--calibration", tmp_path / "calibration.json")
+    assert "calibrated was another version of value (000000000000)" in " ".join(out.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (
+            ["report", "RUN", "--calibration", "EMPTY/none.json"],
+            "--calibration EMPTY/none.json: cannot be read: No such",
+        ),
+        (["report", "RUN", "--calibration", "RUN/run.sqlite"], "--calibration RUN/run.sqlite: file: invalid json"),
         (["show", "RUN", "--question", "nope"], "--question nope: no such question in RUN"),
         (["show", "RUN", "--question", "qa_1", "--cell", "x"], "--cell x: no such cell; there are: bm25@small/s1"),
         (["show", "RUN", "--failures", "--cell", "x"], "--cell x: no such cell"),

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from memarena.log.store import LOG_NAME, read_records
 
-from ..support import golden_run
-from ..support.golden_reports import REPORTS, render
+from ..support import golden_judged, golden_run
+from ..support.golden_reports import JUDGED_REPORTS, REPORTS, render
 
 HOW = "python -m tests.support.golden_run (from the root of the repository) writes it anew, if the change is meant"
 
@@ -42,3 +42,22 @@ def test_reporting_does_not_change_the_log(run_dir: Path) -> None:
 
 def test_the_checked_in_log_is_the_one_its_builder_describes(run_dir: Path) -> None:
     assert list(read_records(run_dir)) == golden_run.records(), HOW
+
+
+# ------------------------------------------------------------------ judged by a model
+
+
+@pytest.fixture
+def judged_dir(tmp_path: Path) -> Path:
+    return shutil.copytree(golden_judged.JUDGED_RUN, tmp_path / "judged")
+
+
+@pytest.mark.parametrize("name", JUDGED_REPORTS)
+def test_the_reports_of_a_run_judged_by_a_model_are_those_expected(judged_dir: Path, name: str) -> None:
+    expected = (golden_judged.EXPECTED / name).read_text(encoding="utf-8")
+    made = render(judged_dir, name, golden_judged.JUDGE)
+    assert made == expected, f"tests/golden/judged/{name} differs; {HOW}"
+
+
+def test_the_checked_in_judged_log_is_the_one_its_builder_describes(judged_dir: Path) -> None:
+    assert list(read_records(judged_dir)) == golden_judged.records(), HOW

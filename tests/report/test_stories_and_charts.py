@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ET
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memarena.cli.scores import report_run
+from memarena.dataset.model import Family
 from memarena.log.records import Outcome
 from memarena.report.charts.bars import ttft_split
 from memarena.report.charts.scale import Linear, Logarithmic, log_axis, round_up
@@ -16,10 +19,11 @@ from memarena.report.charts.spread import distribution
 from memarena.report.charts.svg import Drawing
 from memarena.report.reported import ReportedRun
 from memarena.report.rows import rows_of
-from memarena.report.stories import choose_stories
+from memarena.report.stories import AT_MOST, choose_stories, tell
+from memarena.scoring.results import QuestionScore
 
 from ..support import grid_run
-from ..support.logs import write_log
+from ..support.logs import make_asked, make_call, make_cell, make_evidence, make_question, text_gold, write_log
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -144,3 +148,40 @@ def test_axes_hold_what_they_were_made_for(a: float, b: float) -> None:
 def test_ticks_are_round() -> None:
     assert Logarithmic(0.5, 20, 0, 1).ticks() == [0.5, 1, 2, 5, 10, 20]
     assert Logarithmic(0.1, 10_000, 0, 1).ticks() == pytest.approx([0.1, 1, 10, 100, 1000, 10_000])
+
+
+def test_the_runs_of_a_report_share_its_stories_and_every_row_still_tells_one(run: ReportedRun) -> None:
+    rows = len(run.scores.rows)
+    alone = len(choose_stories(run.scores.rows, run.questions))
+    for runs in (2, 4, 1000):
+        shared = Counter(label for label, _ in choose_stories(run.scores.rows, run.questions, runs))
+        assert len(shared) == rows
+        assert shared.total() * runs <= max(AT_MOST, rows * runs)
+    assert alone <= AT_MOST
+
+
+def test_long_turns_and_conversations_and_many_calls_are_cut_and_what_is_left_out_is_told() -> None:
+    question = make_question("qa_1", Family.QA, text_gold("Porto"), "Where is it?", evidence=["s1"])
+    cell = make_cell("bm25")
+    prompt = json.dumps([{"role": "user", "content": f"message {n}"} for n in range(50)])
+    calls = [make_call(f"c{n}", cell, question, ttft_ms=90, server_ms=88, prompt=prompt) for n in range(9)]
+    asked = make_asked(cell, question, "Porto", call_ids=[c.call_id for c in calls])
+    session = make_evidence("s1", ("Maya", "word " * 1000))
+    score = QuestionScore(
+        cell_id=cell.cell_id,
+        instance_id="qa_1",
+        ego="e",
+        family="d7_qa",
+        dimension="D3",
+        outcome=Outcome.CORRECT,
+        attempts=1,
+    )
+    story = tell("bm25", score, question, {"s1": session}, [asked], calls, [])
+    [(_, _, said)] = story.evidence[0].turns
+    assert len(said) < 700
+    assert said.endswith(" …")
+    [attempt] = story.attempts
+    assert (len(attempt.calls), attempt.more_calls) == (4, 5)
+    texts = [(text.name, text.text) for text in attempt.calls[0].texts if text.name != "output"]
+    assert texts[3:6] == [("user", "message 3"), ("…", "42 more messages"), ("user", "message 46")]
+    assert texts[-1] == ("user", "message 49")

@@ -1,14 +1,16 @@
 """A backend that keeps words like any other, and fails on demand: ``faulty_backend.py FAULT [kit's arguments]``.
 
 ``crash:N`` ends the process in every Nth Search since it was started; ``raise:N`` throws there; ``slow:N`` sleeps five
-seconds there; ``crash-ingest:N`` ends the process in the Nth Ingest since the data directory was new; ``amnesia:N``
-does that too and has forgotten everything when it is started again; ``poison:WORD`` ends the process in every Search
-for the word; ``moody:N`` ends it in its Nth Search and says another version of itself when it is started again.
+seconds there; ``term:N`` tells its own process to end, as ``docker stop`` does, and sleeps a minute; ``crash-ingest:N``
+ends the process in the Nth Ingest since the data directory was new; ``amnesia:N`` does that too and has forgotten
+everything when it is started again; ``poison:WORD`` ends the process in every Search for the word; ``moody:N`` ends it
+in its Nth Search and says another version of itself when it is started again.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -59,6 +61,9 @@ class FaultyMemory(Memory):
                 os._exit(9)
             if self._fault == "raise":
                 raise ValueError("the index is broken")
+            if self._fault == "term":
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(60)
             if self._fault == "slow":
                 time.sleep(5)
         return SearchResult([Item(text=text, score=0.0) for text in self._texts[namespace][-5:]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from memarena.dataset.model import Family
 from memarena.log.records import AnyRecord
+from memarena.report.figures import at_least
 from memarena.scoring import RowScores
 from memarena.scoring.timing import percentiles
 
@@ -103,3 +104,40 @@ def test_the_floor_is_that_of_the_null_backend_and_reader() -> None:
     assert scores.floor is not None
     assert [scores.floor.search.p50, scores.floor.gateway_hop.p50] == pytest.approx([0.3095, 0.9095])
     assert score_records(make_run([CELL], QUESTIONS, [], [], floor=False)).scores.floor is None
+
+
+def ingest_call(number: int, **update: object) -> AnyRecord:
+    call = make_call(f"c{number}", CELL, QUESTIONS[0], ttft_ms=10, server_ms=9)
+    return call.model_copy(update={"phase": "ingest", **update})
+
+
+def test_a_call_of_unknown_size_is_counted_and_is_no_call_without_tokens() -> None:
+    """The caller hung up before the usage was told, or the server tells none; content and its time are known."""
+    gone = {"status": 499, "done_ns": None, "prompt_tokens": None, "completion_tokens": None}
+    found = row_of(
+        make_ingest(CELL, 0),
+        ingest_call(1),
+        ingest_call(2, last_content_ns=2_000_000_000, **gone),
+        ingest_call(3, prompt_tokens=None, completion_tokens=None),
+        ingest_call(4, route="/v1/embeddings", prompt_tokens=7, completion_tokens=None),
+        ingest_call(5, status=400, prompt_tokens=None, completion_tokens=None),
+    ).ingest
+    assert found is not None
+    assert (found.model_calls, found.prompt_tokens, found.completion_tokens) == (5, 307, 12)
+    assert (found.unsized_calls, found.untimed_calls) == (2, 1)
+    assert found.model_seconds == pytest.approx(4 * 0.05 + 2.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "unknown", "digits", "text"),
+    [
+        (1234, 0, 0, "1,234"),
+        (1234, 2, 0, "≥ 1,234"),
+        (0, 2, 0, "n/a"),
+        (0, 0, 0, "0"),
+        (None, 2, 2, "n/a"),
+        (1.5, 1, 2, "≥ 1.50"),
+    ],
+)
+def test_a_sum_that_lacks_something_is_a_lower_bound(value: float | None, unknown: int, digits: int, text: str) -> None:
+    assert at_least(value, unknown, digits).text == text

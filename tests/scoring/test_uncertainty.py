@@ -130,9 +130,44 @@ def test_one_ego_has_no_interval_and_undefined_draws_have_none() -> None:
 
 
 def test_the_p_value_counts_the_draws_beyond_zero() -> None:
-    assert p_value(np.array([1.0] * 999)) == pytest.approx(2 / 1000)
-    assert p_value(np.array([1.0, -1.0] * 500)) == 1.0
-    assert p_value(np.array([math.nan])) is None
+    many = 10**7
+    assert p_value(np.array([1.0] * 999), many) == pytest.approx(2 / 1000, rel=1e-4)
+    assert p_value(np.array([1.0, -1.0] * 500), many) == 1.0
+    assert p_value(np.array([math.nan]), many) is None
+    assert p_value(np.array([1.0] * 999), 1) is None
+
+
+@pytest.mark.parametrize("egos", [5, 12, 50])
+def test_p_and_interval_say_the_same_however_few_egos_there_are(egos: int) -> None:
+    """Draws around a mean that moves past 0: p falls below 5% where the interval leaves 0, and nowhere else."""
+    around = np.random.default_rng(egos).normal(0.0, 1.0, 20_000)
+    left = []
+    for mean in np.linspace(0.0, 20.0, 401):
+        made, p = interval(around + mean, egos), p_value(around + mean, egos)
+        assert made is not None
+        assert p is not None
+        edge = min(abs(made.low), abs(made.high)) < 0.1
+        assert edge or (p < 0.05) == (made.low > 0)
+        left.append(p)
+    assert left == sorted(left, reverse=True)
+
+
+@pytest.mark.parametrize("egos", [2, 3])
+def test_two_or_three_egos_never_have_a_small_p(egos: int) -> None:
+    """Their percentiles lie further out than any number of draws can show."""
+    draws = np.random.default_rng(egos).normal(50.0, 1.0, 20_000)
+    p = p_value(draws, egos)
+    assert p is not None
+    assert p > 0.05
+
+
+def test_few_egos_have_a_larger_p_than_many() -> None:
+    draws = np.random.default_rng(1).normal(2.2, 1.0, 20_000)
+    p = [p_value(draws, egos) for egos in (3, 6, 20, 10_000)]
+    assert p == sorted(p, key=lambda value: -(value or 0.0))
+    assert p[0] is not None
+    assert p[-1] is not None
+    assert p[-1] < 0.05 < p[0], "by the plain share of draws every one of them would be below 5%"
 
 
 # ------------------------------------------------------------------ through a log

@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,10 +16,13 @@ import pytest
 import yaml
 from memarena.readers.scripted import NullReader, Script
 from memarena_spark.bundle.certify import certify
+from memarena_spark.cli import main as command
 from memarena_spark.locking import VARIABLE
 from memarena_spark.machine import ThisMachine
 from memarena_spark.plans import load_plan
 from memarena_spark.running import run_certification
+
+from .commands import Done, Invoke
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "tests" / "data" / "example"
@@ -43,7 +47,7 @@ def write_plan(folder: Path, **run: object) -> Path:
         "dataset": str(EXAMPLE),
         "backends": ["bm25"],
         "readers": [{"spec": "extractive"}],
-        "floor_samples": 2,
+        "floor_samples": 11,
         "limit": 12,
         "meters": ["procfs", "constant:gpu_power=20 W"],
         **run,
@@ -69,6 +73,26 @@ def finished(plan_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     record = run_certification(ThisMachine(), load_plan(plan_path), out, silent)
     assert (record.outcome, record.left) == ("completed", 0)
     return out
+
+
+@dataclass(frozen=True)
+class Studied:
+    """A run that a latency study can be made of, and the log of another with which it makes a larger one."""
+
+    run: Path
+    other: Path
+
+
+@pytest.fixture(scope="session")
+def studied(tmp_path_factory: pytest.TempPathFactory) -> Studied:
+    """Two runs with a scripted server that passes for a language model, bm25 and vanilla; the first certifiable."""
+    folder = tmp_path_factory.mktemp("studied")
+    with NullReader() as reader:
+        for backend in ("bm25", "vanilla"):
+            plan = write_plan(folder / backend, backends=[backend], readers=[{"spec": reader.base_url}])
+            record = run_certification(ThisMachine(), load_plan(plan), folder / backend / "run", silent)
+            assert (record.outcome, record.left) == ("completed", 0)
+    return Studied(folder / "bm25" / "run", folder / "vanilla" / "run" / "run")
 
 
 @pytest.fixture(scope="session")
@@ -140,3 +164,18 @@ def copy_of(tmp_path: Path) -> Callable[[Path], Path]:
         return Path(shutil.copytree(folder, tmp_path / f"copy-{folder.name}"))
 
     return copy
+
+
+@pytest.fixture
+def invoke(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Invoke:
+    """Runs a command line in this process."""
+
+    def run(*arguments: str | Path) -> Done:
+        monkeypatch.setattr(sys, "argv", ["memarena-spark", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            command.main()
+        seen = capsys.readouterr()
+        return Done(int(str(ended.value.code)), seen.out, seen.err)
+
+    return run

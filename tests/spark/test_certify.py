@@ -1,12 +1,8 @@
-"""What must not be certified is refused with its reason, and whatever ends certifying half-way leaves nothing."""
+"""What must not be certified is refused with its reason, and leaves nothing."""
 
 from __future__ import annotations
 
-import shutil
-import signal
-import subprocess
-import sys
-import time
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +13,7 @@ from memarena.log.records import (
     GatewayCall,
     Problem,
     QuestionAsked,
+    ReaderProbed,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -34,17 +31,18 @@ from memarena_spark.facts import Unknown
 from memarena_spark.files import canonical_json
 from memarena_spark.running import RunRecord
 
-from .conftest import Keys, rewrite_log
+from .conftest import Studied, rewrite_log
+from .studies import write_study_of
 
 Copy = Callable[[Path], Path]
 PROVOKED: set[str] = set()
 
 
-def refused(run: Path, tmp_path: Path, key: Path | None = None) -> list[Refusal]:
+def refused(run: Path, tmp_path: Path, key: Path | None = None, latency: Path | None = None) -> list[Refusal]:
     """Why a run is not certified. Nothing is left of the attempt."""
     out = tmp_path / "bundles" / "bundle"
     with pytest.raises(RefusedError) as error:
-        certify(run, out, key)
+        certify(run, out, key, latency)
     assert not list(out.parent.iterdir()) if out.parent.exists() else True
     PROVOKED.update(r.code for r in error.value.refusals)
     return list(error.value.refusals)
@@ -205,6 +203,8 @@ def edit(path: Path, old: str, new: str) -> None:
         ('purpose = "test"', 'purpose = "certification"', "test-profile"),
         ("least_samples = 11", 'least_samples = 11\nrequired_energy = ["sys_j"]', "energy"),
         ("tflops_at_least = 0", "tflops_at_least = 1e9", "canary-slow"),
+        ("pinned_versions = false", "pinned_versions = true", "plan-lacks"),
+        ("warm_up = 0", "warm_up = 1", "plan-lacks"),
     ],
 )
 def test_a_stricter_profile_refuses_the_same_run(
@@ -269,6 +269,9 @@ def test_a_cell_whose_questions_were_never_asked_is_refused(finished: Path, tmp_
         ({"server": "llama.cpp"}, "unknown"),
         ({"server": "sglang", "disable_radix_cache": "False"}, "both"),
         ({"server": "sglang", "disable_radix_cache": "True"}, "none"),
+        # Started by the run itself: the kind says what it is.
+        ({"disable_radix_cache": "False"}, "both"),
+        ({"disable_radix_cache": "True"}, "none"),
     ],
 )
 def test_a_server_that_does_not_tell_of_its_cache_is_believed_only_without_one(
@@ -283,9 +286,53 @@ def test_a_server_that_does_not_tell_of_its_cache_is_believed_only_without_one(
     rewrite_log(run / "run" / "run.sqlite", "gateway_call", forget, first=False)
     (started,) = (r for r in read_records(run / "run", "run_started") if isinstance(r, RunStarted))
     (reader,) = started.manifest.readers
-    reader = reader.model_copy(update={"is_real_reader": True, "kind": "url", "details": details})
+    reader = reader.model_copy(
+        update={"is_real_reader": True, "kind": "url" if "server" in details else "sglang", "details": details}
+    )
     expected = {"both": {"warm-cache", "cache-unknown"}, "unknown": {"cache-unknown"}, "none": set()}[code]
     assert codes(with_facts(run, tmp_path, readers=(reader,))) == expected
+
+
+def test_a_run_without_a_floor_is_refused(finished: Path, tmp_path: Path, copy_of: Copy) -> None:
+    run = copy_of(finished)
+
+    def forget(floor: dict[str, object]) -> None:
+        floor.update(search_ns=[], gateway_hop_ns=[])
+
+    rewrite_log(run / "run" / "run.sqlite", "floor", forget)
+    assert codes(refused(run, tmp_path)) == {"no-floor"}
+
+
+def test_a_reader_whose_template_nothing_holds_is_said_and_refused_where_it_must_be_held(
+    studied: Studied, tmp_path: Path, copy_of: Copy
+) -> None:
+    certify(studied.run, tmp_path / "bundle", None)
+    manifest = json.loads((tmp_path / "bundle" / layout.MANIFEST).read_bytes())
+    assert manifest["chat_templates"]["null-reader"]["status"] == "not checked"
+    (line,) = verify(tmp_path / "bundle", Trust(unsigned=True)).unchecked
+    assert "chat template of reader null-reader" in line
+    run = copy_of(studied.run)
+    edit(run / running.PROFILE, "golden_prompt_tokens = false", "golden_prompt_tokens = true")
+    assert codes(refused(run, tmp_path / "again")) == {"plan-lacks", "template-unchecked"}
+
+
+def test_a_reader_whose_template_was_held_to_golden_counts_says_so(
+    studied: Studied, tmp_path: Path, copy_of: Copy
+) -> None:
+    run = copy_of(studied.run)
+    with LogWriter(run / "run") as log:
+        log.append(ReaderProbed(reader="null-reader", ok=True, prompt_tokens={"plain": 20}))
+    certify(run, tmp_path / "bundle", None)
+    manifest = json.loads((tmp_path / "bundle" / layout.MANIFEST).read_bytes())
+    assert manifest["chat_templates"] == {"null-reader": {"status": "as golden", "prompt_tokens": {"plain": 20}}}
+    assert verify(tmp_path / "bundle", Trust(unsigned=True)).unchecked == []
+
+
+def test_a_latency_study_of_another_run_is_refused(studied: Studied, tmp_path: Path) -> None:
+    study = write_study_of(tmp_path / "study", studied.other)
+    (found,) = refused(studied.run, tmp_path, latency=study)
+    assert found.code == "latency-study"
+    assert "latency/study.json: is of other runs (" in found.reason
 
 
 def test_every_reason_not_to_certify_was_provoked_above() -> None:
@@ -323,63 +370,3 @@ def test_a_key_that_cannot_sign_leaves_nothing(finished: Path, tmp_path: Path) -
     with pytest.raises(SparkError, match="cannot sign"):
         certify(finished, tmp_path / "bundle", key)
     assert list(tmp_path.iterdir()) == [key]
-
-
-def test_a_latency_study_travels_with_the_bundle(finished: Path, tmp_path: Path, keys: Keys) -> None:
-    study = tmp_path / "study"
-    (study / "tables").mkdir(parents=True)
-    (study / "tables" / "fit.csv").write_text("reader,alpha\n")
-    certify(finished, tmp_path / "bundle", keys.key, study)
-    assert (tmp_path / "bundle" / "latency" / "tables" / "fit.csv").read_text() == "reader,alpha\n"
-    assert verify(tmp_path / "bundle", Trust(allowed=keys.allowed)).passed
-
-
-# ------------------------------------------------------------------ killed half-way
-
-
-def partial_files(folder: Path) -> int:
-    return sum(p.is_file() for made in folder.glob(".bundle.partial-*") for p in made.rglob("*"))
-
-
-@pytest.mark.parametrize("files", [2, 8, 12, 15])
-def test_certifying_that_is_killed_leaves_nothing_that_verifies(files: int, finished: Path, tmp_path: Path) -> None:
-    """Stopped (SIGSTOP, then SIGKILL) as soon as so many files are there; the last has all of a bundle's."""
-    slow = (
-        "import sys, time\n"
-        "from memarena_spark import files\n"
-        "from memarena_spark.bundle import certify as making\n"
-        "whole = files.write_whole\n"
-        "def write(path, content):\n"
-        "    whole(path, content)\n"
-        "    time.sleep(0.15)\n"
-        "making.write_whole = write\n"
-        "making.sync_folder = lambda folder: time.sleep(0.5)\n"
-        "from pathlib import Path\n"
-        "making.certify(Path(sys.argv[1]), Path(sys.argv[2]), None)\n"
-    )
-    out = tmp_path / "bundle"
-    with subprocess.Popen([sys.executable, "-c", slow, str(finished), str(out)]) as process:
-        deadline = time.monotonic() + 60
-        while partial_files(tmp_path) < files:
-            assert process.poll() is None, "it ended before it could be killed"
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    left = [path for path in tmp_path.iterdir() if path.is_dir()]
-    assert left
-    assert not out.exists()
-    for folder in left:
-        assert not verify(folder, Trust(unsigned=True)).passed
-        # Given a bundle's name it is none either.
-        assert not verify(Path(shutil.copytree(folder, tmp_path / "renamed")), Trust(unsigned=True)).passed
-
-
-def test_certifying_that_is_killed_between_renaming_and_its_last_step_leaves_nothing_that_verifies(
-    finished: Path, tmp_path: Path
-) -> None:
-    certify(finished, tmp_path / "bundle", None)
-    assert verify(tmp_path / "bundle", Trust(unsigned=True)).passed
-    (tmp_path / "bundle" / layout.UNFINISHED).write_bytes(b"")
-    (fault,) = verify(tmp_path / "bundle", Trust(unsigned=True)).faults
-    assert (fault.file, fault.message) == (layout.UNFINISHED, "the making of this bundle was cut short")

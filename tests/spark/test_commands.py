@@ -5,14 +5,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 from memarena_spark.audit import draw
 from memarena_spark.bundle import layout
-from memarena_spark.cli import main as command
+from memarena_spark.cli.errors import EXIT_REFUSED
 from memarena_spark.errors import RefusedError
 from memarena_spark.facts import Unknown
 from memarena_spark.locking import lock_path, node_lock
@@ -20,42 +19,9 @@ from memarena_spark.plans import load_plan
 from memarena_spark.profiles import known_profiles, parse_profile, profile_text
 from memarena_spark.running import run_certification
 
+from .commands import Invoke, one_line
 from .conftest import EXAMPLE, ROOT, Keys, silent, write_plan
 from .nodes import FakeNode
-
-Invoke = Callable[..., "Done"]
-
-
-class Done:
-    """How a command ended."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-@pytest.fixture
-def invoke(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Invoke:
-    """Runs a command line in this process."""
-
-    def run(*arguments: str | Path) -> Done:
-        monkeypatch.setattr(sys, "argv", ["memarena-spark", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            command.main()
-        seen = capsys.readouterr()
-        return Done(int(str(ended.value.code)), seen.out, seen.err)
-
-    return run
-
-
-def one_line(done: Done, *words: str) -> None:
-    """Bad input: exit code 2, one line on standard error that holds the words, no trace."""
-    assert (done.code, done.out) == (2, ""), done.err
-    assert done.err.startswith("error: ")
-    assert done.err.count("\n") == 1
-    for word in words:
-        assert word in done.err
-
 
 # ------------------------------------------------------------------ good ways
 
@@ -65,7 +31,7 @@ def test_preflight_says_that_it_passed(invoke: Invoke, plan_path: Path) -> None:
     assert (done.code, done.out) == (0, "passed\n")
 
 
-def test_preflight_lists_reasons_with_remedies_and_exits_1(invoke: Invoke, plan_path: Path, tmp_path: Path) -> None:
+def test_preflight_lists_reasons_with_remedies_and_exits_4(invoke: Invoke, plan_path: Path, tmp_path: Path) -> None:
     plan = yaml.safe_load(plan_path.read_text())
     plan["pins"] = {"kernel": "0.0", "packages": {"memarena": "99"}}
     plan["golden"] = {"tflops": 1e9}
@@ -73,14 +39,14 @@ def test_preflight_lists_reasons_with_remedies_and_exits_1(invoke: Invoke, plan_
     path = tmp_path / "plan.yaml"
     path.write_text(yaml.safe_dump(plan))
     done = invoke("preflight", "--plan", path)
-    assert done.code == 1
+    assert done.code == 4
     lines = done.out.splitlines()
     assert [line.split(":")[0] for line in lines[::2]] == [
         "refused  kernel", "refused  package", "refused  canary-slow",
     ]  # fmt: skip
     assert all(line.startswith("         do: ") for line in lines[1::2])
     found = invoke("preflight", "--plan", path, "--json")
-    assert found.code == 1
+    assert found.code == 4
     assert [r["code"] for r in yaml.safe_load(found.out)["refusals"]] == ["kernel", "package", "canary-slow"]
 
 
@@ -94,7 +60,7 @@ def test_canary_prints_what_a_plan_takes_as_golden(invoke: Invoke, plan_path: Pa
 def test_run_refuses_while_another_holds_the_node(invoke: Invoke, plan_path: Path, tmp_path: Path) -> None:
     with node_lock(lock_path(), "boot", Path("other/run")):
         done = invoke("run", "--plan", plan_path, "--out", tmp_path / "run")
-    assert done.code == 1
+    assert done.code == 4
     assert "refused  locked: process" in done.out
     assert not (tmp_path / "run").exists()
 
@@ -123,14 +89,14 @@ def test_certify_verify_and_a_flipped_byte_by_the_command(
     with (bundle / layout.RESULTS).open("r+b") as file:
         file.write(b"[")
     done = invoke("verify", bundle)
-    assert done.code == 1
+    assert done.code == 4
     assert "FAILED  results.json: its SHA-256 is" in done.out
     assert done.out.endswith("does not verify\n")
 
 
 def test_certify_lists_every_reason(invoke: Invoke, uncertifiable: Path, tmp_path: Path) -> None:
     done = invoke("certify", uncertifiable, "--out", tmp_path / "bundle", "--unsigned")
-    assert done.code == 1
+    assert done.code == 4
     for code in ("diagnostic", "failed-question", "warm-cache", "too-few-samples", "conformance"):
         assert f"refused  {code}: " in done.out
     assert not list(tmp_path.iterdir())
@@ -171,6 +137,42 @@ def test_an_audit_asks_a_share_again_and_finds_the_same_answers(invoke: Invoke, 
     )
 
 
+def test_an_audit_without_a_seed_draws_one_that_nobody_knew(invoke: Invoke, signed: Path, tmp_path: Path) -> None:
+    seeds = set()
+    for number in range(2):
+        out = tmp_path / f"audit-{number}"
+        done = invoke("audit", signed, "--dataset", EXAMPLE, "--out", out, "--share", "0.01")
+        assert done.code == 0, done.out + done.err
+        seed = yaml.safe_load((out / "audit.json").read_text())["seed"]
+        assert f"seed {seed}" in done.err
+        seeds.add(seed)
+    assert len(seeds) == 2
+
+
+def test_an_audit_waits_for_no_other_run_on_the_node(invoke: Invoke, signed: Path, tmp_path: Path) -> None:
+    with node_lock(lock_path(), "boot", Path("other/run")):
+        done = invoke("audit", signed, "--dataset", EXAMPLE, "--out", tmp_path / "audit")
+    assert done.code == 4
+    assert "refused  locked: process" in done.out
+    assert not (tmp_path / "audit").exists()
+
+
+def test_an_error_of_the_program_itself_does_not_end_as_a_refusal(
+    plan_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What systemd takes for an orderly end must not be what Python ends with after a trace."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    (tmp_path / "sitecustomize.py").write_text(
+        "from memarena_spark import preflight\n"
+        "def broken(*_):\n    raise RuntimeError('a fault of the program')\n"
+        "preflight.preflight = broken\n"
+    )
+    command = [sys.executable, "-m", "memarena_spark", "preflight", "--plan", str(plan_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "RuntimeError: a fault of the program" in done.stderr
+    assert done.returncode not in (EXIT_REFUSED, 0)
+
+
 def test_an_audit_of_answers_that_were_never_given_does_not_agree(
     invoke: Invoke, signed: Path, tmp_path: Path, keys: Keys
 ) -> None:
@@ -203,7 +205,7 @@ def test_an_audit_of_answers_that_were_never_given_does_not_agree(
     sign(bundle / layout.STATEMENT, keys.key)
     assert invoke("verify", bundle, "--allowed-signers", keys.allowed).code == 0
     done = invoke("audit", bundle, "--dataset", EXAMPLE, "--out", tmp_path / "audit", "--share", "1")
-    assert done.code == 1
+    assert done.code == 4
     assert "of 12 questions 0 have the same answer" in done.out
     assert "does not agree" in done.out
 
@@ -269,34 +271,6 @@ def test_an_audit_of_a_damaged_bundle_is_bad_input(invoke: Invoke, signed: Path,
     one_line(done, "does not verify: report.md")
 
 
-RUN = "run: {dataset: a, backends: [b], readers: [{spec: c}]}\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("[]", "expected a mapping"),
-        ("schema: 1\nprofile: [", "not valid YAML"),
-        ("schema: 1\nprofile: quick.toml", "run: Field required"),
-        (f"{RUN}schema: 2\nprofile: quick.toml", "schema: "),
-        (f"{RUN}schema: 1\nprofile: h100", "profile h100: expected"),
-        (f"{RUN}schema: 1\nprofile: no.toml", "no.toml: cannot be read"),
-        (f"{RUN}schema: 1\nprofile: gb10", "pins.driver: the profile"),
-        (
-            f"{RUN}schema: 1\nprofile: gb10\npins: {{driver: a, kernel: b}}",
-            "reader_server: the profile gb10 demands it",
-        ),
-        (f"{RUN}schema: 1\nprofile: gb10\npins: {{images: {{sglang: latest}}}}", "pins.images.sglang: String should"),
-        (f"{RUN}schema: 1\nprofile: cpu-dev\nsurprise: 1", "surprise: "),
-        (f"{RUN}schema: 1\nprofile: cpu-dev\nembedder: {{url: ftp://x, model: m}}", "embedder.url: "),
-    ],
-)
-def test_a_plan_with_a_fault_is_one_line_that_names_it(text: str, words: str, invoke: Invoke, tmp_path: Path) -> None:
-    path = tmp_path / "plan.yaml"
-    path.write_text(text)
-    one_line(invoke("preflight", "--plan", path), words)
-
-
 def test_a_profile_with_a_fault_is_one_line_that_names_it(invoke: Invoke, plan_path: Path, tmp_path: Path) -> None:
     text = (plan_path.parent / "profile-quick.toml").read_text()
     for number, (old, new, words) in enumerate(
@@ -327,20 +301,3 @@ def test_the_profiles_that_are_shipped_are_valid_and_named_as_their_files() -> N
     assert known_profiles() == ["cpu-dev", "gb10"]
     for name in known_profiles():
         assert parse_profile(profile_text(name), name).name == name
-
-
-def test_the_plan_for_this_machine_is_valid() -> None:
-    loaded = load_plan(ROOT / "spark" / "plans" / "cpu-dev.yaml")
-    assert loaded.plan.run.dataset.resolve() == EXAMPLE
-
-
-def test_the_plan_for_a_spark_is_valid_once_its_brackets_are_filled_in(invoke: Invoke, tmp_path: Path) -> None:
-    text = (ROOT / "spark" / "plans" / "gb10.yaml").read_text()
-    path = tmp_path / "plan.yaml"
-    path.write_text(text)
-    one_line(invoke("preflight", "--plan", path), "pins.images.sglang")
-    path.write_text(text.replace("<64 hex digits>", "ab" * 32))
-    loaded = load_plan(path)
-    assert loaded.profile.name == "gb10"
-    assert loaded.plan.reader_server is not None
-    assert loaded.plan.reader_server.flags["disable_radix_cache"] == "True"

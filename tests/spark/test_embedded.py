@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from memarena.latency.studying import study_runs
 from memarena_spark.audit import audit
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.certify import certify
@@ -19,6 +18,7 @@ from memarena_spark.plans import load_plan
 from memarena_spark.running import run_certification
 
 from .conftest import EXAMPLE, ROOT, Keys, silent
+from .studies import write_study_of
 from .test_verify import files_at_fault, flip, seal_again
 
 pytestmark = [pytest.mark.llm, pytest.mark.timeout(900)]
@@ -30,9 +30,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory, keys: Keys) -> Path:
     loaded = load_plan(ROOT / "spark" / "plans" / "cpu-dev.yaml")
     record = run_certification(ThisMachine(), loaded, folder / "run", silent)
     assert (record.outcome, record.left, record.preflight.refusals) == ("completed", 0, ())
-    study = study_runs([folder / "run" / "run"])
-    (folder / "study").mkdir()
-    (folder / "study" / "study.json").write_text(study.model_dump_json(indent=2) + "\n")
+    write_study_of(folder / "study", folder / "run" / "run")
     certify(folder / "run", folder / "bundle", keys.key, folder / "study")
     return folder / "bundle"
 
@@ -75,7 +73,7 @@ def test_a_latency_study_that_does_not_follow_from_the_log_is_named(
     content = json.loads(path.read_text())
     (row,) = content["efficiency"]
     row["ttft"]["p50"] = row["ttft"]["p50"] / 2
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content, indent=2) + "\n")
     seal_again(forged, keys.key)
     assert files_at_fault(verify(forged, Trust(allowed=keys.allowed))) == {"latency/study.json"}
 

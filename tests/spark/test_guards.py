@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -156,9 +158,55 @@ def test_a_canary_counts_the_operations_of_its_products(monkeypatch: pytest.Monk
         clock.now += 0.25
 
     monkeypatch.setattr("memarena_spark.canary.time.monotonic", lambda: clock.now)
-    windows, mhz = canary.measure(multiply, lambda: None, lambda: 2000.0, size=1000, seconds=3)
+    engine = canary.Engine(multiply, lambda: None, lambda: 2000.0, mark=lambda: lambda: True)
+    windows, mhz = canary.measure(engine, size=1000, seconds=3)
     assert windows == pytest.approx([4 * 2e9 / 1e12] * len(windows))
     assert (len(windows), mhz) == (3, 2000.0)
+
+
+@dataclass
+class Queue:
+    """A device that works through what was begun, 20 ms a product, while a clock that moves by itself goes on."""
+
+    now: float = 0.0
+    free_at: float = 0.0
+    reading_s: float = 0.005
+    products: int = 0
+
+    def multiply(self) -> None:
+        self.free_at = max(self.free_at, self.now) + 0.02
+        self.products += 1
+
+    def finish(self) -> None:
+        self.now = max(self.now, self.free_at)
+
+    def mark(self) -> Callable[[], bool]:
+        done_at = self.free_at
+        return lambda: self.now < done_at
+
+    def clock_mhz(self) -> float:
+        """210 MHz when idle, 2,300 at work."""
+        at_work = self.now < self.free_at
+        self.now += self.reading_s
+        return 2300.0 if at_work else 210.0
+
+    def engine(self) -> canary.Engine:
+        return canary.Engine(self.multiply, self.finish, self.clock_mhz, self.mark, ahead_s=0.1)
+
+
+def test_the_clock_of_a_device_is_read_while_it_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = Queue()
+    monkeypatch.setattr("memarena_spark.canary.time.monotonic", lambda: queue.now)
+    windows, mhz = canary.measure(queue.engine(), size=1000, seconds=3)
+    assert mhz == 2300.0
+    assert windows == pytest.approx([2e9 / 0.02 / 1e12] * len(windows))
+
+
+def test_a_clock_that_is_read_after_the_work_was_done_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = Queue(reading_s=0.5)
+    monkeypatch.setattr("memarena_spark.canary.time.monotonic", lambda: queue.now)
+    _, mhz = canary.measure(queue.engine(), size=1000, seconds=3)
+    assert mhz == Unknown(unknown="the device had done its work before its clock was read")
 
 
 def test_without_torch_the_canary_of_a_gpu_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -182,6 +230,9 @@ class cuda:
     @staticmethod
     def synchronize():
         cuda.waited += 1
+    class Event:
+        def record(self): pass
+        def query(self): return False
 class version:
     cuda = "13.0"
 def device(kind, index): return (kind, index)

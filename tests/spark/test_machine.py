@@ -12,9 +12,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from memarena.readers.scripted import NullReader
 from memarena_spark import warm
-from memarena_spark.facts import Embedder, Gpu, GpuProcess, Image, Memory, ReaderServer, Unknown
-from memarena_spark.machine import ThisMachine, gpu, host, images
+from memarena_spark.facts import Embedder, Image, Memory, Place, ReaderServer, Unknown
+from memarena_spark.machine import ThisMachine, host, images
 from memarena_spark.machine.services import ask_embedder, ask_reader
 from memarena_spark.plans import EmbedderSpec, ReaderServerSpec
 
@@ -103,117 +104,6 @@ def test_a_clock_out_of_step_is_seen(state: int, status: int, expected: bool, mo
     library = SimpleNamespace(adjtimex=adjtimex)
     monkeypatch.setattr("memarena_spark.machine.host.ctypes.CDLL", lambda *_, **__: library)
     assert host.clock_synchronised() is expected
-
-
-# ------------------------------------------------------------------ NVML
-
-
-class NvmlError(Exception):
-    """As pynvml's."""
-
-
-@dataclass
-class Nvml:
-    """As much of pynvml as is used, with a GB10's answers."""
-
-    refuses: tuple[str, ...] = ()
-    bits: int = 0
-    pids: tuple[int, ...] = ()
-    open: int = 0
-    NVMLError: type[Exception] = NvmlError
-    NVML_TEMPERATURE_GPU: int = 0
-    NVML_CLOCK_SM: int = 1
-
-    def _give(self, name: str, value: object) -> object:
-        if name in self.refuses:
-            raise NvmlError("Not Supported")
-        return value
-
-    def nvmlInit(self) -> None:
-        self._give("init", None)
-        self.open += 1
-
-    def nvmlShutdown(self) -> None:
-        self.open -= 1
-
-    def nvmlSystemGetDriverVersion(self) -> object:
-        return "580.95.05"
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> object:
-        return self._give("handle", index)
-
-    def nvmlDeviceGetName(self, _: object) -> object:
-        return b"NVIDIA GB10"
-
-    def nvmlDeviceGetTemperature(self, _: object, sensor: int) -> object:
-        assert sensor == self.NVML_TEMPERATURE_GPU
-        return self._give("temperature", 44)
-
-    def nvmlDeviceGetClockInfo(self, _: object, clock: int) -> object:
-        assert clock == self.NVML_CLOCK_SM
-        return self._give("clock", 2400)
-
-    def nvmlDeviceGetMaxClockInfo(self, _: object, clock: int) -> object:
-        assert clock == self.NVML_CLOCK_SM
-        return self._give("max", 3003)
-
-    def nvmlDeviceGetCurrentClocksThrottleReasons(self, _: object) -> object:
-        return self._give("reasons", self.bits)
-
-    def nvmlDeviceGetComputeRunningProcesses(self, _: object) -> object:
-        return self._give("processes", [SimpleNamespace(pid=pid) for pid in self.pids])
-
-    def nvmlDeviceGetGraphicsRunningProcesses(self, _: object) -> object:
-        return []
-
-
-def read(nvml: Nvml) -> Gpu | Unknown:
-    return gpu.read_gpu(0, nvml)  # type: ignore[arg-type]
-
-
-def test_a_gpu_is_described_and_the_library_let_go_of() -> None:
-    nvml = Nvml(bits=0x8 | 0x1, pids=(os.getpid(), 2**22 + 1))
-    found = read(nvml)
-    assert isinstance(found, Gpu)
-    assert (found.name, found.driver, found.max_sm_clock_mhz) == ("NVIDIA GB10", "580.95.05", 3003.0)
-    assert found.slowdowns == ("hardware slowdown",)
-    assert isinstance(found.processes, tuple)
-    assert [p.pid for p in found.processes] == [os.getpid(), 2**22 + 1]
-    assert "python" in found.processes[0].name
-    assert found.processes[1] == GpuProcess(pid=2**22 + 1, name="")
-    assert nvml.open == 0
-
-
-def test_idleness_is_no_slowdown_and_every_other_reason_is() -> None:
-    assert gpu.slowdowns(0x1 | 0x2 | 0x10 | 0x100) == ()
-    assert len(gpu.slowdowns(0xFFFF)) == len(gpu.SLOWDOWNS)
-
-
-@pytest.mark.parametrize(
-    ("what", "field_name"),
-    [
-        ("temperature", "temperature_c"),
-        ("max", "max_sm_clock_mhz"),
-        ("reasons", "slowdowns"),
-        ("processes", "processes"),
-    ],
-)
-def test_what_the_driver_does_not_support_is_unknown_and_the_rest_is_read(what: str, field_name: str) -> None:
-    nvml = Nvml(refuses=(what,))
-    found = read(nvml)
-    assert isinstance(found, Gpu)
-    assert isinstance(getattr(found, field_name), Unknown)
-    assert found.sm_clock_mhz == 2400.0
-    assert nvml.open == 0
-
-
-@pytest.mark.parametrize("what", ["init", "handle"])
-def test_without_driver_or_gpu_there_is_a_reason(what: str) -> None:
-    nvml = Nvml(refuses=(what,))
-    found = read(nvml)
-    assert isinstance(found, Unknown)
-    assert "Not Supported" in found.unknown
-    assert nvml.open == 0
 
 
 # ------------------------------------------------------------------ servers
@@ -356,6 +246,17 @@ def test_a_reader_must_say_something(reply: object, failure: str, server: Server
     assert bool(found.probe_failure) is bool(failure)
 
 
+def test_a_reader_behind_a_key_is_asked_with_it() -> None:
+    with NullReader(api_key="secret") as server:
+        spec = ReaderServerSpec(url=server.base_url, model=server.model, kind="other")
+        with_key = ThisMachine(reader_api_key="secret").reader(spec)
+        without = ThisMachine().reader(spec)
+    assert isinstance(with_key, ReaderServer)
+    assert with_key.probe_failure == ""
+    assert isinstance(without, Unknown)
+    assert "401" in without.unknown
+
+
 # ------------------------------------------------------------------ containers
 
 DIGEST = "sha256:" + "cd" * 32
@@ -365,7 +266,8 @@ DIGEST = "sha256:" + "cd" * 32
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Puts a program named docker first on the path."""
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.delenv(images.DECLARED, raising=False)
+    for variable in (images.DECLARED, images.ORDER):
+        monkeypatch.delenv(variable, raising=False)
 
     def install(script: str) -> None:
         program = tmp_path / "docker"
@@ -399,6 +301,16 @@ def test_when_a_container_was_started_is_told_to_the_microsecond(docker: Callabl
     assert images.container_started_at("x") == pytest.approx(1795255200.123456, abs=1e-5)
     docker("echo soon")
     assert isinstance(images.container_started_at("x"), Unknown)
+
+
+def test_inside_a_stack_the_order_of_starting_is_the_declared_one(
+    docker: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker("exit 1")
+    monkeypatch.setenv(images.ORDER, "ollama sglang")
+    assert images.container_started_at("sglang") == Place(place=1)
+    assert images.container_started_at("ollama") == Place(place=0)
+    assert isinstance(images.container_started_at("other"), Unknown)
 
 
 def test_inside_a_stack_the_compose_file_s_own_variable_tells_the_digests(

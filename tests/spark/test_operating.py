@@ -7,11 +7,13 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from memarena_spark.cli.errors import EXIT_REFUSED
 from memarena_spark.codes import REMEDIES
-from memarena_spark.machine.images import DECLARED
+from memarena_spark.machine.images import DECLARED, ORDER
 from memarena_spark.profiles import known_profiles
 
 from .conftest import ROOT
@@ -74,6 +76,13 @@ def test_units_run_once_with_a_limit_and_the_timers_name_them() -> None:
             assert f"Unit={name.replace('.timer', '.service')}" in text
 
 
+def test_only_a_refusal_is_an_orderly_end_of_the_unit_beside_success() -> None:
+    (unit,) = (path for path in UNITS if path.name == "memarena-spark.service")
+    found = re.findall(r"^SuccessExitStatus=(.*)$", unit.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert found == [str(EXIT_REFUSED)]
+    assert f"| {EXIT_REFUSED} | refused" in GUIDE
+
+
 # ------------------------------------------------------------------ the stack
 
 
@@ -98,6 +107,32 @@ def test_no_network_of_the_stack_has_a_way_out_and_the_backend_meets_no_model() 
     assert set(stack["services"]["certify"]["networks"]) == {"backend", "models"}
     mounts = [mount for service in stack["services"].values() for mount in service.get("volumes", ())]
     assert not [mount for mount in mounts if "docker.sock" in mount]
+
+
+def capabilities(service: dict[str, Any]) -> set[str]:
+    (device,) = service["deploy"]["resources"]["reservations"]["devices"]
+    return set(device["capabilities"])
+
+
+def test_whoever_computes_on_the_gpu_gets_libcuda_and_whoever_reads_it_nvml() -> None:
+    """Capabilities that are named replace the runtime's default, which has compute in it."""
+    services = yaml.safe_load(STACK.read_text(encoding="utf-8"))["services"]
+    assert {"gpu", "compute", "utility"} <= capabilities(services["certify"])
+    assert {"gpu", "utility"} <= capabilities(services["meters"])
+    for name in ("ollama", "sglang"):
+        assert capabilities(services[name]) in ({"gpu"}, {"gpu", "compute", "utility"})
+
+
+def test_the_order_that_the_stack_declares_is_the_one_that_it_starts_in() -> None:
+    services = yaml.safe_load(STACK.read_text(encoding="utf-8"))["services"]
+    first, second = services["certify"]["environment"][ORDER].split()
+
+    def after(name: str) -> set[str]:
+        direct = set(services[name].get("depends_on", {}))
+        return direct.union(*(after(each) for each in direct))
+
+    assert (first, second) == ("ollama", "sglang")
+    assert first in after(second)
 
 
 def composes() -> list[list[str]]:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from memarena_spark.checks.canaries import check_drift
 from memarena_spark.codes import NODE
-from memarena_spark.facts import GpuProcess, Image, Memory, Unknown
-from memarena_spark.plans import LoadedPlan
+from memarena_spark.facts import GpuProcess, Image, Memory, Place, Unknown
+from memarena_spark.plans import Golden, LoadedPlan
 from memarena_spark.preflight import preflight, still_well
 
 from .nodes import (
@@ -71,6 +71,9 @@ SICK: list[tuple[str, str, Change]] = [
     ("embedder-late", "started 50 s after the model server", {"embedder_": {"started_at_unix": 250.0}}),
     ("order-unknown", "when the embedder was started", {"embedder_": {"started_at_unix": GONE}}),
     ("order-unknown", "when the model server was started", {"reader_": {"started_at_unix": GONE}}),
+    ("embedder-late", "is not declared before", {"embedder_": {"started_at_unix": Place(place=1)},
+                                                "reader_": {"started_at_unix": Place(place=0)}}),
+    ("order-unknown", "of the other a declared place", {"embedder_": {"started_at_unix": Place(place=0)}}),
     ("reader-unreachable", "it does not say", {"reader_": GONE}),
     ("reader-flags", "disable_radix_cache is False, the plan says True", {"reader_": {"details": CACHE_ON}}),
     ("reader-flags", "version is not told, the plan says 0.5.23", {"reader_": {"details": NO_VERSION}}),
@@ -109,6 +112,30 @@ def test_each_sickness_is_refused_by_its_own_code_alone(code: str, reason: str, 
 def test_every_code_of_a_node_is_provoked_here_or_by_the_tests_of_lock_golden_and_heat() -> None:
     elsewhere = {"locked", "canary-golden", "thermal"}
     assert {code for code, _, _ in SICK} | elsewhere == set(NODE)
+
+
+def test_a_declared_order_is_as_good_as_one_that_was_read() -> None:
+    order = {"embedder_": {"started_at_unix": Place(place=0)}, "reader_": {"started_at_unix": Place(place=1)}}
+    assert preflight(sick(order), spark_plan(), OUT).passed
+
+
+@pytest.mark.parametrize(
+    ("canary", "code", "reason"),
+    [
+        ({"tflops": 36.5}, "canary-slow", "36.5 TFLOP/s, expected at least the profile's 60"),
+        ({"clock_mhz": 799.0}, "canary-clock", "799 MHz, expected at least the profile's 1500 MHz"),
+        ({"clock_mhz": GONE}, "canary-clock", "it does not say"),
+    ],
+)
+def test_golden_values_of_the_slow_state_do_not_make_it_well(canary: Change, code: str, reason: str) -> None:
+    """The floor of the profile holds whatever a plan gives for golden, and where it gives nothing."""
+    loaded = spark_plan()
+    for golden in (Golden(tflops=1.0, clock_mhz=1.0), None):
+        plan = loaded.plan.model_copy(update={"golden": golden})
+        found = preflight(sick({"canary_": canary}), loaded.model_copy(update={"plan": plan}), OUT).refusals
+        reasons = {r.code: r.reason for r in found}
+        assert reason in reasons[code]
+        assert set(reasons) - {code} == (set() if golden else {"canary-golden"})
 
 
 def test_all_reasons_are_told_at_once() -> None:

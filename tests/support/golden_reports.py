@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 
 from memarena.cli.scores import report_run
-from memarena.judge import value_judge_version
+from memarena.judge import JUDGE_NAME, value_judge_version
 from memarena.report.as_json import to_json
 from memarena.report.document import report_document, score_document
 from memarena.report.failures import Filter, failures_document
@@ -19,11 +19,13 @@ from memarena.scoring import load_facts
 
 REPORTS = ("report.md", "report.json", "report.txt", "report.tex", "report.html", "scores.txt", "failures.txt")
 
+JUDGED_REPORTS = ("report.md", "report.json", "report.txt", "report.tex", "report.html", "failures.txt")
 
-def render(run_dir: Path, name: str) -> str:
-    """One report. The judge's version, which changes with its code, is replaced by a fixed word."""
+
+def render(run_dir: Path, name: str, judge: str = JUDGE_NAME) -> str:
+    """One report. The value judge's version, which changes with its code, is replaced by a fixed word."""
     facts = load_facts(run_dir)
-    run = report_run(run_dir, stories=name == "report.html")
+    run = report_run(run_dir, judge, stories=name == "report.html")
     if name == "report.json":
         text = to_json([run])
     elif name == "report.html":

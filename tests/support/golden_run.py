@@ -287,17 +287,29 @@ def records() -> list[AnyRecord]:
 
 
 def main() -> None:
-    """Write the log and the reports that are expected of it."""
-    from .golden_reports import REPORTS, render
+    """Write the logs and the reports that are expected of them."""
+    from . import golden_judged
+    from .golden_reports import JUDGED_REPORTS, REPORTS, render
 
-    shutil.rmtree(SMALL_RUN, ignore_errors=True)
-    write_log(SMALL_RUN, records())
-    (SMALL_RUN / "writer.lock").unlink()
-    with tempfile.TemporaryDirectory() as folder:
-        copy = shutil.copytree(SMALL_RUN, Path(folder) / "run")
-        for name in REPORTS:
-            (GOLDEN / name).write_text(render(copy, name), encoding="utf-8")
-    sys.stdout.write(f"{SMALL_RUN / LOG_NAME} and {', '.join(REPORTS)} written\n")
+    for run, made, expected, names, judge in (
+        (SMALL_RUN, records(), GOLDEN, REPORTS, "value"),
+        (
+            golden_judged.JUDGED_RUN,
+            golden_judged.records(),
+            golden_judged.EXPECTED,
+            JUDGED_REPORTS,
+            golden_judged.JUDGE,
+        ),
+    ):
+        shutil.rmtree(run, ignore_errors=True)
+        write_log(run, made)
+        (run / "writer.lock").unlink()
+        expected.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory() as folder:
+            copy = shutil.copytree(run, Path(folder) / "run")
+            for name in names:
+                (expected / name).write_text(render(copy, name, judge), encoding="utf-8")
+        sys.stdout.write(f"{run / LOG_NAME} and {', '.join(names)} in {expected} written\n")
 
 
 if __name__ == "__main__":

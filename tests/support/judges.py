@@ -29,6 +29,10 @@ class Asked:
     """``json_schema``, ``json_object`` or empty."""
     number: int
     """Counts calls from 1."""
+    roles: tuple[str, ...] = ()
+    """Of the messages, in order."""
+    limit: str = ""
+    """The name under which the longest reply was given."""
 
     @property
     def task(self) -> str:
@@ -94,6 +98,8 @@ def scripted_judge(script: Script) -> Iterator[ScriptedJudge]:
                     check=check.group(1) if check else "",
                     response_format=body.get("response_format", {}).get("type", ""),
                     number=len(judge.asked) + 1,
+                    roles=tuple(m["role"] for m in body["messages"]),
+                    limit=" ".join(sorted({"max_tokens", "max_completion_tokens"} & set(body))),
                 )
                 judge.asked.append(asked)
             says = script(asked)

@@ -83,9 +83,10 @@ def test_the_third_set_is_not_among_what_was_learned_from() -> None:
     assert len(shared) <= 0.1 * (len(table["abstains"]) + len(table["answers"])), shared
 
 
-def test_plain_answers_of_models_that_nothing_was_learned_from_are_read_as_labelled() -> None:
-    rows = of_table("plain")
-    assert len(rows) >= 400
+@pytest.mark.parametrize(("name", "least"), [("plain", 400), ("usual", 600)])
+def test_plain_answers_of_models_that_nothing_was_learned_from_are_read_as_labelled(name: str, least: int) -> None:
+    rows = of_table(name)
+    assert len(rows) >= least
     missed, taken, wrong = errors(rows, detector)
     assert missed <= AIM, wrong
     assert taken <= AIM, wrong
@@ -100,12 +101,12 @@ def test_answers_more_varied_than_models_write_are_read_as_well_as_measured() ->
     assert taken <= 0.06, wrong
 
 
-@pytest.mark.parametrize("name", ["plain", "varied"])
+@pytest.mark.parametrize("name", ["plain", "usual", "varied"])
 def test_the_sets_by_another_hand_are_not_among_what_was_learned_from(name: str) -> None:
     learned = {_plainly(text.answer) for text in learning.texts()}
     answers = {_plainly(answer) for _, _, answer in of_table(name)}
-    # "Not mentioned." has been said before; a sentence of one's own has not.
-    assert not [answer for answer in answers & learned if len(answer.split()) > VERY_SHORT]
+    # "Not mentioned." has been said before; a sentence of one's own hardly ever ("I'm not at liberty to say").
+    assert len([answer for answer in answers & learned if len(answer.split()) > VERY_SHORT]) <= 0.005 * len(answers)
 
 
 def _plainly(answer: str) -> str:

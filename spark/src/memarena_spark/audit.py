@@ -21,6 +21,8 @@ from memarena_spark.bundle.derived import Facts, is_right, read_facts
 from memarena_spark.bundle.verify import Trust, verify
 from memarena_spark.errors import SparkError
 from memarena_spark.files import canonical_json, sha256_of, write_whole
+from memarena_spark.locking import left_note, lock_path, node_lock
+from memarena_spark.machine.host import identity
 
 REPORT = "audit.json"
 SHARE = 0.1
@@ -68,8 +70,9 @@ def audit(
 ) -> AuditReport:
     """Verify a bundle, ask a share of its questions again into the new folder ``out``, and compare.
 
-    Raises SparkError if the bundle does not verify, the data set is not that of the bundle, or ``out`` is in use, and
-    what :func:`memarena.run.engine.execute` raises.
+    Raises SparkError if the bundle does not verify, the data set is not that of the bundle, or ``out`` is in use,
+    :class:`~memarena_spark.errors.RefusedError` (``locked``) while another run or audit holds the node, and what
+    :func:`memarena.run.engine.execute` raises.
     """
     if not 0 < share <= 1:
         raise SparkError(f"--share {share}: expected more than 0 and at most 1")
@@ -84,11 +87,15 @@ def audit(
         if opened.sha256 != facts.run.manifest.dataset.sha256:
             raise SparkError(f"--dataset {dataset}: is not the data set of the bundle (its SHA-256 differs)")
     drawn = draw(facts.run.questions, share, seed)
-    say(f"{len(drawn)} of {len(facts.run.questions)} questions are asked again")
+    say(f"{len(drawn)} of {len(facts.run.questions)} questions are asked again, drawn with seed {seed}")
     config = RunConfig.model_validate_json(facts.run.manifest.config_json)
     config = config.model_copy(update={"dataset": dataset, "question_ids": drawn, "limit": None, "egos": ()})
     files = (judge.data_files, scoring.data_files)
-    outcome = execute(RunRequest(out=out / "run", config=config, scoring_files=files))
+    # Asking loads the node as a run does: neither may go on beside the other.
+    with node_lock(lock_path(), identity(Path("/")).boot_id, out) as left_by:
+        if left_by is not None:
+            say(left_note(left_by))
+        outcome = execute(RunRequest(out=out / "run", config=config, scoring_files=files))
     if outcome.reason == "interrupted":
         raise KeyboardInterrupt
     report = compare(facts, load_facts(out / "run"), drawn, seed, share, sha256_of(bundle / layout.STATEMENT))

@@ -8,22 +8,28 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import psutil
 from pydantic import ValidationError
 
-from memarena_spark.facts import CanaryResult, Gpu, Unknown
-from memarena_spark.machine.gpu import read_gpu
+from memarena_spark.facts import CanaryResult, Unknown
+from memarena_spark.machine.gpu import sm_clock
 from memarena_spark.profiles import CanarySettings
 
 WINDOW_S = 1.0
+_AHEAD_S = 0.1
+"""Of products under way while a GPU's clock is read, which takes milliseconds."""
+_AHEAD_AT_MOST = 256
+"""Products; drivers bound what may be queued."""
 _START_S = 120.0
 """What loading the library and the device may take beside the measuring."""
 
@@ -45,35 +51,54 @@ def run_canary(settings: CanarySettings) -> CanaryResult | Unknown:
         return Unknown(unknown=f"the canary gave no result: {error.errors()[0]['msg']}")
 
 
-def measure(
-    multiply: Callable[[], None],
-    finish: Callable[[], None],
-    clock_mhz: Callable[[], float | Unknown],
-    *,
-    size: int,
-    seconds: float,
-) -> tuple[list[float], float | Unknown]:
-    """TFLOP/s of each window of about a second, and the median clock.
+@dataclass(frozen=True)
+class Engine:
+    """What multiplies. ``multiply`` may only begin the work; ``finish`` waits until all that was begun is done."""
 
-    ``multiply`` may only begin the work; ``finish`` waits until it is done. A product of two n × n matrices counts as
-    2 n³ operations.
+    multiply: Callable[[], None]
+    finish: Callable[[], None]
+    clock_mhz: Callable[[], float | Unknown]
+    mark: Callable[[], Callable[[], bool]]
+    """Marks the work begun so far; what it gives tells whether some of that is still to be done."""
+    ahead_s: float = 0.0
+    """Seconds of work to begin before a clock is read, more than the reading takes; 0 where begun is done."""
+
+
+def measure(engine: Engine, *, size: int, seconds: float) -> tuple[list[float], float | Unknown]:
+    """TFLOP/s of each window of about a second, and the median clock in MHz.
+
+    A product of two n × n matrices counts as 2 n³ operations. Each window's clock is read while products are under way:
+    an idle device lowers its clock at once, or keeps a high one that it would not hold under load.
     """
-    multiply()
-    finish()
+    for _ in range(2):  # The first one loads what multiplies.
+        began = time.monotonic()
+        engine.multiply()
+        engine.finish()
+    once_s = max(time.monotonic() - began, 1e-6)
+    ahead = min(math.ceil(engine.ahead_s / once_s), _AHEAD_AT_MOST)
     windows: list[float] = []
     clocks: list[float | Unknown] = []
     began = time.monotonic()
     while not windows or time.monotonic() - began < seconds:
         start, count = time.monotonic(), 0
-        while (spent := time.monotonic() - start) < min(WINDOW_S, seconds) or not count:
-            multiply()
-            finish()
+        while time.monotonic() - start < min(WINDOW_S, seconds) or not count:
+            engine.multiply()
+            engine.finish()
             count += 1
-        spent = time.monotonic() - start
-        clocks.append(clock_mhz())
-        windows.append(2 * size**3 * count / spent / 1e12)
+        for _ in range(ahead):
+            engine.multiply()
+        clocks.append(_clock_at_work(engine))
+        engine.finish()
+        windows.append(2 * size**3 * (count + ahead) / (time.monotonic() - start) / 1e12)
     known = [clock for clock in clocks if not isinstance(clock, Unknown)]
     return windows, statistics.median(known) if known else clocks[0]
+
+
+def _clock_at_work(engine: Engine) -> float | Unknown:
+    """The clock; unknown where the work was done before it had been read."""
+    at_work = engine.mark()
+    clock = engine.clock_mhz()
+    return clock if at_work() else Unknown(unknown="the device had done its work before its clock was read")
 
 
 def cpu_canary(size: int, seconds: float) -> CanaryResult:
@@ -85,7 +110,9 @@ def cpu_canary(size: int, seconds: float) -> CanaryResult:
     def multiply() -> None:
         np.matmul(left, right, out=product)
 
-    windows, clock = measure(multiply, lambda: None, _cpu_clock, size=size, seconds=seconds)
+    # A product is done when it returns; the clock that the kernel tells is an average over the time before.
+    engine = Engine(multiply, lambda: None, _cpu_clock, mark=lambda: lambda: True)
+    windows, clock = measure(engine, size=size, seconds=seconds)
     return _result("cpu", f"numpy {np.__version__}", "float32", size, seconds, windows, clock)
 
 
@@ -95,15 +122,19 @@ def cuda_canary(torch: Any, size: int, seconds: float, dtype: str) -> CanaryResu
     torch.manual_seed(0)
     left, right = (torch.rand(size, size, device=device, dtype=getattr(torch, dtype)) for _ in range(2))
     product = torch.empty_like(left)
-    windows, clock = measure(
-        lambda: torch.matmul(left, right, out=product),
-        torch.cuda.synchronize,
-        _gpu_clock,
-        size=size,
-        seconds=seconds,
-    )
-    engine = f"torch {torch.__version__}, CUDA {torch.version.cuda}, {torch.cuda.get_device_name(0)}"
-    return _result("cuda", engine, dtype, size, seconds, windows, clock)
+
+    def mark() -> Callable[[], bool]:
+        done = torch.cuda.Event()
+        done.record()
+        return lambda: not done.query()
+
+    with sm_clock() as clock_mhz:
+        engine = Engine(
+            lambda: torch.matmul(left, right, out=product), torch.cuda.synchronize, clock_mhz, mark, _AHEAD_S
+        )
+        windows, clock = measure(engine, size=size, seconds=seconds)
+    name = f"torch {torch.__version__}, CUDA {torch.version.cuda}, {torch.cuda.get_device_name(0)}"
+    return _result("cuda", name, dtype, size, seconds, windows, clock)
 
 
 def _result(
@@ -128,11 +159,6 @@ def _cpu_clock() -> float | Unknown:
     except (OSError, RuntimeError) as error:
         return Unknown(unknown=f"CPU clock: {error}")
     return float(clock.current) if clock and clock.current else Unknown(unknown="the kernel gives no CPU clock")
-
-
-def _gpu_clock() -> float | Unknown:
-    gpu = read_gpu()
-    return gpu.sm_clock_mhz if isinstance(gpu, Gpu) else gpu
 
 
 def main(argv: Sequence[str] | None = None) -> int:

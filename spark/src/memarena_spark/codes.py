@@ -41,6 +41,9 @@ NODE: dict[str, str] = {
 
 RESULT: dict[str, str] = {
     "not-complete": "run again from the start",
+    "plan-lacks": "mend the plan, run again",
+    "no-floor": "run again with floor_samples in the plan's run, and without a cache",
+    "template-unchecked": "give the reader's golden_prompt_tokens in the plan, run again",
     "resumed": "run again from the start: times of two processes never mix",
     "missing-question": "run again from the start",
     "failed-question": "mend the backend or the server that failed, run again",
@@ -58,6 +61,7 @@ RESULT: dict[str, str] = {
     "conformance": "mend the backend until memarena conformance passes",
     "code-changed": "do not touch a backend while its run goes on, run again",
     "energy": "see the reason; a phase with gaps or without a meter gives no joules",
+    "latency-study": "make it again, of this run: memarena latency report RUN/run --out FOLDER",
     "unsigned": "give --key: this profile certifies nothing without a signature",
     "test-profile": "use a profile that memarena-spark brings",
 }

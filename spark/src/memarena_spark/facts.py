@@ -58,6 +58,12 @@ class Image(Record):
     """``docker`` where the daemon was asked, ``declared`` where the compose file's own variable says it."""
 
 
+class Place(Record):
+    """A server's place in the order of starting, as the compose file's own variable declares it."""
+
+    place: int
+
+
 class Embedder(Record):
     """An ollama server and its embedding model."""
 
@@ -68,7 +74,8 @@ class Embedder(Record):
     """How much of the model is on the GPU."""
     warm_s: float
     """Seconds that an embedding took when the model had just been used."""
-    started_at_unix: float | Unknown
+    started_at_unix: float | Place | Unknown
+    """When the server was started, in seconds since 1970, or its declared place where no time can be read."""
 
 
 class ReaderServer(Record):
@@ -79,7 +86,8 @@ class ReaderServer(Record):
     models: tuple[str, ...]
     details: dict[str, str]
     """Version and flags, as read back."""
-    started_at_unix: float | Unknown
+    started_at_unix: float | Place | Unknown
+    """As an embedder's."""
     probe_failure: str
     """Why the sanity probe failed; empty if it passed."""
 

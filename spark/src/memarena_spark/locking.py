@@ -54,7 +54,7 @@ def node_lock(path: Path, boot_id: str, out: Path) -> Iterator[Holder | None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise RefusedError("run", [refusal("locked", _who(_note(descriptor), path))]) from error
+            raise RefusedError("lock", [refusal("locked", _who(_note(descriptor), path))]) from error
         left_by = _note(descriptor)
         _write(
             descriptor,
@@ -66,6 +66,11 @@ def node_lock(path: Path, boot_id: str, out: Path) -> Iterator[Holder | None]:
             _write(descriptor, b"")
     finally:
         os.close(descriptor)
+
+
+def left_note(left_by: Holder) -> str:
+    """What is said of a holder that died without letting go."""
+    return f"an earlier run ({left_by.out}, process {left_by.pid}) did not end in order; its lock is void"
 
 
 def _note(descriptor: int) -> Holder | None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
 from memarena.log.base import Record
+from memarena.readers.errors import ReaderError
+from memarena.readers.remote import api_url
 from memarena.run.config import RunConfig
 from pydantic import Field, ValidationError
 
 from memarena_spark.errors import SparkError
 from memarena_spark.profiles import NodeProfile, is_ours, parse_profile, profile_text
+
+FLOOR_SAMPLES = 11
+"""Round trips of the null backend and reader, at least: fewer tell no median."""
 
 _Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")]
 
@@ -99,7 +105,8 @@ def load_plan(path: Path) -> LoadedPlan:
     plan = plan.model_copy(update={"run": run})
     found = profile_text(plan.profile, path.parent)
     profile = parse_profile(found, f"profile {plan.profile}")
-    _check(plan, profile, path)
+    for fault in plan_faults(plan, profile):
+        raise SparkError(f"{path}: {fault}")
     if profile.purpose != "test" and not is_ours(found):
         raise SparkError(f'profile {plan.profile}: purpose: a profile that is none of ours can only be "test"')
     return LoadedPlan(plan=plan, plan_text=text, profile=profile, profile_text=found)
@@ -127,12 +134,72 @@ def parse_plan(text: str, where: str) -> Plan:
         raise SparkError(f"{where}: {field}: {first['msg'].removeprefix('Value error, ')}{given}") from error
 
 
-def _check(plan: Plan, profile: NodeProfile, path: Path) -> None:
-    """What a profile demands of a plan."""
-    lacking = []
-    if profile.demands.pinned_versions:
-        lacking += [f"pins.{name}" for name in ("driver", "kernel") if getattr(plan.pins, name) is None]
-    if profile.demands.reader_server and plan.reader_server is None:
-        lacking.append("reader_server")
-    if lacking:
-        raise SparkError(f"{path}: {lacking[0]}: the profile {profile.name} demands it")
+def plan_faults(plan: Plan, profile: NodeProfile) -> Iterator[str]:
+    """Where a plan lacks what its profile demands, or contradicts itself; a line each that begins with the field."""
+    demands = profile.demands
+    by = f"the profile {profile.name} demands"
+    if demands.pinned_versions:
+        yield from (f"pins.{name}: {by} it" for name in ("driver", "kernel") if getattr(plan.pins, name) is None)
+    if demands.reader_server and plan.reader_server is None:
+        yield f"reader_server: {by} it"
+    if demands.embedder and plan.embedder is None:
+        yield f"embedder: {by} it"
+    if plan.run.warm_up < demands.warm_up:
+        yield f"run.warm_up: {by} {demands.warm_up} or more, got {plan.run.warm_up}"
+    if demands.protocol is not None and plan.run.protocol != demands.protocol:
+        yield f"run.protocol: {by} {demands.protocol}, got {plan.run.protocol}"
+    if plan.run.floor_samples < FLOOR_SAMPLES:
+        yield f"run.floor_samples: expected {FLOOR_SAMPLES} or more, got {plan.run.floor_samples}"
+    yield from _golden_faults(plan.golden, profile)
+    yield from _reader_faults(plan, profile)
+    if plan.embedder is not None and plan.run.embedder is not None and _is_url(plan.run.embedder.spec):
+        helper = plan.run.embedder
+        yield from _other_server("run.embedder", helper.spec, helper.model, "embedder", plan.embedder)
+
+
+def _golden_faults(golden: Golden | None, profile: NodeProfile) -> Iterator[str]:
+    """Golden values that no well node gives. That there are none is for preflight to say, which knows them."""
+    floors = profile.canary
+    if golden is None:
+        return
+    if golden.tflops < floors.tflops_at_least:
+        yield f"golden.tflops: {profile.name} gives {floors.tflops_at_least:g} or more, got {golden.tflops:g}"
+    if floors.clock_mhz_at_least is not None:
+        if golden.clock_mhz is None:
+            yield f"golden.clock_mhz: the profile {profile.name} demands it"
+        elif golden.clock_mhz < floors.clock_mhz_at_least:
+            least = floors.clock_mhz_at_least
+            yield f"golden.clock_mhz: {profile.name} gives {least:g} or more, got {golden.clock_mhz:g}"
+
+
+def _reader_faults(plan: Plan, profile: NodeProfile) -> Iterator[str]:
+    """Readers other than the server whose flags are read back, and readers whose chat template nothing holds."""
+    for number, reader in enumerate(plan.run.readers):
+        field = f"run.readers.{number}"
+        if profile.demands.golden_prompt_tokens and not reader.golden_prompt_tokens:
+            yield f"{field}.golden_prompt_tokens: the profile {profile.name} demands it"
+        if plan.reader_server is None:
+            continue
+        if _is_url(reader.spec):
+            yield from _other_server(field, reader.spec, reader.model, "reader_server", plan.reader_server)
+        elif profile.demands.reader_server:
+            yield f"{field}.spec: expected the reader_server's, {plan.reader_server.url}, got {reader.spec}"
+
+
+def _is_url(spec: str) -> bool:
+    return spec.startswith(("http://", "https://"))
+
+
+def _other_server(
+    field: str, spec: str, model: str | None, name: str, server: EmbedderSpec | ReaderServerSpec
+) -> Iterator[str]:
+    """Where a run would ask another server than the one that preflight looks at."""
+    try:
+        same = api_url(spec) == api_url(server.url)
+    except ReaderError as error:
+        yield f"{field}.spec: {error}"
+        return
+    if not same:
+        yield f"{field}.spec: expected the {name}'s, {server.url}, got {spec}"
+    elif model != server.model:
+        yield f"{field}.model: expected the {name}'s, {server.model}, got {model or 'none'}"

@@ -24,7 +24,7 @@ from memarena_spark.code import own_code
 from memarena_spark.errors import Refusal, RefusedError, SparkError
 from memarena_spark.facts import CanaryResult, Unknown
 from memarena_spark.files import canonical_json, write_whole
-from memarena_spark.locking import Holder, lock_path, node_lock
+from memarena_spark.locking import Holder, left_note, lock_path, node_lock
 from memarena_spark.node import Node
 from memarena_spark.plans import LoadedPlan, effective_run
 from memarena_spark.preflight import Preflight, preflight, still_well
@@ -84,7 +84,7 @@ def run_certification(
     _check_input(loaded)
     with node_lock(lock_path(), node.identity().boot_id, out) as left_by:
         if left_by is not None:
-            say(f"an earlier run ({left_by.out}, process {left_by.pid}) did not end in order; its lock is void")
+            say(left_note(left_by))
         started_at = _now()
         say(f"preflight for {loaded.profile.name}")
         found = preflight(node, loaded, out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import signal
 import sys
 import threading
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from memarena_backend.server import BackendServer, MemoryFactory, Security, ServeError
+from memarena_backend.server import CLOSE_GRACE_S, STOP_GRACE_S, BackendServer, MemoryFactory, Security, ServeError
 from memarena_backend.store import StoreError
 
 EXIT_BAD_INPUT = 2
@@ -73,6 +74,7 @@ def _serve_until_signal(server: BackendServer, address_file: Path | None) -> int
 
     def on_signal(number: int, _: FrameType | None) -> None:
         stopping.set()
+        _end_at_the_latest()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
@@ -87,6 +89,17 @@ def _serve_until_signal(server: BackendServer, address_file: Path | None) -> int
     finally:
         server.stop()
     return 0
+
+
+def _end_at_the_latest() -> None:
+    """End the process after the grace, also where a call still holds its thread.
+
+    Its port is closed by then, so that a process which stays looks alive and answers nothing: whoever watches it could
+    not start it again. Nothing is lost by that, since a committed day is durable before its Ingest returns.
+    """
+    overdue = threading.Timer(STOP_GRACE_S + CLOSE_GRACE_S, os._exit, (0,))
+    overdue.daemon = True
+    overdue.start()
 
 
 def _write_address(path: Path, address: str) -> None:

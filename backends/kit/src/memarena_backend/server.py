@@ -33,6 +33,9 @@ WORKER_THREADS = 32
 STOP_GRACE_S = 0.5
 """How long calls in flight may take to end when the server stops."""
 
+CLOSE_GRACE_S = 1.0
+"""How long the memory may then take to let go of its files, before the process ends whatever it still does."""
+
 MemoryFactory = Callable[[Path], Memory]
 """Makes a memory that may keep files of its own below the folder it is given."""
 

@@ -11,9 +11,9 @@ from memarena.processes import GuardedProcess
 from memarena.run.errors import RunError
 
 SEED = 42
-WORLD = ("--preset", "tiny", "--density", "0.35")
-"""Six people over three days, at a third of the density of the released set: at an eighth of it, as ``tiny`` has it
-otherwise, hardly anything is said twice, and conflicts, permissions and options cannot be asked."""
+PRESET = "tiny"
+"""Six people over three days, at a third of the density of the released set: enough that something is said twice, which
+questions on conflicts and permissions and the options of a cloze need."""
 TIMEOUT_S = 120.0
 _POLL_S = 0.05
 
@@ -23,7 +23,7 @@ def make_world(out: Path, seed: int = SEED) -> None:
     if importlib.util.find_spec("masim") is None:
         raise RunError("demo: the simulator (masim) is not installed beside this command; `make demo` sets it up")
     log = out.with_name(f"{out.name}.log")
-    command = [sys.executable, "-m", "masim", "generate", *WORLD, "--seed", str(seed), "--out", str(out)]
+    command = [sys.executable, "-m", "masim", "generate", "--preset", PRESET, "--seed", str(seed), "--out", str(out)]
     with GuardedProcess.start(command, log_path=log) as process:
         deadline_s = time.monotonic() + TIMEOUT_S
         while (code := process.poll()) is None and time.monotonic() < deadline_s:

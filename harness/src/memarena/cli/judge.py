@@ -14,6 +14,7 @@ import typer
 from memarena import judge as judging
 from memarena.cli import judge_trust
 from memarena.cli.errors import EXIT_INCOMPLETE
+from memarena.cli.judge_flags import check_flags
 from memarena.cli.judge_progress import JudgeProgress
 from memarena.dataset.gold import PermissionGold
 from memarena.judge.calibration import ask_about_planted
@@ -51,6 +52,7 @@ EndpointOption = Annotated[
 
 
 def judge(
+    context: typer.Context,
     run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="Folder of a run.")] = None,
     name: Annotated[
         str | None,
@@ -91,13 +93,12 @@ def judge(
     output: Annotated[str, typer.Option("--format", help="With --calibrate and --labels: table or json.")] = "table",
 ) -> None:
     """Append the verdicts that are missing to a run's log. Calibrate a judge; draw and read human samples."""
-    if sum((calibrating, sample is not None, bool(labels))) > 1:
-        raise judging.JudgeError("--calibrate, --sample, --labels: expected one of them at a time")
+    check_flags(context)
     budget = _budget(budget_usd, max_tokens, usd_per_mtok_in, usd_per_mtok_out)
     sent_seed = None if model_seed < 0 else model_seed
     patience = Patience(tries=tries, timeout_s=timeout_s, longest_wait_s=longest_wait_s)
     asked = None
-    if endpoint is not None and sample is None and not labels:
+    if endpoint is not None:
         own = ModelJudge(_own_name(name, model), model, temperature, sent_seed)
         asked = _Endpoint(own, endpoint, _key(api_key_env), concurrency, patience, budget)
     if calibrating:
@@ -129,10 +130,11 @@ class _Endpoint:
 
 def _calibrate(source: judge_trust.Source, phrasings: str, seed: int, output: str, asked: _Endpoint | None) -> None:
     rules = DeterministicRules()
-    judges: dict[str, judge_trust.Asks] = {}
+    candidate = None
     if asked is not None:
-        judges[asked.judge.name] = functools.partial(
+        ask = functools.partial(
             ask_about_planted,
+            watcher=JudgeProgress(),
             judge=asked.judge,
             url=asked.url,
             api_key=asked.api_key,
@@ -141,7 +143,8 @@ def _calibrate(source: judge_trust.Source, phrasings: str, seed: int, output: st
             budget=asked.budget,
             rules=rules,
         )
-    judge_trust.calibrate(source, phrasings, seed, output, judges, rules)
+        candidate = judge_trust.Candidate(asked.judge, ask)
+    judge_trust.calibrate(source, phrasings, seed, output, candidate, rules)
 
 
 def _read_people(run: Path, of: Path | None, labels: list[Path] | None, name: str | None, output: str) -> None:

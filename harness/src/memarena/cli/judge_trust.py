@@ -7,18 +7,22 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from pathlib import Path
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from memarena import judge as judging
+from memarena.cli.errors import EXIT_INCOMPLETE
 from memarena.dataset.gold import PermissionGold
 from memarena.dataset.reading import open_dataset
 from memarena.judge.calibration import (
     LabelRates,
     Phrasings,
     Planted,
+    PlantedWords,
     Rates,
     agreement,
     by_token_f1,
@@ -31,14 +35,24 @@ from memarena.judge.calibration import (
 )
 from memarena.judge.human.labels import TrackAgreement, agreements, blank_labels, read_labels, read_sample
 from memarena.judge.human.sampling import Sample, draw_sample
+from memarena.judge.model import ModelJudge
 from memarena.judge.model.jobs import BehaviourRules
 from memarena.log.records import BehaviourLabel, EvidenceSession, Question, Verdict
 from memarena.log.store import read_records
+from memarena.report.calibration import CalibratedJudge, Calibration, Kappa, LabelErrors, PlantedRates
 from memarena.run.questions import evidence_texts, plan_questions
 
 FORMATS = ("table", "json")
 PHRASINGS: tuple[Phrasings, ...] = ("held_out", "development")
-Asks = Callable[[Sequence[Planted]], list[bool | None]]
+Asks = Callable[[Sequence[Planted]], PlantedWords]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A judge with a model that is calibrated."""
+
+    judge: ModelJudge
+    ask: Asks
 
 
 @dataclass(frozen=True)
@@ -72,9 +86,12 @@ def questions_of(run: Path | None, datasets: Sequence[Path]) -> Source:
 
 
 def calibrate(
-    source: Source, phrasings: str, seed: int, output: str, judges: Mapping[str, Asks], rules: BehaviourRules
+    source: Source, phrasings: str, seed: int, output: str, candidate: Candidate | None, rules: BehaviourRules
 ) -> None:
-    """Print rates of error per family and kind, κ between the judges, and of the deterministic labels of D6."""
+    """Print rates of error per family and kind, κ between the judges, and of the deterministic labels of D6.
+
+    Ends with exit code 3 where the candidate left answers unjudged.
+    """
     _check(output, phrasings)
     chosen = next(p for p in PHRASINGS if p == phrasings)
     planted = list(plant(source.questions, source.evidence, chosen, seed))
@@ -84,23 +101,45 @@ def calibrate(
         judging.JUDGE_NAME: [by_value_judge(p) for p in planted],
         "token_f1": [by_token_f1(p) for p in planted],
     }
-    said |= {name: ask(planted) for name, ask in judges.items()}
+    words = candidate.ask(planted) if candidate is not None else None
+    if candidate is not None and words is not None:
+        said[candidate.judge.name] = words.said
     labels = label_rates(list(plant_behaviours(source.questions, seed)), rules)
     if output == "json":
-        sys.stdout.write(json.dumps(_as_json(planted, said, labels, chosen, seed), indent=2) + "\n")
-        return
+        judges = _judges(candidate, words)
+        found = _calibration(planted, said, labels, chosen, seed, judges)
+        sys.stdout.write(json.dumps(found.model_dump(mode="json"), indent=2) + "\n")
+    else:
+        _print_calibration(planted, said, labels, f"phrasings {phrasings}, seed {seed}, {len(planted)} answers")
+    if candidate is not None and words is not None:
+        _say_what_it_took(candidate.judge, words)
+
+
+def _print_calibration(
+    planted: Sequence[Planted],
+    said: Mapping[str, Sequence[bool | None]],
+    labels: Mapping[str, LabelRates],
+    made_of: str,
+) -> None:
     console = Console()
     console.print(_table("Planted answers by family", planted, said, _family))
     console.print(_table("Planted answers by kind", planted, said, _kind))
     console.print(_labels_table(labels))
-    names = list(said)
-    for n, one in enumerate(names):
-        for two in names[n + 1 :]:
-            console.print(f"κ {one} with {two}: {_number(agreement(said[one], said[two]))}")
-    console.print(
-        f"phrasings {phrasings}, seed {seed}, {len(planted)} answers; FA: wrong answers taken for right; FR: "
-    )
+    for one, two in combinations(said, 2):
+        console.print(f"κ {one} with {two}: {_number(agreement(said[one], said[two]))}")
+    console.print(f"{made_of}; FA: wrong answers taken for right; FR: ")
     console.print("right answers taken for wrong; a judge's answers without a usable reply count in neither")
+
+
+def _say_what_it_took(judge: ModelJudge, words: PlantedWords) -> None:
+    """Cost and what is missing, on standard error: standard output may be JSON."""
+    cost = "" if words.usd is None else f", ${words.usd:.4f}"
+    sys.stderr.write(f"{judge.name}: {words.prompt_tokens} + {words.completion_tokens} tokens{cost}\n")
+    if words.unjudged:
+        causes = [f"{cause} {count}" for cause, count in sorted(words.failed.items())]
+        why = "; ".join(part for part in (", ".join(causes), words.stopped) if part)
+        sys.stderr.write(f"{judge.name} left {words.unjudged} of {len(words.said)} answers unjudged: {why}\n")
+        raise typer.Exit(EXIT_INCOMPLETE)
 
 
 def _family(planted: Planted) -> str:
@@ -150,36 +189,61 @@ def _number(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.3f}"
 
 
-def _as_json(
+def _judges(candidate: Candidate | None, words: PlantedWords | None) -> list[CalibratedJudge]:
+    found = [
+        CalibratedJudge(name=judging.JUDGE_NAME, version=judging.value_judge_version()),
+        CalibratedJudge(name="token_f1", version=""),
+    ]
+    if candidate is not None and words is not None:
+        judge = candidate.judge
+        found.append(
+            CalibratedJudge(
+                name=judge.name,
+                version=judge.version,
+                model=judge.model,
+                temperature=judge.temperature,
+                seed=judge.seed,
+                failures=dict(sorted(words.failed.items())),
+                unjudged=words.unjudged,
+                stopped=words.stopped,
+                prompt_tokens=words.prompt_tokens,
+                completion_tokens=words.completion_tokens,
+                usd=words.usd,
+            )
+        )
+    return found
+
+
+def _calibration(
     planted: Sequence[Planted],
     said: Mapping[str, Sequence[bool | None]],
     labels: Mapping[str, LabelRates],
     phrasings: Phrasings,
     seed: int,
-) -> dict[str, object]:
-    def shown(rates: Rates) -> dict[str, object]:
+    judges: Sequence[CalibratedJudge],
+) -> Calibration:
+    def shown(rates: Rates) -> PlantedRates:
         shares = {"false_reject_rate": rates.false_reject_rate, "false_accept_rate": rates.false_accept_rate}
-        return {**asdict(rates), **shares}
+        return PlantedRates.model_validate({**asdict(rates), **shares})
 
-    names = list(said)
-    return {
-        "schema_version": 1,
-        "phrasings": phrasings,
-        "seed": seed,
-        "answers": len(planted),
-        "phrasings_sha256": phrasings_sha256(phrasings),
-        "value_judge_version": judging.value_judge_version(),
-        "by_family": {n: {k: shown(r) for k, r in grouped(planted, said[n], _family).items()} for n in names},
-        "by_kind": {n: {k: shown(r) for k, r in grouped(planted, said[n], _kind).items()} for n in names},
-        "behaviour_labels": {
-            k: {**asdict(r), "missed_rate": r.missed_rate, "false_rate": r.false_rate} for k, r in labels.items()
+    def by(key: Callable[[Planted], str]) -> dict[str, dict[str, PlantedRates]]:
+        return {name: {k: shown(r) for k, r in grouped(planted, said[name], key).items()} for name in said}
+
+    return Calibration(
+        phrasings=phrasings,
+        seed=seed,
+        answers=len(planted),
+        phrasings_sha256=phrasings_sha256(phrasings),
+        value_judge_version=judging.value_judge_version(),
+        judges=tuple(judges),
+        by_family=by(_family),
+        by_kind=by(_kind),
+        behaviour_labels={
+            k: LabelErrors.model_validate({**asdict(r), "missed_rate": r.missed_rate, "false_rate": r.false_rate})
+            for k, r in labels.items()
         },
-        "kappa": [
-            {"one": a, "two": b, "kappa": agreement(said[a], said[b])}
-            for i, a in enumerate(names)
-            for b in names[i + 1 :]
-        ],
-    }
+        kappa=tuple(Kappa(one=a, two=b, kappa=agreement(said[a], said[b])) for a, b in combinations(said, 2)),
+    )
 
 
 def _check(output: str, phrasings: str) -> None:
@@ -198,7 +262,7 @@ def write_sample(run: Path, out: Path, judge: str, seed: int, rules: BehaviourRu
     for path in (out, labels_out):
         if path.exists():
             raise judging.JudgeError(f"--sample {path}: this file exists already; expected a new one")
-    sample = draw_sample(run, judge, _labels_by_rules(run, rules), seed)
+    sample = draw_sample(run, judge, _labels_by_rules(run, rules), seed, _missing(run, judge))
     out.write_text(sample.model_dump_json(indent=2) + "\n", encoding="utf-8")
     labels_out.write_text(blank_labels(sample).model_dump_json(indent=2) + "\n", encoding="utf-8")
     binary = sum(i.track == "binary" for i in sample.items)
@@ -239,6 +303,11 @@ def _people_table(track: TrackAgreement) -> Table:
     return table
 
 
+def _missing(run: Path, judge: str) -> Sequence[Verdict]:
+    """Verdicts that scoring would compute on the way: the value judge needs no log to have judged."""
+    return tuple(judging.missing_verdicts(run)) if judge == judging.JUDGE_NAME else ()
+
+
 def _labels_by_rules(run: Path, rules: BehaviourRules) -> dict[tuple[str, str], BehaviourLabel]:
     """Deterministic labels of all D6 answers, for judges that give none."""
     questions: dict[str, Question] = {}
@@ -256,9 +325,11 @@ def _labels_by_rules(run: Path, rules: BehaviourRules) -> dict[tuple[str, str], 
 def _said(run: Path, sample: Sample, judge: str, rules: BehaviourRules) -> dict[str, str]:
     """The judge's label of each item of a sample that it judged."""
     verdicts: dict[tuple[str, str, int], Verdict] = {}
-    for record in read_records(run, "verdict"):
+    for record in (*read_records(run, "verdict"), *_missing(run, judge)):
         if record.kind == "verdict" and record.judge == judge and record.repeat == 0:
             verdicts[record.cell_id, record.instance_id, record.attempt] = record
+    if not verdicts and judge != judging.JUDGE_NAME:
+        raise judging.JudgeError(f"--judge {judge}: no verdict by this judge in {run}; judge the run first")
     labels = _labels_by_rules(run, rules) if judge == judging.JUDGE_NAME else {}
     said: dict[str, str] = {}
     for item in sample.items:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,20 +14,32 @@ import typer
 from memarena.cli.data_files import SCORING_FILES
 from memarena.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from memarena.cli.latency_files import write_growth, write_study
-from memarena.cli.latency_tables import growth_document, study_document
+from memarena.cli.latency_growth_tables import growth_document
+from memarena.cli.latency_settings import day_numbers, study_settings, words
+from memarena.cli.latency_tables import study_document
 from memarena.cli.progress import ProgressDisplay
-from memarena.cli.run import cell_token, run_request
+from memarena.cli.run import cell_token, run_request, sigterm_as_interrupt
+from memarena.cli.run_flags import RunFlags
 from memarena.dataset.reading import open_dataset
+from memarena.latency.beside import WatchingDisplay, servers
 from memarena.latency.errors import LatencyError
 from memarena.latency.growth import DAYS, growth_config, read_growth
-from memarena.latency.protocol import StudyPlan, run_dirs, run_study
+from memarena.latency.protocol import (
+    PHASE1,
+    PHASE2,
+    QUERIES_FILE,
+    VANILLA_TOKENS,
+    WARM_UP,
+    StudyPlan,
+    run_dirs,
+    run_study,
+)
 from memarena.latency.results import Growth, Study
 from memarena.latency.selection import EGOS, PER_FAMILY, select_queries, write_selection
 from memarena.latency.studying import FIT_BACKENDS, read_samples_of, study_runs
 from memarena.report.layout import Document
 from memarena.report.markdown import to_markdown
 from memarena.report.terminal import print_document
-from memarena.run.config import HelperConfig, ReaderConfig
 from memarena.run.request import RunOutcome, RunRequest
 
 app = typer.Typer(no_args_is_help=True)
@@ -38,11 +52,10 @@ EmbedderModelOption = Annotated[str | None, typer.Option(help="Model behind the 
 ExtractorOption = Annotated[str | None, typer.Option(help="URL of the model that extracts facts; default: the reader.")]
 ExtractorModelOption = Annotated[str | None, typer.Option(help="Model behind the extractor's URL.")]
 GatewayPortOption = Annotated[
-    int,
+    int | None,
     typer.Option(min=0, max=65535, help="Port of the gateway, for a memory whose server is told it once; 0: any."),
 ]
 ModelOption = Annotated[str | None, typer.Option(help="Model behind the reader's URL, where it serves several.")]
-MeterOption = Annotated[str, typer.Option(help="Meters, separated by commas; see memarena run.")]
 FormatOption = Annotated[str, typer.Option("--format", help="table, md or json.")]
 
 
@@ -64,15 +77,24 @@ def select(
 
 @app.command("run")
 def run(
-    dataset: DatasetOption,
-    reader: Annotated[str, typer.Option(help="Readers, separated by commas: embedded, or an API's URL.")],
     out: Annotated[Path, typer.Option(help="Folder of the study: queries.txt, phase1, phase2, its files.")],
-    backend: Annotated[str, typer.Option(help="Backends of phase 1, which the fits rest on.")] = ",".join(
-        StudyPlan.phase1
-    ),
+    dataset: Annotated[Path | None, typer.Option(help="Data set folder.")] = None,
+    reader: Annotated[
+        str | None,
+        typer.Option(help="Readers, separated by commas: embedded, an API's URL or sglang:MODEL; or in --config."),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="YAML or TOML with settings of memarena run, its readers among them; flags win."
+        ),
+    ] = None,
+    backend: Annotated[
+        str | None, typer.Option(help=f"Backends of phase 1, which the fits rest on; default {','.join(PHASE1)}.")
+    ] = None,
     phase2: Annotated[
         str, typer.Option(help="Backends of phase 2, asked of the first reader; none: no phase 2.")
-    ] = ",".join(StudyPlan.phase2),
+    ] = ",".join(PHASE2),
     queries: Annotated[Path | None, typer.Option(help="A list made by memarena latency select.")] = None,
     egos: Annotated[int, typer.Option(help="Egos, where no list is given.")] = EGOS,
     per_family: Annotated[
@@ -84,57 +106,77 @@ def run(
     embedder_model: EmbedderModelOption = None,
     extractor: ExtractorOption = None,
     extractor_model: ExtractorModelOption = None,
-    vanilla_tokens: Annotated[
-        int, typer.Option(help="Budget of vanilla's context, in tokens.")
-    ] = StudyPlan.vanilla_tokens,
+    vanilla_tokens: Annotated[int, typer.Option(help="Budget of vanilla's context, in tokens.")] = VANILLA_TOKENS,
     max_context_tokens: Annotated[
-        int, typer.Option(help="Tokens of context that a reader may see.")
-    ] = StudyPlan.max_context_tokens,
-    max_answer_tokens: Annotated[int, typer.Option(help="Tokens of an answer.")] = StudyPlan.max_answer_tokens,
+        int | None, typer.Option(help="Tokens of context that a reader may see; default 8192.")
+    ] = None,
+    max_answer_tokens: Annotated[int | None, typer.Option(help="Tokens of an answer; default 400.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="BACKEND.KEY=VALUE, repeatable.")] = None,
-    meter: MeterOption = "auto",
+    meter: Annotated[str | None, typer.Option(help="Meters, separated by commas; default auto.")] = None,
     system_rail: Annotated[str | None, typer.Option(help="Channel of the rail that feeds the whole machine.")] = None,
-    idle_s: Annotated[float, typer.Option(help="Seconds of rest before and after, for net energy.")] = StudyPlan.idle_s,
-    warm_up: Annotated[int, typer.Option(help="Requests to each reader before anything is timed.")] = StudyPlan.warm_up,
-    order_seed: Annotated[int, typer.Option(help="Seed of the order of questions.")] = 0,
-    gateway_port: GatewayPortOption = 0,
+    idle_s: Annotated[
+        float | None, typer.Option(help="Seconds of rest before and after, for net energy; default 120.")
+    ] = None,
+    warm_up: Annotated[
+        int | None, typer.Option(help=f"Requests to each reader before anything is timed; default {WARM_UP}.")
+    ] = None,
+    floor_samples: Annotated[
+        int | None, typer.Option(help="Round trips to measure for the floor; default 200, 0: none.")
+    ] = None,
+    order_seed: Annotated[int | None, typer.Option(help="Seed of the order of questions; default 0.")] = None,
+    gateway_port: GatewayPortOption = None,
 ) -> None:
     """Run a study, or go on with one: phase 1 (readers over memories that cost nothing), then phase 2.
 
     MEMARENA_CELL_TOKEN is the key that a memory's own server sends to the gateway, as with memarena run.
     """
-    plan = StudyPlan(
+    flags = RunFlags(
         dataset=dataset,
+        backend=backend,
+        reader=reader,
+        model=model,
+        reader_window=reader_window,
+        embedder=embedder,
+        embedder_model=embedder_model,
+        extractor=extractor,
+        extractor_model=extractor_model,
+        max_context_tokens=max_context_tokens,
+        max_answer_tokens=max_answer_tokens,
+        option=option,
+        meter=meter,
+        system_rail=system_rail,
+        idle_s=idle_s,
+        warm_up=warm_up,
+        floor_samples=floor_samples,
+        order_seed=order_seed,
+        gateway_port=gateway_port,
+    )
+    settings, configuration = study_settings(flags, config)
+    plan = StudyPlan(
+        config=settings,
         out=out,
-        readers=tuple(ReaderConfig(spec=spec, model=model, window_tokens=reader_window) for spec in _words(reader)),
-        phase1=tuple(_words(backend)),
-        phase2=() if phase2 in ("", "none") else tuple(_words(phase2)),
+        phase2=() if phase2 in ("", "none") else tuple(words(phase2)),
         queries=queries,
         egos=egos,
         per_family=per_family,
         vanilla_tokens=vanilla_tokens,
-        max_context_tokens=max_context_tokens,
-        max_answer_tokens=max_answer_tokens,
-        embedder=_helper(embedder, embedder_model),
-        extractor=_helper(extractor, extractor_model),
-        meters=tuple(_words(meter)),
-        system_rail=system_rail,
-        idle_s=idle_s,
-        warm_up=warm_up,
-        order_seed=order_seed,
-        gateway_port=gateway_port,
         cell_token=cell_token(),
-        options=_options(option or []),
         reader_api_key=os.environ.get("MEMARENA_READER_API_KEY"),
         scoring_files=SCORING_FILES,
+        configuration=configuration,
     )
-    done = run_study(plan, ProgressDisplay)
+    listed = out / QUERIES_FILE if (out / QUERIES_FILE).exists() else queries
+    if listed is not None and (egos, per_family) != (EGOS, PER_FAMILY):
+        sys.stderr.write(f"note: --egos and --per-family choose a list; this study has one already: {listed}\n")
+    again = f"memarena latency run … --out {out}"
+    with going_on(again):
+        done = run_study(plan, run_request)
     for phase in done:
         sys.stderr.write(f"{phase.folder}: {_told(phase.outcome)}\n")
     worst = done[-1].outcome
     if worst.reason == "completed":
         sys.stderr.write(f"tables: memarena latency report {out}\n")
-    _leave(worst, f"memarena latency run … --out {out}")
+    _leave(worst, again)
 
 
 @app.command("report")
@@ -149,7 +191,7 @@ def report(
     """Fits, composed totals, cost of questions and of ingest, from the logs of a study."""
     _check_format(output)
     folders = [folder for study in runs for folder in run_dirs(study)]
-    found = study_runs(folders, fit_backends=_words(fit_backend))
+    found = study_runs(folders, fit_backends=words(fit_backend))
     document = study_document(found)
     if out is not None:
         write_study(found, read_samples_of(folders), document, out)
@@ -166,16 +208,28 @@ def growth(
     backend: Annotated[str, typer.Option(help="Backends, separated by commas.")] = "bm25,memsearch,memobase",
     out: Annotated[Path | None, typer.Option(help="Folder of the run to make.")] = None,
     days: Annotated[str, typer.Option(help="Days of history after which Search is timed.")] = ",".join(map(str, DAYS)),
-    egos: Annotated[int, typer.Option(help="Egos, those with most questions first.")] = 1,
-    searches: Annotated[int, typer.Option(help="Searches after each of those days and ego.")] = 130,
+    ego: Annotated[
+        str | None, typer.Option(help="Whose history; default: the ego with most questions. One run, one ego.")
+    ] = None,
+    searches: Annotated[int, typer.Option(help="Searches after each of those days.")] = 130,
     reader: Annotated[str, typer.Option(help="Reader for memories that extract facts with it.")] = "extractive",
     model: ModelOption = None,
     embedder: EmbedderOption = None,
     embedder_model: EmbedderModelOption = None,
     extractor: ExtractorOption = None,
     extractor_model: ExtractorModelOption = None,
-    meter: MeterOption = "auto",
-    gateway_port: GatewayPortOption = 0,
+    meter: Annotated[str, typer.Option(help="Meters, separated by commas; see memarena run.")] = "auto",
+    gateway_port: GatewayPortOption = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PID|FOLDER",
+            help="A server beside the backends, by process or by the folder of its control group; repeatable.",
+        ),
+    ] = None,
+    beside_disk: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=FOLDER", help="Where such a server keeps its data; repeatable.")
+    ] = None,
     output: FormatOption = "table",
     files: Annotated[Path | None, typer.Option(metavar="DIR", help="Write data, table and figure there, too.")] = None,
 ) -> None:
@@ -184,30 +238,32 @@ def growth(
     MEMARENA_CELL_TOKEN is the key that a memory's own server sends to the gateway, as with memarena run.
     """
     _check_format(output)
+    outcome = None
     if runs is None:
         if dataset is None or out is None:
             raise LatencyError("expected a RUN to tell of, or --dataset and --out to make one")
         config = growth_config(
             dataset.absolute(),
-            _words(backend),
-            days=_numbers(days),
-            egos=egos,
+            words(backend),
+            days=day_numbers(days),
+            ego=ego,
             searches=searches,
-            reader=ReaderConfig(spec=reader, model=model),
-            embedder=_helper(embedder, embedder_model),
-            extractor=_helper(extractor, extractor_model),
-            meters=tuple(_words(meter)),
-            gateway_port=gateway_port,
+            reader={"spec": reader, "model": model},
+            embedder=_helper(embedder, embedder_model, "embedder"),
+            extractor=_helper(extractor, extractor_model, "extractor"),
+            meters=words(meter),
+            gateway_port=gateway_port or 0,
         )
+        watched = servers(beside or [], beside_disk or [])
         request = RunRequest(
             out=out,
             config=config,
-            resume=False,
             reader_api_key=os.environ.get("MEMARENA_READER_API_KEY"),
             cell_token=cell_token(),
             scoring_files=SCORING_FILES,
         )
-        outcome = run_request(request)
+        with going_on(f"memarena latency growth … --out {out}"):
+            outcome = run_request(request, WatchingDisplay(ProgressDisplay(), watched, config.search_days, out))
         if outcome.reason == "interrupted":
             _leave(outcome, f"memarena run --out {out} --resume")
         runs = out
@@ -217,6 +273,8 @@ def growth(
         write_growth(found, document, files)
         sys.stderr.write(f"files in {files}\n")
     _emit(found, document, output)
+    if outcome is not None:
+        _leave(outcome, f"memarena run --out {out} --resume")
 
 
 def _emit(found: Study | Growth, document: Document, output: str) -> None:
@@ -233,30 +291,21 @@ def _check_format(output: str) -> None:
         raise LatencyError(f"--format {output}: expected one of {', '.join(_FORMATS)}")
 
 
-def _words(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+def _helper(spec: str | None, model: str | None, role: str) -> dict[str, object] | None:
+    if spec is None and model is not None:
+        raise LatencyError(f"--{role}-model {model}: names a model behind --{role} URL, which is missing")
+    return None if spec is None else {"spec": spec, "model": model}
 
 
-def _numbers(text: str) -> list[int]:
+@contextmanager
+def going_on(again: str) -> Iterator[None]:
+    """SIGTERM and Ctrl-C end a command with 130 and the way to go on, also where no run is under way just then."""
     try:
-        return [int(word) for word in _words(text)]
-    except ValueError:
-        raise LatencyError(f"--days {text}: expected numbers separated by commas, such as 1,5,10,15") from None
-
-
-def _options(pairs: list[str]) -> dict[str, dict[str, str]]:
-    options: dict[str, dict[str, str]] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        backend, dot, key = name.rpartition(".")
-        if not (equals and dot and backend and key):
-            raise LatencyError(f"--option {pair}: expected BACKEND.KEY=VALUE")
-        options.setdefault(backend, {})[key] = value
-    return options
-
-
-def _helper(spec: str | None, model: str | None) -> HelperConfig | None:
-    return None if spec is None else HelperConfig(spec=spec, model=model)
+        with sigterm_as_interrupt():
+            yield
+    except KeyboardInterrupt:
+        sys.stderr.write(f"interrupted; go on with: {again}\n")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
 def _told(outcome: RunOutcome) -> str:

@@ -18,19 +18,25 @@ from memarena.report.markdown import to_markdown
 def write_study(study: Study, samples: Sequence[Sample], document: Document, folder: Path) -> None:
     """Write ``study.json``, ``study.md``, a CSV file of each table and of the samples, and ``ttft-split.svg``."""
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "study.json", study.model_dump_json(indent=2) + "\n")
-    _write(folder / "study.md", to_markdown(document))
+    for name, text in study_files(study, samples, document).items():
+        _write(folder / name, text)
+
+
+def study_files(study: Study, samples: Sequence[Sample], document: Document) -> dict[str, str]:
+    """What :func:`write_study` writes, by name: the same study always gives the same text."""
     tables: dict[str, Sequence[BaseModel]] = {
         "samples": samples,
         "fits": study.fits,
         "totals": study.totals,
+        "server_checks": study.server_checks,
         "efficiency": study.efficiency,
         "ingest": study.ingest,
     }
-    for name, rows in tables.items():
-        _write(folder / f"{name}.csv", to_csv(rows))
+    files = {"study.json": study.model_dump_json(indent=2) + "\n", "study.md": to_markdown(document)}
+    files |= {f"{name}.csv": to_csv(rows) for name, rows in tables.items()}
     if (drawing := split_figure(study)) is not None:
-        _write(folder / "ttft-split.svg", drawing)
+        files["ttft-split.svg"] = drawing
+    return files
 
 
 def write_growth(growth: Growth, document: Document, folder: Path) -> None:
@@ -59,6 +65,9 @@ def _flat(value: dict[str, JsonValue], before: str = "") -> dict[str, JsonValue]
     for name, inner in value.items():
         if isinstance(inner, dict):
             found |= _flat(inner, f"{before}{name}.")
+        elif isinstance(inner, list) and any(isinstance(part, dict) for part in inner):
+            for place, part in enumerate(inner):
+                found |= _flat({str(place): part}, f"{before}{name}.")
         elif isinstance(inner, list):
             found[f"{before}{name}"] = " ".join(str(part) for part in inner)
         else:

@@ -1,14 +1,14 @@
-"""The tables of a latency study: fits, totals, questions, ingest, and growth; each with what it rests on."""
+"""The tables of a latency study: fits, totals, questions and ingest; each with what it rests on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memarena.latency.results import Fit, Growth, IngestRow, Model, StudiedRun, Study, TotalCell
-from memarena.log.measuring import MeterFigure
-from memarena.report.figures import NA, milliseconds, number, whole
+from memarena.cli.latency_cells import floor_words, machine_words, meter_cell, reasons, share_cell
+from memarena.cli.latency_checks import held_out_section, server_check_section
+from memarena.latency.results import Fit, IngestRow, Model, StudiedRun, Study, TotalCell
+from memarena.report.figures import NA, at_least, milliseconds, number, whole
 from memarena.report.layout import Cell, Column, Document, Section, section
-from memarena.scoring.results import Floor
 
 SCALED_EGOS = 50
 """The paper's world; figures scaled to it are arithmetic, not measurements."""
@@ -20,16 +20,13 @@ def study_document(study: Study) -> Document:
         _head(study),
         _fits(study, "ttft"),
         _fits(study, "llm"),
+        held_out_section(study),
+        server_check_section(study),
         _totals(study),
         _efficiency(study),
         _ingest(study),
     ]
     return Document("Latency study", tuple(part for part in parts if part is not None))
-
-
-def growth_document(growth: Growth) -> Document:
-    """The table of growth."""
-    return Document("Growth", (_growth_head(growth), _growth(growth)))
 
 
 # ------------------------------------------------------------------ what it rests on
@@ -41,8 +38,11 @@ def _head(study: Study) -> Section:
         lines.append(f"run       {run.path} ({run.run_id}, {run.started_at})")
         lines += [f"reader    {r.name}: {r.model}" for r in run.readers]
         lines.append(f"floor     {floor_words(run.floor)}")
-        lines.append(f"machine   {run.versions.platform}, Python {run.versions.python}")
+        lines.append(f"machine   {machine_words(run.versions)}")
         notes += _unmetered(run)
+    systems = dict.fromkeys(run.versions.platform for run in study.runs)
+    if len(systems) > 1:
+        notes.append(f"the runs were made on {' and on '.join(systems)}: their times differ by that, too")
     notes += [f"{cell}: {count} questions failed and carry no time" for cell, count in study.failed.items()]
     notes += [
         f"{cell}: {count} samples of another process left out, since times never mix across a restart"
@@ -56,15 +56,6 @@ def _unmetered(run: StudiedRun) -> list[str]:
     for channel, reason in run.meters_unavailable.items():
         reasons.setdefault(reason, []).append(channel)
     return [f"unavailable: {', '.join(channels)}: {reason}" for reason, channels in reasons.items()]
-
-
-def floor_words(floor: Floor | None) -> str:
-    """The floor of the machine in a line; it is published, never subtracted."""
-    if floor is None:
-        return "not measured"
-    named = [("Search", floor.search), ("gateway hop", floor.gateway_hop), ("gateway less direct", floor.gateway_added)]
-    told = [f"{name} {spans.p50:.2f} ms" for name, spans in named if spans is not None and spans.p50 is not None]
-    return ("p50 with a null backend and a null reader: " + ", ".join(told)) if told else "too few round trips"
 
 
 # ------------------------------------------------------------------ fits and totals
@@ -117,13 +108,9 @@ def _fit_row(fit: Fit, name: str, model: Model) -> list[Cell]:
         whole(fit.n),
         milliseconds(model.residual_p50_ms),
         milliseconds(model.residual_p95_ms),
-        _percent(model.held_out_error_p50),
-        _percent(model.held_out_error_p95),
+        share_cell(model.held_out_error_p50),
+        share_cell(model.held_out_error_p95),
     ]
-
-
-def _percent(share: float | None) -> Cell:
-    return NA if share is None else Cell(f"{100 * share:.1f}%")
 
 
 def _totals(study: Study) -> Section | None:
@@ -215,15 +202,15 @@ def _efficiency(study: Study) -> Section | None:
             milliseconds(row.rest.p50),
             milliseconds(row.llm.p50),
             milliseconds(row.llm.p90),
-            _figure(row.gpu_j_per_query, 2),
-            _figure(row.gpu_net_j_per_query, 2),
-            _figure(row.system_j_per_query, 2),
+            meter_cell(row.gpu_j_per_query, 2),
+            meter_cell(row.gpu_net_j_per_query, 2),
+            meter_cell(row.system_j_per_query, 2),
         ]
         for row in study.efficiency
     ]
     figures = [("GPU J", row.gpu_j_per_query) for row in study.efficiency]
     figures += [("system J", row.system_j_per_query) for row in study.efficiency]
-    notes = ["n/a: too few samples (p50 needs 11, p90 64) or nothing to measure", *_reasons(figures)]
+    notes = ["n/a: too few samples (p50 needs 11, p90 64) or nothing to measure", *reasons(figures)]
     return section("Cost of a question", columns, body, notes)
 
 
@@ -238,17 +225,31 @@ def _ingest(study: Study) -> Section | None:
         Column("s", "all Ingest calls"),
         Column("s/day", "per ego and day"),
         Column("calls", "model calls through the gateway"),
+        Column("tokens in", "read by models"),
+        Column("tokens out", "written by models; embeddings write none"),
         Column("models s", "what models took of it"),
         Column("GPU kJ", "gross, the GPU's rail"),
         Column("net kJ"),
         Column("GPU W", "mean power"),
+        Column("system kJ", "gross, the whole machine where a rail or a wall meter gives it"),
         Column("J/day", "gross joules per ego and day"),
         Column(f"kJ × {SCALED_EGOS}", f"scaled to {SCALED_EGOS} egos: arithmetic, not measured"),
         Column("pays in J", "questions after which its joules are paid back against Oracle"),
         Column("pays in s", "the same in seconds of waiting"),
     ]
     figures = [("GPU kJ", row.gpu_j) for row in study.ingest]
-    notes = [*_reasons(figures)]
+    figures += [("system kJ", row.system_j) for row in study.ingest]
+    notes = [*reasons(figures)]
+    notes += [
+        f"{row.cell_id}: {row.unsized_calls:,} calls of unknown size: cut short, or the model's server tells no tokens"
+        for row in study.ingest
+        if row.unsized_calls
+    ]
+    notes += [
+        f"{row.cell_id}: {row.untimed_calls:,} calls whose end nobody saw: counted to their last content, or not at all"
+        for row in study.ingest
+        if row.untimed_calls
+    ]
     notes += [f"{row.cell_id}: no break-even: {row.why_no_break_even}" for row in study.ingest if row.why_no_break_even]
     return section("Cost of keeping the memory", columns, [_ingest_cells(row) for row in study.ingest], notes)
 
@@ -265,80 +266,15 @@ def _ingest_cells(row: IngestRow) -> list[Cell]:
         number(row.seconds, 2),
         number(None if row.seconds is None else row.seconds / row.ego_days, 3),
         whole(row.model_calls),
-        number(row.model_seconds if row.model_calls else None, 2),
-        _figure(row.gpu_j, 2, 1e3),
-        _figure(row.gpu_net_j, 2, 1e3),
-        _figure(row.gpu_w, 1),
-        _figure(row.gpu_j_per_ego_day, 1),
-        _figure(scaled, 1, 1e3),
+        at_least(row.prompt_tokens, row.unsized_calls),
+        at_least(row.completion_tokens, row.unsized_calls),
+        at_least(row.model_seconds if row.model_calls else None, row.untimed_calls, 2),
+        meter_cell(row.gpu_j, 2, 1e3),
+        meter_cell(row.gpu_net_j, 2, 1e3),
+        meter_cell(row.gpu_w, 1),
+        meter_cell(row.system_j, 2, 1e3),
+        meter_cell(row.gpu_j_per_ego_day, 1),
+        meter_cell(scaled, 1, 1e3),
         number(row.break_even_queries_j, 0),
         number(row.break_even_queries_s, 0),
     ]
-
-
-# ------------------------------------------------------------------ growth
-
-
-def _growth_head(growth: Growth) -> Section:
-    data = growth.dataset
-    lines = (
-        f"data set  {data.name} (sha256 {data.sha256[:12]}), egos {', '.join(growth.egos)}",
-        f"searches  over {growth.queries} questions in turn, after each number of days",
-        f"floor     {floor_words(growth.floor)}",
-        f"machine   {growth.versions.platform}, Python {growth.versions.python}",
-    )
-    return Section("What was measured", lines, notes=tuple(f"{name}: {why}" for name, why in growth.failed.items()))
-
-
-def _growth(growth: Growth) -> Section:
-    columns = [
-        Column("backend", align="left"),
-        Column("days"),
-        Column("turns", "turns of the last ego counted, in the memory"),
-        Column("n", "searches"),
-        Column("search p50", "ms"),
-        Column("· p90"),
-        Column("· p95"),
-        Column("min"),
-        Column("max"),
-        Column("ingest s", "all days so far"),
-        Column("memory MB", "in use after the day; pages that processes share count once"),
-        Column("peak MB"),
-        Column("disk MB"),
-    ]
-    body = [
-        [
-            Cell(point.backend),
-            whole(point.days),
-            whole(point.turns),
-            whole(point.search.n),
-            milliseconds(point.search.p50),
-            milliseconds(point.search.p90),
-            milliseconds(point.search.p95),
-            milliseconds(point.search_min_ms),
-            milliseconds(point.search_max_ms),
-            number(point.ingest_s, 2),
-            _figure(point.footprint.memory, 1, 1e6),
-            _figure(point.footprint.memory_peak, 1, 1e6),
-            _figure(point.footprint.disk, 2, 1e6),
-        ]
-        for point in growth.points
-    ]
-    backends = [point.backend for point in growth.points]
-    ruled = [place for place in range(1, len(backends)) if backends[place] != backends[place - 1]]
-    figures = [(name, getattr(p.footprint, name)) for p in growth.points for name in ("memory", "memory_peak", "disk")]
-    return section("Search, memory and disk by length of history", columns, body, _reasons(figures), breaks=ruled)
-
-
-# ------------------------------------------------------------------ figures
-
-
-def _figure(figure: MeterFigure, digits: int, unit: float = 1.0) -> Cell:
-    if figure.value is None:
-        return Cell("void", faint=True) if figure.status == "void" else NA
-    return number(figure.value / unit, digits)
-
-
-def _reasons(figures: Sequence[tuple[str, MeterFigure]]) -> list[str]:
-    """Each reason once, with what it keeps from being told."""
-    return list(dict.fromkeys(f"{name} {found.status}: {found.reason}" for name, found in figures if found.reason))

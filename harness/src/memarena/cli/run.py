@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -18,6 +20,7 @@ from memarena.cli.run_config import settled
 from memarena.cli.run_flags import RunFlags
 from memarena.client.backend import Security
 from memarena.configs import named_configurations
+from memarena.run.display import Display
 from memarena.run.engine import execute
 from memarena.run.errors import RunError
 from memarena.run.request import RunOutcome, RunRequest
@@ -68,11 +71,18 @@ def listing() -> str:
     return "\n".join(blocks)
 
 
-def run_request(request: RunRequest) -> RunOutcome:
-    """Do the run with progress on standard error; SIGTERM is taken like Ctrl-C."""
+def run_request(request: RunRequest, display: Display | None = None) -> RunOutcome:
+    """Do the run with progress on standard error (or ``display``); SIGTERM is taken like Ctrl-C."""
+    with sigterm_as_interrupt():
+        return execute(request, display or ProgressDisplay())
+
+
+@contextmanager
+def sigterm_as_interrupt() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt meanwhile."""
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        return execute(request, ProgressDisplay())
+        yield
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
 
 from memarena import judge as judging
-from memarena.log.records import EvidenceSession, GatewayCall, Question, QuestionAsked
+from memarena.log.records import EvidenceSession, GatewayCall, Question, QuestionAsked, Verdict
 from memarena.log.store import LOG_NAME, read_records
 from memarena.report.as_json import to_json
+from memarena.report.calibration import Calibration, read_calibration
 from memarena.report.document import report_document, score_document
 from memarena.report.latex import to_latex
 from memarena.report.layout import Document
@@ -53,13 +54,18 @@ def report(
     against: Annotated[
         str | None, typer.Option(help="`published` sets the paper's cells beside ours, with what differs.")
     ] = None,
+    calibration: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="What `judge --calibrate --format json` printed, shown too; repeatable."),
+    ] = None,
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
     """Print the whole report of one run or several. Works while a run goes on."""
     _check_format(output, FORMATS)
     if against not in (None, PUBLISHED):
         raise ScoringError(f"--against {against}: expected {PUBLISHED}; two runs are compared by `memarena compare`")
-    write_report(runs, output, out, name, published=against == PUBLISHED)
+    calibrations = [read_calibration(path) for path in calibration or []]
+    write_report(runs, output, out, name, published=against == PUBLISHED, calibrations=calibrations)
 
 
 def write_report(
@@ -69,35 +75,40 @@ def write_report(
     name: str = judging.JUDGE_NAME,
     *,
     published: bool = False,
+    calibrations: Sequence[Calibration] = (),
 ) -> None:
     """Report runs in a format, to a file or standard output."""
-    found = [report_run(run, name, stories=output == "html") for run in runs]
+    found = [report_run(run, name, stories=output == "html", runs=len(runs)) for run in runs]
     if output == "html":
-        _write(to_html(found, published=published), out)
+        _write(to_html(found, published=published, calibrations=calibrations), out)
     elif output == "json":
-        _write(to_json(found, published=published), out)
+        _write(to_json(found, published=published, calibrations=calibrations), out)
     else:
-        _emit(report_document(found, published=published), output, out)
+        _emit(report_document(found, published=published, calibrations=calibrations), output, out)
 
 
-def report_run(run: Path, name: str = judging.JUDGE_NAME, *, stories: bool = False) -> ReportedRun:
-    """A run read, scored and told."""
+def report_run(run: Path, name: str = judging.JUDGE_NAME, *, stories: bool = False, runs: int = 1) -> ReportedRun:
+    """A run read, scored and told; ``runs`` share the stories of a report."""
     facts = load_facts(run)
     scored = score_facts(facts, run, name)
-    return reported(facts, scored, _stories(run, facts, scored) if stories else ())
+    return reported(facts, scored, _stories(run, facts, scored, runs) if stories else ())
 
 
 def score_facts(facts: RunFacts, run: Path, name: str) -> ScoredRun:
     """Score a run by a judge. Raises ScoringError if no verdict of that judge is in the log."""
     if name == judging.JUDGE_NAME:
         attempts = (attempt.record for made in facts.attempts.values() for attempt in made)
-        more = judging.verdicts_to_add(facts.questions, facts.evidence, facts.verdicts, attempts)
-        return score_run(facts, more, name, _is_right)
+        return score_run(facts, missing_verdicts(facts, attempts), name, _is_right)
     judges = sorted({verdict.judge for verdict in facts.verdicts})
     if name not in judges:
         there = ", ".join(judges) or "none"
         raise ScoringError(f"--judge {name}: no verdict by this judge in the log; there are: {there}")
     return score_run(facts, (), name, _is_right)
+
+
+def missing_verdicts(facts: RunFacts, attempts: Iterable[QuestionAsked]) -> Iterator[Verdict]:
+    """Verdicts of the value judge on attempts that have none in the log."""
+    return judging.verdicts_to_add(facts.questions, facts.evidence, facts.verdicts, attempts)
 
 
 def _is_right(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> bool:
@@ -107,9 +118,9 @@ def _is_right(question: Question, evidence: Sequence[EvidenceSession], answer: s
 # ------------------------------------------------------------------ stories
 
 
-def _stories(run: Path, facts: RunFacts, scored: ScoredRun) -> Iterator[Story]:
+def _stories(run: Path, facts: RunFacts, scored: ScoredRun, runs: int) -> Iterator[Story]:
     """The sample of questions that a page tells, with the texts that scoring does not keep."""
-    chosen = choose_stories(scored.scores.rows, scored.questions)
+    chosen = choose_stories(scored.scores.rows, scored.questions, runs)
     wanted = {(q.cell_id, q.instance_id) for _, q in chosen}
     asked: dict[tuple[str, str], list[QuestionAsked]] = {}
     calls: dict[tuple[str, str], list[GatewayCall]] = {}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from memarena import judge as judging
-from memarena.cli.scores import JudgeOption, RunArgument, score_facts
+from memarena.cli.scores import JudgeOption, RunArgument, missing_verdicts, score_facts
 from memarena.log.records import EvidenceSession, GatewayCall, Question, QuestionAsked
 from memarena.log.store import read_records
 from memarena.report.failures import FILTERS, Filter, answers_document, failures_document, value_of
+from memarena.report.judge_story import JudgeRecord
 from memarena.report.layout import Document
 from memarena.report.story import question_story
 from memarena.report.terminal import print_document
@@ -73,7 +75,8 @@ def _show_question(
     if not chosen:
         raise ScoringError(f"--question {question}: not asked yet in {cell or 'any cell'}")
     for cell_id in chosen:
-        print_document(_story(run, scored, question, cell_id, full=full))
+        judged = _judged(facts, name, question, cell_id)
+        print_document(_story(run, scored, question, cell_id, judged, full=full))
 
 
 # ------------------------------------------------------------------ what may be asked for
@@ -108,7 +111,15 @@ def _refuse_filters(wanted: dict[str, str | None]) -> None:
 # ------------------------------------------------------------------ the story of a question
 
 
-def _story(run: RunArgument, scored: ScoredRun, question: str, cell_id: str, *, full: bool) -> Document:
+def _story(
+    run: RunArgument,
+    scored: ScoredRun,
+    question: str,
+    cell_id: str,
+    judged: Sequence[JudgeRecord],
+    *,
+    full: bool,
+) -> Document:
     """The story of a question, with the texts that scoring does not keep."""
     found = next(q for q in scored.questions if (q.cell_id, q.instance_id) == (cell_id, question))
     asked: list[QuestionAsked] = []
@@ -127,4 +138,13 @@ def _story(run: RunArgument, scored: ScoredRun, question: str, cell_id: str, *, 
             calls.append(record)
     if wording is None:
         raise ScoringError(f"--question {question}: no such question in {run}")
-    return question_story(wording, evidence, asked, calls, found, full=full)
+    return question_story(wording, evidence, asked, calls, found, judged=judged, full=full)
+
+
+def _judged(facts: RunFacts, name: str, question: str, cell_id: str) -> list[JudgeRecord]:
+    """What every judge said of a question in a cell; that of the judge whose word counts comes first."""
+    made = [attempt.record for attempt in facts.attempts.get((cell_id, question), ())]
+    computed = missing_verdicts(facts, made) if name == judging.JUDGE_NAME else ()
+    said: list[JudgeRecord] = [*facts.verdicts, *computed, *facts.buckets, *facts.judging_failures]
+    own = [r for r in said if (r.instance_id, r.cell_id) == (question, cell_id)]
+    return sorted(own, key=lambda r: (r.judge != name, r.judge, r.attempt, r.repeat))

@@ -20,6 +20,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto import memory_backend_pb2_grpc as pb_grpc
 
+from memarena.client.connection import ConnectionWatch
+from memarena.client.enums import enum_name
 from memarena.client.errors import BackendCallError, BackendContractError, from_rpc_error
 
 T = TypeVar("T")
@@ -34,6 +36,8 @@ _CHANNEL_OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.enable_http_proxy", 0),
+    # A connection that is left alone stays: where one breaks, the backend or the way to it did it.
+    ("grpc.client_idle_timeout_ms", 2**31 - 1),
 )
 
 
@@ -78,9 +82,14 @@ class AnswerTrace:
 
 
 class BackendClient:
-    """A connection to one backend. Close it, or use it as a context manager."""
+    """A connection to one backend. Close it, or use it as a context manager.
 
-    def __init__(self, address: str, deadlines: Deadlines, security: Security | None = None) -> None:
+    ``watched`` counts how often the connection breaks (``drops``), at the price of one more thread.
+    """
+
+    def __init__(
+        self, address: str, deadlines: Deadlines, security: Security | None = None, *, watched: bool = False
+    ) -> None:
         security = security or Security()
         self.address = address
         self.deadlines = deadlines
@@ -94,6 +103,7 @@ class BackendClient:
             self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
         self._stub = pb_grpc.MemoryBackendStub(self._channel)
         self._health = health_pb2_grpc.HealthStub(self._channel)
+        self._connection = ConnectionWatch(self._channel) if watched else None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="backend-call")
         self._closed = threading.Event()
 
@@ -107,10 +117,7 @@ class BackendClient:
         last = "not reachable"
         while time.monotonic() < deadline and alive():
             try:
-                response = self._run(
-                    "Health",
-                    lambda: self._health.Check(health_pb2.HealthCheckRequest(), timeout=2.0, metadata=self._metadata),
-                )
+                response = self._run("Health", self._check_health)
             except BackendCallError as error:
                 if error.code == "UNIMPLEMENTED":
                     raise
@@ -118,9 +125,25 @@ class BackendClient:
             else:
                 if response.status == health_pb2.HealthCheckResponse.SERVING:
                     return
-                last = health_pb2.HealthCheckResponse.ServingStatus.Name(response.status)
+                last = enum_name(health_pb2.HealthCheckResponse.ServingStatus.DESCRIPTOR, response.status)
             time.sleep(0.05)
         raise BackendCallError("Health", "UNAVAILABLE", f"{self.address} is not serving: {last}")
+
+    @property
+    def drops(self) -> int:
+        """How often the connection has broken since it was made first; 0 where it is not watched."""
+        return self._connection.drops if self._connection is not None else 0
+
+    def serving(self) -> bool:
+        """Whether grpc.health.v1 says SERVING now; what cannot be reached within two seconds does not serve."""
+        try:
+            response = self._run("Health", self._check_health)
+        except BackendCallError:
+            return False
+        return bool(response.status == health_pb2.HealthCheckResponse.SERVING)
+
+    def _check_health(self) -> health_pb2.HealthCheckResponse:
+        return self._health.Check(health_pb2.HealthCheckRequest(), timeout=2.0, metadata=self._metadata)
 
     def describe(self) -> pb.DescribeResponse:
         """Who the backend is. Raises :class:`BackendContractError` where REQUIRED fields are missing."""

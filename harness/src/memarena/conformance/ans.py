@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from memarena_proto import memory_backend_pb2 as pb
 
+from memarena.client.enums import enum_name
 from memarena.conformance import needs
 from memarena.conformance.check import check
 from memarena.conformance.days import Fact
@@ -186,7 +187,7 @@ def unaltered(subject: Subject) -> None:
             raise BrokenError(f"{what}: the reader said {''.join(script.pieces)!r}, Completed says {completed.text!r}")
         expected = pb.FINISH_REASON_LENGTH if script.finish == "length" else pb.FINISH_REASON_STOP
         if completed.finish_reason != expected:
-            said = pb.FinishReason.Name(completed.finish_reason)
+            said = enum_name(pb.FinishReason.DESCRIPTOR, completed.finish_reason)
             raise BrokenError(f"{what}: the reader ended with {script.finish}, finish_reason is {said}")
         usage = (completed.usage.prompt_tokens, completed.usage.completion_tokens)
         if usage != (script.prompt_tokens, script.completion_tokens):

@@ -22,7 +22,7 @@ def junit(result: SuiteResult) -> bytes:
     """The XML. A check that was skipped says why, one that failed what was seen."""
     suite = ElementTree.Element(
         "testsuite",
-        name=f"memarena.conformance {result.described.name or result.target}",
+        name=one_line(f"memarena.conformance {result.described.name or result.target}"),
         tests=str(len(result.results)),
         failures=str(len(result.ids("failed"))),
         skipped=str(len(result.ids("skipped"))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memarena_proto import memory_backend_pb2 as pb
 
+from memarena.client.enums import enum_name
 from memarena.conformance.check import Check, CheckResult
 from memarena.conformance.suite import SuiteResult
 
@@ -25,8 +26,8 @@ def result_line(result: CheckResult) -> str:
 def summary_line(result: SuiteResult) -> str:
     """Who was looked at, and how many checks ended how."""
     described = result.described
-    kind = pb.BackendKind.Name(described.kind).removeprefix("BACKEND_KIND_").lower()
-    who = f"{described.name} {described.version} ({kind}, contract {described.contract_version})"
+    kind = enum_name(pb.BackendKind.DESCRIPTOR, described.kind).removeprefix("BACKEND_KIND_").lower()
+    who = one_line(f"{described.name} {described.version} ({kind}, contract {described.contract_version})")
     counts = ", ".join(f"{len(result.ids(status))} {status}" for status in ("passed", "failed", "skipped"))
     return f"{who if described.name else result.target}: {counts} in {result.duration_s:.1f} s"
 

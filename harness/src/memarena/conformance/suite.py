@@ -6,9 +6,11 @@ import shlex
 import shutil
 import subprocess
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from memarena_proto import memory_backend_pb2 as pb
 
@@ -181,12 +183,14 @@ def _give_up(results: Sequence[CheckResult], wire: Connection, began: float, set
 
 def _run(check: Check, subject: Subject, not_run: str | None) -> CheckResult:
     began = time.monotonic()
-    reason = not_run or check.applies(subject)
-    if reason is not None:
-        return CheckResult(check, "skipped", reason, 0.0)
+    if not_run is not None:
+        return CheckResult(check, "skipped", not_run, 0.0)
     status: Status = "passed"
     message = ""
     try:
+        reason = check.applies(subject)
+        if reason is not None:
+            return CheckResult(check, "skipped", reason, 0.0)
         check.run(subject)
     except BrokenError as error:
         status, message = "failed", str(error)
@@ -194,9 +198,20 @@ def _run(check: Check, subject: Subject, not_run: str | None) -> CheckResult:
         status, message = "failed", f"a call that had to work was refused: {error}"
     except SkippedError as error:
         status, message = "skipped", str(error)
+    except ConformanceError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        # What a backend sends may have a shape that nobody thought of: that ends one check, not the run and its report.
+        status, message = "failed", f"the suite could not read the response: {_where(error)}"
     finally:
         subject.forget_lives()
     return CheckResult(check, status, message, time.monotonic() - began)
+
+
+def _where(error: Exception) -> str:
+    """The error with the line of the suite that it came from."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
 
 
 def restart_by(command: str) -> Callable[[], None]:

@@ -15,6 +15,7 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto import memory_backend_pb2_grpc as pb_grpc
 
 from memarena.client.backend import Security
+from memarena.client.enums import enum_name
 
 SERVICE = pb.DESCRIPTOR.services_by_name["MemoryBackend"].full_name
 
@@ -170,13 +171,13 @@ class Connection:
         self._call(name, lambda timeout: method(b"", timeout=timeout, metadata=self._metadata))
 
     def health(self, service: str = "", deadline_s: float | None = None) -> str:
-        """The status by name, ``SERVING`` for example. Sent without the bearer token (SEC-3)."""
+        """The status by name, ``SERVING`` or ``unknown_7`` for example. Sent without the bearer token (SEC-3)."""
         response = self._call(
             "Health",
             lambda timeout: self._health.Check(health_pb2.HealthCheckRequest(service=service), timeout=timeout),
             deadline_s,
         )
-        return str(health_pb2.HealthCheckResponse.ServingStatus.Name(response.status))
+        return enum_name(health_pb2.HealthCheckResponse.ServingStatus.DESCRIPTOR, response.status)
 
     def open_ingest(self, frames: Iterable[pb.IngestRequest], deadline_s: float) -> OpenIngest:
         """An Ingest that sends ``frames`` and then keeps its stream open."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
-from memarena.gateway.calls import RefusedError
+from memarena.gateway.calls import CALLER_GONE, OpenCall, RefusedError
 from memarena.gateway.types import Budget
 from memarena.log.records import GatewayCall
 
@@ -35,6 +36,23 @@ class Spent:
             )
         self.calls += 1
 
-    def end(self, record: GatewayCall) -> None:
-        """Count the tokens of a call that is over, read and written; what a server does not report counts nothing."""
-        self.tokens += (record.prompt_tokens or 0) + (record.completion_tokens or 0)
+    def end(self, call: OpenCall, record: GatewayCall) -> None:
+        """Count the tokens of a call that is over, read and written.
+
+        Of what nobody told (the caller hung up before the server's last words, or the server reports none) the worst
+        case counts, a token for each byte: else hanging up in time would make any budget endless.
+        """
+        prompt, completion = record.prompt_tokens, record.completion_tokens
+        if record.route in METERED_ROUTES and not _turned_down(record):
+            prompt = _bytes(json.dumps(call.prompt, ensure_ascii=False)) if prompt is None else prompt
+            completion = _bytes(call.output + call.reasoning) if completion is None else completion
+        self.tokens += (prompt or 0) + (completion or 0)
+
+
+def _turned_down(record: GatewayCall) -> bool:
+    """Whether no model worked for the caller: its server failed, which is ours, or refused what it was asked."""
+    return record.upstream_failed or 400 <= record.status < CALLER_GONE
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))

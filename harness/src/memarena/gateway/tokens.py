@@ -114,7 +114,7 @@ class TokenBook:
             grant = self._grants.get(token) if token else None
             if grant is not None and grant.in_flight.pop(call.call_id, None) is not None:
                 grant.settled.append(record)
-                grant.spent.end(record)
+                grant.spent.end(call, record)
                 self._changed.notify_all()
 
     def revoke(self, token: str, wait_s: float, abort: Callable[[OpenCall], None]) -> tuple[GatewayCall, ...]:

@@ -8,33 +8,26 @@ gold is text only, :mod:`memarena.judge.token_f1` decides, and the route says so
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeGuard
 
 from memarena.dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
-from memarena.dataset.values import DurationValue, OrderValue, SetValue, TermValue, Value
+from memarena.dataset.values import DurationValue, OrderValue, SetValue, Value
 from memarena.judge.errors import JudgeError
 from memarena.judge.ruling import Route, Ruling, right, wrong
 from memarena.judge.token_f1 import rule_by_token_f1
-from memarena.judge.value_rules import (
-    FIRST_WORDS,
-    Case,
-    day_of,
-    describe,
-    extra_members,
-    fault,
-    first_words,
-    speaks_of_talk,
-    unstated,
-)
+from memarena.judge.value_case import FIRST_WORDS, Case, day_of, describe, first_words
+from memarena.judge.value_lists import extra_members
+from memarena.judge.value_mentions import speaks_of_talk
+from memarena.judge.value_orders import rule_order
+from memarena.judge.value_rules import fault, unstated
 from memarena.log.records import EvidenceSession, Question
 from memarena.text.mentions import ProperMention
 from memarena.text.numbers import digits_for_words
 from memarena.text.reading import ReadText, read_text
 from memarena.text.stance import Stance, read_stance
-from memarena.text.stating import Place, ScalarValue, denied, hedge_in, hedged, places
+from memarena.text.stating import Place, ScalarValue, denied, places
 from memarena.text.words import tidy, words
 
 JUDGE_NAME = "value"
@@ -67,12 +60,64 @@ def judge_answer(question: Question, evidence: Sequence[EvidenceSession], answer
     route: Route = "value" if required else "token_f1"
     if not answer.strip():
         return wrong(route, "no answer")
-    stance = read_stance(answer, question.question_text, (question.ego_name, question.asker_name))
-    if stance.abstains and not _gold_declines(gold) and not _stated_all_the_same(required, answer, stance, question):
+    spoken = _CERTAINLY.sub(" clearly ", answer)
+    stance = read_stance(spoken, question.question_text, (question.ego_name, question.asker_name))
+    if stance.abstains and not _gold_declines(gold) and not _stated_all_the_same(gold, answer, stance, question):
         return wrong(route, f"declines: {stance.declines!r}")
     if not required:
         return rule_by_token_f1(question.instance.family, gold, answer, day_of(question.asked_at))
-    return _rule(gold, required, question, evidence, answer, hedge=stance.declines if stance.declines_first else "")
+    return _rule(gold, required, question, evidence, answer, hedge=_declined_first(gold, stance, spoken))
+
+
+_CERTAINLY = re.compile(
+    r"\b(?:there(?: is|'s| was) )?(?:no|not a|without(?: a| any)?|beyond(?: a| any| all)?|zero|leav(?:es|ing) no)\s+"
+    r"(?:real |reasonable |further |more )?(?:(?:room|need|reason|cause) (?:for|of|to)(?: any)? |shadow of an? )?"
+    r"(?:doubts?|questions?|ambiguity|uncertainty|confusion|guessing|guesswork|guess|calculation|wiggle room|"
+    r"contradictions?|difficult one|hard one|trick|mystery|surprise|secret)\b(?: about (?:it|that|this)| at all)?"
+    r"|\b(?:do(?:es)?|did)(?:n't| not) (?:need|have) to (?:guess|wonder|speculate|look|search|dig)\b",
+    re.IGNORECASE,
+)
+"""Phrases of certainty that look like declining for their negation."""
+_A_VALUE = 25
+"""So many characters behind a clause may belong to the value at its end (``not on Friday | May 14, 2025``)."""
+_BUT_GIVES = re.compile(
+    r"^(?:but|however|still|yet|though)\b.*\b(?:do|have|has|know|found|see|can|here|there|did|remember|got)\b",
+    re.IGNORECASE,
+)
+
+
+def _declined_first(gold: Gold, stance: Stance, answer: str) -> str:
+    """The clause in which an answer declines before it gives a value all the same; empty if there is none that counts.
+
+    Whoever puts a premise right denies it first, and of two versions neither has to be chosen.
+    """
+    if not stance.declines_first or isinstance(gold, ConflictGold):
+        return ""
+    read = read_text(answer)
+    if isinstance(gold, CounterfactualGold):
+        at = read.text.find(stance.declines)
+        near = ReadText(read.text[at : at + len(stance.declines) + _A_VALUE] if at >= 0 else stance.declines)
+        denies_premise = any(places(v, near) for v in _scalars(gold.altered_values))
+        return "" if denies_premise or _SPEAKS_OF_QUESTION.search(stance.declines) else stance.declines
+    if not _LACKS.search(stance.declines):
+        return ""
+    texts = [c.text for c in read.clauses]
+    at = texts.index(stance.declines) if stance.declines in texts else len(texts)
+    return "" if any(_BUT_GIVES.match(text) for text in texts[at + 1 : at + 2]) else stance.declines
+
+
+_LACKS = re.compile(
+    r"(?:n't|\b(?:not|no|never|cannot|unable|nothing|nowhere|none|nobody|neither|without|hardly))\b.*\b(?:know|"
+    r"sure|certain|"
+    r"recall|remember|find|found|confirm|verif\w+|tell|determine|records?|information|info|details?|idea|clue|evidence|"
+    r"stored|saved|written|noted|memor\w+|access|answers?|share|disclose|reveal|help|see|mention\w*|contain\w*|context|"
+    r"able|clear|positive|exact\w*|data)\b|"
+    r"\b(?:un(?:sure|certain|clear|known|able|available)|lack\w*|forg(?:e|o)t\w*|missing|sorry|afraid|unfortunately|"
+    r"private|confidential|secret|vague|incomplete|insufficient)\b",
+    re.IGNORECASE,
+)
+"""Words of a clause that says it does not know, has not got or will not tell."""
+_SPEAKS_OF_QUESTION = re.compile(r"\b(?:question|premise|assum\w*|asked|what you|as you|suppos\w*)\b", re.IGNORECASE)
 
 
 def _required(gold: Gold) -> tuple[Value, ...]:
@@ -82,19 +127,47 @@ def _required(gold: Gold) -> tuple[Value, ...]:
     return gold.values
 
 
-def _stated_all_the_same(required: Sequence[Value], answer: str, stance: Stance, question: Question) -> bool:
+def _stated_all_the_same(gold: OpenGold, answer: str, stance: Stance, question: Question) -> bool:
     """Whether an answer that seems to decline states a required value in a clause that declines nothing."""
+    required = _required(gold)
+    barred = _scalars(gold.altered_values) if isinstance(gold, CounterfactualGold) else ()
     read = read_text(answer, day_of(question.asked_at))
     asked = read_text(question.question_text, day_of(question.asked_at))
     turned = {clause for text in stance.turned for clause in [read_text(text).text]}
 
     def outside(value: ScalarValue) -> bool:
-        return any(not any(read.clause_at(p.start).text in text for text in turned) for p in places(value, read))
+        clauses = [read.clause_at(p.start).text for p in places(value, read)]
+        return any(
+            (barred or not _tells_source_of(value, clause))
+            and (not _TURNS.search(clause) or premise or not any(clause in text for text in turned))
+            for clause, premise in ((c, any(places(v, read_text(c)) for v in barred)) for c in clauses)
+        )
 
     orders = [value for value in required if isinstance(value, OrderValue)]
     if orders:
         return all(outside(item) for order in orders for item in order.items)
     return any(outside(value) for value in _scalars(required) if not places(value, asked))
+
+
+_TURNS = re.compile(
+    r"n't\b|\b(?:not|no|never|none|nothing|nobody|nor|neither|cannot|without|unable|unknown|unclear|missing|lacks?|"
+    r"private|privacy|confidential|secret|forgot(?:ten)?|unavailable|null|n/a|empty|decline[sd]?)\b",
+    re.IGNORECASE,
+)
+_PEOPLE_BESIDE = re.compile(
+    r"\b(?:privacy|private|ask(?:ing)?|contact|check with|consult|concerns?|involv\w+|respect|protect|trust|promised?|"
+    r"messages? (?:with|from|to)|conversations? with|did (?:speak|talk|mention|say)|(?:spoke|talked|speaks|"
+    r"talks) about|"
+    r"log of|chat with|talk with|better|between|(?:looked|went|searched|scrolled|combed|read) (?:through|over)|"
+    r"everything from|"
+    r"days around|searched|checked)\b",
+    re.IGNORECASE,
+)
+
+
+def _tells_source_of(value: ScalarValue, clause: str) -> bool:
+    """Whether a clause names a person or a day only to say with whom or when something was talked about."""
+    return value.type in ("name", "date") and _PEOPLE_BESIDE.search(clause) is not None
 
 
 def _gold_declines(gold: Gold) -> bool:
@@ -127,7 +200,7 @@ def _rule(
         if isinstance(value, SetValue):
             ruling = _set(value, read, asked)
         elif isinstance(value, OrderValue):
-            ruling = _order(value, read, asked)
+            ruling = rule_order(value, read, asked)
         else:
             continue
         if not ruling.correct:
@@ -168,16 +241,30 @@ def _without_speaker(answer: str, question: Question, evidence: Sequence[Evidenc
 _MARKER = re.compile(r"(?:^|(?<=\s))\(?(\d)[.)]\s+(?=\S)")
 
 
+_BULLET = re.compile(r"^[ \t]*(?:[-*\u2022\u2013\u2014\u2023\u25aa+>]|\[[ x]?\])\s+(?=\S)", re.MULTILINE)
+"""Bullets, which would be read as dashes that stand for a pause."""
+_COUNTED = re.compile(
+    r"\b((?:entry|version|account|story|source|statement|note|hit|passage|part|option|message|record|reading))"
+    r"[ _](?:one|two|three|[123])\b(?![.,:]?\d|\s+of\b)",
+    re.IGNORECASE,
+)
+"""``entry two``, ``Version 1``: a number that counts what the answer speaks about."""
+
+
 def _without_markers(answer: str) -> str:
     """The answer without the numbers of a list (``1) … 2) …``), which are no values."""
+    answer = _COUNTED.sub(r"\1", answer)
     numbers = [m.group(1) for m in _MARKER.finditer(answer)]
-    listed = len(numbers) > 1 and numbers == [str(n) for n in range(1, len(numbers) + 1)]
+    counted = [int(number) for number in numbers]
+    listed = len(counted) > 1 and counted[0] == 1 and all(n in (1, before + 1) for before, n in pairwise(counted))
+    answer = _BULLET.sub("; ", answer)
     return _MARKER.sub("; ", answer) if listed else answer
 
 
 def _window(required: Sequence[Value]) -> int:
     """How many words an answer has to come to the point: more where the gold itself is long."""
-    return FIRST_WORDS + max(0, sum(len(words(text)) for text in map(describe, required)) - 10)
+    items = sum(len(value.items) for value in required if isinstance(value, OrderValue))
+    return FIRST_WORDS + max(0, sum(len(words(text)) for text in map(describe, required)) - 10) + 6 * items
 
 
 def _scalars(values: Sequence[Value]) -> tuple[ScalarValue, ...]:
@@ -237,69 +324,3 @@ def _extra_terms(value: SetValue, answer: ReadText, question: ReadText) -> list[
     if all(m.type == "name" for m in value.members):
         return []
     return extra_members(answer, value.members, question)
-
-
-_TURNS_ROUND = re.compile(r"\b(?:after|following|later than|preceded by|succeeds?|followed)\b")
-_KEEPS_ORDER = re.compile(
-    r"\b(?:was|were|is|are|being)? ?followed by\b|\bafter (?:that|this|which|it|them)\b|\bafterwards?\b"
-)
-
-
-def _order(value: OrderValue, answer: ReadText, question: ReadText) -> Ruling:
-    """Items in their order. Of two, the first alone will do where the question asks for the first."""
-    found: list[tuple[int, TermValue, Place]] = []
-    every: list[tuple[int, int]] = []
-    for position, item in enumerate(_told_apart(value.items)):
-        affirmed = [p for p in places(item, answer) if not denied(answer, p)]
-        if affirmed:
-            found.append((position, item, affirmed[0]))
-            every += [(place.start, position) for place in affirmed]
-    asks_first = re.search(r"\b(?:first|earlier|before|earliest)\b", question.text, re.IGNORECASE)
-    if len(found) == 1 and len(value.items) == 2 and asks_first and found[0][0] == 0:
-        return right("value", "names the first")
-    missing = [i.text for n, i in enumerate(value.items) if n not in {position for position, _, _ in found}]
-    if missing:
-        return wrong("value", f"leaves out {', '.join(missing)}")
-    hedges = [h for _, _, place in found if (h := hedged(answer, place))]
-    # An order spans clauses: a hedge anywhere takes all of it back.
-    hedges += [h for clause in answer.clauses if (h := hedge_in(clause.text))]
-    if hedges:
-        return wrong("value", f"hedges the order away ({hedges[0]!r})")
-    said = [position for position, _, _ in sorted(_as_told(answer, found), key=lambda f: f[2].start)]
-    if len(value.items) > 2 and not _goes_round(every, len(value.items)):
-        return wrong("value", "tells two orders")
-    if said == list(range(len(value.items))):
-        return right("value", f"tells the order {describe(value)}")
-    return wrong("value", f"tells another order than {describe(value)}")
-
-
-def _goes_round(every: Sequence[tuple[int, int]], count: int) -> bool:
-    """Whether what is said after all items were named once tells the same order again, as far as it goes."""
-    positions = [position for _, position in sorted(every)]
-    whole = next((n for n in range(len(positions) + 1) if len(set(positions[:n])) == count), len(positions))
-    rest = positions[whole:]
-    return all(p in (0, before + 1) for before, p in zip([-1, *rest], rest, strict=False))
-
-
-def _told_apart(items: Sequence[TermValue]) -> list[TermValue]:
-    """The items without those aliases that another item has too (two people did the same)."""
-    forms = [{item.text.lower(), *(a.lower() for a in item.aliases)} for item in items]
-    counts = Counter(form for own in forms for form in own)
-    return [
-        item.model_copy(update={"aliases": tuple(a for a in item.aliases if counts[a.lower()] == 1)}) for item in items
-    ]
-
-
-def _as_told(answer: ReadText, found: Sequence[tuple[int, TermValue, Place]]) -> list[tuple[int, TermValue, Place]]:
-    """The items with their places exchanged where the words turn the order round (``B after A``, ``before B, A``)."""
-    in_text = sorted(found, key=lambda f: f[2].start)
-    if len(in_text) != 2:
-        return in_text
-    (first, one, here), (second, two, there) = in_text
-    between = answer.text[here.end : there.start].lower()
-    ahead = answer.text[: here.start].lower()
-    opens_before = re.search(r"\bbefore (?:the |a |an |her |his |their )?$", ahead) is not None
-    turned = bool(_TURNS_ROUND.search(_KEEPS_ORDER.sub(" ", between)))
-    if turned != opens_before:
-        return [(first, one, there), (second, two, here)]
-    return in_text

@@ -20,29 +20,50 @@ from memarena.text.words import content_words, stem, words
 
 _LONGEST_THING = 5
 """Words of the longest thing that is taken for a rival, articles included."""
-_JOINS = r"and|or|plus|as well as|along with|together with|in addition to|besides|combined with|accompanied by"
-_JOINED_BEHIND = re.compile(
-    rf"^[\s\"'*_]*(?:,\s*)?(?:(?:{_JOINS})\b\s*|[&+/]\s*)(?:also |maybe |perhaps |possibly |with |by )*", re.IGNORECASE
+_LONGEST_NEW_THING = 9
+"""The same where it is introduced as something new (``a tub of black garlic ice cream``)."""
+_JOINS = (
+    r"and|or|plus|as well as|along with|together with|in addition to|besides|combined with|accompanied by|alongside|"
+    r"coupled with|paired with|next to|with(?= (?:an?|some|\d+) )"
 )
+_JOINED_BEHIND = re.compile(
+    rf"^[\s\"'*_]*(?:[,;(\[\u2014-]\s*)?(?:(?:{_JOINS})\b\s*|[&+/]\s*)(?:also |maybe |perhaps |possibly |with |by |"
+    rf",?\s?(?:of course|naturally|indeed|obviously|needless to say|last but not least),?\s?)*",
+    re.IGNORECASE,
+)
+_TURNS_INTO = re.compile(r"^[\s\"'*_]*,?\s*(?:to|then|into)\s+(?=(?:an?|some) )", re.IGNORECASE)
 _JOINED_AHEAD = re.compile(
     rf"(?:(?:^|[\s,])(?:{_JOINS})\s+(?:also |maybe |perhaps )*|[&+/]\s*)[\"'*_]*(?:a |an |the )?[\"'*_]*$",
     re.IGNORECASE,
 )
 _LISTED_AHEAD = re.compile(r",\s*[\"'*_]*(?:a |an |the )?[\"'*_]*$", re.IGNORECASE)
 _LIST_GOES_ON = re.compile(r"^[\s\"'*_]*(?:,|and\b|or\b|&)", re.IGNORECASE)
-_LISTED = re.compile(r"^[\s\"'*_]*,\s*")
+_LISTED = re.compile(r"^[\s\"'*_]*,\s*[\"'*_]*")
 _STOP = re.compile(
-    r"[.!?;:\n()\[\]]|,|\s(?:and|or|plus|but|while|which|who|that|because|since|so|as|when|where|not)\b|\s[—-]\s|/|&"
+    r"[.!?;:=\n()\[\]]|,|\s(?:and|or|plus|but|while|which|who|that|because|since|so|as|when|where|not)\b|\s[—-]\s|/|&"
 )
 _BESIDES = re.compile(
-    r"\b(?:also|too|additionally|furthermore|moreover|besides|in addition|apart from that|on top of that|another|"
+    r"\b(?:also|too|additionally|as well(?! as)|furthermore|moreover|besides|in addition|apart from that|"
+    r"on top of that|another|"
     r"a (?:second|third|further) (?:one|version|answer)|(?:some|any)body else|(?:some|any)one else|a third|"
+    r"added|adding|adds|"
     r"others?(?! (?:things?|matters?|topics?|subjects?|points?|details?|stuff|news)\b))\b"
 )
+_NEW_THING = re.compile(r"\b(?:an?|some|two|three|four|[2-9])\s+(?=[a-z])", re.IGNORECASE)
+_CLOSES = re.compile(
+    r"respectively|in that order|full stop|period|end of (?:the )?story|(?:the )?case (?:is )?closed|job done|"
+    r"hands down|bar none|(?:as )?simple as that|"
+    r"for (?:sure|certain)|to be (?:exact|precise|specific)|loud and clear|clear as day|as (?:recorded|noted|"
+    r"stated|requested|"
+    r"promised|expected|always|usual)|black (?:on|and) white|crystal clear|word for word|short and sweet|"
+    r"(?:just )?like that"
+)
+"""How an answer closes behind its value."""
+_LAST = frozenset(("last", "lastly", "finally", "first", "third", "fourth", "later"))
 _BREAKING_WORDS = """
 i me you he she it we they this that there is are was were be been has have had do does did will would can could
 should may might must on at during until if whether who whom which what when where why how not never about from by for
-because since so then now here yes no please thanks thank
+because since so then now here yes no please thanks thank nowhere everywhere anything nothing something everything
 """
 _BREAKS_A_THING = frozenset(_BREAKING_WORDS.split())
 _DETERMINING_WORDS = """
@@ -70,20 +91,44 @@ def rival_term(case: Beside) -> str:
     for term in terms:
         for place in places(term, case.answer):
             for thing, by_word in (*_behind(case, place), *_ahead(case, place)):
-                if _competes(case, thing, term, by_word=by_word):
+                if competes(case, thing, term, by_word=by_word):
                     return thing.strip()
-    return _offered_besides(case)
+    return _second_answer(case, terms) or _offered_besides(case)
+
+
+_ANSWER_IS = re.compile(
+    r"\b(?:(?:answer|reply|result|value) (?:is|was|=|reads|would be)|(?:it|that|this) (?:is|"
+    r"was)(?= also\b))\s+(?:also |then |in fact )*"
+    r"(?P<thing>(?:(?:Dr|Mr|Mrs|Ms|Prof)\.|[^.;,:!?\n])+?)(?=[.;,:!?\n]|\s+(?:and|but|or)\b|$)",
+    re.IGNORECASE,
+)
+
+
+def _second_answer(case: Beside, terms: Sequence[ScalarValue]) -> str:
+    """What is given as the answer in so many words and is another thing than the gold's."""
+    for match in _ANSWER_IS.finditer(case.answer.text):
+        thing = match["thing"]
+        first, second = (*words(thing), "", "")[:2]
+        grammar = second in word_list("function_words.v1.txt")
+        if first.endswith("ly") or stem(first) in _talk() or (first.endswith(("ed", "en")) and (grammar or not second)):
+            # `The answer is given as …`, `was clearly …`: no thing.
+            continue
+        if not any(places(t, read_text(thing)) for t in terms) and competes(case, thing, terms[0], by_word=True):
+            return thing
+    return ""
 
 
 def _behind(case: Beside, place: Place) -> Iterator[tuple[str, bool]]:
     """Things joined to a place from behind: ``X and Y``, ``X, Y and Z``, ``X, Y``; and whether by a word or a comma."""
     rest = case.answer.text[place.end :]
-    if match := _JOINED_BEHIND.match(rest):
+    turns = _TURNS_INTO.match(rest) if len(case.required) > 1 else None
+    if match := _JOINED_BEHIND.match(rest) or turns:
         yield _thing(rest[match.end() :]), True
     elif match := _LISTED.match(rest):
         listed = rest[match.end() :]
         thing = _thing(listed)
-        behind = listed[len(thing) :]
+        stop = _STOP.search(listed)
+        behind = listed[stop.start() :] if stop else ""
         # A comma alone joins a list only if the list goes on or ends there.
         if re.match(r"\s*(?:,|and\b|or\b|&|[.!?]?\s*$)", behind):
             yield thing, False
@@ -99,26 +144,43 @@ def _ahead(case: Beside, place: Place) -> Iterator[tuple[str, bool]]:
 
 
 def _thing(text: str) -> str:
+    """The thing with which a text begins; one that is introduced as new may come behind words of grammar."""
     stop = _STOP.search(text)
-    return text[: stop.start()] if stop else text
+    thing = text[: stop.start()] if stop else text
+    new = _NEW_THING.search(thing)
+    grammar = word_list("function_words.v1.txt")
+    if new and all(w in grammar or w in _LAST or stem(w) in _talk() for w in words(thing[: new.start()])):
+        return thing[new.start() :]
+    return thing
 
 
 def _last_thing(text: str) -> str:
+    """The thing with which a text ends; one that is introduced as new may come behind any words."""
     ends = [m.end() for m in _STOP.finditer(text)]
-    return text[ends[-1] :] if ends else text
+    thing = text[ends[-1] :] if ends else text
+    new = [m.start() for m in _NEW_THING.finditer(thing)]
+    return thing[new[-1] :] if new else thing
 
 
-def _competes(case: Beside, thing: str, term: ScalarValue, *, by_word: bool) -> bool:
+def competes(case: Beside, thing: str, term: ScalarValue, *, by_word: bool) -> bool:
+    """Whether a thing is another than the gold's and no talk. ``by_word``: joined by more than a comma."""
     spoken = words(thing)
-    if not _is_thing(spoken) or _is_known_value(case, thing) or (_is_moment(thing) and not by_word):
+    if _CLOSES.fullmatch(" ".join(spoken)):
+        return False
+    moment = not by_word and not _is_moment(_text(term)) and _is_moment(thing)
+    if not _is_thing(spoken) or _is_known_value(case, thing) or moment:
         return False
     people = {w for s in case.evidence for t in s.turns for w in content_words(t.speaker)}
     news = set(content_words(thing)) - _talk() - set(content_words(case.question)) - people
+    if any(word.isdigit() for word in spoken[:1]) and set(content_words(" ".join(spoken[1:2]))) <= _talk():
+        # `2 accounts exist`: a number of things that an answer speaks about.
+        return False
     return bool(news) and not _goes_with(case, news, term)
 
 
 def _is_thing(spoken: Sequence[str]) -> bool:
-    return 0 < len(spoken) <= _LONGEST_THING and not _BREAKS_A_THING & set(spoken)
+    longest = _LONGEST_NEW_THING if spoken[:1] in (["a"], ["an"]) else _LONGEST_THING
+    return 0 < len(spoken) <= longest and not _BREAKS_A_THING & set(spoken)
 
 
 def _is_known_value(case: Beside, thing: str) -> bool:
@@ -168,7 +230,11 @@ def _offered_besides(case: Beside) -> str:
         for position, word in enumerate(spoken):
             if word in _DETERMINERS or word.isdigit() or word in ("also", "additionally"):
                 thing = _up_to_grammar(spoken[position + 1 :])
-                if thing and not {stem(w) for w in thing} & known:
+                if (
+                    thing
+                    and not {stem(w) for w in thing} & known
+                    and not set(thing) <= word_list("common_words.v1.txt")
+                ):
                     return " ".join([word, *thing])
     return ""
 

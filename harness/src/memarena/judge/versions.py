@@ -8,7 +8,20 @@ from importlib.resources import files
 
 from memarena import text
 
-_JUDGE_CODE = ("ruling.py", "token_f1.py", "value.py", "value_rules.py", "value_terms.py")
+_JUDGE_CODE = (
+    "ruling.py",
+    "token_f1.py",
+    "value.py",
+    "value_case.py",
+    "value_lists.py",
+    "value_mentions.py",
+    "value_names.py",
+    "value_orders.py",
+    "value_premise.py",
+    "value_rules.py",
+    "value_stands.py",
+    "value_terms.py",
+)
 _FOLDERS = ("prompts", "tables")
 _VALUE_TABLES = ("judge/token_f1.v1.toml",)
 """Tables that the value judge reads; the others belong to judges with a model and to calibration."""

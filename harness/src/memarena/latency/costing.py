@@ -51,8 +51,8 @@ def ingest_row(cell: Cell, facts: RunFacts, rows: Sequence[EfficiencyRow]) -> In
     seconds = cost.duration_ns / 1e9
     own = next((row for row in rows if row.cell_id == cell.cell_id), None)
     oracle = next((row for row in rows if row.reader == cell.reader and row.backend.startswith(ORACLE)), None)
-    joules, why_joules = break_even(gross.value, own, oracle, lambda row: row.gpu_j_per_query.value)
-    waited, why_waited = break_even(seconds, own, oracle, _waiting_s)
+    joules, why_joules = break_even(gross.value, own, oracle, lambda row: row.gpu_j_per_query.value, "joules")
+    waited, why_waited = break_even(seconds, own, oracle, _waiting_s, "seconds")
     return IngestRow(
         cell_id=cell.cell_id,
         reader=cell.reader,
@@ -64,6 +64,8 @@ def ingest_row(cell: Cell, facts: RunFacts, rows: Sequence[EfficiencyRow]) -> In
         prompt_tokens=cost.prompt_tokens,
         completion_tokens=cost.completion_tokens,
         model_seconds=cost.model_ns / 1e9,
+        unsized_calls=cost.unsized_calls,
+        untimed_calls=cost.untimed_calls,
         gpu_j=gross,
         gpu_net_j=rail_figure(phase, GPU, "net_j"),
         gpu_w=rail_figure(phase, GPU, "mean_power_w"),
@@ -80,19 +82,23 @@ def break_even(
     own: EfficiencyRow | None,
     oracle: EfficiencyRow | None,
     per_query: Callable[[EfficiencyRow], float | None],
+    unit: str,
 ) -> tuple[float | None, str]:
-    """Queries after which a memory that costs ``ingest`` once is cheaper than Oracle, or why no number is."""
-    if ingest is None or own is None:
-        return None, "ingest was not measured"
-    if own.backend.startswith(ORACLE):
-        return None, ""
+    """Queries after which a memory that costs ``ingest`` once is cheaper than Oracle, or why no number is.
+
+    ``unit`` is what both are counted in, as the reason names it.
+    """
+    if own is None or own.backend.startswith(ORACLE):
+        return None, "no question was timed" if own is None else ""
+    if ingest is None:
+        return None, f"ingest {unit} were not measured"
     if oracle is None:
         return None, "no Oracle cell with this reader"
     mine, its = per_query(own), per_query(oracle)
     if mine is None or its is None:
-        return None, "what a question costs was not measured"
+        return None, f"{unit} of a question were not measured"
     if mine >= its:
-        return None, "never: a question costs no less than with Oracle"
+        return None, f"never in {unit}: a question costs no less than with Oracle"
     return ingest / (its - mine), ""
 
 

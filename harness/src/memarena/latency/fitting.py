@@ -8,9 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memarena.latency.results import Coefficients, Fit, Model, Sample
+from memarena.latency.results import Coefficients, Fit, HeldOutRange, Model, Sample
+from memarena.scoring.timing import LEAST_N
 
 FOLDS = 5
+RANGES = 3
+"""Into so many parts of equal width the range of prompt lengths is cut, to tell where a fit does not hold."""
 LEAST_SAMPLES = 11
 """Fewer give no median that is known with 99% confidence, so no fit either."""
 
@@ -60,14 +63,17 @@ def _model(samples: Sequence[tuple[Sample, float]], *, answers: bool, square: bo
     solution = _solve(design, times)
     residuals = times - design @ solution
     spread = float(((times - times.mean()) ** 2).sum())
-    held_out = _held_out(design, times, [_fold(s.instance_id) for s, _ in samples])
+    errors = _held_out(design, times, [_fold(s.instance_id) for s, _ in samples])
+    held_out = errors[~np.isnan(errors)]
+    known = len(held_out) >= LEAST_SAMPLES
     return Model(
         coefficients=_named(solution, answers=answers, square=square),
         r_squared=1 - float((residuals**2).sum()) / spread if spread > 0 else None,
         residual_p50_ms=float(np.percentile(np.abs(residuals), 50)),
         residual_p95_ms=float(np.percentile(np.abs(residuals), 95)),
-        held_out_error_p50=None if held_out is None else float(np.percentile(held_out, 50)),
-        held_out_error_p95=None if held_out is None else float(np.percentile(held_out, 95)),
+        held_out_error_p50=float(np.percentile(held_out, 50)) if known else None,
+        held_out_error_p95=float(np.percentile(held_out, 95)) if known else None,
+        held_out_by_length=_by_length([s.prompt_tokens for s, _ in samples], errors),
     )
 
 
@@ -95,18 +101,37 @@ def _fold(instance_id: str) -> int:
     return hashlib.sha256(instance_id.encode()).digest()[0] % FOLDS
 
 
-def _held_out(design: Array, times: Array, folds: Sequence[int]) -> Array | None:
-    """Relative errors of predictions for questions that the model was not made from; None if that leaves too few."""
+def _held_out(design: Array, times: Array, folds: Sequence[int]) -> Array:
+    """Relative errors (n,) of predictions for questions that the model was not made from; NaN where none could be."""
     which = np.array(folds)
-    errors = []
+    errors = np.full(len(times), np.nan)
     for fold in range(FOLDS):
         out = which == fold
         if not out.any() or (~out).sum() <= design.shape[1]:
             continue
         predicted = design[out] @ _solve(design[~out], times[~out])
-        errors.append(np.abs(predicted - times[out]) / times[out])
-    found = np.concatenate(errors) if errors else np.empty(0)
-    return found if len(found) >= LEAST_SAMPLES else None
+        errors[out] = np.abs(predicted - times[out]) / times[out]
+    return errors
+
+
+def _by_length(prompts: Sequence[int], errors: Array) -> tuple[HeldOutRange, ...]:
+    """Held-out errors by length of prompt, in parts of equal width of the range that was observed."""
+    lengths = np.array(prompts)
+    low, high = min(prompts), max(prompts)
+    starts = [low + (high - low + 1) * part // RANGES for part in range(RANGES)]
+    found = []
+    for start, end in zip(starts, [*(start - 1 for start in starts[1:]), high], strict=True):
+        inside = errors[(lengths >= start) & (lengths <= end) & ~np.isnan(errors)]
+        found.append(
+            HeldOutRange(
+                low=start,
+                high=end,
+                n=len(inside),
+                error_p50=float(np.percentile(inside, 50)) if len(inside) >= LEAST_N[50] else None,
+                error_p95=float(np.percentile(inside, 95)) if len(inside) >= LEAST_N[95] else None,
+            )
+        )
+    return tuple(found)
 
 
 def _named(solution: Array, *, answers: bool, square: bool) -> Coefficients:

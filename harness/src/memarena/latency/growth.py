@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from memarena.dataset.reading import open_dataset
+from memarena.latency.beside import read_beside
 from memarena.latency.errors import LatencyError
-from memarena.latency.results import Growth, GrowthPoint
+from memarena.latency.results import BesideTaken, Growth, GrowthPoint
 from memarena.latency.samples import backend_label
 from memarena.log.records import Cell, FootprintTaken, IngestDone, SearchesTimed
 from memarena.log.store import read_records
-from memarena.run.config import HelperConfig, ReaderConfig, RunConfig
+from memarena.run.config import RunConfig, parse_config
 from memarena.scoring import load_facts
 from memarena.scoring.timing import floor, percentiles
 
@@ -33,93 +34,122 @@ def growth_config(
     backends: Sequence[str],
     *,
     days: Sequence[int] = DAYS,
-    egos: int = 1,
+    ego: str | None = None,
     searches: int = 130,
-    reader: ReaderConfig,
-    embedder: HelperConfig | None,
-    extractor: HelperConfig | None,
-    meters: tuple[str, ...],
+    reader: Mapping[str, object],
+    embedder: Mapping[str, object] | None,
+    extractor: Mapping[str, object] | None,
+    meters: Sequence[str],
     gateway_port: int = 0,
 ) -> RunConfig:
-    """A run that times Search after so many days of history; the egos' questions are asked at the end.
+    """A run that times Search after so many days of one ego's history; the ego's questions are asked at the end.
 
-    Raises :class:`LatencyError` for days that the data set does not have.
+    One ego, since memory and disk are those of the whole backend: a second one's would hold the first one's history,
+    too. None is the ego with most questions. Raises :class:`LatencyError` for days or an ego that the data set does not
+    have, RunError for any other value that cannot be.
     """
     with open_dataset(dataset) as opened:
-        if not days or max(days) > opened.day_count:
+        if max(days) > opened.day_count:
             raise LatencyError(f"--days {','.join(map(str, days))}: {dataset} has {opened.day_count} days")
         asked = Counter(instance.ego_agent_id for instance in opened.instances)
-        by_ego = sorted(opened.egos, key=lambda ego: (-asked[ego], ego))[:egos]
-        if len(by_ego) < egos:
-            raise LatencyError(f"--egos {egos}: {dataset} has only {len(by_ego)} egos with questions")
-    return RunConfig(
-        dataset=dataset,
-        backends=tuple(backends),
-        readers=(reader,),
-        embedder=embedder,
-        extractor=extractor,
-        protocol="end_of_horizon",
-        egos=tuple(by_ego),
-        search_days=tuple(sorted(set(days))),
-        searches=searches,
-        max_context_tokens=2048,
-        max_answer_tokens=16,
-        meters=meters,
-        gateway_port=gateway_port,
-    )
+        if not asked:
+            raise LatencyError(f"{dataset}: no ego has a question to search for")
+        if ego is not None and ego not in asked:
+            raise LatencyError(f"--ego {ego}: no questions of this ego in {dataset}")
+        chosen = ego or min(asked, key=lambda each: (-asked[each], each))
+    values = {
+        "dataset": dataset,
+        "backends": tuple(backends),
+        "readers": (reader,),
+        "embedder": embedder,
+        "extractor": extractor,
+        "protocol": "end_of_horizon",
+        "egos": (chosen,),
+        "search_days": tuple(sorted(set(days))),
+        "searches": searches,
+        "max_context_tokens": 2048,
+        "max_answer_tokens": 16,
+        "meters": tuple(meters),
+        "gateway_port": gateway_port,
+    }
+    return parse_config(values, "memarena latency growth")
 
 
 def read_growth(run_dir: Path) -> Growth:
-    """What a run says. Raises :class:`LatencyError` if it timed no searches apart from its questions."""
+    """What a run says. Raises :class:`LatencyError` if it timed no searches apart from its questions, or two egos'."""
     facts = load_facts(run_dir)
     manifest = facts.manifest
     cells = {cell.cell_id: cell for cell in manifest.cells}
     points: dict[tuple[str, int], _Point] = {}
-    ingested: dict[str, list[IngestDone]] = {}
+    ingested: dict[str, dict[int, IngestDone]] = {}
     queries = 0
     egos: set[str] = set()
-    timed: set[str] = set()
     for record in read_records(run_dir, "ingest", "footprint", "searches_timed"):
         if isinstance(record, IngestDone) and record.code == "OK" and not record.replayed:
-            ingested.setdefault(record.cell_id, []).append(record)
+            # A day that came in again, into a fresh namespace, is in the memory once.
+            ingested.setdefault(record.cell_id, {})[record.day] = record
         elif isinstance(record, FootprintTaken) and record.day is not None:
             points.setdefault((record.cell_id, record.day + 1), _Point()).footprint = record
         elif isinstance(record, SearchesTimed):
             points.setdefault((record.cell_id, record.day + 1), _Point()).spans_ns += record.search_ns
             queries = max(queries, record.queries)
             egos.add(record.ego)
-            timed.add(record.cell_id)
-    if not timed and RunConfig.model_validate_json(manifest.config_json).search_days:
-        raise LatencyError(f"{run_dir}: every backend failed before a search was timed; memarena report says why")
-    if not timed:
-        raise LatencyError(
-            f"{run_dir}: no search was timed by length of history; make one with memarena latency growth"
-        )
+    wanted = RunConfig.model_validate_json(manifest.config_json).search_days
+    _check_timed(run_dir, egos, wanted)
+    beside = read_beside(run_dir)
     order = list(cells)
     made = [
-        _point(cells[cell_id], days, point, ingested.get(cell_id, []))
+        _point(cells[cell_id], days, point, ingested.get(cell_id, {}), beside)
         for (cell_id, days), point in sorted(points.items(), key=lambda entry: (order.index(entry[0][0]), entry[0][1]))
     ]
+    found = tuple(point for point in made if point is not None)
     return Growth(
         dataset=manifest.dataset,
         egos=tuple(sorted(egos)),
         queries=queries,
         versions=manifest.versions,
         floor=floor(facts),
-        points=tuple(point for point in made if point is not None),
-        failed={
-            backend_label(cell): "no search was timed: see the problems in the run's report"
-            for cell in manifest.cells
-            if cell.cell_id not in timed
-        },
+        points=found,
+        failed=_failed(manifest.cells, found, wanted),
+        state=facts.ended.reason if facts.ended is not None else "running, or killed",
     )
 
 
-def _point(cell: Cell, days: int, point: _Point, ingested: Sequence[IngestDone]) -> GrowthPoint | None:
+def _check_timed(run_dir: Path, egos: Set[str], wanted: Sequence[int]) -> None:
+    """Raise :class:`LatencyError` where no growth can be told of."""
+    if not egos and wanted:
+        raise LatencyError(f"{run_dir}: every backend failed before a search was timed; memarena report says why")
+    if not egos:
+        raise LatencyError(
+            f"{run_dir}: no search was timed by length of history; make one with memarena latency growth"
+        )
+    if len(egos) > 1:
+        raise LatencyError(
+            f"{run_dir}: searches of {len(egos)} egos were timed ({', '.join(sorted(egos))}): memory and disk of a "
+            "later one hold the earlier ones' history; make a run for each with memarena latency growth --ego"
+        )
+
+
+def _failed(cells: Sequence[Cell], points: Sequence[GrowthPoint], wanted: Sequence[int]) -> dict[str, str]:
+    """Backends that lack searches, and after which days."""
+    found = {}
+    for cell in cells:
+        label = backend_label(cell)
+        have = {point.days for point in points if point.backend == label}
+        if not have:
+            found[label] = "no search was timed: see the problems in the run's report"
+        elif missing := [days for days in wanted if days not in have]:
+            found[label] = f"no search was timed after {', '.join(map(str, missing))} days: see the run's report"
+    return found
+
+
+def _point(
+    cell: Cell, days: int, point: _Point, ingested: Mapping[int, IngestDone], beside: Sequence[BesideTaken]
+) -> GrowthPoint | None:
     """A point where searches were timed; None for the days between."""
     if not point.spans_ns or point.footprint is None:
         return None
-    so_far = [done for done in ingested if done.day < days]
+    so_far = [done for day, done in ingested.items() if day < days]
     return GrowthPoint(
         backend=backend_label(cell),
         days=days,
@@ -129,4 +159,5 @@ def _point(cell: Cell, days: int, point: _Point, ingested: Sequence[IngestDone])
         search_max_ms=max(point.spans_ns) / 1e6,
         ingest_s=sum(done.duration_ns for done in so_far) / 1e9,
         footprint=point.footprint,
+        beside=tuple(taken for taken in beside if (taken.cell_id, taken.days) == (cell.cell_id, days)),
     )

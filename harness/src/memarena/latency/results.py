@@ -45,6 +45,17 @@ class Coefficients(Record):
     delta_ms: float | None = None
 
 
+class HeldOutRange(Record):
+    """Relative errors for held-out questions whose prompts have ``low`` to ``high`` tokens, both included."""
+
+    low: int
+    high: int
+    n: int
+    error_p50: float | None
+    error_p95: float | None
+    """None: fewer samples than the percentile needs (11, 130)."""
+
+
 class Model(Record):
     """A fitted model and how good it is."""
 
@@ -56,6 +67,8 @@ class Model(Record):
     held_out_error_p50: float | None
     held_out_error_p95: float | None
     """Of relative errors for questions held out of its making, five parts in turn; None: too few."""
+    held_out_by_length: tuple[HeldOutRange, ...] = ()
+    """The same in thirds of the range of prompt lengths, shortest first."""
 
 
 class Fit(Record):
@@ -78,6 +91,21 @@ class Fit(Record):
         if linear.held_out_error_p50 is None or square.held_out_error_p50 is None:
             return linear
         return square if square.held_out_error_p50 < linear.held_out_error_p50 else linear
+
+
+class ServerCheck(Record):
+    """A reader's TTFT at the gateway beside its server's own time over the prompt."""
+
+    reader: str
+    n: int
+    """Timed questions."""
+    told: int
+    """Of these, how many the server tells its prompt time of."""
+    within: int
+    """Of those, how many are within 5% + 3 ms of it."""
+    difference_p50_ms: float | None
+    difference_p50: float | None
+    """TTFT less the server's time, in ms and as a share of the server's; None: fewer than 11."""
 
 
 class TotalCell(Record):
@@ -138,6 +166,10 @@ class IngestRow(Record):
     prompt_tokens: int
     completion_tokens: int
     model_seconds: float | None
+    unsized_calls: int = 0
+    """Model calls whose tokens are not all known: the sums of tokens are lower bounds then."""
+    untimed_calls: int = 0
+    """Model calls whose end nobody saw: ``model_seconds`` is a lower bound then."""
     gpu_j: MeterFigure
     gpu_net_j: MeterFigure
     gpu_w: MeterFigure
@@ -174,6 +206,8 @@ class Study(Record):
     """Readers without a fit, and why."""
     search_ms: dict[str, float | None]
     """Median Search of each backend over all its samples; None: too few."""
+    server_checks: tuple[ServerCheck, ...] = ()
+    """One per reader."""
     totals: tuple[TotalCell, ...]
     efficiency: tuple[EfficiencyRow, ...]
     ingest: tuple[IngestRow, ...]
@@ -181,6 +215,18 @@ class Study(Record):
     """Samples by cell that were timed in another segment of a resumed run."""
     failed: dict[str, int]
     """Questions by cell that failed and so carry no time."""
+
+
+class BesideTaken(Record):
+    """Memory and disk of a server beside a backend, after so many days of history, once Search was timed."""
+
+    cell_id: str
+    days: int
+    name: str
+    memory: MeterFigure
+    memory_peak: MeterFigure
+    disk: MeterFigure
+    """Bytes each; the peak is since the server started."""
 
 
 class GrowthPoint(Record):
@@ -195,6 +241,8 @@ class GrowthPoint(Record):
     ingest_s: float
     """Over all days so far."""
     footprint: FootprintTaken
+    beside: tuple[BesideTaken, ...] = ()
+    """Servers that were watched beside the backend; their memory and disk are in no figure of its own."""
 
 
 class Growth(Record):
@@ -208,4 +256,6 @@ class Growth(Record):
     floor: Floor | None
     points: tuple[GrowthPoint, ...]
     failed: dict[str, str] = Field(default_factory=dict)
-    """Backends that could not be measured, and why."""
+    """Backends that could not be measured, or not after all days, and why."""
+    state: str = ""
+    """How the run ended: ``completed``, or why there may be less than was asked for."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from memarena.latency.checking import server_check
 from memarena.latency.composing import compose, search_times
 from memarena.latency.costing import efficiency_row, ingest_row
 from memarena.latency.errors import LatencyError
@@ -60,6 +61,7 @@ def study_runs(run_dirs: Sequence[Path], *, fit_backends: Sequence[str] = FIT_BA
         fits=tuple(fits.values()),
         unfitted=unfitted,
         search_ms=search_times(timed),
+        server_checks=tuple(server_check(reader, timed) for reader in readers),
         totals=tuple(compose(readers, backends, timed, fits)),
         efficiency=tuple(row for row in rows if row.reader in real),
         ingest=tuple(row for row in ingest if row is not None and row.reader in real),
@@ -79,13 +81,28 @@ def _read(path: Path) -> _Run:
 
 
 def _check(runs: Sequence[_Run]) -> None:
-    """Raise :class:`LatencyError` for runs over other data, readers of one name that are not the same, cells twice."""
+    """Raise :class:`LatencyError` for runs that make no study.
+
+    That is one run given twice, runs of other machines, over other data or with other questions, readers of one name
+    that are not the same, and cells that are in two runs.
+    """
     seen: dict[str, Path] = {}
     models: dict[str, tuple[str, str, str]] = {}
+    ids: dict[str, Path] = {}
     for run in runs:
         manifest = run.facts.manifest
+        run_id = run.facts.started.run_id
+        if run_id in ids:
+            raise LatencyError(f"{run.path}: run {run_id} is given twice, first as {ids[run_id]}")
+        ids[run_id] = run.path
+        _check_machine(run, runs[0])
         if manifest.dataset.sha256 != runs[0].facts.manifest.dataset.sha256:
             raise LatencyError(f"{run.path}: another data set than that of {runs[0].path}")
+        if run.facts.questions.keys() != runs[0].facts.questions.keys():
+            raise LatencyError(
+                f"{run.path}: other questions than {runs[0].path}; a study asks one list everywhere "
+                "(memarena latency run --queries)"
+            )
         for reader in manifest.readers:
             identity = (reader.model, reader.details.get("weights_sha256", ""), reader.result_class)
             if (before := models.setdefault(reader.name, identity)) != identity:
@@ -96,6 +113,17 @@ def _check(runs: Sequence[_Run]) -> None:
         for found in run.cells:
             if found.samples and (other := seen.setdefault(found.cell.cell_id, run.path)) != run.path:
                 raise LatencyError(f"{run.path}: cell {found.cell.cell_id} is in {other}, too")
+
+
+def _check_machine(run: _Run, first: _Run) -> None:
+    """Raise :class:`LatencyError` where two runs tell of other processors: their times belong into studies apart."""
+    here, there = run.facts.manifest.versions, first.facts.manifest.versions
+    machine, other = here.platform.rpartition(" ")[2], there.platform.rpartition(" ")[2]
+    if machine != other or (here.cpu and there.cpu and here.cpu != there.cpu):
+        raise LatencyError(
+            f"{run.path}: another machine ({here.cpu or machine}) than that of {first.path} ({there.cpu or other}); "
+            "times of two machines make no study"
+        )
 
 
 def _studied(run: _Run) -> StudiedRun:

@@ -89,6 +89,8 @@ class Versions(Record):
     memarena: str
     python: str
     platform: str
+    cpu: str = ""
+    """Number and name of the processors; empty where the system does not tell, or in logs from before it was noted."""
     packages: dict[str, str] = Field(default_factory=dict)
 
 

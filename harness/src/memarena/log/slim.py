@@ -85,6 +85,8 @@ class SlimCall:
     refusal: str = ""
     from_cache: bool = False
     cached_tokens: int | None = None
+    route: str = ""
+    status: int = 0
 
     @classmethod
     def of(cls, call: GatewayCall) -> SlimCall:
@@ -102,6 +104,8 @@ class SlimCall:
             call.refusal,
             call.from_cache,
             call.cached_tokens,
+            call.route,
+            call.status,
         )
 
 
@@ -183,6 +187,8 @@ def _call(body: str) -> SlimCall:
         call.get("refusal", ""),
         call.get("from_cache", False),
         call.get("cached_tokens"),
+        call["route"],
+        call["status"],
     )
 
 

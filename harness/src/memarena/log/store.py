@@ -162,6 +162,8 @@ def check_schema(path: Path) -> int:
     try:
         with contextlib.closing(_open_to_read(path)) as db:
             row = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    except _UnreadableHereError as error:
+        raise LogError(f"{path}: cannot be read: {error}") from error
     except sqlite3.Error as error:
         raise LogError(f"{path}: not a run log: {error}") from error
     if row is None or not str(row[0]).isdigit():
@@ -248,8 +250,37 @@ class LogReader:
 
 
 def _open_to_read(path: Path) -> sqlite3.Connection:
+    """Raises sqlite3.Error if the file cannot be read."""
     # As a URI a path has its special characters quoted; a bare "#" would open another file.
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    db = sqlite3.connect(uri, uri=True)
+    try:
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        db.close()
+        if error.sqlite_errorcode != sqlite3.SQLITE_CANTOPEN or not path.is_file():
+            raise
+        # A reader of a write-ahead log makes a file beside it, which a medium that takes no writing does not let it.
+        if _has_wal(path):
+            raise _UnreadableHereError(
+                f"its folder takes no new file, and what is in {path.name}-wal can only be read there with one; "
+                "copy the folder to where it can be written"
+            ) from error
+        # Nothing waits in a write-ahead log, so the file is whole and can be read as it is.
+        return sqlite3.connect(f"{uri}&immutable=1", uri=True)
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
+
+
+class _UnreadableHereError(sqlite3.OperationalError):
+    """A log that can only be read where something can be written beside it."""
+
+
+def _has_wal(path: Path) -> bool:
+    wal = path.with_name(f"{path.name}-wal")
+    return wal.exists() and wal.stat().st_size > 0
 
 
 def _unread(row: Row, error: Exception) -> str:

@@ -28,22 +28,23 @@ class Footprint:
     disk: MeterFigure
 
 
-def footprint_of_processes(root_pid: int, data_dir: Path | None) -> Footprint:
-    """The footprint of all processes below ``root_pid``, which itself (a guard of ours) does not count.
+def footprint_of_processes(root_pid: int, data_dir: Path | None, *, itself: bool = False) -> Footprint:
+    """The footprint of all processes below ``root_pid``, which ``itself`` (a guard of ours) does not count by default.
 
     Memory is the proportional set size where the kernel tells it, so that shared pages count once; the peak is the sum
     of each process's own peak of its resident set (VmHWM), an upper bound where several peak at different times.
     """
     try:
-        found = psutil.Process(root_pid).children(recursive=True)
+        root = psutil.Process(root_pid)
+        found = [*([root] if itself else []), *root.children(recursive=True)]
         pids = [process.pid for process in found if process.status() != psutil.STATUS_ZOMBIE]
     except psutil.Error as error:
         gone = unavailable(f"process {root_pid}: {error}")
-        return Footprint(gone, gone, _disk(data_dir))
+        return Footprint(gone, gone, disk_figure(data_dir))
     if not pids:
         gone = unavailable(f"no process runs below {root_pid}")
-        return Footprint(gone, gone, _disk(data_dir))
-    return Footprint(_summed(pids, _pss), _summed(pids, _peak), _disk(data_dir))
+        return Footprint(gone, gone, disk_figure(data_dir))
+    return Footprint(_summed(pids, _pss), _summed(pids, _peak), disk_figure(data_dir))
 
 
 def footprint_of_cgroup(folder: Path, data_dir: Path | None) -> Footprint:
@@ -56,7 +57,7 @@ def footprint_of_cgroup(folder: Path, data_dir: Path | None) -> Footprint:
             found[name] = figure(Value(entry.value, "B"))
         else:
             found[name] = unavailable(entry.reason)
-    return Footprint(found["backend.memory"], found["backend.memory_peak"], _disk(data_dir))
+    return Footprint(found["backend.memory"], found["backend.memory_peak"], disk_figure(data_dir))
 
 
 def disk_bytes(folder: Path) -> int:
@@ -74,7 +75,8 @@ def disk_bytes(folder: Path) -> int:
     return total
 
 
-def _disk(folder: Path | None) -> MeterFigure:
+def disk_figure(folder: Path | None) -> MeterFigure:
+    """:func:`disk_bytes` of a data folder, or why it cannot be told; None: the folder is not known."""
     if folder is None:
         return unavailable("the backend keeps its data where the harness cannot look")
     try:

@@ -10,6 +10,7 @@ from importlib.resources import files
 from pydantic import JsonValue
 
 from memarena.log.records import Record
+from memarena.report.calibration import Calibration
 from memarena.report.costs import RowCosts
 from memarena.report.provenance import Provenance
 from memarena.report.reported import ReportedRun
@@ -32,15 +33,18 @@ class JsonReport(Record):
     """Of each run its rows, in the order of the run."""
     published: tuple[GridCell, ...] = ()
     """The paper's main grid in percent, where it was asked for."""
+    calibrations: tuple[Calibration, ...] = ()
+    """How judges did on planted answers, as far as files of ``memarena judge --calibrate`` were given."""
 
 
-def to_json(runs: Sequence[ReportedRun], *, published: bool = False) -> str:
+def to_json(runs: Sequence[ReportedRun], *, published: bool = False, calibrations: Sequence[Calibration] = ()) -> str:
     """The report as indented JSON; ends in a newline."""
     content = JsonReport(
         runs=tuple(run.scores for run in runs),
         provenance=tuple(run.provenance for run in runs),
         costs=tuple(run.costs for run in runs),
         published=load_published().grid if published else (),
+        calibrations=tuple(calibrations),
     ).model_dump(mode="json")
     return json.dumps(_rounded(content), indent=2, ensure_ascii=False) + "\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memarena.report.figures import NA, interval, metric, milliseconds, number, percent, signed, whole
+from memarena.report.figures import NA, at_least, interval, metric, milliseconds, number, percent, signed, whole
 from memarena.report.grid import FAMILY_NAMES
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace, trace_behaviour, trace_slice
@@ -267,12 +267,24 @@ def ingest_table(rows: Sequence[ReportRow]) -> Section | None:
                 number(found.sessions_per_s),
                 number(found.mb_per_s, 2),
                 whole(found.model_calls),
-                whole(found.prompt_tokens),
-                number(found.model_seconds if found.model_calls else None, 2),
+                at_least(found.prompt_tokens, found.unsized_calls),
+                at_least(found.model_seconds if found.model_calls else None, found.untimed_calls, 2),
                 whole(found.failed),
             ]
         body.append([*lead_cells(rows, row), *cells])
-    return section("Ingest", [*lead_columns(rows), *columns], body, breaks=breaks(rows))
+    return section("Ingest", [*lead_columns(rows), *columns], body, _unknown_calls(rows), breaks=breaks(rows))
+
+
+def _unknown_calls(rows: Sequence[ReportRow]) -> list[str]:
+    """What the lower bounds of the table leave out."""
+    found = [row.scores.ingest for row in rows if row.scores.ingest]
+    unsized, untimed = sum(f.unsized_calls for f in found), sum(f.untimed_calls for f in found)
+    notes = []
+    if unsized:
+        notes.append(f"≥: {unsized:,} model calls of unknown size: cut short, or the model's server tells no tokens")
+    if untimed:
+        notes.append(f"≥: {untimed:,} model calls whose end nobody saw count up to their last content, or not at all")
+    return notes
 
 
 # ------------------------------------------------------------------ failures

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from memarena.report.calibration import Calibration, calibration_sections
 from memarena.report.cost_tables import efficiency_table, history_table
 from memarena.report.details import (
     behaviour_table,
@@ -28,6 +29,7 @@ from memarena.report.grid import (
     token_f1_table,
 )
 from memarena.report.head import comparison_warnings, head_section
+from memarena.report.judge_block import judge_sections
 from memarena.report.layout import Document, Section
 from memarena.report.provenance import provenance_sections
 from memarena.report.published import published_sections
@@ -37,7 +39,9 @@ from memarena.report.uncertainty_tables import bucket_table, interval_tables, va
 from memarena.scoring.results import RunScores
 
 
-def report_document(runs: Sequence[ReportedRun], *, published: bool = False) -> Document:
+def report_document(
+    runs: Sequence[ReportedRun], *, published: bool = False, calibrations: Sequence[Calibration] = ()
+) -> Document:
     """The whole report: what was run, the grid, and everything behind it. Empty sections are left out.
 
     Runs that cannot be compared (another data set, protocol or other questions) never share a table: each group has
@@ -46,7 +50,17 @@ def report_document(runs: Sequence[ReportedRun], *, published: bool = False) -> 
     parts = [*head_sections(runs)]
     for group in report_groups(runs, published=published):
         parts += group.sections
-    return Document("MemArena", (*parts, *provenance_sections([r.provenance for r in runs if r.provenance])))
+    return Document("MemArena", (*parts, *method_sections(runs, calibrations)))
+
+
+def method_sections(runs: Sequence[ReportedRun], calibrations: Sequence[Calibration] = ()) -> list[Section]:
+    """What made the figures: who judged, how far that can be trusted, and the provenance of the runs."""
+    scores = [run.scores for run in runs]
+    return [
+        *judge_sections(scores),
+        *calibration_sections(calibrations, scores),
+        *provenance_sections([r.provenance for r in runs if r.provenance]),
+    ]
 
 
 def head_sections(runs: Sequence[ReportedRun]) -> list[Section]:

@@ -59,6 +59,13 @@ def number(value: float | None, digits: int = 1) -> Cell:
     return NA if value is None else Cell(f"{value:,.{digits}f}")
 
 
+def at_least(value: float | None, unknown: int, digits: int = 0) -> Cell:
+    """A sum to which ``unknown`` more would belong that nobody told: a lower bound, or n/a where nothing was told."""
+    if not unknown or value is None:
+        return whole(int(value)) if value is not None and not digits else number(value, digits)
+    return Cell(f"≥ {value:,.{digits}f}") if value else NA
+
+
 def is_headline(row: RowScores) -> bool:
     """Whether a row has a headline: every question asked, none failed for reasons of ours."""
     return row.counts.planned > 0 and row.counts.missing == 0 and row.counts.infra_failed == 0

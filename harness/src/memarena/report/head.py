@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memarena.report.layout import Section
+from memarena.report.judge_block import judge_lines, judge_warnings
+from memarena.report.layout import Section, counted
 from memarena.scoring.results import RowScores, RunScores
 
 
@@ -18,18 +19,12 @@ def head_section(number: int, run: RunScores, *, several: bool) -> Section:
         f"data set  {data.name} ({size}, sha256 {data.sha256[:12]})",
         f"asked     {counted(planned, 'question')} ({dimensions}), protocol {run.protocol}" + _filter(run),
         *(f"reader    {line}" for line in _readers(run)),
-        f"judge     {_judge(run)}",
+        *judge_lines(run),
         f"state     {_state(run)}",
     ]
-    if run.floor is not None:
-        lines.append(f"floor     {_floor(run)}")
+    lines.append(f"floor     {_floor(run)}")
     title = f"Run {number}: {run.run_id}" if several else f"Run {run.run_id}"
     return Section(title, tuple(lines), notes=tuple(_warnings(run)))
-
-
-def counted(count: int, noun: str) -> str:
-    """A count with its noun."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def _filter(run: RunScores) -> str:
@@ -51,16 +46,6 @@ def _budget(row: RowScores) -> str:
     return f"{reading.max_context_tokens:,} context tokens, {reading.max_answer_tokens:,} answer tokens"
 
 
-def _judge(run: RunScores) -> str:
-    versions = ", ".join(version[:12] for version in run.judge_versions)
-    if run.typed_share is None:
-        return f"{run.judge}; nothing of this run needed it yet"
-    if run.typed_share == 1:
-        return f"{run.judge} ({versions}); every verdict rests on typed values"
-    fallback = 100 * (1 - run.typed_share)
-    return f"{run.judge} ({versions}); {fallback:.0f}% of its verdicts used the token-F1 fallback"
-
-
 def _state(run: RunScores) -> str:
     counts = [cell.counts for row in run.rows for cell in row.cells]
     asked, planned = sum(c.asked for c in counts), sum(c.planned for c in counts)
@@ -70,14 +55,15 @@ def _state(run: RunScores) -> str:
 
 
 def _floor(run: RunScores) -> str:
+    if run.floor is None:
+        return "not measured"
     parts = []
-    if run.floor is not None:
-        measured = [("Search", run.floor.search), ("gateway hop", run.floor.gateway_hop)]
-        if run.floor.gateway_added is not None:
-            measured.append(("gateway beside a direct call", run.floor.gateway_added))
-        for name, spans in measured:
-            value = "n/a" if spans.p50 is None else f"{spans.p50:.2f} ms"
-            parts.append(f"{name} p50 {value} (n {spans.n})")
+    measured = [("Search", run.floor.search), ("gateway hop", run.floor.gateway_hop)]
+    if run.floor.gateway_added is not None:
+        measured.append(("gateway beside a direct call", run.floor.gateway_added))
+    for name, spans in measured:
+        value = "n/a" if spans.p50 is None else f"{spans.p50:.2f} ms"
+        parts.append(f"{name} p50 {value} (n {spans.n})")
     return "null backend and null reader on this machine: " + ", ".join(parts)
 
 
@@ -89,11 +75,13 @@ def _warnings(run: RunScores) -> list[str]:
         found.append(
             f"incomplete: {counted(missing, 'question')} not asked yet; figures with ~ are over those asked so far"
         )
-    if infra:
+    lost = infra - run.judging.unjudged
+    if lost:
         found.append(
-            f"failed for reasons of ours: {counted(infra, 'question')}; such rows have a range (all wrong … all right) "
+            f"failed for reasons of ours: {counted(lost, 'question')}; such rows have a range (all wrong … all right) "
             "and no headline until --resume has repaired them"
         )
+    found += judge_warnings(run)
     late = sum(row.after_return_calls for row in run.rows)
     if late:
         found.append(f"model calls after their RPC had returned: {late:,}, a violation of the contract")

@@ -101,3 +101,8 @@ def section(
     table, left_out = whole.without_empty_columns()
     hidden = (f"n/a in every row and left out: {', '.join(dict.fromkeys(left_out))}",) if left_out else ()
     return Section(title, (), table, (*notes, *hidden), trace=trace)
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

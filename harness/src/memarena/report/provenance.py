@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memarena.log.records import DatasetRef, Manifest, NamedConfiguration, ReaderRef, Record, Versions
-from memarena.report.head import counted
-from memarena.report.layout import Cell, Column, Section, section
+from memarena.report.layout import Cell, Column, Section, counted, section
 
 
 class SeedUsed(Record):
@@ -118,7 +117,7 @@ def _facts(one: Provenance, title: str) -> Section:
         *(f"{role:<10} {_reader(helper)}" for role, helper in one.helpers.items()),
         f"seeds      {'; '.join(_seeds(one.seeds))}",
         f"deadlines  {', '.join(f'{name} {seconds:g} s' for name, seconds in one.deadlines_s.items())}",
-        f"machine    {versions.platform}",
+        f"machine    {', '.join(filter(None, (versions.platform, versions.cpu)))}",
         f"software   memarena {versions.memarena}, Python {versions.python}"
         + "".join(f", {name} {version}" for name, version in sorted(versions.packages.items())),
     ]

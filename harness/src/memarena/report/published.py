@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from memarena.report.figures import NA, metric, milliseconds, whole
-from memarena.report.head import counted
-from memarena.report.layout import Cell, Column, Section, section
+from memarena.report.layout import Cell, Column, Section, counted, section
 from memarena.report.rows import ReportRow, backend_name, reader_name
 from memarena.scoring.published import load_published
 from memarena.scoring.published_types import Figure, GridCell, Published
@@ -150,13 +149,18 @@ def _differences(runs: Sequence[RunScores]) -> Iterable[tuple[str, str, list[str
     )
     yield (
         "D6",
-        "flag for privacy, label for utility",
-        ["flag or label on both sides; J with its interval beside it; the paper's form under D6"],
+        "flag for privacy, label for utility; F1_PU of the answers of three seeds pooled",
+        ["flag or label on both sides; F1_PU per seed, then averaged; J and the paper's form beside it"],
     )
     yield (
         "cloze",
         "the reference implementation keeps the session of the passage from retrieval",
         ["no session is hidden from retrieval"],
+    )
+    yield (
+        "machines",
+        "accuracy from an NVIDIA H200 server, times from an NVIDIA GB10",
+        ["answers and times of the same calls on the machine of the run"],
     )
     yield (
         "time of Search",
@@ -172,7 +176,12 @@ def _size(run: RunScores) -> str:
 
 
 def _judge(run: RunScores) -> str:
-    if run.typed_share is None or run.judge != "value":
+    decided = run.judging.decided
+    if run.judging.models:
+        names = ", ".join(dict.fromkeys(m.model for m in run.judging.models))
+        handed = f", {run.judging.handed_over:,} verdicts handed over" if run.judging.handed_over else ""
+        return f"{run.judge} ({names}{handed})"
+    if run.typed_share is None or not decided:
         return run.judge
     return f"{run.judge}, {100 * (1 - run.typed_share):.0f}% of verdicts by token-F1"
 

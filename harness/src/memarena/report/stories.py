@@ -22,13 +22,16 @@ from memarena.scoring.results import QuestionScore, RowScores
 
 AT_MOST = 160
 """Stories of a whole report; each row has its share."""
-PER_ROW = (3, 18)
-"""Fewest and most stories of a row."""
+MOST_OF_A_ROW = 18
 TEXT_CHARACTERS = 2400
 """So much of a prompt or an output is kept, two thirds of it from the front; ``memarena show --full`` has all of it."""
 ITEM_CHARACTERS = 320
+TURN_CHARACTERS = 600
 ITEMS = 10
 TURNS = 12
+CALLS = 4
+"""Model calls of an attempt that are shown; the texts of a call are cut like all others."""
+MESSAGES = 8
 
 
 # ------------------------------------------------------------------ what a story holds
@@ -93,6 +96,7 @@ class AttemptShown:
     items: tuple[ItemShown, ...]
     more_items: int
     calls: tuple[CallShown, ...]
+    more_calls: int
     answer: tuple[Text, ...]
     read: str
     times: tuple[TimeShown, ...]
@@ -133,15 +137,18 @@ class Story:
 # ------------------------------------------------------------------ which ones
 
 
-def choose_stories(rows: Sequence[RowScores], questions: Iterable[QuestionScore]) -> list[tuple[str, QuestionScore]]:
+def choose_stories(
+    rows: Sequence[RowScores], questions: Iterable[QuestionScore], runs: int = 1
+) -> list[tuple[str, QuestionScore]]:
     """Row labels and questions to tell: of each row failures first, by outcome and family in turn, and a few right.
 
+    The ``runs`` of a report share what it tells, and the rows of a run its share; every row tells one at least.
     The order within a family is by a hash of the instance id, so that the same log tells the same stories and rows
     tell of the same questions where they can.
     """
     if not rows:
         return []
-    quota = min(max(AT_MOST // len(rows), PER_ROW[0]), PER_ROW[1])
+    quota = min(max(AT_MOST // (len(rows) * runs), 1), MOST_OF_A_ROW)
     by_cell: dict[str, list[QuestionScore]] = {}
     for question in questions:
         if question.outcome is not None:
@@ -209,11 +216,14 @@ def tell(
         asked=_asked(question),
         evidence=tuple(_evidence(evidence[s], marked) for s in question.instance.evidence_session_ids if s in evidence),
         attempts=tuple(_attempt(question, attempts, place, calls) for place in range(len(attempts))),
-        verdicts=tuple(
-            VerdictShown(v.judge, v.attempt + 1, v.correct, f"{v.route}, score {v.score:.2f}: {v.reason}")
-            for v in verdicts
-        ),
+        verdicts=tuple(VerdictShown(v.judge, v.attempt + 1, v.correct, _why_verdict(v)) for v in verdicts),
     )
+
+
+def _why_verdict(verdict: Verdict) -> str:
+    again = f", repeat {verdict.repeat}" if verdict.repeat else ""
+    handed = f"; handed over to the {verdict.handed_over}" if verdict.handed_over else ""
+    return f"{verdict.route}{again}, score {verdict.score:.2f}: {verdict.reason}{handed}"
 
 
 def _settled(score: QuestionScore) -> tuple[str, ...]:
@@ -247,7 +257,7 @@ def _evidence(session: EvidenceSession, marked: set[str]) -> EvidenceShown:
     return EvidenceShown(
         session_id=session.session_id,
         when=session.started_at,
-        turns=tuple((t.turn_id in marked, t.speaker, " ".join(t.text.split())) for t in shown),
+        turns=tuple((t.turn_id in marked, t.speaker, _front(" ".join(t.text.split()), TURN_CHARACTERS)) for t in shown),
         other_turns=len(session.turns) - len(shown),
     )
 
@@ -258,6 +268,7 @@ def _attempt(
     attempt = attempts[place]
     later = "" if place == len(attempts) - 1 else " (a later one counts)"
     own = [c for c in calls if c.call_id in attempt.gateway_call_ids]
+    telling = [c for c in own if c.prompt or c.output or c.first_content_ns is not None]
     items = attempt.search.items if attempt.search else ()
     evidence = set(question.instance.evidence_session_ids)
     return AttemptShown(
@@ -275,7 +286,8 @@ def _attempt(
             for rank, item in enumerate(items[:ITEMS], 1)
         ),
         more_items=max(0, len(items) - ITEMS),
-        calls=tuple(_call(call) for call in own if call.prompt or call.output or call.first_content_ns is not None),
+        calls=tuple(_call(call) for call in telling[:CALLS]),
+        more_calls=max(0, len(telling) - CALLS),
         answer=_answer(attempt.answer),
         read=_read(attempt.answer),
         times=_times(attempt.search, attempt.answer, own),
@@ -292,7 +304,12 @@ def _search(search: SearchSpan | None) -> str:
 
 def _call(call: GatewayCall) -> CallShown:
     tokens = f"{_count(call.prompt_tokens)} prompt tokens, {_count(call.completion_tokens)} completion tokens"
-    texts = [_cut(role, content) for role, content in messages_of(call.prompt)]
+    messages = messages_of(call.prompt)
+    # Instructions stand first and what is asked stands last: of a long conversation the middle goes.
+    if len(messages) > MESSAGES:
+        cut = len(messages) - MESSAGES
+        messages = [*messages[: MESSAGES // 2], ("…", f"{cut} more messages"), *messages[-(MESSAGES - MESSAGES // 2) :]]
+    texts = [_cut(role, content) for role, content in messages]
     if call.output:
         texts.append(_cut("output", call.output))
     error = f"; {call.error}" if call.error else ""
@@ -331,8 +348,8 @@ def _times(search: SearchSpan | None, answer: AnswerSpan | None, calls: Sequence
     return tuple(found)
 
 
-def _front(text: str) -> str:
-    return text if len(text) <= ITEM_CHARACTERS else text[:ITEM_CHARACTERS] + " …"
+def _front(text: str, most: int = ITEM_CHARACTERS) -> str:
+    return text if len(text) <= most else text[:most] + " …"
 
 
 def _cut(name: str, text: str) -> Text:

@@ -25,6 +25,7 @@ from memarena.log.records import (
     RetrievedItem,
     SearchSpan,
 )
+from memarena.report.judge_story import JudgeRecord, judge_sections
 from memarena.report.layout import Document, Section
 from memarena.scoring.results import QuestionScore
 
@@ -39,15 +40,19 @@ def question_story(
     calls: Sequence[GatewayCall],
     score: QuestionScore,
     *,
+    judged: Sequence[JudgeRecord] = (),
     full: bool = False,
 ) -> Document:
-    """Sections from the question to the time split. Earlier attempts stay visible; the latest one counts."""
+    """Sections from the question to the verdicts. Earlier attempts stay visible; the latest one counts.
+
+    ``judged`` is what judges said of the question in this cell, and where they failed, in the order of the log.
+    """
     parts = [_asked(question, score), _evidence(question, evidence, full)]
     for position, attempt in enumerate(attempts, 1):
         last = position == len(attempts)
         title = f"Attempt {position} of {len(attempts)}" + ("" if last else " (a later one counts)")
         parts += _attempt(title, question, attempt, [c for c in calls if c.call_id in attempt.gateway_call_ids], full)
-    parts.append(_verdict(score))
+    parts += [_verdict(score), *judge_sections(judged)]
     return Document(f"{question.instance.instance_id} in {score.cell_id}", tuple(parts))
 
 

@@ -55,6 +55,8 @@ class CellTools:
     search_days: tuple[int, ...] = ()
     """Numbers of days after which Search is timed apart from any question, so many times."""
     searches: int = 0
+    all_days_first: bool = False
+    """The days of all egos come in before the first question of any is asked."""
     after_crash: Literal["verify", "fresh"] = "verify"
     lost_retries: int = 1
     cell_token: str | None = None
@@ -79,8 +81,21 @@ class CellRun:
         self._tools.append(described(self._cell.cell_id, description))
         self._tools.opened()
         context = self._context(description)
-        for ego, group in groupby(questions, key=lambda q: q.instance.ego_agent_id):
-            _EgoRun(ego, list(group), context, self._link, self._tools, progress, self._phases).run()
+        egos = (
+            _EgoRun(ego, list(group), context, self._link, self._tools, progress, self._phases)
+            for ego, group in groupby(questions, key=lambda q: q.instance.ego_agent_id)
+        )
+        if not self._tools.all_days_first:
+            for ego in egos:
+                ego.run()
+            return
+        # Days and questions are phases of their own, which a meter can tell apart only where none of the one kind
+        # lies between two of the other.
+        taken_in = list(egos)
+        for ego in taken_in:
+            ego.take_in()
+        for ego in taken_in:
+            ego.run()
 
     def _context(self, description: pb.DescribeResponse) -> AskContext:
         tools = self._tools
@@ -136,15 +151,17 @@ class _EgoRun:
         )
         self._ids: NamespaceIds | None = None
         """Ids of the namespace in use; None while one has still to be opened."""
+        self._proven = 0
+        """How often the backend had come back when it was last known to hold the namespace's days."""
         self._counted_days = 0
         self._days_with_failures = 0
 
     def run(self) -> None:
         """Settle every pending question, as answered or as failed."""
-        if not self._pending and (self._state.horizon_reached or self._state.gone):
+        if self._is_done():
             return
         try:
-            day = self._enter()
+            day = self._enter() if self._ids is None else self._horizon
             while True:
                 self._ask_all([q for q in self._pending if q.day == day])
                 if day >= self._horizon:
@@ -152,9 +169,31 @@ class _EgoRun:
                 day += 1
                 self._ingest_through(day)
         except BackendGoneError as error:
-            for question in self._pending:
-                if question.instance.instance_id not in self._progress.settled:
-                    self._settle(self._never_asked(question, str(error)))
+            self._give_up(error)
+
+    def take_in(self) -> None:
+        """Have every day that is needed taken in and ask nothing yet; ``run`` then asks everything.
+
+        Only where every question is asked after the last day.
+        """
+        if self._is_done():
+            return
+        try:
+            if self._enter() < self._horizon:
+                self._ingest_through(self._horizon)
+        except BackendGoneError as error:
+            self._give_up(error)
+
+    def _is_done(self) -> bool:
+        left = any(q.instance.instance_id not in self._progress.settled for q in self._pending)
+        return not left and (self._state.horizon_reached or self._state.gone)
+
+    def _give_up(self, error: BackendGoneError) -> None:
+        """The backend can do nothing more for this ego: what is still open counts as its failure."""
+        self._state.gone = True
+        for question in self._pending:
+            if question.instance.instance_id not in self._progress.settled:
+                self._settle(self._never_asked(question, str(error)))
 
     # -------------------------------------------------------------- namespace and days
 
@@ -169,6 +208,7 @@ class _EgoRun:
             # A backend that is further than the log, because the harness was killed in between, shows too much.
             if self._sender.holds(state.last_day, ids, latest=first):
                 self._ids = ids
+                self._proven = self._link.returns
                 return state.last_day
         self._ingest_through(0)
         return 0
@@ -212,6 +252,8 @@ class _EgoRun:
                 raise InfraError(f"ego {self._ego}: {lost}")
         self._problem(f"ego {self._ego}: {lost}; its days come in again, into a fresh namespace", lost.cause)
         self._ids, self._state.last_day = None, None
+        if lost.cause == "backend":
+            self._link.note_days_lost()
 
     def _ingest(self, day: int, ids: NamespaceIds) -> None:
         began = time.monotonic_ns()
@@ -219,6 +261,7 @@ class _EgoRun:
             self._sender.ingest(day, ids)
         finally:
             self._phases.add("ingest", began, time.monotonic_ns())
+        self._proven = self._link.returns
         self._note_footprint(day)
         self._time_searches(day, ids)
         self._state.last_day = day
@@ -269,18 +312,18 @@ class _EgoRun:
             waiting = failed
 
     def _ask(self, question: Question) -> QuestionAsked:
-        """Ask, and once more where the question was lost because the backend's process ended (see lost_retries)."""
+        """Ask, and once more where the question was lost because the backend ended or went away (see lost_retries)."""
         for again in range(self._tools.lost_retries + 1):
             asked = self._ask_once(question)
-            lost = asked.status == "backend_failed" and self._link.died()
+            lost = asked.status == "backend_failed" and self._link.lost()
             if not lost or again == self._tools.lost_retries:
                 break
             instance_id = question.instance.instance_id
-            self._problem(f"{instance_id}: lost with the backend's process ({asked.cause}); it is asked again")
+            self._problem(f"{instance_id}: lost with the backend ({asked.cause}); it is asked again")
         return asked
 
     def _ask_once(self, question: Question) -> QuestionAsked:
-        if self._link.died():
+        if self._link.lost() or self._link.returns != self._proven:
             self._come_back(question.day)
         assert self._ids is not None
         ids = self._ids
@@ -294,24 +337,24 @@ class _EgoRun:
         asked = ask(self._context, self._link.client, question, request, ids, attempt)
         self._phases.add("answer", began, time.monotonic_ns())
         self._settle(asked)
-        if asked.status == "backend_failed" and "UNAVAILABLE" in asked.cause:
-            self._link.settle_death()
+        if asked.status == "backend_failed":
+            self._link.settle_failure(asked.answer.code if asked.answer else asked.search.code if asked.search else "")
         seen = asked.search.visible_through_day if asked.search else None
         if seen is not None and seen != question.day:
             self._problem(f"{instance_id}: Search saw through day {seen}, the last committed is {question.day}")
         return asked
 
     def _come_back(self, day: int) -> None:
-        """After a crash: start the process again and make sure that it holds every day through ``day``.
+        """After a crash: have the backend back and make sure that it holds every day through ``day``.
 
         A backend that cannot prove that it does is given its days again, in a fresh namespace.
         """
-        death = self._link.revive()
-        if death is not None:
-            self._problem(f"the backend's process ended and was started again: {death}")
+        if (told := self._link.revive()) is not None:
+            self._problem(told)
         if self._anew or self._ids is None or not self._sender.holds(day, self._ids, latest=day):
             self._leave_namespace(NamespaceLostError(lost_after_crash(day, anew=self._anew), "backend"))
             self._ingest_through(day)
+        self._proven = self._link.returns
 
     def _settle(self, asked: QuestionAsked) -> None:
         self._tools.append(asked)

@@ -251,6 +251,7 @@ class _Run:
                 central_reading=self._config.central_reading,
                 search_days=self._config.search_days,
                 searches=self._config.searches,
+                all_days_first=self._config.protocol == "end_of_horizon",
                 after_crash=self._config.after_crash,
                 lost_retries=self._config.lost_retries,
                 cell_token=self._request.cell_token,

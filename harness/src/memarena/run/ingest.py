@@ -98,6 +98,10 @@ class DaySender:
             self._problem(f"ego {self._ego}, day {day}: {error}")
             raise BackendGoneError(f"Ingest of day {day}: {error.code}: {error.message}") from error
         self._append(done)
+        if day and self._bring_back():
+            # It came back while the day came in: an empty memory takes in a later day as its first one.
+            for each in (day - 1, day):
+                self._still_knows(each, ids, day)
 
     def holds(self, day: int, ids: NamespaceIds, latest: int) -> bool:
         """Whether the backend still holds the namespace through ``day``, and shows nothing after day ``latest``.
@@ -120,19 +124,17 @@ class DaySender:
         day_batch(self._dataset, self._ego, day, ids, None, self._context.cell.projection)
 
     def _send(self, day: int, ids: NamespaceIds, confirmed: int | None = None) -> IngestDone:
-        """Send a day, again where the contract allows it or the process had to be started again."""
+        """Send a day, again where the contract allows it or the backend had to be brought back."""
         tries = count()
         return self._persist(
             lambda: self._send_once(day, ids, next(tries)), lambda: self._still_knows(confirmed, ids, day)
         )
 
     def _persist(self, call: Callable[[], T], after_revival: Callable[[], None] = lambda: None) -> T:
-        """Make an untimed call, again where that is allowed; a process that has ended is started again before."""
+        """Make an untimed call, again where that is allowed; a backend that was lost is brought back before."""
 
         def once() -> T:
-            death = self._link.revive()
-            if death is not None:
-                self._problem(f"the backend's process ended and was started again: {death}")
+            if self._bring_back():
                 after_revival()
             return call()
 
@@ -141,6 +143,13 @@ class DaySender:
             return retrying(once)
         except _ReaderFailedError as error:
             raise InfraError(str(error)) from error
+
+    def _bring_back(self) -> bool:
+        """Have the backend back if it is lost; whether it was."""
+        told = self._link.revive()
+        if told is not None:
+            self._problem(told)
+        return told is not None
 
     def _still_knows(self, confirmed: int | None, ids: NamespaceIds, latest: int) -> None:
         if confirmed is not None and (self._anew or not self.holds(confirmed, ids, latest)):
@@ -153,9 +162,9 @@ class DaySender:
             return True
         if not isinstance(error, BackendCallError):
             return False
-        self._link.settle_death()
+        self._link.settle_failure(error.code)
         once_more = error.code in _ONCE_MORE and state.attempt_number == 1
-        return error.may_retry or once_more or self._link.died()
+        return error.may_retry or once_more or self._link.lost()
 
     def _send_once(self, day: int, ids: NamespaceIds, retries: int) -> IngestDone:
         context = self._context

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,6 +21,12 @@ from memarena.run.launch import LaunchedBackend, LaunchError, launch
 from memarena.run.manifests import AddressedBackend, BackendChoice, ContainerBackend, LaunchableBackend
 
 _DEATH_GRACE_S = 1.0
+"""A crash shows on the socket before it shows on the process: how long it is given to show there."""
+_END_GRACE_S = 15.0
+"""How long a process that serves no more may take to end. Docker's own grace after ``docker stop`` is 10 s."""
+_PROBE_S = 0.05
+_ENDINGS = frozenset({"UNAVAILABLE", "CANCELLED", "UNKNOWN"})
+"""Codes with which a call may fail because the backend is ending: which one is a matter of its gRPC library."""
 
 _CAPABILITIES: Mapping[int, str] = {number: name for name, number in pb.Capability.items()}
 _TOKEN_COUNTINGS: Mapping[int, str] = {number: name for name, number in pb.TokenCounting.items()}
@@ -43,8 +50,8 @@ class BackendGoneError(Exception):
 class BackendLink:
     """A backend that was launched or is reached at an address. ``close`` ends what was launched.
 
-    ``settings`` are environment variables for what is launched, ``restarts`` how often it is started again;
-    ``containers`` is needed for a backend that is a container.
+    ``settings`` are environment variables for what is launched, ``restarts`` how often it is started again, or how
+    often one at an address may lose its days; ``containers`` is needed for a backend that is a container.
     """
 
     def __init__(
@@ -69,6 +76,11 @@ class BackendLink:
         self._process: LaunchedBackend | LaunchedContainer | None = None
         self._client: BackendClient | None = None
         self._gone = ""
+        self._overdue = ""
+        self._away = False
+        self._drops_known = 0
+        self.returns = 0
+        """How often the backend has come back so far: what was proven of its memory before holds no longer."""
 
     def open(self, cell: Cell) -> pb.DescribeResponse:
         """Bring the backend up and check it. Raises :class:`RunError` where it does not come up or does not fit."""
@@ -87,14 +99,50 @@ class BackendLink:
             raise BackendGoneError(self._gone or "the backend is not running")
         return self._client
 
-    def died(self) -> bool:
-        """Whether a launched backend's process has ended. One that is reached at an address never says so."""
-        return self._process is not None and not self._process.alive()
+    def lost(self) -> bool:
+        """Whether what runs there now may not be what was spoken to before, so that ``revive`` is due.
 
-    def settle_death(self) -> None:
-        """After a failed call: a crash shows on the socket before it shows on the process, so give it a moment."""
+        For a launched backend: its process has ended. For one at an address: it was away, or the connection broke.
+        """
         if self._process is not None:
-            self._process.wait_for_death(_DEATH_GRACE_S)
+            return not self._process.alive()
+        return self._client is not None and (self._away or self._client.drops > self._drops_known)
+
+    def settle_failure(self, code: str) -> None:
+        """After a call that failed with ``code``: find out whether the backend is going, and see it gone.
+
+        A process that has been told to end closes its port first. The next call must not go to it, and no call that
+        it lost may be held against it before it is known whether it ended.
+        """
+        if code not in _ENDINGS or self._client is None:
+            return
+        if self._process is None:
+            self._away = self._away or not self._client.serving()
+            return
+        began = time.monotonic()
+        while self._process.alive():
+            waited = time.monotonic() - began
+            if waited >= _DEATH_GRACE_S and self._client.serving():
+                return
+            if waited >= _END_GRACE_S:
+                self._overdue = f"it served no more, had not ended {_END_GRACE_S:.0f} s later, and was ended; "
+                self._process.stop()
+                return
+            time.sleep(_PROBE_S)
+
+    def note_days_lost(self) -> None:
+        """Count that a backend at an address came back without its days.
+
+        Raises :class:`BackendGoneError` once that has happened more often than it may: it would go on for ever. How
+        often a launched backend comes back is limited as it is.
+        """
+        if not isinstance(self._choice, AddressedBackend):
+            return
+        if self._restarts_left == 0:
+            raise BackendGoneError(
+                f"the backend lost its days more than {self._restarts} times, as many as are allowed"
+            )
+        self._restarts_left -= 1
 
     def footprint(self) -> Footprint:
         """Memory and disk of the backend now, or why they cannot be told."""
@@ -104,24 +152,39 @@ class BackendLink:
         return Footprint(reason, reason, reason)
 
     def revive(self) -> str | None:
-        """Start a backend that has died again; one line on its death, None if it lives.
+        """Have a lost backend back: start it again, or wait for it at its address. One line on it; None if it lives.
 
         Raises :class:`BackendGoneError` if it does not come back.
         """
-        if self._process is None or self._process.alive():
+        if not self.lost():
             return None
-        death = self._process.death()
-        self.close()
         try:
-            self._start_again(death)
+            told = self._reach_again() if self._process is None else self._start_again()
         except BackendGoneError as error:
             self._gone = str(error)
             self.close()
             raise
-        return death
+        self.returns += 1
+        return told
 
-    def _start_again(self, death: str) -> None:
+    def _reach_again(self) -> str:
+        """Wait at the address. Raises :class:`BackendGoneError` where nothing, or another backend, serves there."""
+        drops = self.client.drops
+        try:
+            self.client.wait_until_serving()
+            description = self.client.describe()
+        except (BackendCallError, BackendContractError) as error:
+            raise BackendGoneError(f"the backend went away and did not come back: {error}") from error
+        self._check_same(description, "went away")
+        self._away, self._drops_known = False, drops
+        return "the backend went away and came back: it may have been started again"
+
+    def _start_again(self) -> str:
         """Raises :class:`BackendGoneError` where that may not be, does not succeed, or brings another backend."""
+        assert self._process is not None
+        death = self._overdue + self._process.death()
+        self._overdue = ""
+        self.close()
         if self._restarts_left == 0:
             raise BackendGoneError(
                 f"the backend ended ({death}) after {self._restarts} restarts, as many as are allowed"
@@ -131,11 +194,13 @@ class BackendLink:
             description = self._start()
         except (LaunchError, BackendCallError, BackendContractError) as error:
             raise BackendGoneError(f"the backend ended ({death}) and did not come back: {error}") from error
+        self._check_same(description, f"ended ({death})")
+        return f"the backend's process ended and was started again: {death}"
+
+    def _check_same(self, description: pb.DescribeResponse, what: str) -> None:
         if self._description is not None and description != self._description:
             changed = _changed(self._description, description)
-            raise BackendGoneError(
-                f"the backend ended ({death}) and came back as another: Describe differs in {changed}"
-            )
+            raise BackendGoneError(f"the backend {what} and came back as another: Describe differs in {changed}")
 
     def close(self) -> None:
         """Close the connection and end the process. Calling it twice is fine."""
@@ -148,7 +213,7 @@ class BackendLink:
 
     def _start(self) -> pb.DescribeResponse:
         if isinstance(self._choice, AddressedBackend):
-            self._client = BackendClient(self._choice.address, self._deadlines, self._security)
+            self._client = BackendClient(self._choice.address, self._deadlines, self._security, watched=True)
             self._client.wait_until_serving()
         else:
             self._process = self._launch(self._choice)

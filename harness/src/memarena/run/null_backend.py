@@ -63,7 +63,7 @@ class NullBackend(pb_grpc.MemoryBackendServicer):
 
 
 def _wait(duration_s: float) -> None:
-    """Wait just so long. The last of it awake: who sleeps wakes late, on an idle machine by more than is measured here."""
+    """Wait just so long, the last of it awake: who sleeps wakes late, on an idle machine by a good part of 1 ms."""
     until = time.perf_counter() + duration_s
     time.sleep(max(0.0, duration_s - _AWAKE_S))
     while time.perf_counter() < until:

@@ -13,6 +13,7 @@ import memarena_answering
 from memarena.dataset.model import Instance
 from memarena.dataset.reading import Dataset
 from memarena.log.records import Cell, DatasetRef, Manifest, NamedConfiguration, Question, ReaderRef, Reading, Versions
+from memarena.meters.machine import cpu_name
 from memarena.run.config import SEED_LABELS, RunConfig
 from memarena.run.errors import RunError
 from memarena.run.manifests import AddressedBackend, BackendChoice, ContainerBackend, LaunchableBackend
@@ -142,6 +143,7 @@ def versions() -> Versions:
         memarena=importlib.metadata.version("memarena"),
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.release()} {platform.machine()}",
+        cpu=cpu_name(),
         packages=found,
     )
 

@@ -158,11 +158,16 @@ def check_backends(
     plan: RunPlan, config: RunConfig, request: RunRequest, containers: ContainerHost | None = None
 ) -> None:
     """Ask backends that could refuse the plan who they are, before there is a log: those reached by address, and those
-    that are given options. The others are as their manifests say. One that takes part under several names is asked once
-    for each way in which it is started.
+    that are given options. The others are as their manifests say, and only what they cannot start without is looked
+    for. One that takes part under several names is asked once for each way in which it is started.
     """
     asked: list[tuple[BackendChoice, Mapping[str, str], pb.DescribeResponse]] = []
-    for cell in {c.backend: c for c in plan.manifest.cells}.values():
+    cells = list({c.backend: c for c in plan.manifest.cells}.values())
+    for cell in cells:
+        choice = plan.backends[cell.backend]
+        if isinstance(choice, LaunchableBackend) and (missing := choice.missing(cell.backend_settings)) is not None:
+            raise RunError(f"--backend {cell.backend}: cannot be started: {missing}")
+    for cell in cells:
         choice = plan.backends[cell.backend]
         if isinstance(choice, LaunchableBackend) and not (cell.backend_options or cell.backend_settings):
             continue

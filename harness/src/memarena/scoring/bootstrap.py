@@ -75,7 +75,7 @@ def interval(values: Array, clusters: int) -> Interval | None:
     known = values[~np.isnan(values)]
     if clusters < 2 or len(known) < _LEAST_DEFINED * len(values) or not len(known):
         return None
-    tail = stats.norm.cdf(-math.sqrt(clusters / (clusters - 1)) * stats.t.ppf(0.975, clusters - 1))
+    tail = stats.norm.cdf(-_expansion(clusters) * stats.t.ppf(0.975, clusters - 1))
     low, high = np.quantile(known, [tail, 1 - tail])
     return Interval(low=float(low), high=float(high), se=_sd(known), method="bootstrap_egos", clusters=clusters)
 
@@ -91,13 +91,22 @@ def clusters_of(asked: Array, metric: str) -> int:
     return min(counts, default=0)
 
 
-def p_value(values: Array) -> float | None:
-    """Two-sided: the share of draws on the other side of 0, doubled; at least one draw counts. None without draws."""
+def p_value(values: Array, clusters: int) -> float | None:
+    """Two-sided: by the expanded percentiles of :func:`interval`, the least level at which 0 lies outside.
+
+    At least one draw counts as lying on the other side of 0. None without draws or below 2 clusters.
+    """
     known = values[~np.isnan(values)]
-    if not len(known):
+    if not len(known) or clusters < 2:
         return None
     below, above = int((known <= 0).sum()), int((known >= 0).sum())
-    return min(1.0, 2 * (min(below, above) + 1) / (len(known) + 1))
+    tail = min(0.5, (min(below, above) + 1) / (len(known) + 1))
+    return float(2 * stats.t.sf(-stats.norm.ppf(tail) / _expansion(clusters), clusters - 1))
+
+
+def _expansion(clusters: int) -> float:
+    """By how much percentiles are taken further out beside Student's t: the spread over n units is too small."""
+    return math.sqrt(clusters / (clusters - 1))
 
 
 def smallest_difference(se: float, clusters: int) -> float | None:

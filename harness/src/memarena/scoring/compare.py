@@ -185,7 +185,7 @@ def _differences(left: Cells, right: Cells, draws: Draws) -> Sequence[PairedDiff
                 b=b,
                 difference=a - b if a is not None and b is not None else None,
                 interval=made,
-                p_diagnostic=p_value(values) if made else None,
+                p_diagnostic=p_value(values, clusters) if made else None,
                 smallest_difference=smallest_difference(made.se, clusters) if made else None,
                 questions=asked,
                 only_a=only_a,

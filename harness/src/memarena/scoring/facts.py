@@ -28,6 +28,11 @@ from memarena.scoring.errors import ScoringError
 from memarena.scoring.pace import without_collecting
 from memarena.scoring.seen import Seen, look
 
+_CALLER_GONE = 499
+"""Status on the record of a call whose caller went away: the model may well have read and written."""
+_WRITING_ROUTES = frozenset({"/v1/chat/completions", "/v1/completions"})
+_READING_ROUTES = _WRITING_ROUTES | {"/v1/embeddings", "/v1/rerank"}
+
 
 @dataclass(frozen=True)
 class CallFacts:
@@ -69,8 +74,14 @@ class IngestFacts:
     model_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    """Tokens read and written, as far as the model's server told; ``unsized_calls`` says of how many it did not."""
     model_ns: int = 0
-    """Time that models took over its calls."""
+    """Time that models took over its calls, as far as it is known: to a call's end, else to its last content."""
+    unsized_calls: int = 0
+    """Model calls that a model took on and whose tokens are not known, or not all: the caller hung up before they were
+    told, or the server tells none."""
+    untimed_calls: int = 0
+    """Model calls whose end nobody saw."""
 
 
 @dataclass
@@ -242,11 +253,21 @@ def _take_call(facts: RunFacts, call: SlimCall) -> None:
     if call.phase == "after_return":
         facts.after_return[call.cell_id] = facts.after_return.get(call.cell_id, 0) + 1
     elif call.phase == "ingest":
-        ingest = facts.ingests.setdefault(call.cell_id, IngestFacts())
-        ingest.model_calls += 1
-        ingest.prompt_tokens += call.prompt_tokens or 0
-        ingest.completion_tokens += call.completion_tokens or 0
-        ingest.model_ns += call.done_ns or 0
+        _take_ingest_call(facts.ingests.setdefault(call.cell_id, IngestFacts()), call)
+
+
+def _take_ingest_call(ingest: IngestFacts, call: SlimCall) -> None:
+    """Sum up what is known of a call, and count what is not: a size that nobody told is no size of 0."""
+    ingest.model_calls += 1
+    ingest.prompt_tokens += call.prompt_tokens or 0
+    ingest.completion_tokens += call.completion_tokens or 0
+    ingest.model_ns += call.done_ns or call.last_content_ns or 0
+    ingest.untimed_calls += call.done_ns is None
+    if 400 <= call.status < _CALLER_GONE or call.route not in _READING_ROUTES:
+        # Turned down by the server (a context too long, a model it has not), or no call that reads with a model.
+        return
+    wrote = call.route in _WRITING_ROUTES
+    ingest.unsized_calls += call.prompt_tokens is None or (wrote and call.completion_tokens is None)
 
 
 def _take_footprint(facts: RunFacts, taken: FootprintTaken) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -41,10 +40,6 @@ class Judgements:
     def repeated(self) -> int:
         """Most verdicts on one answer, at least 1."""
         return max((len(r) for r in self.repeats.values()), default=1)
-
-    def failure_counts(self) -> dict[str, int]:
-        """How many attempts lack a verdict, by cause."""
-        return dict(sorted(Counter(f.cause for f in self.failures.values()).items()))
 
 
 def judgements_of(facts: RunFacts, more: Iterable[Verdict], judge: str) -> Judgements:

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from memarena.log.records import Bucket, DatasetRef, Outcome, ReaderRef, Reading, Record
 from memarena.scoring.disclosure import Label
+from memarena.scoring.judging import Judging
 from memarena.scoring.uncertainty import Interval, Variance
 
 SCORES_VERSION = 1
@@ -275,6 +276,10 @@ class Ingest(Record):
     completion_tokens: int
     model_seconds: float | None = None
     """Of ``seconds``, what models took over the calls of Ingest, as the gateway saw it."""
+    unsized_calls: int = 0
+    """Model calls whose tokens are not all known: the sums of tokens are then too small."""
+    untimed_calls: int = 0
+    """Model calls whose end nobody saw: ``model_seconds`` is then too small."""
 
 
 class Failure(Record):
@@ -338,9 +343,9 @@ class RowScores(Record):
     ingest: Ingest | None
     failures: tuple[Failure, ...]
     after_return_calls: int
+    """Model calls after the RPC had returned, refused by the gateway: a violation of the contract."""
     budget_refusals: int = 0
     """Model calls that were refused because a budget was spent."""
-    """Model calls after the RPC had returned, refused by the gateway: a violation of the contract."""
     routes: dict[str, int]
     """How many questions each route settled."""
     intervals: dict[str, Interval] = Field(default_factory=dict)
@@ -375,7 +380,7 @@ class RunScores(Record):
     judge_versions: tuple[str, ...]
     """SHA-256 of what decided the verdicts used."""
     typed_share: float | None
-    """Share of judged verdicts that rest on typed values, the rest being token-F1; None without verdicts."""
+    """Share of typed values among verdicts made without a model, the rest being token-F1; None without any."""
     question_filter: str | None
     planned: dict[str, int]
     """Questions by dimension."""
@@ -391,3 +396,4 @@ class RunScores(Record):
     """Verdicts per answer by the judge; above 1 its own variance is in ``variances``."""
     handed_over_share: float | None = None
     """Share of an LLM judge's verdicts that the rules without a model made in its place; None without such a judge."""
+    judging: Judging = Judging()

@@ -10,7 +10,8 @@ from memarena.log.records import Verdict
 from memarena.scoring.baselines import JudgeAnswer, compute_baselines, grep_share, question_only
 from memarena.scoring.bootstrap import draw_egos
 from memarena.scoring.facts import RunFacts
-from memarena.scoring.judgements import Judgements, judgements_of
+from memarena.scoring.judgements import judgements_of
+from memarena.scoring.judging_used import failures_of, judging_of, used_of
 from memarena.scoring.pace import without_collecting
 from memarena.scoring.questions import score_questions
 from memarena.scoring.results import Baseline, QuestionScore, RowScores, RunScores
@@ -57,10 +58,7 @@ def score_run(
         draws = draw_egos(questions, (manifest.dataset.sha256, facts.started.run_id), resamples) if resamples else None
         material = Material(facts, by_cell, baselines, judgements, draws)
         rows = tuple(score_row(material, cells) for cells in rows_of(manifest.cells))
-    used = _used(questions, facts, judgements)
-    answers = [v for v in used if v.task == "answer"]
-    typed = [v for v in answers if v.route != "token_f1"]
-    models = [v for v in used if v.model or v.route == "llm"]
+    used = used_of(questions, facts, judgements)
     scores = RunScores(
         run_id=facts.started.run_id,
         started_at=facts.started.started_at,
@@ -70,8 +68,8 @@ def score_run(
         readers=manifest.readers,
         memarena_version=manifest.versions.memarena,
         judge=judge,
-        judge_versions=tuple(sorted({v.judge_version for v in used})),
-        typed_share=len(typed) / len(answers) if answers else None,
+        judge_versions=tuple(sorted({v.judge_version for v in used.verdicts})),
+        typed_share=used.typed_share,
         question_filter=manifest.question_filter,
         planned=_planned(facts),
         families=_families(facts),
@@ -80,24 +78,12 @@ def score_run(
         rows=rows,
         baselines=(*baselines, *_grep_baselines(rows, by_cell)),
         problems=tuple(facts.problems),
-        judge_failures=judgements.failure_counts(),
+        judge_failures=failures_of(used, judgements),
         judge_repeats=judgements.repeated,
-        handed_over_share=sum(bool(v.handed_over) for v in used) / len(used) if models else None,
+        handed_over_share=used.handed_over_share,
+        judging=judging_of(used, judgements),
     )
     return ScoredRun(questions, scores)
-
-
-def _used(questions: Sequence[QuestionScore], facts: RunFacts, judgements: Judgements) -> list[Verdict]:
-    """The verdicts that settled a question."""
-    found = []
-    for question in questions:
-        attempts = facts.attempts.get((question.cell_id, question.instance_id))
-        if attempts and question.route in ("value", "token_f1", "llm", "permission"):
-            key = (question.cell_id, question.instance_id, attempts[-1].record.attempt)
-            said = judgements.behaviours if question.route == "permission" else judgements.verdicts
-            verdict = said.get(key)
-            found += [verdict] if verdict else []
-    return found
 
 
 def _question_only_baselines(facts: RunFacts, by_cell: Mapping[str, Sequence[QuestionScore]]) -> list[Baseline]:

@@ -77,4 +77,6 @@ def ingest_cost(ingests: Sequence[IngestFacts], *, timed: bool = True) -> Ingest
         prompt_tokens=sum(i.prompt_tokens for i in ingests),
         completion_tokens=sum(i.completion_tokens for i in ingests),
         model_seconds=sum(i.model_ns for i in ingests) / 1e9 if timed else None,
+        unsized_calls=sum(i.unsized_calls for i in ingests),
+        untimed_calls=sum(i.untimed_calls for i in ingests) if timed else 0,
     )

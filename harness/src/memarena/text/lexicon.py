@@ -56,9 +56,25 @@ def table(name: str) -> Mapping[str, tuple[str, ...]]:
 @cache
 def phrases(name: str, section: str) -> re.Pattern[str]:
     """One pattern that matches any phrase of a section, from where it is tried; words are joined by single spaces."""
+    return re.compile("|".join(f"(?:{pattern})" for _, pattern in phrase_patterns(name, section)))
+
+
+@cache
+def phrase_patterns(name: str, section: str) -> tuple[tuple[frozenset[str], str], ...]:
+    """Each phrase of a section as a regular expression over words that end in a space, with the words that open it."""
     speech = "|".join(map(re.escape, sections(name).get("speech", ()))) or r"\Z\A"
     gap = rf"(?:(?!(?:{speech})(?: |$))[^ ]+ ){{0,{_GAP_WORDS}}}?"
-    return re.compile("|".join(f"(?:{_compiled(line, gap)})" for line in sections(name)[section]))
+    return tuple((_openings(line), _compiled(line, gap)) for line in sections(name)[section])
+
+
+def _openings(line: str) -> frozenset[str]:
+    """The words with which a phrase can open: those of its first items up to one that has to be there."""
+    found: set[str] = set()
+    for item in line.split():
+        found |= {word.split("_")[0] for word in item.rstrip("?").split("|")}
+        if not item.endswith("?"):
+            break
+    return frozenset(found)
 
 
 def _compiled(line: str, gap: str) -> str:

@@ -20,7 +20,7 @@ from memarena.dataset.values import (
     WeekdayValue,
 )
 from memarena.text.amounts import canonical_unit
-from memarena.text.lexicon import phrases, word_list
+from memarena.text.lexicon import word_list
 from memarena.text.mentions import (
     WEEKDAYS,
     AmountMention,
@@ -34,6 +34,7 @@ from memarena.text.mentions import (
     WeekdayMention,
 )
 from memarena.text.numbers import digits_for_words
+from memarena.text.phrasing import find_phrases
 from memarena.text.reading import ReadText
 from memarena.text.time_patterns import UNIT_DAYS
 from memarena.text.words import Clause, stem, tidy, words
@@ -128,6 +129,9 @@ def is_value(value: ScalarValue, mention: Mention, today: date | None) -> bool:
     length = _length_of(value)
     if length is not None and isinstance(mention, DurationMention):
         return length.same(mention)
+    if isinstance(value, AmountValue) and value.unit is None and isinstance(mention, TimeMention):
+        # `One put it at 4`, `aside from fourteen`: a bare number that reads like an hour.
+        return value.amount * 60 in mention.minutes
     return _wanted(value).same(mention)
 
 
@@ -165,7 +169,7 @@ def hedged(text: ReadText, place: Place) -> str:
         return behind.text
     # Two clauses ahead: a weekday before its date stands between ("I am guessing, Friday, the 3rd").
     ahead = [c for c in text.clauses if c.end <= clause.start][-2:]
-    return next((c.text for c in ahead if _is_bare_hedge(c)), "")
+    return next((hedge_in(c.text) for c in ahead if _is_bare_hedge(c)), "")
 
 
 def phrase_places(phrase: str, text: ReadText, form: Callable[[str], str] = stem) -> list[Place]:
@@ -279,15 +283,14 @@ def _merged(found: Sequence[Place]) -> list[Place]:
 
 def hedge_in(clause: str) -> str:
     """The phrase of a clause that offers what it says as a mere possibility; empty if there is none."""
-    spoken = " ".join(words(clause)) + " "
-    pattern = phrases("hedges.v1.txt", "strong")
-    for match in re.finditer(r"(?:^|(?<= ))(?=\S)", spoken):
-        hedge = pattern.match(spoken, match.start())
-        if hedge:
-            return hedge.group().strip()
-    return ""
+    spoken = words(clause)
+    # What `you might be` is said of the listener.
+    found = [h for h in find_phrases("hedges.v1.txt", "strong", clause) if spoken[h.at - 1 : h.at] != ["you"]]
+    return found[0].text if found else ""
 
 
 def _is_bare_hedge(clause: Clause) -> bool:
     """A clause such as ``maybe`` or ``I am not sure`` that says nothing of its own."""
-    return bool(hedge_in(clause.text)) and len(words(clause.text)) <= 5
+    spoken = words(clause.text)
+    # `Not sure why you forgot` doubts something else.
+    return len(spoken) <= 5 and not {"you", "why"} & set(spoken) and bool(hedge_in(clause.text))

@@ -15,6 +15,7 @@ from memarena.log.store import LOG_NAME, log_path
 from memarena_spark import running
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.derived import derive, read_facts
+from memarena_spark.bundle.latency import NAME, check_study
 from memarena_spark.bundle.phases import samples_files
 from memarena_spark.bundle.rules import distinct, refusals_of
 from memarena_spark.bundle.signing import sign
@@ -37,14 +38,16 @@ def certify(run: Path, bundle: Path, key: Path | None, latency: Path | None = No
         raise SparkError(f"{run}: no such folder; expected that of a memarena-spark run")
     if not (run / running.RECORD).is_file():
         _refuse_unrecorded(run)
-    if latency is not None and not latency.is_dir():
-        raise SparkError(f"--latency {latency}: expected the folder of a latency study")
+    if latency is not None and not (latency / NAME).is_file():
+        raise SparkError(f"--latency {latency}: expected the folder of a latency study (with {NAME} in it)")
     with _folder_in_the_making(bundle) as folder:
         _gather(run, folder, latency)
         facts = read_facts(folder)
         refusals = refusals_of(facts, folder / layout.LOG_FOLDER)
         if facts.profile.demands.signature and key is None:
             refusals.append(refusal("unsigned", f"the profile {facts.profile.name} demands a signature"))
+        study = check_study(folder, facts.run.started.run_id)
+        refusals += [refusal("latency-study", f"{name}: {fault}") for name, fault in study.faults]
         if refusals:
             raise RefusedError("certify", distinct(refusals))
         for name, content in derive(facts).items():

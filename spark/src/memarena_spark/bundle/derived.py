@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from memarena import judge
 from memarena.log.measuring import PhaseMeasured
-from memarena.log.records import EvidenceSession, Question
+from memarena.log.records import EvidenceSession, Question, ReaderRef
+from memarena.log.store import read_records
 from memarena.report.as_json import to_json
 from memarena.report.document import report_document
 from memarena.report.markdown import to_markdown
@@ -40,6 +41,8 @@ class Facts:
     scored: ScoredRun
     phases: tuple[PhaseMeasured, ...]
     """Energy of every phase, made again from the samples."""
+    template_tokens: Mapping[str, Mapping[str, int]]
+    """Prompt tokens of the fixed chats by reader, of readers whose chat template was held to golden counts."""
 
 
 def read_facts(folder: Path) -> Facts:
@@ -57,7 +60,13 @@ def read_facts(folder: Path) -> Facts:
         run=run,
         scored=_score(run),
         phases=measured_again(folder / layout.LOG_FOLDER),
+        template_tokens=_template_tokens(folder / layout.LOG_FOLDER),
     )
+
+
+def _template_tokens(log_folder: Path) -> dict[str, dict[str, int]]:
+    probes = (record for record in read_records(log_folder, "reader_probed") if record.kind == "reader_probed")
+    return {probe.reader: dict(probe.prompt_tokens) for probe in probes if probe.ok and probe.prompt_tokens}
 
 
 def read_record(path: Path) -> RunRecord:
@@ -116,9 +125,19 @@ def _manifest(facts: Facts) -> JsonValue:
         "driver": state.gpu.model_dump(mode="json").get("driver"),
         "kernel": state.identity.kernel,
         "packages": dict(state.packages),
+        "chat_templates": {reader.name: _template(facts, reader) for reader in facts.run.manifest.readers},
         "reader_server": None if state.reader_server is None else state.reader_server.model_dump(mode="json"),
         "embedder": None if state.embedder is None else state.embedder.model_dump(mode="json"),
     }
+
+
+def _template(facts: Facts, reader: ReaderRef) -> JsonValue:
+    """What is known of a reader's chat template, which decides every prompt that it sees."""
+    if not reader.is_real_reader:
+        return {"status": "no template", "reason": "the reader is no model"}
+    if counts := facts.template_tokens.get(reader.name):
+        return {"status": "as golden", "prompt_tokens": dict(counts)}
+    return {"status": "not checked", "reason": "no golden token counts of this model were given"}
 
 
 def _environment(record: RunRecord) -> JsonValue:

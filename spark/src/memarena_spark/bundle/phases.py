@@ -56,15 +56,16 @@ def differences(log_folder: Path, again: tuple[PhaseMeasured, ...]) -> Iterator[
         yield f"{len(logged)} phases are measured in the log, the samples give {len(again)}"
         return
     for was, now in zip(logged, again, strict=True):
-        if not _same(was.model_dump(mode="json"), now.model_dump(mode="json")):
+        if not alike(was.model_dump(mode="json"), now.model_dump(mode="json"), _TOLERANCE):
             yield f"phase {was.phase} {was.cell_id or ''}: its figures do not follow from the samples"
 
 
-def _same(was: JsonValue, now: JsonValue) -> bool:
+def alike(was: JsonValue, now: JsonValue, tolerance: float) -> bool:
+    """Whether two values are the same but for the last digits of numbers (a relative tolerance, and as much near 0)."""
     if isinstance(was, float) and isinstance(now, float):
-        return math.isclose(was, now, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+        return math.isclose(was, now, rel_tol=tolerance, abs_tol=min(tolerance, _TOLERANCE))
     if isinstance(was, list) and isinstance(now, list):
-        return len(was) == len(now) and all(_same(a, b) for a, b in zip(was, now, strict=True))
+        return len(was) == len(now) and all(alike(a, b, tolerance) for a, b in zip(was, now, strict=True))
     if isinstance(was, dict) and isinstance(now, dict):
-        return was.keys() == now.keys() and all(_same(was[name], now[name]) for name in was)
+        return was.keys() == now.keys() and all(alike(was[name], now[name], tolerance) for name in was)
     return was == now

@@ -10,13 +10,14 @@ from pathlib import Path
 from memarena.log.records import Outcome, ReaderRef
 from memarena.log.store import LogReader
 from memarena.run.config import RunConfig
+from memarena.scoring.timing import floor
 from pydantic import JsonValue
 
 from memarena_spark.bundle.derived import Facts
 from memarena_spark.checks.canaries import check_canary, check_drift
 from memarena_spark.codes import refusal
 from memarena_spark.errors import Refusal
-from memarena_spark.plans import effective_run
+from memarena_spark.plans import effective_run, plan_faults
 from memarena_spark.profiles import is_ours
 from memarena_spark.thermal import check_thermal
 
@@ -32,6 +33,7 @@ def refusals_of(facts: Facts, log_folder: Path) -> list[Refusal]:
     """Every reason why a run is not certified; empty if it is."""
     return [
         *_completeness(facts),
+        *_plan(facts),
         *_cells(facts),
         *_questions(facts),
         *_cache(facts, log_folder),
@@ -57,6 +59,18 @@ def _completeness(facts: Facts) -> Iterator[Refusal]:
             yield refusal("not-complete", f"the plan's run.{name} is not what was run")
     if not run.manifest.cells or not run.questions:
         yield refusal("missing-question", "the log holds no cell or no question")
+
+
+def _plan(facts: Facts) -> Iterator[Refusal]:
+    """What the plan must be, and what it must have led to."""
+    for fault in plan_faults(facts.plan, facts.profile):
+        yield refusal("plan-lacks", fault)
+    if floor(facts.run) is None:
+        yield refusal("no-floor", "the log holds no round trips of the null backend and the null reader")
+    if facts.profile.demands.golden_prompt_tokens:
+        for reader in facts.run.manifest.readers:
+            if reader.is_real_reader and reader.name not in facts.template_tokens:
+                yield refusal("template-unchecked", f"reader {reader.name}: no fixed chat was counted")
 
 
 def _cells(facts: Facts) -> Iterator[Refusal]:
@@ -113,8 +127,11 @@ def _cache(facts: Facts, log_folder: Path) -> Iterator[Refusal]:
 
 
 def _radix_cache(reader: ReaderRef) -> str:
-    """SGLang's prefix cache as read back: ``on``, ``off``, or empty where the server has no such flag."""
-    if reader.details.get("server") != "sglang":
+    """SGLang's prefix cache as read back: ``on``, ``off``, or empty where the server has no such flag.
+
+    A server that the run started itself is known by its kind, one behind a URL by what it says of itself.
+    """
+    if reader.kind != "sglang" and reader.details.get("server") != "sglang":
         return ""
     return "off" if reader.details.get("disable_radix_cache") == "True" else "on"
 

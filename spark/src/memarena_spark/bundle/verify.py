@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.derived import Facts, derive, fresh_verdicts, read_facts
-from memarena_spark.bundle.latency import STUDY, study_fault
+from memarena_spark.bundle.latency import check_study
 from memarena_spark.bundle.phases import differences
 from memarena_spark.bundle.rules import distinct, refusals_of
 from memarena_spark.bundle.signing import allowed_signer, is_canonical, who_signed
@@ -47,6 +47,8 @@ class Verification:
 
     held: list[str] = field(default_factory=list)
     """What was found in order, a line each."""
+    unchecked: list[str] = field(default_factory=list)
+    """What nobody could check from this bundle alone, a line each."""
     faults: list[Fault] = field(default_factory=list)
 
     @property
@@ -165,8 +167,15 @@ def _follow(bundle: Path, facts: Facts, hashes: Mapping[str, str], found: Verifi
     before = len(found.faults)
     found.faults += [Fault(layout.LOG, each) for each in differences(log_folder, facts.phases)]
     found.faults += [*_verdicts(facts), *_derived(bundle, facts), *_contract(bundle, facts)]
-    if (broken := study_fault(bundle, facts.run.started.run_id)) is not None:
-        found.faults.append(Fault(STUDY, f"{broken}{_by(facts)}"))
+    found.unchecked += [
+        f"the chat template of reader {reader.name}: {layout.MANIFEST} knows no golden token counts of it"
+        for reader in facts.run.manifest.readers
+        if reader.is_real_reader and reader.name not in facts.template_tokens
+    ]
+    study = check_study(bundle, facts.run.started.run_id)
+    found.faults += [Fault(name, f"{broken}{_by(facts)}") for name, broken in study.faults]
+    if study.unchecked:
+        found.unchecked.append(study.unchecked)
     if (bundle / layout.STATEMENT).read_bytes() != statement(facts, hashes):
         found.faults.append(Fault(layout.STATEMENT, "is not what the bundle's files give"))
     if len(found.faults) == before:

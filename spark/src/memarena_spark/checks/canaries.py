@@ -16,32 +16,27 @@ def check_canary(found: CanaryResult | Unknown, settings: CanarySettings, golden
     if isinstance(found, Unknown):
         yield refusal("canary-failed", f"cannot be told: {found.unknown}")
         return
-    if found.tflops < settings.tflops_at_least:
-        yield refusal(
-            "canary-slow",
-            f"{found.tflops:.4g} TFLOP/s on {found.device}, expected at least {settings.tflops_at_least:g}",
-        )
-    if golden is None:
-        if settings.golden_required:
-            yield refusal(
-                "canary-golden",
-                f"the plan gives no golden value of this node; it now does {found.tflops:.4g} TFLOP/s",
-            )
-        return
     share = settings.golden_share
-    if found.tflops < share * golden.tflops:
-        yield refusal(
-            "canary-slow",
-            f"{found.tflops:.4g} TFLOP/s, expected at least {share:.0%} of the golden {golden.tflops:g}",
-        )
-    if golden.clock_mhz is not None:
+    least, said = _expected(settings.tflops_at_least, share, golden.tflops if golden else None)
+    if found.tflops < least:
+        yield refusal("canary-slow", f"{found.tflops:.4g} TFLOP/s, expected at least {said}")
+    least, said = _expected(settings.clock_mhz_at_least or 0, share, golden.clock_mhz if golden else None)
+    if least > 0:
         if isinstance(found.clock_mhz, Unknown):
             yield refusal("canary-clock", f"cannot be told: {found.clock_mhz.unknown}")
-        elif found.clock_mhz < share * golden.clock_mhz:
-            yield refusal(
-                "canary-clock",
-                f"{found.clock_mhz:.0f} MHz, expected at least {share:.0%} of the golden {golden.clock_mhz:g} MHz",
-            )
+        elif found.clock_mhz < least:
+            yield refusal("canary-clock", f"{found.clock_mhz:.0f} MHz, expected at least {said} MHz")
+    if golden is None and settings.golden_required:
+        yield refusal(
+            "canary-golden", f"the plan gives no golden value of this node; it now does {found.tflops:.4g} TFLOP/s"
+        )
+
+
+def _expected(floor: float, share: float, golden: float | None) -> tuple[float, str]:
+    """The profile's floor or the share of the node's golden value, whichever is higher, and how it is said."""
+    if golden is None or floor > share * golden:
+        return floor, f"the profile's {floor:g}"
+    return share * golden, f"{share:.0%} of the golden {golden:g}"
 
 
 def drift_percent(before: CanaryResult, after: CanaryResult) -> float:

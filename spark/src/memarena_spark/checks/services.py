@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from memarena_spark.codes import refusal
 from memarena_spark.errors import Refusal
-from memarena_spark.facts import Embedder, ReaderServer, Unknown
+from memarena_spark.facts import Embedder, Place, ReaderServer, Unknown
 from memarena_spark.node import Node
 from memarena_spark.plans import EmbedderSpec, Plan, ReaderServerSpec
 
@@ -61,8 +61,14 @@ def _order(embedder: Embedder, reader: ReaderServer) -> Iterator[Refusal]:
         if isinstance(when, Unknown):
             yield refusal("order-unknown", f"when the {what} was started cannot be told: {when.unknown}")
             return
-    if isinstance(first, float) and isinstance(second, float) and first >= second:
-        yield refusal(
-            "embedder-late",
-            f"the embedder was started {first - second:.0f} s after the model server, expected before it",
-        )
+    if isinstance(first, Place) and isinstance(second, Place):
+        if first.place >= second.place:
+            yield refusal("embedder-late", "the embedder is not declared before the model server, expected before it")
+    elif isinstance(first, float) and isinstance(second, float):
+        if first >= second:
+            yield refusal(
+                "embedder-late",
+                f"the embedder was started {first - second:.0f} s after the model server, expected before it",
+            )
+    else:
+        yield refusal("order-unknown", "of one server the time of its start is known, of the other a declared place")

@@ -21,10 +21,11 @@ from typer.exceptions import TyperException
 
 from memarena_spark.errors import Refusal, RefusedError, SparkError
 
-EXIT_REFUSED = 1
-"""The command worked, and its answer is no: refused, does not verify, does not agree."""
 EXIT_BAD_INPUT = 2
 EXIT_INCOMPLETE = 3
+EXIT_REFUSED = 4
+"""The command worked, and its answer is no: refused, does not verify, does not agree. Not 1, which is what an error of
+the program itself ends with: whoever takes refusals for an orderly end must not take that for one, too."""
 EXIT_INTERRUPTED = 130
 
 USER_ERRORS = (
@@ -56,7 +57,7 @@ def print_refusals(refusals: Sequence[Refusal]) -> None:
 
 
 def run_guarded(app: typer.Typer) -> None:
-    """Run a command line; refusals are listed with exit code 1, bad input is one line with exit code 2."""
+    """Run a command line; refusals are listed with exit code 4, bad input is one line with exit code 2."""
     try:
         code = app(standalone_mode=False)
     except TyperException as error:

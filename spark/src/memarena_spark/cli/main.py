@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import sys
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from types import FrameType
 from typing import Annotated
 
 import typer
+from memarena.readers.starting import API_KEY_VARIABLE
 
 from memarena_spark.audit import REPORT, SHARE
 from memarena_spark.audit import audit as audit_bundle
@@ -48,8 +50,11 @@ def preflight(
     out: Annotated[Path, typer.Option(help="Where the run would go: its free space is looked at.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print all that was found as JSON.")] = False,
 ) -> None:
-    """Say whether a run may begin on this node. Exit 1 with every reason if it may not."""
-    found = look_before(ThisMachine(), load_plan(plan), out)
+    """Say whether a run may begin on this node. Exit 4 with every reason if it may not.
+
+    The API key of a reader is taken from MEMARENA_READER_API_KEY.
+    """
+    found = look_before(ThisMachine(reader_api_key=_reader_key()), load_plan(plan), out)
     if as_json:
         sys.stdout.write(canonical_json(found).decode())
     elif found.passed:
@@ -65,7 +70,7 @@ def canary(
     plan: Annotated[Path | None, typer.Option("--plan", help="Plan with this node's golden values.")] = None,
     profile: Annotated[str | None, typer.Option(help=f"Profile: {', '.join(known_profiles())}, or a file.")] = None,
 ) -> None:
-    """Run the compute canary and hold it to its band. Exit 1 if it leaves it. Prints what a plan needs as golden."""
+    """Run the compute canary and hold it to its band. Exit 4 if it leaves it. Prints what a plan needs as golden."""
     if (plan is None) == (profile is None):
         raise SparkError("expected either --plan or --profile")
     loaded = load_plan(plan) if plan is not None else None
@@ -91,7 +96,7 @@ def run(
     key: KeyOption = None,
     unsigned: Annotated[bool, typer.Option("--unsigned", help="Make the bundle without a signature.")] = False,
 ) -> None:
-    """Do a certification run: preflight, contract, rest, run, canary. Exit 1 if refused, 3 if it did not complete.
+    """Do a certification run: preflight, contract, rest, run, canary. Exit 4 if refused, 3 if it did not complete.
 
     The API key of a reader is taken from MEMARENA_READER_API_KEY.
     """
@@ -105,9 +110,7 @@ def run(
     folder = out or (under or Path()) / datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        record = run_certification(
-            ThisMachine(), loaded, folder, _say, os.environ.get("MEMARENA_READER_API_KEY") or None
-        )
+        record = run_certification(ThisMachine(reader_api_key=_reader_key()), loaded, folder, _say, _reader_key())
     finally:
         signal.signal(signal.SIGTERM, before)
     _say(f"{record.outcome}; {folder}")
@@ -132,7 +135,7 @@ def certify(
     ] = False,
     latency: Annotated[Path | None, typer.Option(help="Folder of a latency study that goes with it.")] = None,
 ) -> None:
-    """Make a bundle of a finished run. Exit 1 with every reason if it is not certified."""
+    """Make a bundle of a finished run. Exit 4 with every reason if it is not certified."""
     _signing(key, unsigned)
     make_bundle(run, out, key, latency)
     sys.stdout.write(f"certified: {out}\n")
@@ -144,10 +147,12 @@ def verify(
     allowed_signers: AllowedOption = None,
     unsigned: Annotated[bool, typer.Option("--unsigned", help="Accept a bundle without a signature.")] = False,
 ) -> None:
-    """Check a bundle, offline and on any machine. Exit 1 if anything is wrong, naming the file."""
+    """Check a bundle, offline and on any machine. Exit 4 if anything is wrong, naming the file."""
     found = verify_bundle(bundle, Trust(allowed_signers, unsigned))
     for line in found.held:
         sys.stdout.write(f"ok      {line}\n")
+    for line in found.unchecked:
+        sys.stdout.write(f"not checked  {line}\n")
     for fault in found.faults:
         sys.stdout.write(f"FAILED  {fault.file}: {' '.join(fault.message.split())}\n")
     sys.stdout.write("verified\n" if found.passed else "does not verify\n")
@@ -161,12 +166,17 @@ def audit(
     dataset: Annotated[Path, typer.Option(help="The bundle's data set.")],
     out: Annotated[Path, typer.Option(help="New folder of the audit.")],
     share: Annotated[float, typer.Option(help="Share of the questions that is asked again.")] = SHARE,
-    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the draw, to draw as an earlier audit did; default: one of its own.")
+    ] = None,
     allowed_signers: AllowedOption = None,
     unsigned: Annotated[bool, typer.Option("--unsigned", help="Accept a bundle without a signature.")] = False,
 ) -> None:
-    """Verify a bundle and ask a random share of its questions again. Exit 1 if the answers do not agree."""
+    """Verify a bundle and ask a random share of its questions again. Exit 4 if the answers do not agree."""
     trust = Trust(allowed_signers, unsigned)
+    if seed is None:
+        # Whoever can tell the seed beforehand can tell which answers will be asked for again.
+        seed = secrets.randbelow(2**32)
     report = audit_bundle(bundle, dataset, out, trust, share=share, seed=seed, say=_say)
     for cell in report.cells:
         kind = "greedy" if cell.greedy else "sampled"
@@ -199,6 +209,10 @@ def _signing(key: Path | None, unsigned: bool) -> None:
         raise SparkError(f"--key {key}: no such file")
 
 
+def _reader_key() -> str | None:
+    return os.environ.get(API_KEY_VARIABLE) or None
+
+
 def _say(message: str) -> None:
     sys.stderr.write(f"{datetime.now(UTC):%H:%M:%S} {message}\n")
     sys.stderr.flush()
@@ -209,5 +223,5 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Entry of the command. Exits with 1 if refused, 2 for bad input, 3 for an incomplete run, 130 after Ctrl-C."""
+    """Entry of the command. Exits with 2 for bad input, 3 for an incomplete run, 4 if refused, 130 after Ctrl-C."""
     run_guarded(app)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar, cast
 
 import psutil
@@ -58,6 +59,34 @@ def read_gpu(index: int = 0, nvml: Library | None = None) -> Gpu | Unknown:
         return Unknown(unknown=f"NVML, GPU {index}: {error}")
     finally:
         library.nvmlShutdown()
+
+
+@contextlib.contextmanager
+def sm_clock(index: int = 0, nvml: Library | None = None) -> Iterator[Callable[[], float | Unknown]]:
+    """Reads the GPU's SM clock in MHz, or why there is none. The library stays open meanwhile: readings are quick."""
+    library = nvml or cast("Library | None", load_nvml())
+    if library is None:
+        yield lambda: Unknown(unknown=NOT_INSTALLED)
+        return
+    gpu: object = None
+    why = ""
+    with contextlib.ExitStack() as stack:
+        try:
+            library.nvmlInit()
+            stack.callback(library.nvmlShutdown)
+            gpu = library.nvmlDeviceGetHandleByIndex(index)
+        except library.NVMLError as error:
+            why = f"NVML, GPU {index}: {error}"
+
+        def read() -> float | Unknown:
+            if why:
+                return Unknown(unknown=why)
+            try:
+                return float(library.nvmlDeviceGetClockInfo(gpu, library.NVML_CLOCK_SM))
+            except library.NVMLError as error:
+                return Unknown(unknown=f"NVML, SM clock: {error}")
+
+        yield read
 
 
 def _read(nvml: Library, gpu: object) -> Gpu:

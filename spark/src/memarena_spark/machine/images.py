@@ -9,10 +9,12 @@ import shutil
 import subprocess
 from datetime import datetime
 
-from memarena_spark.facts import Image, Unknown
+from memarena_spark.facts import Image, Place, Unknown
 
 DECLARED = "MEMARENA_SPARK_IMAGES"
 """``name=reference@sha256:…`` separated by blanks: what compose started, told by the variable that it started it by."""
+ORDER = "MEMARENA_SPARK_ORDER"
+"""Names separated by blanks: what compose started, one after the other."""
 _TIMEOUT_S = 10.0
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -46,8 +48,11 @@ def _digest_of(image_id: str) -> Image | Unknown:
     return Image(digest=known[0] if known else image_id, source="docker")
 
 
-def container_started_at(container: str) -> float | Unknown:
-    """When a container was started, in seconds since 1970."""
+def container_started_at(container: str) -> float | Place | Unknown:
+    """When a container was started, in seconds since 1970, or where in the declared order it stands."""
+    declared = os.environ.get(ORDER, "").split()
+    if container in declared:
+        return Place(place=declared.index(container))
     told = _docker("container", "inspect", container, "--format", "{{.State.StartedAt}}")
     if isinstance(told, Unknown):
         return told

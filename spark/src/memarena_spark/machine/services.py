@@ -17,7 +17,7 @@ from memarena.readers.remote import api_url, ask, choose_model, identify
 from memarena.readers.types import ReaderError
 from pydantic import JsonValue
 
-from memarena_spark.facts import Embedder, ReaderServer, Unknown
+from memarena_spark.facts import Embedder, Place, ReaderServer, Unknown
 from memarena_spark.machine.images import container_started_at
 from memarena_spark.plans import EmbedderSpec, ReaderServerSpec
 
@@ -72,24 +72,27 @@ def _loaded(root: str, model: str) -> dict[str, int]:
     raise _NoAnswerError(f"GET {url}: {model} is not among the loaded models")
 
 
-def ask_reader(spec: ReaderServerSpec) -> ReaderServer | Unknown:
-    """Kind, flags and version as the server gives them, and whether a short chat completion works."""
+def ask_reader(spec: ReaderServerSpec, api_key: str | None = None) -> ReaderServer | Unknown:
+    """Kind, flags and version as the server gives them, and whether a short chat completion works.
+
+    ``api_key`` is the one that the run will ask with.
+    """
     try:
         base_url = api_url(spec.url)
-        choose_model(base_url, None, spec.model)
+        choose_model(base_url, api_key, spec.model)
     except ReaderError as error:
         return Unknown(unknown=str(error))
-    server = identify(base_url, None)
+    server = identify(base_url, api_key)
     return ReaderServer(
         kind=server.kind,
         models=(spec.model,),
         details=dict(server.details),
         started_at_unix=_started_at(spec.container, spec.url),
-        probe_failure=_probe(base_url, spec.model),
+        probe_failure=_probe(base_url, spec.model, api_key),
     )
 
 
-def _probe(base_url: str, model: str) -> str:
+def _probe(base_url: str, model: str, api_key: str | None) -> str:
     body: dict[str, JsonValue] = {
         "model": model,
         "messages": [{"role": "user", "content": "Reply with one short word of greeting."}],
@@ -97,7 +100,7 @@ def _probe(base_url: str, model: str) -> str:
         "temperature": 0,
     }
     try:
-        reply = ask(f"{base_url}/chat/completions", None, body)
+        reply = ask(f"{base_url}/chat/completions", api_key, body)
     except ReaderError as error:
         return str(error)
     choices = reply.get("choices")
@@ -107,7 +110,7 @@ def _probe(base_url: str, model: str) -> str:
     return "" if any(isinstance(text, str) and text.strip() for text in said) else "the reply is empty"
 
 
-def _started_at(container: str | None, url: str) -> float | Unknown:
+def _started_at(container: str | None, url: str) -> float | Place | Unknown:
     """When the server was started: its container, else the process that listens on its port here."""
     if container is not None:
         return container_started_at(container)

@@ -15,10 +15,14 @@ from memarena_spark.profiles import CanarySettings
 
 
 class ThisMachine:
-    """Where this program runs. ``root`` is where /proc and /sys are found."""
+    """Where this program runs.
 
-    def __init__(self, root: Path = Path("/")) -> None:
+    ``root`` is where /proc and /sys are found; ``reader_api_key`` is what the model server is asked with.
+    """
+
+    def __init__(self, root: Path = Path("/"), reader_api_key: str | None = None) -> None:
         self._root = root
+        self._reader_api_key = reader_api_key
 
     def identity(self) -> Identity:
         """Which machine this is."""
@@ -80,7 +84,7 @@ class ThisMachine:
 
     def reader(self, spec: ReaderServerSpec) -> ReaderServer | Unknown:
         """Ask the model server."""
-        return services.ask_reader(spec)
+        return services.ask_reader(spec, self._reader_api_key)
 
     def canary(self, settings: CanarySettings) -> CanaryResult | Unknown:
         """Run the compute canary."""

@@ -50,7 +50,15 @@ class Demands(Record):
     pinned_versions: bool
     """The plan must pin driver and kernel."""
     reader_server: bool
-    """The plan must name the model server, whose flags are read back."""
+    """The plan must name the model server, whose flags are read back; every reader is it."""
+    embedder: bool
+    """The plan must name the embedding server, which is looked at once the model server has loaded."""
+    warm_up: Annotated[int, Field(ge=0)]
+    """Requests to each reader before anything is timed, at least."""
+    protocol: Literal["interleaved", "end_of_horizon"] | None = None
+    """The one protocol whose times are certified; None: either."""
+    golden_prompt_tokens: bool
+    """Every reader's chat template must be held to golden token counts."""
     real_reader: bool
     """A reader without a model certifies nothing."""
     signature: bool
@@ -78,6 +86,8 @@ class CanarySettings(Record):
     seconds: _Positive
     tflops_at_least: _NotNegative
     """Below it something is broken, whatever the node."""
+    clock_mhz_at_least: _Positive | None = None
+    """The same of the clock while the device multiplies. None: recorded, not judged."""
     golden_required: bool
     """Whether the plan must give this node's golden values."""
     golden_share: Annotated[float, Field(gt=0, le=1)]

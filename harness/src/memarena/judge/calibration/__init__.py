@@ -3,13 +3,14 @@
 from memarena.judge.calibration.behaviours import LabelRates, PlantedBehaviour, label_rates, plant_behaviours
 from memarena.judge.calibration.planting import Phrasings, Planted, phrasings_sha256, plant
 from memarena.judge.calibration.rates import Rates, Ruler, agreement, by_token_f1, by_value_judge, grouped, rates
-from memarena.judge.calibration.with_model import ask_about_planted
+from memarena.judge.calibration.with_model import PlantedWords, ask_about_planted
 
 __all__ = [
     "LabelRates",
     "Phrasings",
     "Planted",
     "PlantedBehaviour",
+    "PlantedWords",
     "Rates",
     "Ruler",
     "agreement",

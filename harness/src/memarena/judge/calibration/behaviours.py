@@ -14,7 +14,7 @@ from memarena.dataset.values import Value
 from memarena.judge.calibration.planting import BEHAVIOURS
 from memarena.judge.calibration.saying import another, fill, kind_of, near, say
 from memarena.judge.model.jobs import BehaviourRules
-from memarena.judge.value_rules import day_of
+from memarena.judge.value_case import day_of
 from memarena.log.records import BehaviourLabel, Question
 
 _FORMS: Mapping[str, str] = {

@@ -15,12 +15,13 @@ from memarena.dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold
 from memarena.dataset.values import Value
 from memarena.judge.calibration.saying import another, fill, kind_of, near, say
 from memarena.judge.value import is_judged
-from memarena.judge.value_rules import day_of
+from memarena.judge.value_case import day_of
 from memarena.log.records import EvidenceSession, Question
 from memarena.text.words import words
 
 Phrasings = Literal["development", "held_out"]
 
+_FILES: Mapping[Phrasings, str] = {"development": "development.v2.toml", "held_out": "held_out.v2.toml"}
 BEHAVIOURS = "behaviours.v1.toml"
 """Phrasings of behaviours, which are planted whatever file the others come from."""
 
@@ -80,13 +81,13 @@ def plant(
 def phrasings_sha256(phrasings: Phrasings) -> str:
     """SHA-256 of all that is planted with: the file of phrasings, and that of behaviours behind it."""
     folder = files("memarena.judge") / "planted"
-    names = (f"{phrasings}.v1.toml", BEHAVIOURS)
+    names = (_FILES[phrasings], BEHAVIOURS)
     return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
 
 
 @cache
 def _phrases(phrasings: Phrasings) -> _Phrases:
-    raw = (files("memarena.judge") / "planted" / f"{phrasings}.v1.toml").read_text(encoding="utf-8")
+    raw = (files("memarena.judge") / "planted" / _FILES[phrasings]).read_text(encoding="utf-8")
     table = tomllib.loads(raw)
     return _Phrases(tuple(table["things"]), table["say"], table["right"], table["wrong"])
 

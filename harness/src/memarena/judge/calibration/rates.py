@@ -9,7 +9,7 @@ from memarena.judge.calibration.planting import Planted
 from memarena.judge.human.agreement import cohen_kappa
 from memarena.judge.token_f1 import rule_by_token_f1
 from memarena.judge.value import is_judged, judge_answer
-from memarena.judge.value_rules import day_of
+from memarena.judge.value_case import day_of
 
 Ruler = Callable[[Planted], bool | None]
 """A judge on a planted answer: right, wrong, or None where it gave no usable reply."""

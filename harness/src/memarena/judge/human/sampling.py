@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from memarena.dataset.gold import PermissionGold
 from memarena.judge.errors import JudgeError
 from memarena.judge.model.jobs import gold_for_judge
+from memarena.judge.value import JUDGE_NAME
 from memarena.log.records import BehaviourLabel, EvidenceSession, Question, QuestionAsked, Verdict
 from memarena.log.store import read_records
 
@@ -72,19 +73,26 @@ class Judgeable:
     verdict: Verdict
 
 
-def draw_sample(run_dir: Path, judge: str, labels: Mapping[tuple[str, str], BehaviourLabel], seed: int) -> Sample:
+def draw_sample(
+    run_dir: Path,
+    judge: str,
+    labels: Mapping[tuple[str, str], BehaviourLabel],
+    seed: int,
+    more: Iterable[Verdict] = (),
+) -> Sample:
     """Draw 300 open answers by family and verdict and 200 D6 answers by label and action, or all where there are fewer.
 
     Args:
         run_dir: the run.
         judge: whose verdicts decide the strata.
-        labels: for a judge without labels, those of the rules by cell and instance.
+        labels: those of the rules by cell and instance, for a judge that labels no behaviour itself.
         seed: the same seed draws the same sample.
+        more: verdicts of this judge that are not in the log; they come after those of the log.
 
     Raises:
-        JudgeError: the log has no verdict by this judge.
+        JudgeError: there is no verdict by this judge. The value judge needs none where all questions are of D6.
     """
-    run_id, sessions, answers = _answers(run_dir, judge, labels)
+    run_id, sessions, answers = _answers(run_dir, judge, labels, more)
     if not answers:
         raise JudgeError(f"--judge {judge}: no verdict by this judge in {run_dir}; judge the run first")
     rng = random.Random(seed)  # noqa: S311 (no secret)
@@ -108,7 +116,7 @@ def _behaviour_stratum(answer: Judgeable) -> Hashable:
 
 
 def _answers(
-    run_dir: Path, judge: str, labels: Mapping[tuple[str, str], BehaviourLabel]
+    run_dir: Path, judge: str, labels: Mapping[tuple[str, str], BehaviourLabel], more: Iterable[Verdict]
 ) -> tuple[str, dict[str, EvidenceSession], list[Judgeable]]:
     run_id = ""
     questions: dict[str, Question] = {}
@@ -126,6 +134,11 @@ def _answers(
             latest[record.cell_id, record.instance_id] = record
         elif record.kind == "verdict" and record.judge == judge and record.repeat == 0:
             verdicts[record.cell_id, record.instance_id, record.attempt] = record
+    verdicts |= {(v.cell_id, v.instance_id, v.attempt): v for v in more}
+    if not verdicts and judge != JUDGE_NAME:
+        return run_id, sessions, []
+    if any(verdict.label is not None for verdict in verdicts.values()):
+        labels = {}
     found = []
     for (cell, instance), asked in latest.items():
         if asked.status != "answered" or asked.answer is None or instance not in questions:

@@ -2,8 +2,9 @@
 
 Who decides what the judge's model did not: an empty answer needs no judge. An answer that speaks to its marker is
 judged without those words, and where the rules without a model come to another result on the whole, they decide. An
-answer to which no usable reply comes, while one comes for a plain answer to the same question, provokes it: the rules
-decide. If none comes for the plain answer either, the judge is at fault, and the failure is logged as ours.
+answer to which no usable reply comes (prose, a request that the server refuses, no reply in time), while one comes for
+a right answer to the same question, provokes it: the rules decide. If none comes for the right answer either, the judge
+is at fault, and the failure is logged as ours.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from memarena.judge.errors import JudgeError
 from memarena.judge.model.addressing import Cleared, cleared
 from memarena.judge.model.budget import Ledger
 from memarena.judge.model.identity import ModelJudge
-from memarena.judge.model.jobs import BehaviourRules, Job, gold_for_judge
+from memarena.judge.model.jobs import BehaviourRules, Job, gold_for_control, gold_for_judge
 from memarena.judge.model.prompts import PromptFile, prompt_file
-from memarena.judge.model.replies import AnswerReply, BehaviourReply, BucketReply, Reply
+from memarena.judge.model.replies import AnswerReply, BehaviourReply, BucketReply, Reply, needs_quote
 from memarena.judge.model.talk import Meter, Talk, TalkFailedError
 from memarena.judge.ruling import Ruling
 from memarena.judge.value import judge_answer
@@ -33,8 +34,11 @@ from memarena.log.records import (
     Verdict,
 )
 
-CONTROL_ANSWER = "The answer is 7."
-"""A plain answer, asked for when a judge gives no usable reply: does it fail at the answer, or altogether?"""
+CONTROL_BEHAVIOUR = "I won't share that with you."
+"""Of D6, a plain answer, asked about when a judge gives no usable reply: does it fail at the answer, or altogether?
+Elsewhere the key itself is the answer. A usable reply to either has to quote it."""
+_PROVOKED = frozenset({"malformed", "refused", "timeout"})
+"""Failures that an answer can bring about."""
 
 Record = Verdict | BucketNamed | JudgingFailed
 
@@ -67,7 +71,7 @@ class Asker:
         try:
             reply = await self._ask(job, clean.kept, meter)
         except TalkFailedError as failure:
-            if failure.cause == "malformed" and await self._control_works(job, meter):
+            if failure.cause in _PROVOKED and await self._control_works(job, failure, meter):
                 why = f"the judge gives no usable reply to this answer, and does to another: {failure}"
                 return self._record(job, _Word(None, why), meter)
             return self._failure(job, failure, meter)
@@ -76,16 +80,24 @@ class Asker:
             return self._record(job, _Word(None, why), meter)
         return self._record(job, _Word(reply), meter)
 
-    async def _ask(self, job: Job, answer: str, meter: Meter) -> Reply:
+    async def _ask(self, job: Job, answer: str, meter: Meter, tries: int | None = None) -> Reply:
         prompt = prompt_file(job.task)
-        return await self._talk.ask(job.task, prompt, _values(job, prompt), answer, meter)
+        return await self._talk.ask(job.task, prompt, _values(job, prompt), answer, meter, tries=tries)
 
-    async def _control_works(self, job: Job, meter: Meter) -> bool:
+    async def _control_works(self, job: Job, failure: TalkFailedError, meter: Meter) -> bool:
+        """Whether the judge can do with a right answer what it could not do with this one.
+
+        A judge that words its quotes anew fails wherever it has to quote, which is in an answer's favour: it must not
+        keep its "wrong" and hand over its "right". So after a faulty quote the control has to bring a quote.
+        """
+        gold = job.question.instance.gold
+        control = gold_for_control(gold) if job.task == "answer" else CONTROL_BEHAVIOUR
         try:
-            await self._ask(job, CONTROL_ANSWER, meter)
+            # A server that hangs has cost every try its full wait already.
+            reply = await self._ask(job, control, meter, tries=1 if failure.cause == "timeout" else None)
         except TalkFailedError:
             return False
-        return True
+        return needs_quote(reply) or not failure.by_quote
 
     # -------------------------------------------------------------- what the rules say
 

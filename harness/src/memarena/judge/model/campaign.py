@@ -19,12 +19,10 @@ from memarena.judge.model.budget import Budget, BudgetSpentError, Ledger
 from memarena.judge.model.endpoint import Endpoint, Patience
 from memarena.judge.model.identity import ModelJudge
 from memarena.judge.model.jobs import BehaviourRules, Job, JobKey, bucket_jobs, key_of, open_jobs
+from memarena.judge.model.stopping import Streak
 from memarena.judge.model.talk import Talk
 from memarena.log.records import BehaviourLabel
 from memarena.log.store import LogWriter
-
-_LEAST_IN_A_ROW = 8
-"""So many jobs in a row (or as many as run side by side) that fail end a judging: the server is not there."""
 
 
 class Watcher(Protocol):
@@ -124,7 +122,7 @@ class _Pass:
         self._ledger = ledger
         self._judged = judged
         self._labels = labels
-        self._failed_in_a_row = 0
+        self._streak = Streak(campaign.concurrency)
 
     async def over(self, what: str, jobs: Sequence[Job]) -> None:
         """Settle the jobs, unless the judging has stopped or stops on the way."""
@@ -138,7 +136,7 @@ class _Pass:
                 for _ in range(min(self._campaign.concurrency, len(jobs))):
                     group.create_task(self._work(queue))
         except* JudgeError as errors:
-            raise _first(errors) from None
+            raise first_error(errors) from None
         finally:
             self._watcher.end()
 
@@ -158,11 +156,6 @@ class _Pass:
         judged = self._judged
         if record.kind == "judging_failed":
             judged.failed[record.cause] += 1
-            self._failed_in_a_row += 1
-            if self._failed_in_a_row >= max(_LEAST_IN_A_ROW, self._campaign.concurrency):
-                judged.stopped = judged.stopped or (
-                    f"{self._failed_in_a_row} answers in a row could not be judged; the last: {record.message}"
-                )
         else:
             judged.left -= 1
             judged.handed_over += bool(record.handed_over)
@@ -172,11 +165,12 @@ class _Pass:
                     self._labels[key_of(job)] = record.label
             else:
                 judged.buckets += 1
-            self._failed_in_a_row = self._failed_in_a_row if record.handed_over else 0
+        stops = self._streak.add(record)
+        judged.stopped = judged.stopped or stops
         self._watcher.settled(record, self._ledger.prompt_tokens + self._ledger.completion_tokens, self._ledger.usd)
 
 
-def _first(errors: BaseExceptionGroup[JudgeError]) -> JudgeError:
+def first_error(errors: BaseExceptionGroup[JudgeError]) -> JudgeError:
     """One of the errors that several workers met."""
     found = errors.exceptions[0]
-    return _first(found) if isinstance(found, BaseExceptionGroup) else found
+    return first_error(found) if isinstance(found, BaseExceptionGroup) else found

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 FailureCause = Literal["timeout", "connection", "rate_limit", "server_error", "refused", "malformed"]
 _SHAPES = ("json_schema", "json_object", "text")
+_LIMITS = ("max_tokens", "max_completion_tokens")
+"""Names of the limit of a reply: newer servers refuse the first, older ones do not know the second."""
 _TOO_MANY, _SERVER, _BAD_REQUEST = 429, 500, (400, 415, 422, 501)
 _TRANSIENT = (408, 409, 425)
 _KEY, _NOT_THERE = (401, 403), 404
@@ -77,6 +79,7 @@ class Endpoint:
         self._timeout_s = timeout_s
         self._client: AsyncOpenAI | None = None
         self._shape = 0
+        self._limit = _LIMITS[0]
 
     async def __aenter__(self) -> Self:
         import openai  # noqa: PLC0415 (half a second that only a judge with a model pays)
@@ -106,6 +109,8 @@ class Endpoint:
     ) -> Completion:
         """Ask once. Where the server refuses a schema, ask for a JSON object, then for text, and remember that.
 
+        Where it refuses the name of the limit, the other name is used from then on.
+
         Raises:
             CallFailedError: no completion came back.
             JudgeError: nothing that could ever come back: the key is refused, there is no such model or address.
@@ -113,22 +118,26 @@ class Endpoint:
         body: dict[str, JsonValue] = {
             "model": model,
             "messages": [{"role": m.role, "content": m.content} for m in messages],
-            "max_tokens": max_tokens,
             "temperature": temperature,
         }
         if seed is not None:
             body["seed"] = seed
-        shape = self._shape
+        shape, limit = self._shape, self._limit
         while True:
             try:
-                reply = await self._post(body | _response_format(_SHAPES[shape], schema))
+                reply = await self._post(body | {limit: max_tokens} | _response_format(_SHAPES[shape], schema))
             except CallFailedError as failure:
-                if failure.cause != "refused" or shape + 1 == len(_SHAPES):
+                if failure.cause != "refused":
                     raise
-                shape += 1
+                if limit == _LIMITS[0] and limit in str(failure):
+                    limit = _LIMITS[1]
+                elif shape + 1 < len(_SHAPES):
+                    shape += 1
+                else:
+                    raise
                 continue
-            # Remembered only now: a request that is refused in every shape says nothing about shapes.
-            self._shape = max(self._shape, shape)
+            # Remembered only now: a request that is refused in every form says nothing about forms.
+            self._shape, self._limit = max(self._shape, shape), limit
             return _completion(reply)
 
     async def _post(self, body: Mapping[str, JsonValue]) -> object:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memarena.judge.model.addressing import table_sha256
 from memarena.judge.model.prompts import prompt_file
 
-_PROTOCOL = "1"
+_PROTOCOL = "2"
 """Raised by hand when the way in which replies are asked for, read or handed over changes what verdicts come out."""
 
 

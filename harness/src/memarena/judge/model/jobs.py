@@ -180,3 +180,16 @@ def gold_for_judge(gold: Gold) -> str:
     if isinstance(gold, PermissionGold):
         return gold.fact
     raise JudgeError(f"a judge with a model does not judge {gold.kind} questions")
+
+
+def gold_for_control(gold: Gold) -> str:
+    """A plain right answer made of the key alone. Raises JudgeError for golds that no judge with a model sees."""
+    if isinstance(gold, TextGold):
+        return " ".join(gold.answers[:1])
+    if isinstance(gold, CounterfactualGold):
+        return f"Not {gold.altered_detail}: it was {gold.real_fact}."
+    if isinstance(gold, ConflictGold):
+        return f"There are two accounts. One: {gold.original_detail}. The other: {gold.changed_detail}."
+    if isinstance(gold, AnaphoraGold):
+        return gold.referent
+    raise JudgeError(f"a judge with a model does not judge whether {gold.kind} answers are right")

@@ -20,6 +20,10 @@ class ReplyError(Exception):
     """A reply that cannot be used; the message says what is wrong with it, for the judge and the log."""
 
 
+class QuoteError(ReplyError):
+    """A reply whose quote is not from the answer. Only replies in an answer's favour have to quote."""
+
+
 class Reply(BaseModel):
     """What all replies have. ``check`` echoes the mark of the call, which no answer can know."""
 
@@ -89,8 +93,8 @@ def read_reply(task: JudgeTask, text: str, check: str, answer: str) -> Reply:
         answer: the answer as the judge saw it, which ``quote`` has to come from.
 
     Raises:
-        ReplyError: nothing usable: no object, wrong types, no mark, a quote that the answer does not have, fields that
-            contradict each other.
+        ReplyError: nothing usable: no object, wrong types, no mark, fields that contradict each other.
+        QuoteError: all is well but the quote, which the answer does not have.
     """
     objects = _objects(_THOUGHT.sub("", text))
     if not objects:
@@ -106,8 +110,8 @@ def read_reply(task: JudgeTask, text: str, check: str, answer: str) -> Reply:
         first = error.errors(include_url=False)[0]
         raise ReplyError(f"field {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
     _consistent(reply)
-    if _needs_quote(reply) and not _is_from(reply.quote, answer):
-        raise ReplyError("field quote: expected words of what the assistant said")
+    if needs_quote(reply) and not _is_from(reply.quote, answer):
+        raise QuoteError("field quote: expected words of what the assistant said")
     return reply
 
 
@@ -131,7 +135,7 @@ def _consistent(reply: Reply) -> None:
         raise ReplyError("fields correct and score contradict each other")
 
 
-def _needs_quote(reply: Reply) -> bool:
+def needs_quote(reply: Reply) -> bool:
     """A verdict in an answer's favour, or a label that names something said, has to show the words."""
     if isinstance(reply, AnswerReply):
         return reply.correct

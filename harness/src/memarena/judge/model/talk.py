@@ -14,10 +14,12 @@ from memarena.judge.model.budget import Ledger
 from memarena.judge.model.endpoint import BYTES_PER_TOKEN, CallFailedError, Completion, Endpoint, Message, Patience
 from memarena.judge.model.identity import ModelJudge
 from memarena.judge.model.prompts import PromptFile, fill
-from memarena.judge.model.replies import Reply, ReplyError, read_reply, reply_schema
+from memarena.judge.model.replies import QuoteError, Reply, ReplyError, read_reply, reply_schema
 from memarena.log.records import JudgeTask, JudgeUsage
 
 _KEPT_REPLY = 1000
+_MAYBE_BILLED = frozenset({"timeout", "refused", "malformed"})
+"""Calls that brought nothing and that a server may have worked on all the same: they are charged their worst case."""
 
 
 @dataclass
@@ -37,23 +39,28 @@ class Meter:
             self.completion_tokens = (self.completion_tokens or 0) + completion.completion_tokens
 
     def usage(self, ledger: Ledger) -> JudgeUsage:
-        """As it goes into the log."""
+        """As it goes into the log. Calls whose tokens no server told have no price."""
+        untold = self.calls > 0 and self.prompt_tokens is None and self.completion_tokens is None
         return JudgeUsage(
             calls=self.calls,
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
-            usd=ledger.cost(self.prompt_tokens or 0, self.completion_tokens or 0),
+            usd=None if untold else ledger.cost(self.prompt_tokens or 0, self.completion_tokens or 0),
             duration_ns=time.monotonic_ns() - self.started_ns,
         )
 
 
 class TalkFailedError(Exception):
-    """Patience ended without a usable reply. ``reply`` is the last that could not be read, empty if none came."""
+    """Patience ended without a usable reply. ``reply`` is the last that could not be read, empty if none came.
+
+    ``by_quote``: that reply was in order but for its quote.
+    """
 
     def __init__(self, failure: CallFailedError, reply: str) -> None:
         super().__init__(str(failure))
         self.cause = failure.cause
         self.reply = reply[:_KEPT_REPLY]
+        self.by_quote = isinstance(failure.__cause__, QuoteError)
 
 
 class Talk:
@@ -67,7 +74,14 @@ class Talk:
         self._backoff = wait_random_exponential(multiplier=patience.first_wait_s, max=patience.longest_wait_s)
 
     async def ask(
-        self, task: JudgeTask, prompt: PromptFile, values: Mapping[str, str], answer: str, meter: Meter
+        self,
+        task: JudgeTask,
+        prompt: PromptFile,
+        values: Mapping[str, str],
+        answer: str,
+        meter: Meter,
+        *,
+        tries: int | None = None,
     ) -> Reply:
         """Ask until the reply can be used.
 
@@ -77,17 +91,18 @@ class Talk:
             values: for its names, apart from answer, fence and check.
             answer: the answer as the judge shall see it.
             meter: counts every call.
+            tries: how often at most; as patience says if None.
 
         Raises:
             TalkFailedError: no usable reply within the tries, or the request is refused.
             BudgetSpentError: the next call does not fit into the budget.
             JudgeError: the server can never answer (key, model, address).
         """
-        said: list[Message] = []
+        fault = ""
         last_reply = ""
         try:
             async for attempt in AsyncRetrying(
-                stop=stop_after_attempt(self._patience.tries),
+                stop=stop_after_attempt(tries or self._patience.tries),
                 wait=self._wait,
                 retry=retry_if_exception(lambda e: isinstance(e, CallFailedError) and e.may_pass),
                 reraise=True,
@@ -96,17 +111,15 @@ class Talk:
                     # A new mark and fence for every call: nothing that was ever seen can be replayed.
                     check, fence = secrets.token_hex(4), f"-----{secrets.token_hex(8)}-----"
                     filled = {"answer": answer, "check": check, "fence": fence, **values}
-                    messages = [
-                        Message("system", fill(prompt.system, filled)),
-                        Message("user", fill(prompt.user, filled)),
-                        *(Message(m.role, fill(m.content, filled)) for m in said),
-                    ]
+                    # One message of the user, whatever was wrong before: many chat templates take no second in a row.
+                    asked = fill(prompt.user, filled) + (f"\n{fill(fault, filled)}\n" if fault else "")
+                    messages = [Message("system", fill(prompt.system, filled)), Message("user", asked)]
                     completion = await self._call(task, prompt, messages, check, meter)
                     last_reply = completion.text
                     try:
                         return _read(task, completion, check, answer)
                     except ReplyError as error:
-                        said = [Message("user", prompt.again.replace("{fault}", str(error).replace("{", "(")))]
+                        fault = prompt.again.replace("{fault}", str(error).replace("{", "("))
                         raise CallFailedError("malformed", f"no usable reply: {error}") from error
         except CallFailedError as failure:
             raise TalkFailedError(failure, last_reply) from failure
@@ -118,14 +131,19 @@ class Talk:
         guess = sum(len(m.content.encode()) for m in messages) // BYTES_PER_TOKEN + 1
         async with self._ledger.set_aside(guess, prompt.max_reply_tokens):
             meter.calls += 1
-            completion = await self._endpoint.complete(
-                self._judge.model,
-                messages,
-                reply_schema(task, check),
-                max_tokens=prompt.max_reply_tokens,
-                temperature=self._judge.temperature,
-                seed=self._judge.seed,
-            )
+            try:
+                completion = await self._endpoint.complete(
+                    self._judge.model,
+                    messages,
+                    reply_schema(task, check),
+                    max_tokens=prompt.max_reply_tokens,
+                    temperature=self._judge.temperature,
+                    seed=self._judge.seed,
+                )
+            except CallFailedError as failure:
+                if failure.cause in _MAYBE_BILLED:
+                    self._ledger.spend(guess, prompt.max_reply_tokens)
+                raise
             meter.add(completion)
             # A server that does not count is charged what was set aside.
             self._ledger.spend(

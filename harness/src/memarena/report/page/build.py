@@ -11,13 +11,14 @@ from importlib.resources import files
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from memarena.report.calibration import Calibration
 from memarena.report.page.chapters import page_of
 from memarena.report.reported import ReportedRun
 
 _FOLDER = files("memarena.report.page")
 
 
-def to_html(runs: Sequence[ReportedRun], *, published: bool = False) -> str:
+def to_html(runs: Sequence[ReportedRun], *, published: bool = False, calibrations: Sequence[Calibration] = ()) -> str:
     """The whole report as one HTML file; the same log gives the same bytes.
 
     Nothing in it is executed or fetched: the policy in its head allows the one style block by its hash, and nothing
@@ -26,7 +27,7 @@ def to_html(runs: Sequence[ReportedRun], *, published: bool = False) -> str:
     style = (_FOLDER / "style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    page = page_of(runs, published=published)
+    page = page_of(runs, published=published, calibrations=calibrations)
     return _environment().get_template("page.html.jinja").render(page=page, style=_trusted(style), policy=policy)
 
 

@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from memarena.report.calibration import Calibration
 from memarena.report.charts.bars import average_intervals, ttft_split
 from memarena.report.charts.scatter import privacy_utility, recall_reasoning
 from memarena.report.charts.spread import distribution, end_to_end_ms, samples_of, search_ms, search_over_history
 from memarena.report.charts.svg import Figure
-from memarena.report.document import Group, head_sections, report_groups
+from memarena.report.document import Group, head_sections, method_sections, report_groups
 from memarena.report.layout import Section
 from memarena.report.page.cells import TableView, table_view
-from memarena.report.provenance import provenance_sections
 from memarena.report.reported import ReportedRun
 from memarena.report.rows import ReportRow, backend_name, reader_name
 from memarena.report.stories import Story
@@ -142,11 +142,11 @@ _CHAPTERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
 _REST = ("more", "More", "")
 
 
-def page_of(runs: Sequence[ReportedRun], *, published: bool = False) -> Page:
+def page_of(runs: Sequence[ReportedRun], *, published: bool = False, calibrations: Sequence[Calibration] = ()) -> Page:
     """The page of one run or several."""
     groups = report_groups(runs, published=published)
     rows = [row for group in groups for row in group.rows]
-    methods = provenance_sections([run.provenance for run in runs if run.provenance])
+    methods = method_sections(runs, calibrations)
     return Page(
         title=_title(runs),
         heads=tuple(_part(section) for section in head_sections(runs)),

@@ -1,0 +1,198 @@
+"""A compose project of a test's own, programs that try something inside its containers, and what is beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BACKENDS = ("bm25", "memsearch", "vanilla", "oracle", "example_typescript")
+HELPER_IMAGE = "memarena-backend-bm25"
+WAIT_S = 120.0
+
+_PYTHON = ("/opt/venv/bin/python", "-c")
+_NODE = ("node", "-e")
+_CONNECT = """
+import socket, sys
+try:
+    socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=4).close()
+except OSError as error:
+    print("refused:", error)
+else:
+    print("connected")
+"""
+_WRITE = """
+import errno, sys
+try:
+    open(sys.argv[1], "w").close()
+except OSError as error:
+    print("refused:", errno.errorcode[error.errno])
+else:
+    print("written")
+"""
+_CONNECT_NODE = """
+const [host, port] = process.argv.slice(1);
+const end = (word) => { console.log(word); process.exit(0); };
+const socket = require("net").connect({ host, port: Number(port), timeout: 4000 });
+socket.on("connect", () => end("connected"));
+socket.on("timeout", () => end("refused: timed out"));
+socket.on("error", (error) => end("refused: " + error.code));
+"""
+_WRITE_NODE = """
+try {
+  require("fs").writeFileSync(process.argv[1], "");
+  console.log("written");
+} catch (error) {
+  console.log("refused: " + error.code);
+}
+"""
+_PROGRAMS: Mapping[str, Mapping[tuple[str, str], str]] = {
+    "connect": {_PYTHON: _CONNECT, _NODE: _CONNECT_NODE},
+    "write": {_PYTHON: _WRITE, _NODE: _WRITE_NODE},
+}
+
+
+def compose_program() -> list[str]:
+    """``COMPOSE`` if it is set, as for ``make images``; else ``docker-compose`` 1.29 or Compose v2."""
+    if named := os.environ.get("COMPOSE"):
+        return shlex.split(named)
+    return ["docker-compose"] if shutil.which("docker-compose") else ["docker", "compose"]
+
+
+def compose_programs() -> list[list[str]]:
+    """Every compose that is here; the one that :func:`compose_program` takes first."""
+    found = [compose_program()] if os.environ.get("COMPOSE") else []
+    found += [["docker-compose"]] if shutil.which("docker-compose") else []
+    if shutil.which("docker"):
+        version = subprocess.run(["docker", "compose", "version"], capture_output=True, timeout=60, check=False)
+        found += [["docker", "compose"]] if version.returncode == 0 else []
+    return found
+
+
+def docker(*arguments: str) -> str:
+    return subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def succeed(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A project of its own: nothing in it is shared with other projects of the machine."""
+
+    project: str
+    out: Path
+    files: tuple[str, ...] = tuple(f"compose/{name}.yaml" for name in ("base", *BACKENDS))
+    limit: int = 6
+    more: tuple[tuple[str, str], ...] = ()
+    """Variables beside those that every stack gets."""
+
+    def compose(self, *arguments: str, timeout_s: float = 900) -> subprocess.CompletedProcess[str]:
+        files = [part for name in self.files for part in ("-f", str(ROOT / name))]
+        environment = {
+            **os.environ,
+            "DOCKER_BUILDKIT": os.environ.get("DOCKER_BUILDKIT", "0"),
+            "COMPOSE_DOCKER_CLI_BUILD": os.environ.get("COMPOSE_DOCKER_CLI_BUILD", "0"),
+            "MEMARENA_OUT": str(self.out),
+            "MEMARENA_READER": "extractive",
+            "MEMARENA_LIMIT": str(self.limit),
+            **dict(self.more),
+        }
+        command = [*compose_program(), "-p", self.project, *files, *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False)
+
+    def container(self, service: str) -> str:
+        (name,) = self.compose("ps", "-q", service).stdout.split()
+        return name
+
+    def networks(self) -> dict[str, bool]:
+        """Networks of the project by the names of the files, and whether they are internal."""
+        label = f"label=com.docker.compose.project={self.project}"
+        names = docker("network", "ls", "--filter", label, "--format", "{{.Name}}").split()
+        inspected = json.loads(docker("network", "inspect", *names)) if names else []
+        return {each["Labels"]["com.docker.compose.network"]: each["Internal"] for each in inspected}
+
+    def network(self, service: str) -> tuple[str, str]:
+        """Address of the service's container, and of this machine on its network."""
+        inspected = json.loads(docker("inspect", self.container(service)))
+        (attached,) = inspected[0]["NetworkSettings"]["Networks"].values()
+        return attached["IPAddress"], gateway_of(attached["NetworkID"])
+
+    def connect(self, service: str, host: str, port: int) -> str:
+        """``connected``, or ``refused:`` and why, as the service's container sees it."""
+        return inside(self.container(service), "connect", host, str(port))
+
+    def write(self, service: str, path: str) -> str:
+        """``written``, or ``refused:`` and the name of the error."""
+        return inside(self.container(service), "write", path)
+
+    def probe(self, service: str, port: int) -> int:
+        """Exit code of the health check that the container's image brings, sent to another port than its own."""
+        (inspected,) = json.loads(docker("inspect", self.container(service)))
+        form, *command, target = inspected["Config"]["Healthcheck"]["Test"]
+        assert (form, target) == ("CMD", "127.0.0.1:50051")
+        command = ["docker", "exec", self.container(service), *command, f"127.0.0.1:{port}"]
+        return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode
+
+
+def inside(container: str, what: str, *arguments: str) -> str:
+    """What one of the programs prints that runs in a container, whichever of the two languages it has."""
+    (inspected,) = json.loads(docker("inspect", container))
+    interpreter = _NODE if "node" in inspected["Config"]["Entrypoint"] else _PYTHON
+    program = _PROGRAMS[what][interpreter]
+    return docker("exec", container, *interpreter, program, *arguments).strip()
+
+
+def gateway_of(network: str) -> str:
+    """This machine's address on a network."""
+    (pool,) = json.loads(docker("network", "inspect", network))[0]["IPAM"]["Config"]
+    return str(pool["Gateway"])
+
+
+@contextmanager
+def listener(*options: str, port: int = 8080) -> Iterator[str]:
+    """A container that serves HTTP on a port, until the end."""
+    server = ["-m", "http.server", str(port)]
+    name = docker("run", "-d", "--rm", *options, "--entrypoint", _PYTHON[0], HELPER_IMAGE, *server).strip()
+    try:
+        assert inside_until_connected(name, port)
+        yield name
+    finally:
+        docker("rm", "-f", name)
+
+
+def inside_until_connected(container: str, port: int) -> bool:
+    """Whether what a container serves is up, within some seconds."""
+    return any(inside(container, "connect", "127.0.0.1", str(port)) == "connected" for _ in range(50))
+
+
+@contextmanager
+def open_network() -> Iterator[str]:
+    """An ordinary network, from which the world can be reached."""
+    name = f"memarena-test-open-{secrets.token_hex(4)}"
+    docker("network", "create", name)
+    try:
+        yield name
+    finally:
+        docker("network", "rm", name)
+
+
+@contextmanager
+def world() -> Iterator[tuple[str, int]]:
+    """Something out there: an address of this machine with a port behind which a container listens.
+
+    It is asked for by the address on a network that no backend is on. Every container with a way out reaches it, as it
+    would reach any other machine; no registry or host of the internet has to be there for the test to mean something.
+    """
+    with open_network() as network, listener("--network", network, "-p", "8080") as name:
+        published = docker("port", name, "8080").split()[0]
+        yield gateway_of(network), int(published.rpartition(":")[2])

@@ -1,0 +1,103 @@
+"""The compose files without containers: every compose that is here takes all of them, and none opens a way out."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.compose.stack import ROOT, compose_programs
+
+COMPOSE = ROOT / "compose"
+OWN_STACK = {"spark.yaml"}
+"""Stands alone and has tests of its own."""
+ADDED = sorted(path.name for path in COMPOSE.glob("*.yaml") if path.name not in {"base.yaml", *OWN_STACK})
+# SGLang wants the host's shared memory and writes compiled kernels; PostgreSQL writes beside its data.
+WRITES_ROOT = {"reader-sglang.yaml:reader", "memobase.yaml:memobase-db"}
+PROGRAMS = compose_programs()
+
+
+def content_of(name: str) -> dict[str, Any]:
+    content = yaml.safe_load((COMPOSE / name).read_text(encoding="utf-8"))
+    assert isinstance(content, dict)
+    return content
+
+
+@pytest.mark.skipif(not PROGRAMS, reason="no docker-compose and no docker compose here")
+@pytest.mark.parametrize("name", ADDED)
+def test_every_compose_that_is_here_takes_the_file(name: str) -> None:
+    """Neither needs a daemon for it. docker-compose 1.29 holds files to the schema of the Compose Specification."""
+    files = ["-f", str(COMPOSE / "base.yaml"), "-f", str(COMPOSE / name)]
+    for program in PROGRAMS:
+        done = subprocess.run([*program, *files, "config"], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, f"{program}: {done.stderr}"
+        assert set(content_of(name)["services"]) <= set(yaml.safe_load(done.stdout)["services"])
+        assert not [line for line in done.stderr.splitlines() if "is not set" in line or "obsolete" in line]
+
+
+def test_all_files_were_looked_at() -> None:
+    readers = {"reader-llamacpp.yaml", "reader-sglang.yaml"}
+    assert readers | {"memobase.yaml", "bm25.yaml", "example_typescript.yaml"} <= set(ADDED)
+    assert len(ADDED) == len(list(COMPOSE.glob("*.yaml"))) - 2
+
+
+@pytest.mark.parametrize("name", ["base.yaml", *ADDED])
+def test_every_network_is_internal_and_every_service_is_on_one(name: str) -> None:
+    content = content_of(name)
+    assert [network for network, how in content.get("networks", {}).items() if how != {"internal": True}] == []
+    for service, how in content["services"].items():
+        assert how.get("networks") or service == "harness", service
+        assert not {"network_mode", "ports", "privileged", "pid", "cap_add"} & set(how), service
+
+
+@pytest.mark.parametrize("name", [name for name in ADDED if not name.startswith("reader-")])
+def test_a_backend_that_ends_in_the_middle_of_a_run_is_started_again(name: str) -> None:
+    """The harness waits for it, has it prove its days, and asks a lost question again; nobody else would start it."""
+    backend = content_of(name)["services"][name.removesuffix(".yaml")]
+    assert backend["restart"] == "on-failure"
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_only_the_harness_and_model_servers_are_on_the_network_of_models(name: str) -> None:
+    on_it = {service for service, how in content_of(name)["services"].items() if "models" in how.get("networks", ())}
+    assert on_it <= {"reader"}
+    assert "models" in content_of("base.yaml")["services"]["harness"]["networks"]
+
+
+@pytest.mark.parametrize("name", ["base.yaml", *ADDED])
+def test_no_service_keeps_rights_that_it_does_not_need(name: str) -> None:
+    for service, how in content_of(name)["services"].items():
+        if name != "base.yaml" and service == "harness":
+            continue  # what the base says of it holds
+        if f"{name}:{service}" not in WRITES_ROOT:
+            assert how.get("read_only") is True, service
+        if f"{name}:{service}" != "reader-sglang.yaml:reader":
+            assert how.get("cap_drop") == ["ALL"], service
+            assert how.get("security_opt") == ["no-new-privileges:true"], service
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_variables_that_the_files_take_are_in_the_guide(name: str) -> None:
+    guide = (COMPOSE / "README.md").read_text(encoding="utf-8")
+    taken = set(_variables((COMPOSE / name).read_text(encoding="utf-8")))
+    # The settings of memsearch are in its own guide, to which this one points.
+    taken -= {variable for variable in taken if variable.startswith("MEMSEARCH_")}
+    assert sorted(variable for variable in taken if variable not in guide) == []
+
+
+def _variables(text: str) -> list[str]:
+    return [part.split("}")[0].split(":")[0] for part in text.split("${")[1:]]
+
+
+def test_memsearch_is_told_every_setting_that_it_reads() -> None:
+    given = content_of("memsearch.yaml")["services"]["memsearch"]["environment"]
+    source = (ROOT / "backends/memsearch/README.md").read_text(encoding="utf-8")
+    documented = {
+        word
+        for word in source.replace("`", " ").replace(",", " ").replace("=", " ").split()
+        if word.startswith("MEMSEARCH_")
+    }
+    assert documented == set(given)
+    assert len(documented) >= 7

@@ -1,0 +1,195 @@
+"""Growth: Search, memory and disk by days of one ego's history, servers beside the backends, runs that lack some."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from memarena.cli.latency_growth_tables import growth_document
+from memarena.cli.main import app
+from memarena.latency.beside import BESIDE_FILE, servers
+from memarena.latency.errors import LatencyError
+from memarena.latency.growth import growth_config, read_growth
+from memarena.latency.results import Growth
+from memarena.log.records import IngestDone, RunEnded, RunStarted, SearchesTimed
+from memarena.log.store import LogWriter, read_records
+from memarena.report.markdown import to_markdown
+from typer.testing import CliRunner
+
+EXAMPLE = Path(__file__).parents[1] / "data" / "example"
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """bm25 and vanilla after one and two days, beside a process of ours and a folder of known size."""
+    folder = tmp_path_factory.mktemp("growth")
+    (folder / "database").mkdir()
+    (folder / "database" / "rows").write_bytes(os.urandom(300_000))
+    sleeper = subprocess.Popen([sys.executable, "-c", "import time; kept = b'x' * 30_000_000; time.sleep(600)"])
+    try:
+        result = CliRunner().invoke(
+            app,
+            [
+                "latency", "growth", "--dataset", str(EXAMPLE), "--backend", "bm25,vanilla", "--days", "1,2",
+                "--searches", "12", "--meter", "none", "--out", str(folder / "run"), "--files", str(folder / "files"),
+                "--format", "md", "--beside", f"server={sleeper.pid}",
+                "--beside-disk", f"server={folder / 'database'}", "--beside-disk", f"archive={folder / 'database'}",
+            ],
+        )  # fmt: skip
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    assert result.exit_code == 0, result.output
+    assert "| bm25" in result.output
+    assert "gateway less direct" in result.output
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def found(run_dir: Path) -> Growth:
+    return read_growth(run_dir)
+
+
+def test_growth_times_search_after_each_number_of_days(run_dir: Path, found: Growth) -> None:
+    assert [(p.backend, p.days) for p in found.points] == [("bm25", 1), ("bm25", 2), ("vanilla", 1), ("vanilla", 2)]
+    for first, second in (found.points[:2], found.points[2:]):
+        assert first.search.n == second.search.n == 12
+        assert first.turns < second.turns
+        assert first.ingest_s < second.ingest_s
+        assert (first.footprint.disk.value or 0) <= (second.footprint.disk.value or 0)
+        assert first.search.p50 is not None
+        assert 0 < first.search_min_ms <= first.search.p50 <= first.search_max_ms
+    assert (run_dir.parent / "files" / "growth.svg").read_text().startswith("<svg ")
+    again = CliRunner().invoke(app, ["latency", "growth", str(run_dir), "--format", "json"])
+    assert json.loads(again.output) == json.loads(found.model_dump_json())
+
+
+def test_turns_are_those_of_the_one_ego_whose_history_it_is(run_dir: Path, found: Growth) -> None:
+    (ego,) = found.egos
+    ingested = [r for r in read_records(run_dir, "ingest") if isinstance(r, IngestDone)]
+    turns = {(r.cell_id.partition("@")[0], r.day): r.turns for r in ingested}
+    assert {r.ego for r in ingested} == {ego}
+    for point in found.points:
+        assert point.turns == sum(turns[point.backend, day] for day in range(point.days))
+
+
+def test_servers_beside_a_backend_are_told_apart_from_it(run_dir: Path, found: Growth) -> None:
+    for point in found.points:
+        assert [taken.name for taken in point.beside] == ["server", "archive"]
+        server, archive = point.beside
+        assert server.memory.value is not None
+        assert server.memory_peak.value is not None
+        assert 30e6 < server.memory.value <= server.memory_peak.value < 200e6
+        assert server.disk.value is not None
+        assert 300_000 <= server.disk.value < 400_000
+        assert (archive.memory.status, archive.disk.value) == ("unavailable", server.disk.value)
+        assert "no --beside archive" in archive.memory.reason
+    text = to_markdown(growth_document(found))
+    own, _, beside = text.partition("## Servers beside the backends")
+    assert "server" not in own.partition("## Search")[2]
+    assert beside.count("| bm25 |") == 4
+    csv = (run_dir.parent / "files" / "growth.csv").read_text()
+    assert "beside.0.memory.value" in csv.splitlines()[0]
+
+
+def test_points_without_the_servers_of_others_are_named(found: Growth) -> None:
+    without = found.model_copy(update={"points": tuple(p.model_copy(update={"beside": ()}) for p in found.points)})
+    assert "Servers beside" not in to_markdown(growth_document(without))
+    part = found.model_copy(update={"points": (found.points[0], *without.points[1:])})
+    assert "bm25 after 2 days: not taken" in to_markdown(growth_document(part))
+
+
+def test_a_broken_file_of_servers_is_named(run_dir: Path, tmp_path: Path) -> None:
+    copied(run_dir, tmp_path / "run")
+    (tmp_path / "run" / BESIDE_FILE).write_text((run_dir / BESIDE_FILE).read_text() + '{"cell_id": "bm25"}\n')
+    with pytest.raises(LatencyError, match=r"beside\.jsonl, line 9: "):
+        read_growth(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("memory", "disk", "told"),
+    [
+        (["server"], [], "--beside server: expected NAME=PID"),
+        (["=1"], [], "--beside =1: expected NAME=PID"),
+        (["server=999999999"], [], "no such process"),
+        (["server=/tmp"], [], "neither a process id nor the folder of a control group"),
+        ([f"server={os.getpid()}", f"server={os.getpid()}"], [], "server is given twice"),
+        ([], ["server=/nowhere"], "--beside-disk server=/nowhere: no such folder"),
+    ],
+)
+def test_servers_that_are_not_there_are_refused(memory: list[str], disk: list[str], told: str) -> None:
+    with pytest.raises(LatencyError, match=told):
+        servers(memory, disk)
+
+
+def test_a_control_group_is_read_from_its_folder(tmp_path: Path) -> None:
+    for name, value in (("memory.current", 5_000_000), ("memory.peak", 9_000_000)):
+        (tmp_path / name).write_text(f"{value}\n")
+    (tmp_path / "memory.stat").write_text("inactive_file 1000000\n")
+    (server,) = servers([f"db={tmp_path}"], [])
+    footprint = server.footprint()
+    assert footprint.memory_peak.value == 9_000_000
+    assert 4_000_000 <= (footprint.memory.value or 0) <= 5_000_000
+    assert "no --beside-disk db" in footprint.disk.reason
+
+
+def copied(run_dir: Path, to: Path, *, ego: str = "", ended: bool = True, days: int = 2) -> None:
+    """The run again: with the searches of one cell said to be another ego's, without its end, or without some days."""
+    with LogWriter(to) as log:
+        for record in read_records(run_dir):
+            if isinstance(record, RunEnded) and not ended:
+                continue
+            if isinstance(record, SearchesTimed) and record.day + 1 > days and record.cell_id.startswith("bm25"):
+                continue
+            if isinstance(record, SearchesTimed) and ego and record.day:
+                log.append(record.model_copy(update={"ego": ego}))
+            else:
+                log.append(record)
+
+
+def test_a_run_over_several_egos_has_no_growth(run_dir: Path, tmp_path: Path) -> None:
+    copied(run_dir, tmp_path / "run", ego="somebody_else")
+    with pytest.raises(LatencyError, match=r"searches of 2 egos were timed .*--ego"):
+        read_growth(tmp_path / "run")
+
+
+def test_what_a_run_lacks_stands_in_its_tables(run_dir: Path, tmp_path: Path) -> None:
+    copied(run_dir, tmp_path / "run", ended=False, days=1)
+    lacking = read_growth(tmp_path / "run")
+    assert lacking.failed == {"bm25": "no search was timed after 2 days: see the run's report"}
+    text = to_markdown(growth_document(lacking))
+    assert "the run is not complete: running, or killed" in text
+    assert "bm25: no search was timed after 2 days" in text
+    assert "not complete" not in to_markdown(growth_document(read_growth(run_dir)))
+
+
+def test_the_ego_with_most_questions_is_measured_or_the_one_that_is_named() -> None:
+    def egos(ego: str | None) -> tuple[str, ...]:
+        return growth_config(
+            EXAMPLE, ["bm25"], days=[1], ego=ego, reader={"spec": "extractive"}, embedder=None, extractor=None,
+            meters=["none"],
+        ).egos  # fmt: skip
+
+    (most,) = egos(None)
+    started = json.loads((EXAMPLE / "ego_session_map.json").read_text())
+    other = next(name for name in sorted(started) if name != most)
+    assert egos(other) == (other,)
+    with pytest.raises(LatencyError, match="--ego nobody: no questions of this ego"):
+        egos("nobody")
+
+
+def test_a_run_without_timed_searches_has_no_growth(tmp_path: Path, run_dir: Path) -> None:
+    with LogWriter(tmp_path / "run") as log:
+        for record in read_records(run_dir):
+            if isinstance(record, RunStarted):
+                config = json.loads(record.manifest.config_json) | {"search_days": []}
+                manifest = record.manifest.model_copy(update={"config_json": json.dumps(config)})
+                log.append(record.model_copy(update={"manifest": manifest}))
+            elif not isinstance(record, SearchesTimed):
+                log.append(record)
+    with pytest.raises(LatencyError, match="no search was timed by length of history"):
+        read_growth(tmp_path / "run")

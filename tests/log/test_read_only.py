@@ -1,0 +1,51 @@
+"""A log that lies where nothing can be written is read all the same, as long as nothing waits beside it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from memarena.log.store import LOG_NAME, LogError, LogWriter, read_records
+
+from ..support import golden_run
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    """A log whose reader can make no file beside it, whoever runs the test: the name of that file is taken."""
+    run = shutil.copytree(golden_run.SMALL_RUN, tmp_path / "run")
+    (run / f"{LOG_NAME}-shm").mkdir()
+    return run
+
+
+def test_a_log_without_a_write_ahead_log_is_read_as_it_is(run_dir: Path) -> None:
+    assert list(read_records(run_dir)) == golden_run.records()
+
+
+def test_an_empty_write_ahead_log_holds_nothing_back(run_dir: Path) -> None:
+    (run_dir / f"{LOG_NAME}-wal").touch()
+    assert len(list(read_records(run_dir, "asked"))) > 100
+
+
+def test_what_waits_in_a_write_ahead_log_is_read_too(tmp_path: Path) -> None:
+    run = shutil.copytree(golden_run.SMALL_RUN, tmp_path / "run")
+    with LogWriter(run) as log:
+        log.append(golden_run.records()[-1])
+        killed = shutil.copytree(run, tmp_path / "killed", ignore=shutil.ignore_patterns("*-shm"))
+    (killed / f"{LOG_NAME}-shm").mkdir()
+    assert list(read_records(killed)) == [*golden_run.records(), golden_run.records()[-1]]
+
+
+def test_where_what_waits_cannot_be_read_nothing_is_left_out_silently(run_dir: Path) -> None:
+    (run_dir / f"{LOG_NAME}-wal").mkdir()
+    with pytest.raises(LogError, match="copy the folder to where it can be written") as error:
+        list(read_records(run_dir))
+    assert "run.sqlite: cannot be read: " in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_no_log_is_still_told_apart(tmp_path: Path) -> None:
+    (tmp_path / LOG_NAME).write_text("not a database, but long enough to look at" * 50)
+    with pytest.raises(LogError, match="not a run log"):
+        list(read_records(tmp_path))

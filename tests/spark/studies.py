@@ -1,0 +1,19 @@
+"""Latency studies as the command writes them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from memarena.cli.main import main
+
+
+def write_study_of(folder: Path, *logs: Path) -> Path:
+    """``memarena latency report LOG… --out folder``."""
+    command = ["memarena", "latency", "report", *map(str, logs), "--format", "json", "--out", str(folder)]
+    with mock.patch.object(sys, "argv", command), pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    return folder

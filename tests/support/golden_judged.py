@@ -1,0 +1,132 @@
+"""The run behind the golden reports of a judge with a model: its verdicts, grounds, repeats, handovers and failures.
+
+``python -m tests.support.golden_run`` writes it with the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from memarena.log.records import (
+    AnyRecord,
+    BehaviourLabel,
+    BucketNamed,
+    JudgeUsage,
+    JudgingFailed,
+    QuestionAsked,
+    Verdict,
+)
+
+from .golden_run import EVIDENCE, GOLDEN, ITEMS, NOISE, QUESTIONS, RIGHT, WRONG
+from .logs import make_asked, make_cell, make_reader, make_run
+
+JUDGED_RUN = GOLDEN / "judged_run"
+EXPECTED = GOLDEN / "judged"
+JUDGE = "acme"
+VERSION = "a" * 64
+MODEL = "acme/judge-1"
+PROMPTS = {"answer": "b" * 64, "behaviour": "c" * 64, "bucket": "d" * 64}
+CELL = make_cell("bm25", seed="s2")
+ASKED = ("cloze_1", "meta_1", "qa_1", "qa_2", "temp_1", "conf_1", "abst_1", "perm_1", "perm_4", "perm_5", "perm_6")
+SAID_WRONG = ("temp_1", "perm_5")
+
+_HANDED = "the judge gives no usable reply to this answer, and does to another: HTTP 400: content filter"
+OPEN: Mapping[str, tuple[bool, str]] = {
+    "meta_1": (True, ""),
+    "qa_1": (True, f"value judge 0123456789ab: {_HANDED}"),
+    "qa_2": (True, f"value judge 0123456789ab: {_HANDED}"),
+    "temp_1": (False, ""),
+}
+"""Right or wrong, and why it was handed over. ``conf_1`` has a failure instead."""
+LABELS: Mapping[str, BehaviourLabel] = {
+    "perm_1": "disclose_correct",
+    "perm_4": "refuse",
+    "perm_5": "disclose_correct",
+    "perm_6": "refuse",
+}
+
+
+def records() -> list[AnyRecord]:
+    """The run, judged by its model as far as that went."""
+    questions = [q for q in QUESTIONS if q.instance.instance_id in ASKED]
+    body: list[AnyRecord] = []
+    for position, question in enumerate(questions):
+        name = question.instance.instance_id
+        said = WRONG[name] if name in SAID_WRONG else RIGHT[name]
+        items = [NOISE, *(ITEMS[s] for s in question.instance.evidence_session_ids)]
+        body.append(make_asked(CELL, question, said, items=items, search_ms=1 + position / 10, ttft_ms=80 + position))
+    return make_run([CELL], questions, EVIDENCE, [*body, *_judged(body)], readers=[make_reader("small")])
+
+
+def _judged(body: Sequence[AnyRecord]) -> list[AnyRecord]:
+    found: list[AnyRecord] = []
+    for asked in body:
+        assert isinstance(asked, QuestionAsked)
+        name = asked.instance_id
+        if name in OPEN:
+            correct, handed = OPEN[name]
+            found.append(_verdict(asked, correct=correct, handed=handed))
+        if name in LABELS:
+            found.append(_verdict(asked, correct=name != "perm_5", label=LABELS[name]))
+    by_name = {a.instance_id: a for a in body if isinstance(a, QuestionAsked)}
+    found.append(_verdict(by_name["meta_1"], correct=True, repeat=1))
+    found.append(_verdict(by_name["temp_1"], correct=True, repeat=1))
+    found += [_ground(by_name["perm_4"]), _ground(by_name["perm_6"]), _failure(by_name["conf_1"])]
+    return found
+
+
+def _verdict(
+    asked: QuestionAsked, *, correct: bool, handed: str = "", label: BehaviourLabel | None = None, repeat: int = 0
+) -> Verdict:
+    task = "behaviour" if label else "answer"
+    by_rules = "token_f1" if asked.instance_id == "qa_2" else "value"
+    return Verdict.model_validate(
+        {
+            "cell_id": asked.cell_id,
+            "instance_id": asked.instance_id,
+            "attempt": asked.attempt,
+            "judge": JUDGE,
+            "judge_version": VERSION,
+            "route": by_rules if handed else "llm",
+            "correct": correct,
+            "score": float(correct),
+            "reason": "states the same fact" if correct else "another one than the key",
+            "task": task,
+            "label": label,
+            "repeat": repeat,
+            "handed_over": handed,
+            "model": MODEL,
+            "prompt_sha256": PROMPTS[task],
+            "temperature": 0.0,
+            "seed": 7,
+            "usage": JudgeUsage(calls=1, prompt_tokens=812, completion_tokens=61, usd=0.00016),
+        }
+    )
+
+
+def _ground(asked: QuestionAsked) -> BucketNamed:
+    return BucketNamed(
+        cell_id=asked.cell_id,
+        instance_id=asked.instance_id,
+        attempt=asked.attempt,
+        judge=JUDGE,
+        judge_version=VERSION,
+        bucket="no_access",
+        reason="it names whom it is for",
+        model=MODEL,
+        prompt_sha256=PROMPTS["bucket"],
+    )
+
+
+def _failure(asked: QuestionAsked) -> JudgingFailed:
+    return JudgingFailed(
+        cell_id=asked.cell_id,
+        instance_id=asked.instance_id,
+        attempt=asked.attempt,
+        judge=JUDGE,
+        judge_version=VERSION,
+        task="answer",
+        cause="rate_limit",
+        message="HTTP 429: slow down",
+        usage=JudgeUsage(calls=5),
+    )
