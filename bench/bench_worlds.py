@@ -10,13 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from _commands import run as run_command
 from rich.table import Table
 from scipy import stats
 
@@ -61,7 +60,7 @@ def tables(*options: str) -> list[Table]:
         out = given.out or Path(folder)
         size = ["--preset", given.preset, *(["--density", given.density] if given.density else [])]
         command = ["generate", *size, "--seed", str(given.seed), "--worlds", str(given.count), "--quiet"]
-        _run("masim", *command, "--out", str(out / "worlds"))
+        run_command("masim", *command, "--out", str(out / "worlds"))
         found = [_scores(world, out / "runs" / world.name) for world in sorted((out / "worlds").iterdir())]
     return [_table(found, f"{given.count} worlds of {' '.join(size)}, seed {given.seed}")]
 
@@ -71,8 +70,10 @@ def _scores(world: Path, run: Path) -> Mapping[str, Mapping[str, float]]:
     if not (run / "score.json").exists():
         asked = ["--dataset", str(world), "--backend", ",".join(BACKENDS), "--reader", "extractive"]
         resumed = ["--resume"] if (run / "run.sqlite").exists() else []
-        _run("memarena", "run", *asked, "--floor-samples", "0", "--out", str(run), *resumed)
-        (run / "score.json").write_text(_run("memarena", "score", str(run), "--format", "json"), encoding="utf-8")
+        run_command("memarena", "run", *asked, "--floor-samples", "0", "--out", str(run), *resumed)
+        (run / "score.json").write_text(
+            run_command("memarena", "score", str(run), "--format", "json"), encoding="utf-8"
+        )
     rows = json.loads((run / "score.json").read_text(encoding="utf-8"))["runs"][0]["rows"]
     return {
         row["backend"]: {
@@ -80,13 +81,6 @@ def _scores(world: Path, run: Path) -> Mapping[str, Mapping[str, float]]:
         }
         for row in rows
     }
-
-
-def _run(module: str, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{module} {arguments[0]}: {done.stderr.strip().splitlines()[-1]}")
-    return done.stdout
 
 
 def _table(found: Sequence[Mapping[str, Mapping[str, float]]], title: str) -> Table:

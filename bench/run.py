@@ -22,9 +22,12 @@ BENCHMARKS = {
     "scoring": "bench_scoring",
     "masim-scale": "bench_masim_scale",
     "masim-llm": "bench_masim_llm",
+    "masim-l": "bench_masim_l",
+    "masim-validate": "bench_masim_validate",
     "worlds": "bench_worlds",
+    "separation": "bench_separation",
 }
-WITH_OPTIONS = ("worlds", "memsearch")
+WITH_OPTIONS = ("worlds", "memsearch", "separation", "masim-l", "masim-validate")
 
 
 def main() -> int:

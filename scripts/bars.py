@@ -29,9 +29,9 @@ def masim(*arguments: str) -> None:
 
 
 def make(folder: Path, preset: str, seed: int, banks: str) -> Path:
-    """A world, unless it is there already, whole."""
+    """A world, unless it is there already, whole: what is half made has its finished days beside it."""
     out = folder / f"{preset}_{banks}_{seed}"
-    if not (out / "run_info.json").exists():
+    if not (out / "run_info.json").exists() or (out / ".days").exists():
         masim("generate", "--preset", preset, "--seed", str(seed), "--banks", banks, "--out", str(out), "--quiet")
     return out
 
@@ -69,7 +69,10 @@ def main() -> None:
     if arguments.worlds < 1:
         parser.error("--worlds: 1 or more is expected")
     if arguments.keep is not None:
-        arguments.keep.mkdir(parents=True, exist_ok=True)
+        try:
+            arguments.keep.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            parser.error(f"--keep {arguments.keep}: {error.strerror}; a folder is expected")
         report(arguments.keep, arguments)
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -100,7 +100,7 @@ def test_every_rule_is_within_reach() -> None:
     dialogue = library().dialogue
     source = "".join(Path(str(one.__file__)).read_text(encoding="utf-8") for one in (speech, turn, record))
     quoted = set(re.findall(r"\"[a-z.]+\"|'[a-z.]+'", source))
-    prefixes = tuple(re.findall(r'"((?:open|react|tell|pa)\.(?:told\.)?)[{"]', source))
+    prefixes = tuple(re.findall(r'"((?:open|close|react|tell|pa)\.(?:told\.)?)[{"]', source))
     reached = {name for name in dialogue.rules if {f'"{name}"', f"'{name}'"} & quoted or name.startswith(prefixes)}
     reached |= {name for name in dialogue.rules if re.fullmatch(r"pa\.\w+\.open", name)}
     wanted = list(reached)

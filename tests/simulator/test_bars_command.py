@@ -113,6 +113,18 @@ def test_a_missing_locomo_file_is_refused_and_none_is_none(tmp_path: Path, monke
         find_locomo(tmp_path / "none.json")
 
 
+def test_a_table_file_that_cannot_be_written_is_refused_first(tiny_world: Path, tmp_path: Path) -> None:
+    """Before minutes of measuring, and nothing is left behind by the look."""
+    said: list[str] = []
+    for wrong in (tmp_path, tmp_path / "none" / "bars.json", Path("/proc/bars.json")):
+        with pytest.raises(BarsError, match=f"--json {wrong}: "):
+            bars([tiny_world], [], locomo=None, llm=False, json_file=wrong, say=said.append)
+    with pytest.raises(BarsError, match="no data set"):
+        bars([tmp_path], [], locomo=None, llm=False, json_file=tmp_path / "bars.json", say=said.append)
+    assert said == []
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_no_figure_is_never_a_pass() -> None:
     """NaN and nothing are not measured, and are counted apart."""
     rows = [

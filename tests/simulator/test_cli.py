@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
+import json
+import resource
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from masim.cli import main
+from masim.config import preset
+from masim.output.worlds import shortage, summary
+from memarena.dataset.model import Family
 
-def masim(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "masim", *arguments], capture_output=True, text=True, check=False)
+TINY = ("generate", "--preset", "tiny", "--seed", "3", "--workers", "1", "--quiet")
+
+
+def masim(*arguments: str, file_size: int | None = None) -> subprocess.CompletedProcess[str]:
+    """The command; no file that it writes can become larger than ``file_size`` bytes."""
+
+    def confine() -> None:
+        if file_size is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
+
+    command = [sys.executable, "-m", "masim", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=confine)
+
+
+def here(capsys: pytest.CaptureFixture[str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command in this process, which spares the start of another."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["masim", *arguments])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+    assert isinstance(leaving.value.code, int)
+    said = capsys.readouterr()
+    return subprocess.CompletedProcess(arguments, leaving.value.code, said.out, said.err)
+
+
+def refused(done: subprocess.CompletedProcess[str], beginning: str) -> None:
+    """One line on stderr, nothing on stdout, exit code 2."""
+    assert done.stderr.startswith(f"error: {beginning}"), done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert done.returncode == 2
 
 
 def test_generates_a_tiny_world(tmp_path: Path) -> None:
@@ -32,3 +68,78 @@ def test_sizes_out_of_range_are_one_line(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("error: --agents")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "expected"),
+    [
+        ("--seed", "-1", "0 or more"),
+        ("--workers", "-3", "1 or more"),
+        ("--workers", "0", "1 or more"),
+        ("--density", "nan", "a number above 0"),
+        ("--density", "inf", "a number above 0"),
+        ("--density", "0.0", "a number above 0"),
+        ("--days", "1", "2 to 365"),
+    ],
+)
+def test_numbers_out_of_range_are_one_line(
+    flag: str, value: str, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It names the flag, the value and what is expected; nothing is written."""
+    done = here(capsys, "generate", flag, value, "--out", str(tmp_path / "w"))
+    refused(done, f"{flag} {value}: {expected}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file in its place or above it, and a file system that takes no folders."""
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for out in (file, file / "w", Path("/proc/nope")):
+        refused(here(capsys, *TINY, "--out", str(out)), f"--out {out}: ")
+    assert file.read_text() == "mine"
+
+
+def test_a_file_that_cannot_be_written_is_one_line_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    """As on a full disk. The folder is named, and is finished once there is room."""
+    out = tmp_path / "w"
+    refused(masim(*TINY, "--out", str(out), file_size=20_000), f"--out {out}: ")
+    assert not (out / "pipeline_report.json").exists()
+    assert masim(*TINY, "--out", str(out)).returncode == 0
+    assert (out / "pipeline_report.json").exists()
+
+
+def test_a_world_of_which_nothing_can_be_asked_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So few sessions that there is none, or no question. The folder can be used again."""
+    out = str(tmp_path / "w")
+    done = here(capsys, *TINY, "--density", "0.00001", "--out", out)
+    refused(done, "--density 1e-05: 0 sessions of 6 people over 3 days")
+    assert list((tmp_path / "w").iterdir()) == []
+
+
+def test_questions_of_witness_pairs_are_counted_apart() -> None:
+    """The extension is no part of the number that the released set has."""
+    assert summary({"d5_cloze": 1000, "d7_qa": 579, "x1_witness": 100}) == "1,579 questions, and 100 in witness pairs"
+
+
+def test_a_shortage_names_families_found_and_wanted() -> None:
+    """Those that have what they should have are not named."""
+    config = preset("tiny", 1)
+    counts = {family.value: config.questions(family) for family in Family}
+    assert shortage(config, counts) == ""
+    short = {**counts, "d2_anaphora": 0, "d5_cloze": counts["d5_cloze"] - 1}
+    cloze = counts["d5_cloze"]
+    assert shortage(config, short) == f"d5_cloze {cloze - 1} of {cloze}, d2_anaphora 0 of {counts['d2_anaphora']}"
+
+
+def test_a_shortage_is_said_even_if_quiet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On stderr, as the report has it."""
+    out = tmp_path / "w"
+    done = here(capsys, *TINY, "--density", "0.03", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    short = json.loads((out / "pipeline_report.json").read_text())["short"]
+    assert short
+    said = {f"{family} {one['found']} of {one['wanted']}" for family, one in short.items()}
+    head, _, families = done.stderr.strip().partition(": fewer questions than aimed at: ")
+    assert head == str(out)
+    assert set(families.split(", ")) == said

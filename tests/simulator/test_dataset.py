@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import time
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from masim.config import WorldConfig, preset
 from masim.errors import MasimError
 from masim.output.generate import PARTS, generate
+from memarena.dataset.model import Family
 from memarena.dataset.reading import open_dataset
 from memarena.dataset.validate import Profile, validate
 
@@ -44,6 +46,32 @@ def test_all_families_are_asked(small_world: Path) -> None:
     report = json.loads((small_world / "pipeline_report.json").read_text())
     assert len(report["instances"]) == 10
     assert all(count > 0 for count in report["instances"].values())
+
+
+def test_the_smallest_preset_asks_of_every_family(tmp_path: Path) -> None:
+    """Over eight seeds: each of the nine families in each world, witness pairs in most."""
+    counts = [generate(preset("tiny", seed), tmp_path / str(seed)) for seed in range(111, 119)]
+    nine = [family.value for family in Family if family is not Family.WITNESS]
+    assert [(number, name) for number, found in enumerate(counts) for name in nine if not found[name]] == []
+    assert sum(found[Family.WITNESS.value] > 0 for found in counts) >= 5
+
+
+def test_groups_say_when_they_meet(small_world: Path) -> None:
+    """Weekday (0 is Monday) and hour of those that have a time; it is when their members' days have a meeting."""
+    groups = json.loads((small_world / "groups.json").read_text())
+    epoch = date.fromisoformat(json.loads((small_world / "pipeline_report.json").read_text())["calendar_epoch"])
+    assert {group["kind"] for group in groups if group["meets"] is None} == {"family", "team"}
+    timed = {group["location_id"]: group["meets"] for group in groups if group["meets"] is not None}
+    met = [
+        (slot["location_id"], (epoch + timedelta(days=row["day_index"])).weekday(), slot["start_hour"])
+        for row in rows(small_world / "agent_schedules.jsonl")
+        for slot in row["slots"]
+        if slot["activity"] == "meeting"
+    ]
+    assert met
+    for place, weekday, hour in met:
+        assert timed[place]["weekday"] == weekday
+        assert timed[place]["hour"] <= hour < timed[place]["hour"] + 1.5
 
 
 def test_projection_is_participation_and_visible_events(small_world: Path) -> None:

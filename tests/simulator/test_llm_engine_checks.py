@@ -15,8 +15,9 @@ from masim.engines import sentences
 from masim.engines.endpoint import EndpointConfig
 from masim.engines.hard_facts import Allowed, Detector
 from masim.engines.llm import LlmEngine
-from masim.engines.model import Question
+from masim.engines.model import Question, Setting
 from masim.engines.points import Point, asks_of, points_of
+from masim.engines.prompting import Brief, session_prompt
 from masim.engines.replies import read_session, read_text
 from masim.engines.rewording import fault_of
 from masim.facts.catalogue import catalogue
@@ -75,6 +76,18 @@ def test_a_statement_may_be_worded_freely(points: list[Point]) -> None:
     assert point.said_in(f"Just so you know, {who}, {item}: {value}, would you believe it.")
     assert not point.said_in(f"Just so you know, {who}: {value}, would you believe it.")
     assert not point.said_in(f"Just so you know, {who}, {item}: 9999 euros, would you believe it.")
+
+
+def test_a_prompt_says_what_the_session_is_about() -> None:
+    """The event stands in the prompts of its sessions."""
+    world = build_world(CONFIG)
+    planner = Planner(CONFIG, world, catalogue(CONFIG.banks))
+    sessions = [session for session in planner.plan(0).sessions if session.event is not None]
+    assert sessions
+    for session in sessions:
+        assert session.event is not None
+        prompt = session_prompt(Brief(session, (), ()), Setting(CONFIG, world))[1]["content"]
+        assert session.event.told in prompt
 
 
 @pytest.fixture(scope="module")

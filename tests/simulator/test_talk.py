@@ -6,17 +6,25 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from masim.config import WorldConfig
+from masim.engines.offline import words_of
 from masim.errors import MasimError
+from masim.facts.catalogue import catalogue
+from masim.plan.day import Planner
+from masim.plan.model import Kind, SessionPlan
 from masim.streams import Stream
 from masim.text.grammar import Bank, Sequence_
 from masim.text.library import library
 from masim.text.matters import head, read_matters
 from masim.text.record import last_noun, marked, new_record, to_me, to_you
+from masim.text.speech import SpokenTurn
+from masim.world.build import build_world
+from masim.world.model import World
 from masim_bars.words import words
 
 COMMONEST = 150
@@ -182,3 +190,114 @@ def test_the_next_speaker_takes_a_fact_up_without_its_value(small_world: Path) -
     assert count > 20
     assert named == 0
     assert taken > 0.6 * count
+
+
+Spoken = list[tuple[SessionPlan, tuple[SpokenTurn, ...]]]
+
+
+@pytest.fixture(scope="module")
+def spoken() -> tuple[World, Spoken]:
+    """A world, and its sessions with their words."""
+    config = WorldConfig(name="test", agents=16, days=4, density=0.5, seed=105)
+    planner = Planner(config, build_world(config), catalogue())
+    sessions: Spoken = []
+    for day in range(config.days):
+        plan = planner.plan(day)
+        planner.commit(plan)
+        sessions += [(session, words_of(config, session)) for session in plan.sessions]
+    return planner.world, sessions
+
+
+_SAID_ANYWAY = frozenset(("the", "and", "for", "from", "was", "our", "its", "with"))
+
+
+def _content_of(text: str) -> set[str]:
+    return {word for word in words(text) if len(word) > 2} - _SAID_ANYWAY
+
+
+def test_sessions_about_an_event_speak_of_it(spoken: tuple[World, Spoken]) -> None:
+    """The first turn says it, the second takes its noun up; talk of other kinds opens with none of the events."""
+    sessions = spoken[1]
+    events = [(plan, turns) for plan, turns in sessions if plan.event is not None]
+    assert len(events) > 25
+    nouns = set()
+    for plan, turns in events:
+        assert plan.event is not None
+        assert plan.kind is Kind.EVENT
+        own = [marked(plan.event.clauses[turn.speaker]) for turn in turns[:2]]
+        clause, said = _content_of(own[0].text), _content_of(turns[0].text)
+        assert len(clause & said) >= 0.5 * len(clause)
+        nouns.add(marked(plan.event.clauses[0]).key)
+    assert len(nouns) > 5
+    taken = 0
+    for plan, turns in events:
+        assert plan.event is not None
+        key = marked(plan.event.clauses[turns[1].speaker]).key
+        taken += bool(_content_of(key) & _content_of(turns[1].text))
+    assert taken > 0.9 * len(events)
+    told = {frozenset(_content_of(plan.event.told)) for plan, _ in events if plan.event}
+    for plan, turns in sessions:
+        if plan.event is None:
+            assert plan.kind is not Kind.EVENT
+            assert not [one for one in told if len(one) > 3 and one <= _content_of(turns[0].text)]
+
+
+def test_style_and_traits_show_in_length_and_questions(spoken: tuple[World, Spoken]) -> None:
+    """Those whose manner is brief say less than those whose is not; those who ask a lot end more turns with one."""
+    world, sessions = spoken
+    lengths: dict[str, list[int]] = {}
+    asks: dict[str, list[bool]] = {}
+    for plan, turns in sessions:
+        for turn in turns[1:-2]:
+            speaker = plan.speakers[turn.speaker]
+            if not speaker.assistant:
+                lengths.setdefault(speaker.agent_id, []).append(len(turn.text.split()))
+                asks.setdefault(speaker.agent_id, []).append(turn.text.endswith("?"))
+    by_pace = sorted(world.people, key=lambda person: person.pace)
+    by_asking = sorted(world.people, key=lambda person: person.asking)
+
+    def mean(people: Sequence[str], found: Mapping[str, Sequence[float]]) -> float:
+        values = [value for one in people for value in found[one]]
+        return sum(values) / len(values)
+
+    brief, long = ([one.agent_id for one in part] for part in (by_pace[:5], by_pace[-5:]))
+    few, many = ([one.agent_id for one in part] for part in (by_asking[:5], by_asking[-5:]))
+    assert mean(long, lengths) > 1.1 * mean(brief, lengths)
+    assert mean(many, asks) > 1.15 * mean(few, asks)
+
+
+def test_manner_comes_from_style_and_traits() -> None:
+    """Over many people each style has its own pace, fillers and asking, as its name says."""
+    people = build_world(WorldConfig(agents=400, days=2, seed=1)).people
+    by_style = {style: [one for one in people if one.style == style] for style in {one.style for one in people}}
+
+    def mean(style: str, what: str) -> float:
+        values: list[float] = [getattr(one, what) for one in by_style[style]]
+        return sum(values) / len(values)
+
+    assert mean("dry and brief", "pace") + 0.2 < mean("chatty", "pace")
+    assert mean("blunt", "fillers") + 0.15 < mean("dreamy", "fillers")
+    assert mean("gentle, with many questions", "asking") > 1.3 * mean("blunt", "asking")
+    assert 0.97 < sum(one.pace for one in people) / len(people) < 1.03
+
+
+def test_the_tie_between_speakers_shows(spoken: tuple[World, Spoken]) -> None:
+    """Openings and endings use words that one tie has and another has not."""
+    own = {
+        "family": ("home",),
+        "colleague": ("team", "colleague", "shift", "boss"),
+        "friend": ("dear friend", "old friend", "friends", "my friend", "good friend"),
+    }
+    texts: dict[str, list[str]] = {}
+    for plan, turns in spoken[1]:
+        if not plan.kind.with_assistant and plan.relation:
+            ends = (turns[0].text, turns[-1].text, turns[-2].text)
+            texts.setdefault(plan.relation, []).append(" ".join(ends).lower())
+    found = [tie for tie in own if len(texts.get(tie, ())) >= 20]
+    assert len(found) >= 2
+    for tie in found:
+        share = {
+            other: sum(any(word in text for word in own[tie]) for text in texts[other]) / len(texts[other])
+            for other in found
+        }
+        assert share[tie] > 0.1 + max(share[other] for other in found if other != tie)

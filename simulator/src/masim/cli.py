@@ -23,7 +23,8 @@ from masim.engines.options import EngineFlags
 from masim.errors import MasimError
 from masim.inspect import Inspected, day_lines, fact_lines, graph_lines, overview_lines
 from masim.output.generate import generate as make
-from masim.output.worlds import questions_of_complete, world_folder
+from masim.output.parts import is_left
+from masim.output.worlds import counts_of_complete, shortage, summary, world_folder
 from masim.social import html_of, svg_of
 
 app = typer.Typer(help="Makes worlds whose ground truth is exact.", no_args_is_help=True, add_completion=False)
@@ -64,16 +65,30 @@ def generate(
 ) -> None:
     """Make one or more data sets. A killed generation goes on with the same command."""
     connection = EngineFlags(engine, endpoint, model, api_key_env, concurrency, temperature, timeout_s).connection()
-    if worlds < 1:
-        raise MasimError(f"--worlds {worlds}: 1 or more is expected")
+    for flag, number in (("worlds", worlds), ("workers", workers)):
+        if number is not None and number < 1:
+            raise MasimError(f"--{flag} {number}: 1 or more is expected")
     for world in range(worlds):
         config = sized(preset(preset_name, seed, world), agents=agents, days=days, density=density, banks=banks)
         folder = world_folder(out, world, worlds)
-        with _engine(connection, workers or os.cpu_count() or 1, quiet) as (writer, say):
-            done = questions_of_complete(config, writer.identity, folder) if worlds > 1 else None
-            if done is None:
-                done = sum(make(config, folder, engine=writer, progress=say).values())
-        typer.echo(f"{folder}: {done} questions")
+        with _engine(connection, workers or os.cpu_count() or 1, quiet) as (writer, say), _writing(folder):
+            skip = worlds > 1 and not is_left(folder)
+            counts = counts_of_complete(config, writer.identity, folder) if skip else None
+            if counts is None:
+                counts = make(config, folder, engine=writer, progress=say)
+        typer.echo(f"{folder}: {summary(counts)}")
+        short = shortage(config, counts)
+        if short:
+            _say(f"{folder}: fewer questions than aimed at: {short}")
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """What cannot be written is said of the flag. Finished days are kept where there are any."""
+    try:
+        yield
+    except OSError as error:
+        raise MasimError(f"--out {error.filename or folder}: {error.strerror or error}") from error
 
 
 @contextmanager
@@ -161,6 +176,10 @@ def main() -> None:
         app(standalone_mode=True)
     except (MasimError, BarsError) as error:
         sys.stderr.write(f"error: {error}\n")
+        sys.exit(2)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        sys.stderr.write(f"error: {where}{error.strerror or error}\n")
         sys.exit(2)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Literal
+from typing import Literal, get_args
 
 from memarena.dataset.model import Family
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -40,9 +40,9 @@ class WorldConfig(BaseModel):
     name: str = "custom"
     agents: int = Field(ge=4, le=2000)
     days: int = Field(ge=2, le=365)
-    density: float = Field(default=1.0, gt=0, le=4)
+    density: float = Field(default=1.0, gt=0, le=4, allow_inf_nan=False)
     """Sessions per agent and day, as a share of the released data set's."""
-    question_share: float = Field(default=1.0, gt=0)
+    question_share: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     """Questions per agent-day, as a share of the released data set's."""
     seed: int = Field(ge=0)
     world: int = Field(default=0, ge=0)
@@ -58,26 +58,36 @@ class WorldConfig(BaseModel):
         """How many questions of a family are aimed at."""
         share = self.agents * self.days / RELEASED_AGENT_DAYS * self.question_share
         if family is Family.WITNESS:
-            return max(4, round(100 * share))
+            return 2 * max(2, round(50 * share))  # always in pairs
         return max(4, round(RELEASED_COUNTS[family] * share))
 
 
 _PRESETS: dict[str, tuple[int, int, float, float]] = {
-    "tiny": (6, 3, 0.125, 2.0),
+    "tiny": (6, 3, 0.35, 2.0),
     "s": (10, 5, 1.0, 3.0),
     "m": (25, 10, 1.0, 1.0),
     "l": (50, 15, 1.0, 1.0),
 }
 
 
+_EXPECTED = {
+    "agents": "4 to 2000",
+    "days": "2 to 365",
+    "density": "a number above 0, at most 4,",
+    "question_share": "a number above 0",
+    "seed": "0 or more",
+    "world": "0 or more",
+    "banks": f"one of {', '.join(get_args(Half))}",
+}
+"""What is expected of each flag, in the words of the line that refuses another value."""
+
+
 def preset(name: str, seed: int, world: int = 0) -> WorldConfig:
-    """A preset by name. MasimError if there is none of that name."""
+    """A preset by name. MasimError if there is none of that name, or the seed is negative."""
     if name not in _PRESETS:
         raise MasimError(f"--preset {name}: unknown; one of {', '.join(_PRESETS)} is expected")
     agents, days, density, share = _PRESETS[name]
-    return WorldConfig(
-        name=name, agents=agents, days=days, density=density, question_share=share, seed=seed, world=world
-    )
+    return _checked(name=name, agents=agents, days=days, density=density, question_share=share, seed=seed, world=world)
 
 
 def sized(config: WorldConfig, **sizes: int | float | str | None) -> WorldConfig:
@@ -89,8 +99,13 @@ def sized(config: WorldConfig, **sizes: int | float | str | None) -> WorldConfig
     if not given:
         return config
     name = config.name if set(given) == {"banks"} else "custom"
+    return _checked(**{**config.model_dump(), **given, "name": name})
+
+
+def _checked(**values: object) -> WorldConfig:
     try:
-        return WorldConfig.model_validate({**config.model_dump(), **given, "name": name})
+        return WorldConfig.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise MasimError(f"--{first['loc'][0]} {first['input']}: {first['msg'].lower()}") from error
+        field = str(first["loc"][0])
+        raise MasimError(f"--{field} {first['input']}: {_EXPECTED[field]} is expected") from error

@@ -68,12 +68,11 @@ def bars(
     Raises:
         BarsError: a folder or file cannot be measured, or the same world is given to learn from and to report.
     """
+    _check_table_file(json_file)
     tested, learned = world_folders(folders), world_folders(train)
     both = {one.resolve() for one in tested} & {one.resolve() for one in learned}
     if both:
         raise BarsError(f"--train {min(both)}: is also measured; what is learned from cannot be reported")
-    if json_file is not None and not json_file.parent.is_dir():
-        raise BarsError(f"--json {json_file}: its folder does not exist")
     beside = find_locomo(locomo)
     with tempfile.TemporaryDirectory() as scratch:
         say(f"reading {len(tested) + len(learned)} worlds")
@@ -89,6 +88,21 @@ def bars(
         text = as_json(table, [str(one) for one in tested], [str(one) for one in learned])
         json_file.write_text(f"{text}\n", encoding="utf-8")
     return as_lines(table, with_locomo=beside is not None), all(row.met is not False for row in table)
+
+
+def _check_table_file(path: Path | None) -> None:
+    """Before anything is measured, which takes minutes."""
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise BarsError(f"--json {path}: its folder does not exist")
+    there = path.exists()
+    try:
+        path.open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise BarsError(f"--json {path}: {error.strerror}; a file that can be written is expected") from error
+    if not there:
+        path.unlink()
 
 
 def _locomo_world(source: Path, out: Path) -> World:

@@ -62,7 +62,9 @@ def session_prompt(brief: Brief, setting: Setting) -> list[Message]:
     """The messages that ask for a whole session."""
     plan, kinds = brief.plan, _kinds()
     about = Template(kinds["kinds"][plan.kind.value]).substitute(
-        other=plan.looks_back[0] or "somebody", lastday=plan.looks_back[1] or "some days ago"
+        other=plan.looks_back[0] or "somebody",
+        lastday=plan.looks_back[1] or "some days ago",
+        event=plan.event.told if plan.event else "something",
     )
     turns = [f"{number}. {name}{_has_to(brief, number - 1)}" for number, name in enumerate(brief.names, 1)]
     topics, first = [], 1
@@ -177,7 +179,7 @@ def _people(brief: Brief, setting: Setting) -> str:
 
 @cache
 def _kinds() -> dict[str, dict[str, str]]:
-    return tomllib.loads((PROMPTS / "kinds.v1.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((PROMPTS / "kinds.v2.toml").read_text(encoding="utf-8"))
 
 
 @cache

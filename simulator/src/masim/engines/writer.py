@@ -190,6 +190,8 @@ class SessionWriter:
         ]
         if plan.names_place:
             texts.append(plan.place_name)
+        if plan.event is not None:
+            texts.append(plan.event.told)
         config = self._shared.setting.config
         said_on = brief.points[0].said_on if brief.points else config.calendar_epoch
         hidden = [point.stated.value.text for point in brief.points_in(turn) if point.kind == "fate"]

@@ -185,7 +185,7 @@ def _common_words() -> str:
     paths += sorted((BANKS / "matters").glob("*.toml"))
     paths += [BANKS / "facts" / name for name in ("happenings.toml", "finds.toml", "ties.toml", "levels.bank")]
     paths += [BANKS / "facts" / name for name in ("community.toml", "changes.toml", "probes.bank", "prompts.bank")]
-    paths.append(BANKS / "world" / "people.toml")
+    paths += [BANKS / "facts" / "events.toml", BANKS / "world" / "people.toml"]
     return normal(" ".join(re.sub(r"[^A-Za-z' ]", " ", path.read_text(encoding="utf-8")) for path in paths))
 
 

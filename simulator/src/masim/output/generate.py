@@ -22,13 +22,16 @@ from masim.engines.model import Engine, Setting
 from masim.engines.offline import OfflineEngine
 from masim.engines.questions import rewordable
 from masim.engines.tally import summed
+from masim.errors import MasimError
 from masim.facts.catalogue import catalogue
 from masim.families.book import Book
 from masim.families.derive import Asked, Deriver
 from masim.families.hardening import harden
-from masim.output.parts import PARTS, Parts
+from masim.output.lock import only_writer
+from masim.output.parts import PARTS, Parts, clear_left, is_left
 from masim.output.rows import dump, fact_row, report_row
 from masim.output.world_files import write_lines, write_world
+from masim.output.worlds import REPORT, counts_of_complete
 from masim.plan.day import DayPlan, Planner
 from masim.plan.facts import FactSource
 from masim.plan.model import SessionPlan
@@ -58,19 +61,26 @@ def generate(
 
     Raises:
         MasimError: ``out`` holds something else than the unfinished data set of the same configuration and engine, or
-            the engine cannot go on; finished days are kept.
+            the engine cannot go on; finished days are kept. Or another process works there, or nothing can be asked
+            of a world so small.
+        OSError: a file cannot be written; finished days are kept.
     """
     began = time.monotonic()
     engine = engine or OfflineEngine(workers)
-    parts = Parts.open(config, engine.identity, out)
-    world = build_world(config)
-    planner = Planner(config, world, catalogue(config.banks))
-    plans: list[DayPlan] = []
-    for words in engine.words(Setting(config, world), _unwritten(planner, plans, parts, progress)):
-        parts.write(words)
-        progress(_said(plans[words.day], config.days))
-    counts = _finish(config, world, planner, plans, out, parts, engine)
-    _write_run_info(out, time.monotonic() - began, engine)
+    with only_writer(out, progress):
+        if is_left(out) and (complete := counts_of_complete(config, engine.identity, out)) is not None:
+            clear_left(out)
+            return complete
+        parts = Parts.open(config, engine.identity, out)
+        world = build_world(config)
+        planner = Planner(config, world, catalogue(config.banks))
+        plans: list[DayPlan] = []
+        for words in engine.words(Setting(config, world), _unwritten(planner, plans, parts, progress)):
+            parts.write(words)
+            progress(_said(plans[words.day], config.days))
+        counts = _finish(config, world, planner, plans, out, parts, engine)
+        _write_run_info(out, time.monotonic() - began, engine)
+        parts.remove()  # last: until then the same command finishes what is not there yet
     return counts
 
 
@@ -116,6 +126,9 @@ def _finish(
                     if one != other:
                         book.met[one].setdefault(other, plan.day)
     asked = Deriver(book, FactSource(config, planner.catalogue)).derive()
+    if not asked:
+        parts.remove()
+        raise MasimError(_too_little(config, plans))
     wanted = {one.draft.truth["antecedent_turn"] for one in asked if "antecedent_turn" in one.draft.truth}
     wanted |= {stated.turn_id for one in asked for stated in one.draft.evidence}
     texts = _write_corpus(out, parts, config.days, wanted)
@@ -132,9 +145,14 @@ def _finish(
     if log:
         write_lines(out / ENGINE_LOG, log)
     report = _counts(config, plans, counts, len(planner.knowledge.said), {**engine.identity, **summed(work)})
-    (out / "pipeline_report.json").write_text(dump({**report, "hardening": hardened}) + "\n", encoding="utf-8")
-    parts.remove()
+    (out / REPORT).write_text(dump({**report, "hardening": hardened}) + "\n", encoding="utf-8")
     return counts
+
+
+def _too_little(config: WorldConfig, plans: list[DayPlan]) -> str:
+    sessions = sum(len(plan.sessions) for plan in plans)
+    size = f"{config.agents} people over {config.days} days"
+    return f"--density {config.density:g}: {sessions} sessions of {size} give no question; a higher one is expected"
 
 
 def _reword(

@@ -18,7 +18,9 @@ from masim.output.rows import dump
 from masim.text.library import data_files
 
 PARTS = ".days"
-"""Folder of finished days inside the output folder, removed when the data set is complete."""
+"""Folder of finished days inside the output folder. While it is there, the data set is not complete."""
+_LEFT = ".days-done"
+"""What that folder is called while it is being deleted, so that a kill meanwhile leaves a complete data set."""
 _STAMP = "configuration.json"
 
 
@@ -34,6 +36,16 @@ def finished_days(out: Path) -> int:
     return sum(1 for _ in (out / PARTS).glob("day_????.jsonl"))
 
 
+def is_left(out: Path) -> bool:
+    """Whether a generation was killed when its data set was complete, while it deleted its finished days."""
+    return (out / _LEFT).exists()
+
+
+def clear_left(out: Path) -> None:
+    """Delete what is left of those days."""
+    shutil.rmtree(out / _LEFT)
+
+
 class Parts:
     """The folder of finished days of one data set."""
 
@@ -42,7 +54,7 @@ class Parts:
 
     @classmethod
     def open(cls, config: WorldConfig, engine: Mapping[str, JsonValue], out: Path) -> Parts:
-        """Begin in an empty folder, or go on with what the same configuration and engine left.
+        """Begin in the empty folder ``out``, or go on with what the same configuration and engine left.
 
         Raises:
             MasimError: ``out`` holds something else; the line says what differs.
@@ -55,9 +67,9 @@ class Parts:
             "masim": __version__,
         }
         if not folder.exists():
-            if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            if any(out.iterdir()):
                 raise MasimError(f"--out {out}: not empty; an empty or new folder is expected")
-            folder.mkdir(parents=True)
+            folder.mkdir()
         if not (folder / _STAMP).exists() and not finished_days(out):  # new, or killed before it could say what it is
             _write_atomically(folder / _STAMP, [dump(stamp)])
         _check_same(folder / _STAMP, stamp, out)
@@ -100,8 +112,13 @@ class Parts:
                 yield _Note.model_validate_json(self._engine(day).read_text(encoding="utf-8"))
 
     def remove(self) -> None:
-        """The data set is complete: its files hold everything."""
-        shutil.rmtree(self._folder)
+        """The data set is complete: its files hold everything; or there will be none.
+
+        The folder gets another name first, in one step: a generation killed before it goes on, one killed after it
+        has nothing left to do. Deleting alone could end between the stamp and the days.
+        """
+        self._folder.rename(self._folder.with_name(_LEFT))
+        clear_left(self._folder.parent)
 
 
 def _check_same(path: Path, stamp: Mapping[str, JsonValue], out: Path) -> None:

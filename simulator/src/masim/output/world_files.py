@@ -30,6 +30,7 @@ def write_world(world: World, plans: list[DayPlan], impressions: Impressions, ou
             "members": list(group.members),
             "roles": dict(group.roles),
             "location_id": group.place_id,
+            "meets": {"weekday": group.meets[0], "hour": group.meets[1]} if group.meets else None,
         }
         for group in world.groups
     ]

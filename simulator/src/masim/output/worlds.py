@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from memarena.dataset.model import Family
 from pydantic import JsonValue
 
 from masim.config import WorldConfig
 from masim.errors import MasimError
 from masim.output.parts import PARTS
 from masim.output.rows import dump
+from masim.tables import json_value
 
 REPORT = "pipeline_report.json"
 
@@ -21,15 +23,27 @@ def world_folder(out: Path, world: int, worlds: int) -> Path:
     return out / f"world_{world:02d}" if worlds > 1 else out
 
 
-def questions_of_complete(config: WorldConfig, engine: Mapping[str, JsonValue], folder: Path) -> int | None:
-    """Questions of a world that an earlier call completed; None if it is not complete.
+def counts_of_complete(config: WorldConfig, engine: Mapping[str, JsonValue], folder: Path) -> dict[str, int] | None:
+    """Questions per family of a world that an earlier call completed; None if it is not complete.
 
     MasimError if the folder holds a complete world of another configuration or engine.
     """
     if not (folder / REPORT).exists() or (folder / PARTS).exists():
         return None
-    report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+    report = json_value(folder, REPORT)
     made = {name: report.get("engine", {}).get(name) for name in engine}
     if report.get("configuration") != config.model_dump(mode="json") or made != json.loads(dump(dict(engine))):
         raise MasimError(f"--out {folder}: holds a data set of another configuration; choose another folder")
-    return int(report["counts"]["instances"])
+    return {str(family): int(count) for family, count in report["instances"].items()}
+
+
+def summary(counts: Mapping[str, int]) -> str:
+    """How many questions there are, those of witness pairs apart, which stand beside the nine families."""
+    witness = counts.get(Family.WITNESS.value, 0)
+    return f"{sum(counts.values()) - witness:,} questions, and {witness:,} in witness pairs"
+
+
+def shortage(config: WorldConfig, counts: Mapping[str, int]) -> str:
+    """Families with fewer questions than are aimed at, found of wanted; empty if there is none."""
+    found = ((family, counts[family.value], config.questions(family)) for family in Family)
+    return ", ".join(f"{family.value} {count} of {wanted}" for family, count, wanted in found if count < wanted)

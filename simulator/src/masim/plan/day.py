@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import combinations
+from typing import Any
 
 from masim.config import WorldConfig
 from masim.facts.catalogue import Catalogue
 from masim.facts.values import WEEKDAYS, day_words
-from masim.plan.events import plan_events
+from masim.plan.events import plan_events, talk_of
 from masim.plan.facts import FactSource, opaque
 from masim.plan.impressions import Feeling, Impressions, felt
 from masim.plan.meetings import TALKED_OF_DAYS, DayMeetings, Meeting
@@ -18,7 +20,7 @@ from masim.plan.state import FactKind, Knowledge, Role, StatedFact, turn_id
 from masim.plan.statements import Choice, Chooser, frame_of
 from masim.streams import Stream
 from masim.text.library import library
-from masim.world.build import pools
+from masim.world.build import RELATION_KINDS, pools, relation
 from masim.world.model import Person, World, WorldEvent
 
 _STATED_BETWEEN_PEOPLE = (2, 2, 3, 3, 3)
@@ -41,10 +43,17 @@ class DayPlan:
     events: tuple[WorldEvent, ...]
     schedules: dict[str, DaySchedule]
     feelings: tuple[Feeling, ...] = ()
+    talks: tuple[tuple[str, str, str], ...] = ()
+    """Who talked with whom of which topic: what a later day may look back at."""
+    noted: tuple[frozenset[Any], ...] = ()
+    """What the choice of statements remembers of the day."""
 
 
 class Planner:
-    """Plans days in order. ``plan`` reads the knowledge of the last midnight; ``commit`` makes a new one."""
+    """Plans days in order.
+
+    ``plan`` reads what was committed by the last midnight and changes nothing of it; ``commit`` makes a new state.
+    """
 
     def __init__(self, config: WorldConfig, world: World, catalogue: Catalogue) -> None:
         self.config, self.world, self.catalogue = config, world, catalogue
@@ -63,6 +72,7 @@ class Planner:
 
     def plan(self, day: int) -> DayPlan:
         """The plan of the next day."""
+        self._chooser.begin_day()
         schedules = plan_schedules(self.config, self.world, day)
         events = plan_events(self.config, self.world, day)
         talked_of = [*events, *(event for earlier in self._recent_events for event in earlier)]
@@ -81,14 +91,24 @@ class Planner:
                 seen.extend(
                     (meeting.people[place], meeting.people[1 - place], plan.threads[0].topic) for place in (0, 1)
                 )
-        for person, other, topic in seen:
-            self._looked.setdefault(person, []).append((day, other, topic))
-        return DayPlan(day, tuple(sessions), tuple(stated), tuple(events), schedules, tuple(feelings))
+        return DayPlan(
+            day=day,
+            sessions=tuple(sessions),
+            stated=tuple(stated),
+            events=tuple(events),
+            schedules=schedules,
+            feelings=tuple(feelings),
+            talks=tuple(seen),
+            noted=self._chooser.noted,
+        )
 
     def commit(self, plan: DayPlan) -> None:
         """Midnight: what was said on the day becomes known, and what was felt is felt."""
         self.knowledge.commit(list(plan.stated))
         self.impressions.commit(list(plan.feelings))
+        self._chooser.commit(plan.noted)
+        for person, other, topic in plan.talks:
+            self._looked.setdefault(person, []).append((plan.day, other, topic))
         self._recent_events = [plan.events, *self._recent_events][: TALKED_OF_DAYS - 1]
 
     def _felt(self, plan: SessionPlan, meeting: Meeting) -> list[Feeling]:
@@ -134,7 +154,8 @@ class Planner:
             place_name=place.name if place and place.privacy == "public" else "",
             names_place=bool(place and place.privacy == "public" and stream.chance(0.6)),
             group_id=meeting.group_id,
-            event_ids=(meeting.event_id,) if meeting.event_id else (),
+            event=talk_of(meeting.event, meeting.people, self._names) if meeting.event else None,
+            relation=_relation(self.world, meeting.people),
             looks_back=looks_back,
             sub_kind=_probe(stream) if kind is Kind.PROBE else "",
             words_per_turn=_WORDS[meeting.modality],
@@ -193,7 +214,8 @@ class Planner:
         return Statement(key, choice.fact.fact_id, turn, frame, tuple(sorted(slots.items())), level, prompt)
 
     def _speaker(self, person: Person) -> Speaker:
-        return Speaker(person.agent_id, self._names[person.agent_id], person.leaning, person.pace, person.fillers)
+        name = self._names[person.agent_id]
+        return Speaker(person.agent_id, name, person.leaning, person.pace, person.fillers, asking=person.asking)
 
     def _threads(self, stream: Stream, people: list[Person]) -> list[str]:
         liked = [topic for person in people for topic in person.topics]
@@ -219,6 +241,12 @@ def speaker_index(plan: SessionPlan, turn: int) -> int:
     """Who speaks in a turn: index into the plan's speakers, who take turns in their order."""
     first = len(plan.speakers) - 1 if plan.kind.with_assistant else plan.threads[0].narrator
     return (first + turn) % len(plan.speakers)
+
+
+def _relation(world: World, people: tuple[str, ...]) -> str:
+    """What people are to each other, where that is the same for all of them."""
+    kinds = {RELATION_KINDS[relation(world, one, other)] for one, other in combinations(people, 2)}
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def _probe(stream: Stream) -> str:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from masim.config import WorldConfig
 from masim.errors import MasimError
 from masim.plan.facts import opaque
+from masim.plan.model import EventTalk
 from masim.streams import Stream
 from masim.text.library import BANKS
 from masim.world.model import Group, World, WorldEvent
 
 EVENTS_PER_AGENT_DAY = 0.1
 """The released data set has 75 events for 50 agents over 15 days."""
+_CAST = ("$a", "$b")
 CATEGORIES = (("global", 0.15), ("community", 0.40), ("dyadic", 0.27), ("private", 0.18))
 
 
@@ -77,20 +80,55 @@ def _event(config: WorldConfig, world: World, day: int, number: int, category: s
         category, mask = "global", tuple(ids)
     kinds = event_kinds()[category]
     kind = stream.weighted(kinds, [kind.weight for kind in kinds])
-    content = stream.pick(kind.lines)
+    said = content = stream.pick(kind.lines)
+    cast: tuple[str, ...] = ()
     if group is not None:
         place = world.places[group.place_id].name
         content = content.replace("$group", group.name).replace("$place", place)
+        said = _without_names(said, group)
     elif category != "global":
-        for slot, agent in zip(("$a", "$b"), mask, strict=False):
-            content = content.replace(slot, world.person(agent).name)
+        cast = mask
+        content = _filled(content, {slot: world.person(agent).name for slot, agent in zip(_CAST, cast, strict=False)})
     return WorldEvent(
         event_id=opaque("event", config.key, day, number),
         time=round(day + 0.25 + 0.1 * stream.unit(), 5),
         category=category,
-        content=f"{content}.",
+        content=f"{content.replace('*', '')}.",
         mask=tuple(sorted(mask)),
         location_id=group.place_id if group else None,
         event_type=kind.name,
         group_id=group.group_id if group else None,
+        said=said,
+        cast=cast,
     )
+
+
+def talk_of(event: WorldEvent, speakers: Sequence[str], names: Mapping[str, str]) -> EventTalk:
+    """How ``speakers`` (agent ids, all of whom could see it) speak of an event. ``names`` are those used in talk."""
+    told = _filled(event.said, {slot: names[agent] for slot, agent in zip(_CAST, event.cast, strict=False)})
+    clauses = tuple(_in_the_mouth_of(event, speaker) for speaker in speakers)
+    return EventTalk(event.event_id, told.replace("*", ""), clauses, ours=bool(event.cast))
+
+
+def _in_the_mouth_of(event: WorldEvent, speaker: str) -> str:
+    said = event.said
+    if not event.cast:
+        return said[0].lower() + said[1:] if said[0] != "*" else said[:1] + said[1].lower() + said[2:]
+    acts = event.cast[0] == speaker
+    own, others = ("I", "me", "my"), ("you", "you", "your")
+    subject, other = (own, others) if acts else (others, own)
+    said = said.replace("$a and $b", "we").replace("$b's", other[2])
+    return _filled(said, {"$a": subject[0], "$b": other[1]})
+
+
+def _without_names(said: str, group: Group) -> str:
+    """A line about a group without names of people and places: what those are is what facts are about."""
+    own = {"family": "our household", "team": "our team"}.get(group.kind)
+    said = said.replace("The $group", own or f"the {group.name}").replace(" at $place", "")
+    return said.replace("$place", "the usual room")
+
+
+def _filled(text: str, slots: Mapping[str, str]) -> str:
+    for slot, words in slots.items():
+        text = text.replace(slot, words)
+    return text

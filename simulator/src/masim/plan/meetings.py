@@ -34,7 +34,8 @@ class Meeting:
     people: tuple[str, ...]
     place_id: str | None = None
     group_id: str | None = None
-    event_id: str | None = None
+    event: WorldEvent | None = None
+    """What the people talk of; all of them could see it, and it has happened."""
 
 
 class DayMeetings:
@@ -115,6 +116,8 @@ class DayMeetings:
             slot = self._stream.below(SLOTS)
             if other is None or not (self._free(one, slot) and self._free(other, slot)):
                 continue
+            if event is not None and self._day + slot / SLOTS < event.time:
+                continue  # it has not happened yet
             place = None if kind is Kind.REMOTE else self._place(one, other, slot)
             if place is None and kind is Kind.ENCOUNTER:
                 continue
@@ -127,7 +130,8 @@ class DayMeetings:
         people = [one, other]
         if place is not None and self._stream.chance(min(0.6, THIRD_PERSON / self._config.density)):
             third = self._stream.pick(self._ids)
-            if third not in people and self._free(third, slot) and self._reaches(third, place, slot):
+            in_the_know = event is None or third in event.mask
+            if in_the_know and third not in people and self._free(third, slot) and self._reaches(third, place, slot):
                 people.append(third)
         for person in people:
             self._busy[person][slot] = 1
@@ -136,7 +140,7 @@ class DayMeetings:
         else:
             modality = "text_message" if self._stream.chance(0.55) else "voice_message"
         group = self._group_of.get((one, other)) if self._stream.chance(0.5) else None
-        return Meeting(kind, modality, slot, tuple(people), place, group, event.event_id if event else None)
+        return Meeting(kind, modality, slot, tuple(people), place, group, event)
 
     def _shared_event(self, one: str) -> WorldEvent | None:
         seen = [event for event in self._events if one in event.mask]

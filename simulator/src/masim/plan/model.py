@@ -25,7 +25,11 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """Who speaks, and how. ``pace`` scales the length of turns, ``fillers`` is the share of sentences with filler."""
+    """Who speaks, and how.
+
+    ``pace`` scales the length of turns, ``fillers`` is the share of sentences with filler, ``asking`` scales the share
+    of turns that end with a question.
+    """
 
     agent_id: str
     first_name: str
@@ -33,6 +37,7 @@ class Speaker:
     pace: float
     fillers: float
     assistant: bool = False
+    asking: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,20 @@ class Thread:
 
 
 @dataclass(frozen=True, slots=True)
+class EventTalk:
+    """What a session's event is in words. ``told`` names people as they call each other.
+
+    ``clauses`` are by speaker, in the first and second person, with what can be taken up between asterisks; ``ours``
+    says that the event is something that the speakers did.
+    """
+
+    event_id: str
+    told: str
+    clauses: tuple[str, ...]
+    ours: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SessionPlan:
     """A session before it has words. Times in simulated days."""
 
@@ -83,12 +102,20 @@ class SessionPlan:
     """Whether the first turn names the place."""
     group_id: str | None = None
     role_name: str | None = None
-    event_ids: tuple[str, ...] = ()
+    event: EventTalk | None = None
+    """What the speakers have in common to talk of; only in sessions about an event."""
+    relation: str = ""
+    """What all speakers are to each other (a value of RELATION_KINDS); "" where that differs from pair to pair."""
     looks_back: tuple[str, str] = ("", "")
     """For a reflection: the other person's name and the words for the day of the session looked back at."""
     sub_kind: str = ""
     words_per_turn: float = 58.0
     tags: tuple[str, ...] = field(default=())
+
+    @property
+    def event_ids(self) -> tuple[str, ...]:
+        """Ids of the events that set the session off."""
+        return (self.event.event_id,) if self.event else ()
 
     @property
     def turn_count(self) -> int:

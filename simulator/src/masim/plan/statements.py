@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from memarena.dataset.model import Family
 from memarena.dataset.values import SetValue
@@ -13,6 +14,7 @@ from masim.facts.catalogue import Catalogue, PersonForm, in_person
 from masim.facts.values import Said, day_words
 from masim.plan.community import CommunityTalk
 from masim.plan.facts import FactSource
+from masim.plan.noted import Noted
 from masim.plan.popularity import Popularity
 from masim.plan.state import Fact, FactKind, Knowledge, Role
 from masim.streams import Stream
@@ -70,25 +72,44 @@ class Choice:
 
 
 class Chooser:
-    """Chooses what is said. Reads knowledge as of the last midnight; remembers only what must not be said twice."""
+    """Chooses what is said. Reads knowledge as of the last midnight; remembers only what must not be said twice.
+
+    What it remembers of a day (``noted``) lasts only if it is committed.
+    """
 
     def __init__(
         self, config: WorldConfig, world: World, catalogue: Catalogue, source: FactSource, knowledge: Knowledge
     ) -> None:
         self._config, self._world, self._catalogue = config, world, catalogue
         self._source, self._knowledge = source, knowledge
-        self._pairs: set[tuple[str, str]] = set()
-        self._versioned: set[str] = set()
-        self._fated: set[str] = set()
-        self._outdated: set[str] = set()
-        self._passed_on: set[str] = set()
+        self._pairs, self._used = Noted[tuple[str, str]](), Noted[tuple[str, str]]()
+        self._versioned, self._fated = Noted[str](), Noted[str]()
+        self._outdated, self._passed_on = Noted[str](), Noted[str]()
+        self._memory: tuple[Noted[Any], ...] = (
+            *(self._pairs, self._used),
+            *(self._versioned, self._fated, self._outdated, self._passed_on),
+        )
         self._popularity = Popularity(config, catalogue)
         self._community = CommunityTalk(world, source)
         self._shares = _shares(config)
         self._small = _statements(config) < _SMALL
         self._again = 0.85 if self._small else AGAIN
-        self._used: set[tuple[str, str]] = set()
         self._attributes = list(catalogue.attributes.values())
+
+    def begin_day(self) -> None:
+        """Start from what is committed."""
+        for one in self._memory:
+            one.begin_day()
+
+    @property
+    def noted(self) -> tuple[frozenset[Any], ...]:
+        """What was noted since the day began, for ``commit``."""
+        return tuple(one.today for one in self._memory)
+
+    def commit(self, noted: tuple[frozenset[Any], ...]) -> None:
+        """Midnight: what was noted on a day lasts."""
+        for memory, one in zip(self._memory, noted, strict=True):
+            memory.commit(one)
 
     def choose(
         self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool

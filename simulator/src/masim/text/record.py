@@ -65,7 +65,7 @@ def to_you(text: str) -> str:
 
 
 def to_me(text: str) -> str:
-    """Words of a question as the one who is asked takes them up: ``your balcony`` is ``my balcony``, ``you`` is ``me``."""
+    """Words of a question as the one who is asked takes them up: ``your balcony`` is ``my balcony``."""
     if text.lower() == "you":
         return "me"
     return _WORD.sub(lambda match: _BACK.get(match.group().lower(), match.group()), text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from masim.plan.model import SessionPlan, Statement, Thread
+from masim.plan.model import EventTalk, Kind, SessionPlan, Statement, Thread
 from masim.streams import Stream
 from masim.text.library import Library
 from masim.text.record import Record, last_noun, marked, new_record, to_me, to_you
@@ -61,8 +61,13 @@ QUESTIONS_BY_LISTENERS = 0.72
 QUESTIONS_BY_TELLERS = 0.4
 LINKED = 0.8
 """Share of the planned facts that are led up to."""
+_MOST_ASKING = 0.95
 _RAISING_LENGTH = 0.5
 """How much of its length a turn keeps that asks for a thread's matter: it is the other one's turn to tell."""
+TIE_SHOWS = 0.5
+"""Share of the openings and of the endings that show whether people are family, friends, colleagues, or hardly meet."""
+FROM_AFAR = 0.5
+"""Share of the remote talks that open with the distance; the others open as their modality does."""
 TAKEN_UP = 0.9
 """Share of them that the next speaker takes up."""
 
@@ -153,6 +158,8 @@ class _Thread:
             return
         if index == 1 and not plan.kind.with_assistant:
             turn.frame("reply.open")
+            if plan.event is not None:
+                self._take_up_event(turn, plan.event)
         self._take_up(turn)
         for statement in self._talk.stated:
             if self._talk.stream.chance(TAKEN_UP) and not statement.prompt:
@@ -168,10 +175,28 @@ class _Thread:
             self._record.named = self._opened = True
             turn.hook = Hook("raised", self._record.full(0))
             return
-        turn.frame("open." + plan.modality)
+        turn.frame(self._opening())
         if plan.names_place:
             turn.frame("open.at_place")
+        if plan.relation and self._talk.stream.chance(TIE_SHOWS):
+            turn.frame(f"open.{plan.relation}")
+        if plan.event is not None:
+            clause = marked(plan.event.clauses[turn.speaker]).text
+            turn.frame("open.ours" if plan.event.ours else "open.event", e=clause)
         self._raise(turn, shift=False)
+
+    def _opening(self) -> str:
+        """The rule that a talk between people opens with."""
+        plan = self._talk.plan
+        if plan.kind is Kind.ENCOUNTER:
+            return "open.encounter"
+        if plan.kind is Kind.REMOTE and self._talk.stream.chance(FROM_AFAR):
+            return "open.remote"
+        return f"open.{plan.modality}"
+
+    def _take_up_event(self, turn: TurnText, event: EventTalk) -> None:
+        key = marked(event.clauses[turn.speaker]).key
+        turn.frame("reply.ours" if event.ours else "reply.event", k=key)
 
     def _open_further(self, turn: TurnText) -> None:
         """A line more for an opening that would stand alone and might come twice in a world; it asks as before."""
@@ -301,6 +326,8 @@ class _Thread:
         if last and index:
             if not asked:
                 rule = "close"
+                if plan.relation and talk.stream.chance(TIE_SHOWS):
+                    rule = f"close.{plan.relation}"
                 if plan.kind.with_assistant:
                     rule = "pa.close" if turn.who.assistant else "pa.user.close"
                 turn.it = False
@@ -314,7 +341,7 @@ class _Thread:
         chance = 0.95 if turn.who.assistant else QUESTIONS_BY_TELLERS if telling else QUESTIONS_BY_LISTENERS
         if plan.kind.with_assistant and telling:
             return
-        if talk.stream.chance(chance):
+        if talk.stream.chance(min(_MOST_ASKING, chance * turn.who.asking)):
             self._ask(turn, "ask" if following == record.narrator else "back")
 
     def _ask(self, turn: TurnText, kind: str) -> None:

@@ -14,6 +14,17 @@ from masim.world.graph import build_graph
 from masim.world.model import Group, Person, Place, World
 
 _RELATIONS = ("close friend", "friend", "acquaintance")
+_OWN_PACE, _OWN_FILLERS = 0.04, 0.04
+"""How far people of the same style and traits may differ."""
+RELATION_KINDS = {
+    "family": "family",
+    "colleague": "colleague",
+    "close friend": "friend",
+    "friend": "friend",
+    "acquaintance": "acquaintance",
+    "passing acquaintance": "acquaintance",
+}
+"""How ``relation`` colours talk: close friends talk like friends."""
 
 
 @cache
@@ -97,15 +108,18 @@ def _person(name: str, home_id: str, stream: Stream, banks: Half) -> Person:
     start = stream.pick((7.0, 8.0, 8.5, 9.0, 10.0, 12.0))
     heads = {f"hobby:{hobby}" for hobby in hobbies} | {f"concern:{concern}" for concern in concerns}
     heads.add(f"occupation:{occupation}")
+    age, traits = stream.between(19, 78), tuple(stream.sample(sorted(pool["traits"]), 2))
+    style = stream.pick(sorted(pool["styles"]))
+    pace, fillers, asking = _manner(stream, style, traits)
     own = [key for key, topic in library(banks).topics.items() if heads & set(topic.heads)]
     return Person(
         agent_id=name.lower().replace(" ", "_"),
         name=name,
-        age=stream.between(19, 78),
+        age=age,
         occupation=occupation,
         riasec=pool["occupations"][occupation][0],
-        traits=tuple(stream.sample(pool["traits"], 2)),
-        style=stream.pick(pool["styles"]),
+        traits=traits,
+        style=style,
         values=tuple(stream.sample(pool["values"], 2)),
         concerns=concerns,
         hobbies=hobbies,
@@ -118,9 +132,20 @@ def _person(name: str, home_id: str, stream: Stream, banks: Half) -> Person:
         days_off=tuple(sorted(stream.sample(range(7), 2))) if stream.chance(0.25) else (5, 6),
         topics=tuple(own),
         leaning=stream.below(1 << 20),
-        pace=0.85 + 0.3 * stream.unit(),
-        fillers=0.18 + 0.3 * stream.unit(),
+        pace=pace,
+        fillers=fillers,
+        asking=asking,
     )
+
+
+def _manner(stream: Stream, style: str, traits: tuple[str, ...]) -> tuple[float, float, float]:
+    """Pace, fillers and asking of somebody of a style and traits, and a little of their own."""
+    pool = pools()
+    rows = [pool["styles"][style], *(pool["traits"][trait] for trait in traits)]
+    pace, fillers, asking = (sum(column) for column in zip(*rows, strict=True))
+    pace += _OWN_PACE * (2 * stream.unit() - 1)
+    fillers += _OWN_FILLERS * (2 * stream.unit() - 1)
+    return pace, max(0.0, fillers), max(0.0, asking)
 
 
 def _groups(config: WorldConfig, people: tuple[Person, ...], places: dict[str, Place]) -> tuple[Group, ...]:

@@ -33,7 +33,11 @@ class Person:
     """Topics that this person likes to bring up."""
     leaning: int
     pace: float
+    """Scale of the length of turns, 1 on average; like ``fillers`` and ``asking`` it comes from style and traits."""
     fillers: float
+    """Share of sentences with a filler."""
+    asking: float
+    """Scale of the share of turns that end with a question, 1 on average."""
 
     @property
     def first_name(self) -> str:
@@ -94,6 +98,11 @@ class WorldEvent:
     event_type: str = ""
     """What sort of event it is: a notice, a meeting, a repair …"""
     group_id: str | None = None
+    said: str = ""
+    """How people say it: ``content`` without place and group by name, ``$a`` and ``$b`` unfilled, what can be taken up
+    between asterisks."""
+    cast: tuple[str, ...] = ()
+    """Who ``$a`` and ``$b`` are; nobody if it is no deed of anybody's."""
 
 
 @dataclass(frozen=True)

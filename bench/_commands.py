@@ -1,0 +1,19 @@
+"""Running the commands that users have, as programs of their own, for benchmarks of the whole way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Collection
+
+
+def run(module: str, *arguments: str, accepted: Collection[int] = (0,)) -> str:
+    """What ``python -m module arguments…`` writes to stdout.
+
+    RuntimeError, with the last line that it said, if it ends with an exit code that is not accepted.
+    """
+    done = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode not in accepted:
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise RuntimeError(f"{module} {arguments[0]}: {said[-1]}")
+    return done.stdout

@@ -1,0 +1,155 @@
+"""masim at preset l: wall time and memory, what the world holds, whether it is valid, and whether its bytes hold.
+
+``make bench ARGS='masim-l --seed 42'``. Two workers first, for the figures; then one worker, and two workers that are
+killed and go on, both of which have to write the same bytes. ``--preset s`` tries the benchmark itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from _validity import faults_of
+from rich.table import Table
+
+SEED = 42
+WORKERS = 2
+MOST_S, MOST_MIB = 90.0, 2048.0
+"""The bar for preset l on two cores: wall seconds and MiB."""
+POLL_S = 0.1
+KILL_AFTER = 0.4
+"""Share of the days that are there when the generation is killed."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A generation: wall seconds, the largest sum of resident sets over its processes and the largest single one."""
+
+    wall_s: float
+    sum_mib: float
+    single_mib: float
+
+
+def tables(*options: str) -> list[Table]:
+    """One table of figures and verdicts."""
+    parser = argparse.ArgumentParser(prog="bench masim-l", description=__doc__)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--preset", default="l")
+    given = parser.parse_args(options)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        made = watched(_command(given.preset, given.seed, WORKERS, out / "two"))
+        counts = counts_of(out / "two")
+        faults = faults_of(out / "two").total()
+        whole = digests(out / "two")
+        watched(_command(given.preset, given.seed, 1, out / "one"))
+        one = digests(out / "one") == whole
+        killed = _killed(_command(given.preset, given.seed, WORKERS, out / "killed"), out / "killed", counts["days"])
+        watched(_command(given.preset, given.seed, WORKERS, out / "killed"))
+        resumed = digests(out / "killed") == whole
+    table = Table("figure", "value", "verdict", title=f"masim generate --preset {given.preset} --seed {given.seed}")
+    _costs(table, made, barred=given.preset == "l")
+    for name, count in counts.items():
+        table.add_row(name, f"{count:,}", "")
+    table.add_row("faults under validate, full profile", str(faults), _verdict(faults == 0))
+    table.add_row(f"same bytes for 1 and {WORKERS} workers", _yes(one), _verdict(one))
+    table.add_row(f"same bytes when killed after {killed} days and resumed", _yes(resumed), _verdict(resumed))
+    return [table]
+
+
+def _costs(table: Table, made: Made, *, barred: bool) -> None:
+    fast, small = (_verdict(made.wall_s <= MOST_S), _verdict(made.sum_mib <= MOST_MIB)) if barred else ("", "")
+    table.add_row(f"wall time, {WORKERS} workers (bar {MOST_S:.0f} s)", f"{made.wall_s:.1f} s", fast)
+    table.add_row(f"memory, sum over processes (bar {MOST_MIB:.0f} MiB)", f"{made.sum_mib:.0f} MiB", small)
+    table.add_row("memory, the largest process", f"{made.single_mib:.0f} MiB", "")
+
+
+def _command(preset: str, seed: int, workers: int, out: Path) -> list[str]:
+    size = ["--preset", preset, "--seed", str(seed), "--workers", str(workers)]
+    return [sys.executable, "-m", "masim", "generate", *size, "--quiet", "--out", str(out)]
+
+
+def watched(command: list[str]) -> Made:
+    """Run a command to its end and look at its processes' resident sets every 0.1 s.
+
+    Pages that processes share count once for each of them: the sum is rather too high than too low. RuntimeError if the
+    command fails.
+    """
+    began, most, single = time.monotonic(), 0, 0
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
+        while child.poll() is None:
+            sizes = _resident(child.pid)
+            most, single = max(most, sum(sizes)), max([single, *sizes])
+            time.sleep(POLL_S)
+        wall_s = time.monotonic() - began
+        said = child.stderr.read().strip() if child.stderr else ""
+    if child.returncode:
+        raise RuntimeError(f"{' '.join(command[1:])}: {said.splitlines()[-1] if said else child.returncode}")
+    return Made(wall_s, most / 2**20, single / 2**20)
+
+
+def _resident(pid: int) -> list[int]:
+    """Resident bytes of a process and of all below it; of those that end meanwhile, nothing."""
+    sizes = []
+    try:
+        root = psutil.Process(pid)
+        family = [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+    for process in family:
+        try:
+            sizes.append(int(process.memory_info().rss))
+        except psutil.NoSuchProcess:
+            continue
+    return sizes
+
+
+def _killed(command: list[str], out: Path, days: int) -> int:
+    """Kill a generation when some of its days are finished; returns how many were. RuntimeError if it ends before."""
+    wanted = max(1, round(KILL_AFTER * days))
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        while len(list(out.glob(".days/day_????.jsonl"))) < wanted:
+            if child.poll() is not None:
+                raise RuntimeError(f"{' '.join(command[1:])}: ended before it could be killed")
+            time.sleep(POLL_S / 10)
+        child.kill()
+    return len(list(out.glob(".days/day_????.jsonl")))
+
+
+def digests(world: Path) -> dict[str, str]:
+    """SHA-256 of each file that a seed decides: all but ``run_info.json``."""
+    found = {}
+    for path in sorted(world.rglob("*")):
+        if path.is_file() and path.name != "run_info.json":
+            with path.open("rb") as file:
+                found[str(path.relative_to(world))] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def counts_of(world: Path) -> dict[str, int]:
+    """What a world holds, from its report and its corpus; questions without the witness pairs, which stand beside."""
+    report = json.loads((world / "pipeline_report.json").read_text(encoding="utf-8"))
+    witness = report["instances"]["x1_witness"]
+    words = 0
+    with (world / "corpus_sessions.jsonl").open(encoding="utf-8") as sessions:
+        for line in sessions:
+            words += sum(len(turn["text"].split()) for turn in json.loads(line)["turns"])
+    counts = {name: int(report["counts"][name]) for name in ("agents", "days", "sessions", "turns")}
+    asked = sum(report["instances"].values()) - witness
+    return {**counts, "words": words, "questions": asked, "questions of witness pairs": witness}
+
+
+def _verdict(met: bool) -> str:
+    return "pass" if met else "MISSED"
+
+
+def _yes(met: bool) -> str:
+    return "yes" if met else "no"
