@@ -166,7 +166,7 @@ def run(
         configuration=configuration,
     )
     listed = out / QUERIES_FILE if (out / QUERIES_FILE).exists() else queries
-    if listed is not None and (egos, per_family) != (EGOS, PER_FAMILY):
+    if listed is not None and listed.is_file() and (egos, per_family) != (EGOS, PER_FAMILY):
         sys.stderr.write(f"note: --egos and --per-family choose a list; this study has one already: {listed}\n")
     again = f"memarena latency run … --out {out}"
     with going_on(again):
