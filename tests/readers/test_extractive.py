@@ -95,7 +95,7 @@ def test_sentences_keep_their_speaker_and_their_marks() -> None:
     found = [
         each.text for each in sentences([ContextItem('Ana: One. Two? "Three!" Four\nno speaker here\n東京。大阪。')])
     ]
-    assert found == ["Ana: One.", "Ana: Two?", 'Ana: "Three!"', "Ana: Four", "no speaker here", "東京。", "大阪。"]
+    assert found == ["Ana: One.", 'Ana: Two? "Three!"', "Ana: Four", "no speaker here", "東京。", "大阪。"]
 
 
 @pytest.mark.parametrize("style", list(PromptStyle))
@@ -205,3 +205,22 @@ def test_titles_do_not_end_a_sentence() -> None:
 def test_days_are_meant_from_the_day_on_which_they_are_said(text: str, expected: str | None) -> None:
     found = day_meant(text, date(2025, 1, 8))
     assert (found.isoformat() if found else None) == expected
+
+
+def test_who_only_takes_up_what_is_asked_gives_no_answer() -> None:
+    told = "At the harbour auction I picked up a copper lamp."
+    talk = ContextItem(f"Ana: The harbour auction, of all places!\nBo: {told}")
+    assert ask("What did Bo get at the harbour auction?", (talk,)) == f"Bo: {told}"
+    asked = ContextItem("Ana: And your trick for the stew?\nBo: My trick for the stew? Nutmeg, and no salt.")
+    assert ask("What is the trick for the stew?", (asked,)) == "Bo: My trick for the stew? Nutmeg, and no salt."
+
+
+def test_a_second_version_is_one_that_says_something_else() -> None:
+    talks = (
+        ContextItem("Bo: I own 23 postcards, a bit of an illness."),
+        ContextItem("Cy: Bo counted the postcards, 23 of them.\nAna: Ah, how many postcards Bo owns, good to know."),
+        ContextItem("Dee: In all, 42 postcards, so many does Bo own."),
+    )
+    both = ask("What are the two versions of how many postcards Bo owns?", talks)
+    assert "23" in both
+    assert "42" in both

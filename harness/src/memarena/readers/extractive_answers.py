@@ -19,6 +19,13 @@ _ANOTHER = 0.4
 _QUOTED_SHARE = 0.6
 """A sentence with so many of a quote's words is the one quoted, and says nothing new."""
 _CLOCK = re.compile(r"\b\d{1,2}(?::\d{2}| ?[ap]m\b)|\bo'clock\b")
+_WONDERS = re.compile(
+    r"\b(?:asked|wonder(?:s|ed)?|curious|to know|now I know)\b"
+    r"|^\W*(?:(?:ah|oh|aha|thanks|right|so|well|hm|strange|really)\b\W*){0,2}"
+    r"(?:(?:in|at|on|by|for|from|to) )?(?:which|what|where|when|whose|who|how (?:many|much|far|long|old))\b",
+    re.IGNORECASE,
+)
+"""Who takes up a question or an answer ("Ah, which place you booked"), and tells nothing."""
 _PAST = re.compile(r"\b(?:did|was|were|had|has|have)\b", re.IGNORECASE)
 
 Answer = tuple[str, Sentence]
@@ -106,21 +113,37 @@ def _together(
 ) -> Answer | None:
     """Answers that take several sentences; None where they are not to be had."""
     if want is Want.VERSIONS:
-        return _versions(ranked)
+        return _versions(ranked, question)
     if want is Want.INTERVAL:
         return _interval(index, items, question)
     return _order(index, items, question) if want is Want.ORDER else None
 
 
-def _versions(ranked: Sequence[tuple[float, Sentence]]) -> Answer | None:
-    """What two people say about the same thing: the best sentence that is no question, and the best of another one."""
-    told = [(score, each) for score, each in ranked if not each.is_question]
+def _versions(ranked: Sequence[tuple[float, Sentence]], question: str) -> Answer | None:
+    """What two people say about the same thing: the best sentence that tells, and the best that tells another thing."""
+    told = [(score, each) for score, each in ranked if not each.is_question and not _WONDERS.search(each.said)]
     if not told:
         return None
     top, best = told[0]
     near = [each for score, each in told[1:] if score >= _ANOTHER * top and each.said != best.said]
-    other = next((each for each in near if each.speaker != best.speaker), near[0] if near else None)
-    return (f"{best.said} But {other.said}" if other else best.text), best
+    asked, figures = content_words(question), _figures(best)
+    apart = [each for each in near if _facts(each, asked) - _facts(best, asked)]
+    if figures:
+        apart = [each for each in apart if _figures(each) - figures]
+    for found in (apart, near):
+        if found:
+            other = next((each for each in found if each.speaker != best.speaker), found[0])
+            return f"{best.said} But {other.said}", best
+    return best.text, best
+
+
+def _figures(sentence: Sentence) -> frozenset[str]:
+    return frozenset(re.findall(r"\d[\d.,:]*\d|\d", sentence.said))
+
+
+def _facts(sentence: Sentence, asked: frozenset[str]) -> frozenset[str]:
+    """What a sentence adds to the question: the words of it that the question does not have."""
+    return sentence.words - asked - content_words(sentence.speaker)
 
 
 def _event(index: Index, items: Sequence[ContextItem], text: str) -> tuple[float, Sentence, date] | None:

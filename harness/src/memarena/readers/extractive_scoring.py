@@ -24,6 +24,8 @@ _SATURATION = 1.2
 _LENGTH_SHARE = 0.5
 _QUESTION_DISCOUNT = 0.5
 """Somebody else's question seldom holds an answer."""
+_NEW_WORDS = (0.2, 0.7, 1.0)
+"""By the number of its words that the question does not have: one that has none only takes up what was asked."""
 
 WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(
@@ -88,7 +90,7 @@ class Sentence:
     @property
     def is_question(self) -> bool:
         """Whether it ends like one."""
-        return self.text.rstrip("\"'”’)").endswith(("?", "？"))
+        return _asks(self.text)
 
     @property
     def said(self) -> str:
@@ -109,10 +111,25 @@ def sentences(items: Sequence[ContextItem]) -> Iterator[Sentence]:
             said = _SPEAKER.match(line)
             speaker = said["speaker"] if said else ""
             by = content_words(speaker)
-            for part in _SENTENCE_END.split(line[said.end() :] if said else line):
-                if text := part.strip():
-                    shown = f"{speaker}: {text}" if speaker else text
-                    yield Sentence(shown, content_words(text) | by, speaker, place)
+            for text in _statements(line[said.end() :] if said else line):
+                shown = f"{speaker}: {text}" if speaker else text
+                yield Sentence(shown, content_words(text) | by, speaker, place)
+
+
+def _statements(line: str) -> Iterator[str]:
+    """Sentences of a line. A question that its speaker goes on from belongs to what follows ("My trick? Nutmeg.")."""
+    asked = ""
+    for part in _SENTENCE_END.split(line):
+        text = f"{asked} {part.strip()}".strip()
+        asked = text if _asks(text) else ""
+        if text and not asked:
+            yield text
+    if asked:
+        yield asked
+
+
+def _asks(text: str) -> bool:
+    return text.rstrip("\"'”’)").endswith(("?", "？"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +151,9 @@ class Index:
             length = 1 - _LENGTH_SHARE + _LENGTH_SHARE * len(sentence.words) / self.mean_length
             weight = sum(sorted(self.weights[word] for word in shared)) * (1 + _SATURATION)
             asks = _QUESTION_DISCOUNT if sentence.is_question else 1.0
-            scores.append(asks * weight / (1 + _SATURATION * length))
+            new = len(sentence.words - wanted - content_words(sentence.speaker))
+            tells = _NEW_WORDS[min(new, len(_NEW_WORDS) - 1)]
+            scores.append(tells * asks * weight / (1 + _SATURATION * length))
         return scores
 
 

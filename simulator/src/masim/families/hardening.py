@@ -39,6 +39,8 @@ _LITERAL = {
 }
 """The same by family: where the question holds more, or fewer, words of its evidence besides the thing."""
 TRIES = 24
+_LONGEST_NAMED = 2
+"""Words of content of a thing that a question may name as it is."""
 _VALUE: TypeAdapter[Value] = TypeAdapter(Value)
 _ID = re.compile(r"\b(?:sess|fact|stmt|q|turn)_[0-9a-f]{6,}")
 
@@ -134,7 +136,7 @@ class _Hardener:
             return "names_an_id"
         if any(names_value(value, _stem(text), self._today(draft)) for value in _golds(draft.truth)):
             return "states_the_gold"
-        if len(_content(wanted.item, self._names)) > 2 and normal(wanted.item) in words:
+        if len(_content(wanted.item, self._names)) > _LONGEST_NAMED and normal(wanted.item) in words:
             return "trigram"  # long items are described in every family, so that this gives nothing away
         return None
 
@@ -148,8 +150,10 @@ class _Hardener:
         if wanted.attribute in self._bank.details:
             self._detail_slots(stream, wanted, literal, slots)
         elif wanted.kind == "find":
-            slots["source"] = wanted.item if literal else self._bank.source(wanted.item)
-            slots["event"] = self._fate(slots.pop("did"), literal)
+            # Long names of sources are never said whole; most keep the word for what it was.
+            whole = literal and len(_content(wanted.item, self._names)) <= _LONGEST_NAMED
+            slots["source"] = wanted.item if whole else self._bank.source(wanted.item, literal and stream.chance(0.7))
+            slots["event"] = self._fate(slots.pop("did"), literal and stream.chance(0.7))
         else:
             slots["base"], slots["event"] = self._event(wanted, literal)
             if wanted.other is not None:

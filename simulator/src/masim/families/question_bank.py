@@ -40,12 +40,12 @@ class QuestionBank:
     sources: Mapping[str, str]
     fates: Mapping[str, str]
 
-    def source(self, source: str) -> str:
-        """Other words for where a find came from: ``the harbour flea market``."""
+    def source(self, source: str, kind_named: bool = False) -> str:
+        """Other words for where a find came from (``the harbour flea market``); its kind may keep its own words."""
         for place, other_place in self.places.items():
             for kind, other_kind in self.sources.items():
                 if source == f"the {place} {kind}":
-                    return f"{other_kind} {other_place}"
+                    return f"the {kind} {other_place}" if kind_named else f"{other_kind} {other_place}"
         raise MasimError(f"questions/finds.toml: no words for {source!r}")
 
 

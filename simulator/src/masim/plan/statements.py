@@ -36,7 +36,7 @@ ASSISTANT_SHARES = (("detail", 0.5), ("happening", 0.28), ("find", 0.22))
 _STATED_PER_MEETING = 2.6
 _NEEDED = {
     "guarded": (Family.PERMISSION, 1.0, 0.25),
-    "version": (Family.CONFLICT, 2.5, 0.5),
+    "version": (Family.CONFLICT, 4.5, 0.5),
     "find": (Family.ANAPHORA, 6.5, 0.35),
 }
 """What a family is made of: statements per question, and the largest share that this may come to."""
