@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -19,7 +20,7 @@ from memarena.log.records import RunEnded
 from memarena.log.store import LogError, read_records
 from memarena.readers import NullReader, Script
 from memarena.run.config import RunConfig, parse_config
-from memarena.run.request import RunOutcome, RunRequest
+from memarena.run.request import EndReason, RunOutcome, RunRequest
 
 from ..e2e.harnessing import EXAMPLE, start, survivors, wait_until
 
@@ -116,20 +117,20 @@ def test_bad_input_of_growth_is_one_line_before_anything_begins(
 class Recorder:
     """Takes the place of doing a run; keeps what was asked for."""
 
-    def __init__(self, reason: str = "completed") -> None:
+    def __init__(self, reason: EndReason = "completed") -> None:
         self.configs: dict[str, RunConfig] = {}
         self.reason = reason
 
     def __call__(self, request: RunRequest) -> RunOutcome:
         assert request.config is not None
         self.configs[request.out.name] = request.config
-        return RunOutcome(self.reason, 0)  # type: ignore[arg-type]
+        return RunOutcome(self.reason, 0)
 
 
-def plan_with(out: Path, **more: object) -> StudyPlan:
+def plan_with(out: Path, **more: Any) -> StudyPlan:
     values = {"dataset": EXAMPLE, "backends": PHASE1, "readers": ({"spec": "http://a"}, {"spec": "http://b"})}
     fields = {name: more.pop(name) for name in ("phase2", "queries") if name in more}
-    return StudyPlan(config=parse_config({**values, **more}, "test"), out=out, egos=3, **fields)  # type: ignore[arg-type]
+    return StudyPlan(config=parse_config({**values, **more}, "test"), out=out, egos=3, **fields)
 
 
 def test_both_phases_take_the_settings_and_each_those_of_its_own_backends(tmp_path: Path) -> None:

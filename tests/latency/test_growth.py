@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from memarena.cli.latency_growth_tables import growth_document
 from memarena.cli.main import app
 from memarena.latency.beside import BESIDE_FILE, servers
 from memarena.latency.errors import LatencyError
 from memarena.latency.growth import growth_config, read_growth
 from memarena.latency.results import Growth
+from memarena.latency_report.growth import growth_document
 from memarena.log.records import IngestDone, RunEnded, RunStarted, SearchesTimed
 from memarena.log.store import LogWriter, read_records
 from memarena.report.markdown import to_markdown

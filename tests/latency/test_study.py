@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memarena.cli.latency_tables import study_document
 from memarena.cli.main import app
 from memarena.latency.errors import LatencyError
 from memarena.latency.protocol import PHASE1, StudyPlan, run_dirs, run_study
 from memarena.latency.results import Study, TotalCell
 from memarena.latency.samples import cell_samples
 from memarena.latency.studying import read_samples_of, study_runs
+from memarena.latency_report.tables import study_document
 from memarena.log.measuring import MeterFigure
 from memarena.log.records import AnyRecord, GatewayCall, Question, QuestionAsked, RunStarted
 from memarena.log.store import LogWriter, read_records

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memarena.cli.latency_files import study_files, to_csv
-from memarena.cli.latency_tables import study_document
 from memarena.latency.errors import LatencyError
 from memarena.latency.results import Sample, StudiedRun, Study
 from memarena.latency.studying import read_samples_of, study_runs
+from memarena.latency_report.files import study_files, to_csv
+from memarena.latency_report.tables import study_document
 from pydantic import JsonValue, ValidationError
 
 from memarena_spark.bundle import layout

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memarena.cli.latency_cells import floor_words, machine_words, meter_cell, reasons, share_cell
-from memarena.cli.latency_checks import held_out_section, server_check_section
 from memarena.latency.results import Fit, IngestRow, Model, StudiedRun, Study, TotalCell
+from memarena.latency_report.cells import floor_words, machine_words, meter_cell, reasons, share_cell
+from memarena.latency_report.checks import held_out_section, server_check_section
 from memarena.report.figures import NA, at_least, milliseconds, number, whole
 from memarena.report.layout import Cell, Column, Document, Section, section
 

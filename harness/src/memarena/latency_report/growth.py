@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memarena.cli.latency_cells import floor_words, machine_words, meter_cell, reasons
 from memarena.latency.results import Growth
+from memarena.latency_report.cells import floor_words, machine_words, meter_cell, reasons
 from memarena.report.figures import milliseconds, number, whole
 from memarena.report.layout import Cell, Column, Document, Section, section
 

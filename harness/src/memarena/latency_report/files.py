@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, JsonValue
 
-from memarena.cli.latency_figures import growth_figure, split_figure
 from memarena.latency.results import Growth, Sample, Study
+from memarena.latency_report.figures import growth_figure, split_figure
 from memarena.report.layout import Document
 from memarena.report.markdown import to_markdown
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memarena.cli.latency_cells import share_cell
 from memarena.latency.results import Study
+from memarena.latency_report.cells import share_cell
 from memarena.report.figures import milliseconds, whole
 from memarena.report.layout import Cell, Column, Section, section
 
