@@ -14,12 +14,12 @@ import pytest
 from memarena.cli.main import app
 from memarena.cli.scores import score_facts
 from memarena.client.backend import BackendClient, TimedSearch
+from memarena.judge import JUDGE_NAME
 from memarena.log.records import Outcome
 from memarena.run.config import parse_config
 from memarena.run.engine import execute
 from memarena.run.request import RunRequest
 from memarena.scoring.facts import load_facts
-from memarena.judge import JUDGE_NAME
 from memarena_proto import memory_backend_pb2 as pb
 from typer.testing import CliRunner
 
