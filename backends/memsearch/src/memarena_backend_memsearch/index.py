@@ -153,7 +153,7 @@ class NamespaceIndex:
 
     def _open(self) -> MemSearch:
         # One collection per namespace: the library's own filter by path prefix also matches longer names.
-        return MemSearch(
+        library = MemSearch(
             [],
             embedding_provider=embedding.PROVIDER,
             embedding_model=self.note.model,
@@ -163,6 +163,10 @@ class NamespaceIndex:
             collection=f"ns_{self._folder.name}",
             max_chunk_size=self.note.max_chunk_chars,
         )
+        # Before each search the library asks how many rows there are, since keyword search over none takes the engine
+        # down; that is a quarter of a search's time. Here no search begins before something was said (``is_empty``).
+        vars(library.store)["_collection_is_empty"] = lambda: False
+        return library
 
     def close(self) -> None:
         """Let go of the connection; files and collection stay. Ends Milvus Lite for every namespace of the process."""
