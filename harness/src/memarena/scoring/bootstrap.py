@@ -12,7 +12,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy import stats
+
+# Not scipy.stats, which calls the same functions: importing it takes a second, and every command imports this module.
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from memarena.scoring.results import QuestionScore
 from memarena.scoring.tally import ALLOW, DENY, GROUPS, GROUPS_OF, OTHERS, Array
@@ -75,7 +77,7 @@ def interval(values: Array, clusters: int) -> Interval | None:
     known = values[~np.isnan(values)]
     if clusters < 2 or len(known) < _LEAST_DEFINED * len(values) or not len(known):
         return None
-    tail = stats.norm.cdf(-_expansion(clusters) * stats.t.ppf(0.975, clusters - 1))
+    tail = ndtr(-_expansion(clusters) * stdtrit(clusters - 1, 0.975))
     low, high = np.quantile(known, [tail, 1 - tail])
     return Interval(low=float(low), high=float(high), se=_sd(known), method="bootstrap_egos", clusters=clusters)
 
@@ -101,7 +103,7 @@ def p_value(values: Array, clusters: int) -> float | None:
         return None
     below, above = int((known <= 0).sum()), int((known >= 0).sum())
     tail = min(0.5, (min(below, above) + 1) / (len(known) + 1))
-    return float(2 * stats.t.sf(-stats.norm.ppf(tail) / _expansion(clusters), clusters - 1))
+    return float(2 * stdtr(clusters - 1, ndtri(tail) / _expansion(clusters)))
 
 
 def _expansion(clusters: int) -> float:
@@ -113,7 +115,7 @@ def smallest_difference(se: float, clusters: int) -> float | None:
     """Least difference that is found with 80% power at 5% two-sided, from its standard error; None below 2 clusters."""
     if clusters < 2:
         return None
-    return float((stats.t.ppf(0.975, clusters - 1) + stats.t.ppf(POWER, clusters - 1)) * se)
+    return float((stdtrit(clusters - 1, 0.975) + stdtrit(clusters - 1, POWER)) * se)
 
 
 def _sd(known: Array) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from memarena.log.records import Outcome
 from memarena.scoring import formulas
@@ -304,8 +304,8 @@ def t_interval(values: Sequence[float]) -> tuple[Interval, float]:
     """Student's 95% interval of a mean and the two-sided p of its being 0. At least two values."""
     n, mean = len(values), fmean(values)
     se = stdev(values) / math.sqrt(n)
-    half = float(stats.t.ppf(0.975, n - 1)) * se
+    half = float(stdtrit(n - 1, 0.975)) * se
     made = Interval(low=mean - half, high=mean + half, se=se, method="t_worlds", clusters=n)
     if se == 0:
         return made, float(mean == 0)
-    return made, float(2 * stats.t.sf(abs(mean) / se, n - 1))
+    return made, float(2 * stdtr(n - 1, -abs(mean) / se))
