@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any, TypeVar
 
 import pytest
 from memarena_spark.facts import Gpu, GpuProcess, Unknown
 from memarena_spark.machine import gpu
+
+T = TypeVar("T")
 
 
 class NvmlError(Exception):
@@ -27,7 +30,7 @@ class Nvml:
     NVML_TEMPERATURE_GPU: int = 0
     NVML_CLOCK_SM: int = 1
 
-    def _give(self, name: str, value: object) -> object:
+    def _give(self, name: str, value: T) -> T:
         if name in self.refuses:
             raise NvmlError("Not Supported")
         return value
@@ -39,39 +42,40 @@ class Nvml:
     def nvmlShutdown(self) -> None:
         self.open -= 1
 
-    def nvmlSystemGetDriverVersion(self) -> object:
+    def nvmlSystemGetDriverVersion(self) -> str:
         return "580.95.05"
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> object:
         return self._give("handle", index)
 
-    def nvmlDeviceGetName(self, _: object) -> object:
+    def nvmlDeviceGetName(self, _: object) -> Any:
+        """Bytes, as older versions of pynvml have it."""
         return b"NVIDIA GB10"
 
-    def nvmlDeviceGetTemperature(self, _: object, sensor: int) -> object:
+    def nvmlDeviceGetTemperature(self, _: object, sensor: int) -> int:
         assert sensor == self.NVML_TEMPERATURE_GPU
         return self._give("temperature", 44)
 
-    def nvmlDeviceGetClockInfo(self, _: object, clock: int) -> object:
+    def nvmlDeviceGetClockInfo(self, _: object, clock: int) -> int:
         assert clock == self.NVML_CLOCK_SM
         return self._give("clock", 2400)
 
-    def nvmlDeviceGetMaxClockInfo(self, _: object, clock: int) -> object:
+    def nvmlDeviceGetMaxClockInfo(self, _: object, clock: int) -> int:
         assert clock == self.NVML_CLOCK_SM
         return self._give("max", 3003)
 
-    def nvmlDeviceGetCurrentClocksThrottleReasons(self, _: object) -> object:
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, _: object) -> int:
         return self._give("reasons", self.bits)
 
-    def nvmlDeviceGetComputeRunningProcesses(self, _: object) -> object:
+    def nvmlDeviceGetComputeRunningProcesses(self, _: object) -> list[Any]:
         return self._give("processes", [SimpleNamespace(pid=pid) for pid in self.pids])
 
-    def nvmlDeviceGetGraphicsRunningProcesses(self, _: object) -> object:
+    def nvmlDeviceGetGraphicsRunningProcesses(self, _: object) -> list[Any]:
         return []
 
 
 def read(nvml: Nvml) -> Gpu | Unknown:
-    return gpu.read_gpu(0, nvml)  # type: ignore[arg-type]
+    return gpu.read_gpu(0, nvml)
 
 
 def test_a_gpu_is_described_and_the_library_let_go_of() -> None:
@@ -121,7 +125,7 @@ def test_without_driver_or_gpu_there_is_a_reason(what: str) -> None:
 
 def test_the_clock_is_read_again_and_again_with_the_library_opened_once() -> None:
     nvml = Nvml()
-    with gpu.sm_clock(0, nvml) as clock:  # type: ignore[arg-type]
+    with gpu.sm_clock(0, nvml) as clock:
         assert [clock(), clock()] == [2400.0, 2400.0]
         assert nvml.open == 1
         nvml.refuses = ("clock",)
@@ -132,6 +136,6 @@ def test_the_clock_is_read_again_and_again_with_the_library_opened_once() -> Non
 @pytest.mark.parametrize("what", ["init", "handle"])
 def test_a_clock_of_no_gpu_is_unknown(what: str) -> None:
     nvml = Nvml(refuses=(what,))
-    with gpu.sm_clock(0, nvml) as clock:  # type: ignore[arg-type]
+    with gpu.sm_clock(0, nvml) as clock:
         assert clock() == Unknown(unknown="NVML, GPU 0: Not Supported")
     assert nvml.open == 0
