@@ -13,8 +13,11 @@ import statistics
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import _awake
 import _ego
 import numpy as np
 from _measure import percentile
@@ -44,6 +47,7 @@ DIMENSIONS = 384
 SESSIONS = 400
 SEARCHES = 300
 WARM_UP = 30
+STRETCH = 30
 MODEL = "hashed-vectors"
 
 
@@ -154,11 +158,26 @@ def _vector(text: str) -> list[float]:
     return [float(value) for value in vector / np.linalg.norm(vector)]
 
 
+@dataclass
+class _Searched:
+    """Searches under one condition, nanoseconds each: the whole, and the embedding call that is part of it."""
+
+    condition: str
+    whole: list[int] = field(default_factory=list)
+    embedding: list[int] = field(default_factory=list)
+
+    @property
+    def parts(self) -> tuple[tuple[str, list[int]], ...]:
+        beyond = [whole - embedding for whole, embedding in zip(self.whole, self.embedding, strict=True)]
+        return (
+            ("Search, sent to received", self.whole),
+            ("of it the embedding call, at the gateway", self.embedding),
+            ("beyond the embedding call (target 10)", beyond),
+        )
+
+
 def _search_table() -> Table:
     """T_search of a life of 400 sessions, apart in the embedding call and all else."""
-    whole: list[int] = []
-    embedding: list[int] = []
-    beyond: list[int] = []
     embedder = _Embedder()
     memsearch = choose_backend("memsearch")
     assert isinstance(memsearch, LaunchableBackend)
@@ -173,25 +192,35 @@ def _search_table() -> Table:
                     client.wait_until_serving(process.alive)
                     last = _ingest(client, gateway)
                     chunks = embedder.texts
-                    for number, question in enumerate(_ego.questions(SEED + 2, WARM_UP + SEARCHES)):
-                        took, of_it = _search(client, gateway, question, last)
-                        if number >= WARM_UP:
-                            whole.append(took)
-                            embedding.append(of_it)
-                            beyond.append(took - of_it)
+                    searched = _timed_searches(client, gateway, last)
             finally:
                 process.stop()
     table = Table(title=f"memsearch: Search over {SESSIONS} sessions of released length, {chunks} chunks")
-    for column in ("part", "n", "p50", "p95"):
-        table.add_column(column, justify="left" if column == "part" else "right")
-    for part, spans in (
-        ("Search, sent to received", whole),
-        ("of it the embedding call, at the gateway", embedding),
-        ("beyond the embedding call (target 10)", beyond),
-    ):
-        table.add_row(part, str(len(spans)), _ms(percentile(spans, 0.5)), _ms(percentile(spans, 0.95)))
+    for column in ("processor", "part", "n", "p50", "p95"):
+        table.add_column(column, justify="left" if column in {"processor", "part"} else "right")
+    for one in searched:
+        for part, spans in one.parts:
+            numbers = (_ms(percentile(spans, 0.5)), _ms(percentile(spans, 0.95))) if spans else ("n/a", "n/a")
+            table.add_row(one.condition, part, str(len(spans)), *numbers)
     table.caption = f"ms; vectors of {DIMENSIONS} dimensions from a server that hashes, so that the parts stay apart"
     return table
+
+
+def _timed_searches(client: BackendClient, gateway: Gateway, last_day: int) -> tuple[_Searched, _Searched]:
+    """The same number of searches with a processor that sleeps as it likes and with one that is kept awake, in turn."""
+    asleep, kept = _Searched("may sleep"), _Searched("kept awake")
+    for number, question in enumerate(_ego.questions(SEED + 2, WARM_UP + 2 * SEARCHES)):
+        # In stretches: each search finds the processor in the state that the one before it left.
+        timed = kept if number // STRETCH % 2 else asleep
+        with _awake.awake() if timed is kept else nullcontext() as refused:
+            if refused is not None:
+                kept.condition = f"kept awake: {refused}"
+                continue
+            took, of_it = _search(client, gateway, question, last_day)
+        if number >= WARM_UP:
+            timed.whole.append(took)
+            timed.embedding.append(of_it)
+    return asleep, kept
 
 
 def _ingest(client: BackendClient, gateway: Gateway) -> int:
