@@ -1,0 +1,109 @@
+"""Memories that find what they should not, or not what they should."""
+
+from __future__ import annotations
+
+import threading
+import time
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memarena_backend import Call, Day, Item, Notice, Query, SearchResult, fit_ranked
+from memarena_backend.errors import invalid_argument
+
+from tests.conformance.sound import SoundMemory
+
+STUCK_S = 20.0
+"""As good as for ever, and short enough that a server with a stuck call can be stopped."""
+
+
+class Leaks(SoundMemory):
+    def searched(self, namespace: str, query: Query) -> list[Day]:
+        return [day for days in list(self.days.values()) for day in days if day.index <= query.as_of_day]
+
+
+class FoldsNames(SoundMemory):
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        return super().commit_day(namespace.lower(), day, call)
+
+    def searched(self, namespace: str, query: Query) -> list[Day]:
+        return super().searched(namespace.lower(), query)
+
+    def forget(self, namespace: str) -> None:
+        super().forget(namespace.lower())
+
+
+class NormalisesText(SoundMemory):
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        items = super().found(namespace, query)
+        return [replace(item, text=unicodedata.normalize("NFC", item.text).strip()) for item in items]
+
+
+class DropsEmoji(SoundMemory):
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        items = super().found(namespace, query)
+        return [replace(item, text="".join(c for c in item.text if ord(c) < 0x10000)) for item in items]
+
+
+class NotReadyOnReturn(SoundMemory):
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        threading.Timer(0.04, super().commit_day, (namespace, day, call)).start()
+        return ()
+
+
+class EmptySearch(SoundMemory):
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        return []
+
+
+class TimeTravelSeesAll(SoundMemory):
+    def searched(self, namespace: str, query: Query) -> list[Day]:
+        return list(self.days.get(namespace, ()))
+
+
+class MutableSearch(SoundMemory):
+    searches = 0
+
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        items = super().found(namespace, query)
+        self.searches += 1
+        cut = self.searches % len(items) if items else 0
+        return items[cut:] + items[:cut]
+
+
+class IgnoresMaxItems(SoundMemory):
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        return fit_ranked(self.found(namespace, query), None, query.max_context_tokens)
+
+
+class IgnoresBudget(SoundMemory):
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        return fit_ranked(self.found(namespace, query), query.max_items, None)
+
+
+class NoSources(SoundMemory):
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        return [replace(item, session_ids=(), turn_ids=()) for item in super().found(namespace, query)]
+
+
+class HangsOnStrangers(SoundMemory):
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        give_up_at = time.monotonic() + STUCK_S
+        while query.requester.kind.value == "anonymous" and call.is_active() and time.monotonic() < give_up_at:
+            time.sleep(0.02)
+        return super().search(namespace, query, call)
+
+
+class UsesEvidence(SoundMemory):
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        items = super().found(namespace, replace(query, text=f"{query.text} canoe"))
+        if query.evidence is None:
+            return super().found(namespace, query)
+        return [item for item in items if set(item.session_ids) & set(query.evidence.session_ids)]
+
+
+class RefusesEmptyDays(SoundMemory):
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        if not day.sessions and not day.events:
+            raise invalid_argument("session", "a day without sessions makes no sense")
+        return super().commit_day(namespace, day, call)

@@ -1,0 +1,191 @@
+"""Backends that go wrong at the wire: at options, codes, limits, streams, tokens, health."""
+
+from __future__ import annotations
+
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health, health_pb2
+from memarena_backend import Call
+from memarena_backend.engine import Engine
+from memarena_backend.errors import CallError, unavailable
+from memarena_backend.parsing import QueryParser, wire_items, wire_notices
+from memarena_backend.records import Evidence
+from memarena_backend.servicer import Servicer, _models
+from memarena_proto import memory_backend_pb2 as pb
+
+UNKNOWN_NUMBER: Any = 7
+"""Of no enum of the contract, which is why no type of its own suits it."""
+QUERY_TEXT_BYTES = 64 * 1024
+
+Frames = Iterator[pb.IngestRequest]
+
+
+class AnyOption(Servicer):
+    def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
+        known = [option for option in request.options if option.key == "depth"]
+        del request.options[:]
+        request.options.extend(known)
+        return super().search(request, context)
+
+
+class NoBadRequest(Servicer):
+    """INVALID_ARGUMENT keeps its message and loses its details."""
+
+    def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        for name in ("ingest", "search", "reset"):
+            setattr(self, name, self._plain(getattr(self, name)))
+        self.answer = self._plain_stream(self.answer)  # type: ignore[method-assign]
+        return super().handlers()
+
+    @staticmethod
+    def _plain(method: Any) -> Any:
+        def call(request: Any, context: grpc.ServicerContext) -> Any:
+            try:
+                return method(request, context)
+            except CallError as error:
+                raise _without_field(error) from error
+
+        return call
+
+    @staticmethod
+    def _plain_stream(method: Any) -> Any:
+        def call(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+            try:
+                yield from method(request, context)
+            except CallError as error:
+                raise _without_field(error) from error
+
+        return call
+
+
+def _without_field(error: CallError) -> CallError:
+    return CallError(error.code, str(error), retry_after_s=error.retry_after_s)
+
+
+class AcceptsAboveTheLimit(Servicer):
+    def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
+        request.text = request.text.encode()[:QUERY_TEXT_BYTES].decode(errors="ignore")
+        return super().search(request, context)
+
+
+class ResponseTooLarge(Servicer):
+    def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
+        _, found = self._find(request, Call(context, _models(request, "model_access")))
+        return pb.SearchResponse(
+            items=wire_items(found.result.items),
+            visible_through_day=found.visible_through_day,
+            notices=wire_notices(found.result.notices),
+        )
+
+
+class ServingTooEarly(Servicer):
+    refusals = 2
+
+    def ingest(self, frames: Frames, context: grpc.ServicerContext) -> pb.IngestResponse:
+        if self.refusals:
+            self.refusals -= 1
+            raise unavailable("warming up")
+        return super().ingest(frames, context)
+
+
+class DescribeChanges(Servicer):
+    calls = 0
+
+    def describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
+        self.calls += 1
+        described = pb.DescribeResponse()
+        described.CopyFrom(super().describe(request, context))
+        described.version = f"{described.version}.{self.calls}"
+        return described
+
+
+class KindOfItsOwn(Servicer):
+    def describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
+        described = pb.DescribeResponse()
+        described.CopyFrom(super().describe(request, context))
+        described.kind = UNKNOWN_NUMBER
+        return described
+
+
+class FinishOfItsOwn(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
+        for event in super().answer(request, context):
+            if event.HasField("completed"):
+                event.completed.finish_reason = UNKNOWN_NUMBER
+            yield event
+
+
+class UsesTokenAfterReturn(Servicer):
+    def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
+        if request.model_access.base_url and request.model_access.token:
+            threading.Timer(0.02, _list_models, (request.model_access.base_url, request.model_access.token)).start()
+        return super().search(request, context)
+
+
+def _list_models(base_url: str, token: str) -> None:
+    request = urllib.request.Request(f"{base_url}/models", headers={"Authorization": f"Bearer {token}"})
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=5):
+            pass
+    except urllib.error.HTTPError as error:
+        error.close()
+    except OSError:
+        return  # the suite is over
+
+
+class RetrievedLate(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
+        yield from list(super().answer(request, context))
+
+
+class CompletedFirst(Servicer):
+    """All pieces come when they are there, but for the last one, which comes after Completed."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
+        pieces, held = 0, None
+        for event in super().answer(request, context):
+            if event.HasField("text_delta"):
+                pieces += 1
+                if pieces == 3:
+                    held = event
+                    continue
+            yield event
+        if held is not None:
+            yield held
+
+
+class StripsAnswers(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
+        for event in super().answer(request, context):
+            if event.HasField("completed"):
+                event.completed.text = event.completed.text.strip()
+            yield event
+
+
+class OverfillsWindow(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
+        for model in request.search.model_access.models:
+            model.context_window_tokens = 0
+        return super().answer(request, context)
+
+
+class _TakesEvidence(QueryParser):
+    def _evidence(self, request: pb.SearchRequest) -> Evidence | None:
+        sent = request.privileged_evidence
+        return Evidence(tuple(sent.session_ids)) if request.HasField("privileged_evidence") else None
+
+
+class LetsEvidenceIn(Servicer):
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._parser = _TakesEvidence(engine.description)
+
+
+class KnowsEveryService(health.HealthServicer):  # type: ignore[misc]  # grpc_health comes without types
+    def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
