@@ -24,6 +24,9 @@ _TALK = (
 )
 
 
+Body = Mapping[str, JsonValue]
+
+
 @dataclass(frozen=True)
 class Asked:
     """What a request asks for."""
@@ -37,7 +40,7 @@ class Asked:
     """Of a turn."""
 
 
-def read(body: Mapping[str, JsonValue]) -> Asked:
+def read(body: Body) -> Asked:
     """The request behind a body."""
     messages = body["messages"]
     assert isinstance(messages, list)
@@ -78,7 +81,7 @@ def as_json(turns: object) -> str:
     return json.dumps({"turns": turns}, ensure_ascii=False)
 
 
-def perfect(body: Mapping[str, JsonValue]) -> str:
+def perfect(body: Body) -> str:
     """The perfect reply to any request; questions stay as they are."""
     asked = read(body)
     if asked.kind == "session":
@@ -100,11 +103,11 @@ class Reaction:
     raw: str | None = None
 
 
-Behaviour = Callable[[Mapping[str, JsonValue], int], Reaction]
+Behaviour = Callable[[Body, int], Reaction]
 """From a request's body and its number (from 0) to what is done with it."""
 
 
-def friendly(body: Mapping[str, JsonValue], _number: int) -> Reaction:
+def friendly(body: Body, _number: int) -> Reaction:
     """Perfect replies at once."""
     return Reaction(perfect(body))
 
