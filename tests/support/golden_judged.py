@@ -82,11 +82,7 @@ def _verdict(
     by_rules = "token_f1" if asked.instance_id == "qa_2" else "value"
     return Verdict.model_validate(
         {
-            "cell_id": asked.cell_id,
-            "instance_id": asked.instance_id,
-            "attempt": asked.attempt,
-            "judge": JUDGE,
-            "judge_version": VERSION,
+            **_answer(asked),
             "route": by_rules if handed else "llm",
             "correct": correct,
             "score": float(correct),
@@ -105,28 +101,35 @@ def _verdict(
 
 
 def _ground(asked: QuestionAsked) -> BucketNamed:
-    return BucketNamed(
-        cell_id=asked.cell_id,
-        instance_id=asked.instance_id,
-        attempt=asked.attempt,
-        judge=JUDGE,
-        judge_version=VERSION,
-        bucket="no_access",
-        reason="it names whom it is for",
-        model=MODEL,
-        prompt_sha256=PROMPTS["bucket"],
+    return BucketNamed.model_validate(
+        {
+            **_answer(asked),
+            "bucket": "no_access",
+            "reason": "it names whom it is for",
+            "model": MODEL,
+            "prompt_sha256": PROMPTS["bucket"],
+        }
     )
 
 
 def _failure(asked: QuestionAsked) -> JudgingFailed:
-    return JudgingFailed(
-        cell_id=asked.cell_id,
-        instance_id=asked.instance_id,
-        attempt=asked.attempt,
-        judge=JUDGE,
-        judge_version=VERSION,
-        task="answer",
-        cause="rate_limit",
-        message="HTTP 429: slow down",
-        usage=JudgeUsage(calls=5),
+    return JudgingFailed.model_validate(
+        {
+            **_answer(asked),
+            "task": "answer",
+            "cause": "rate_limit",
+            "message": "HTTP 429: slow down",
+            "usage": JudgeUsage(calls=5),
+        }
     )
+
+
+def _answer(asked: QuestionAsked) -> dict[str, object]:
+    """Which answer a record is about, and whose it is."""
+    return {
+        "cell_id": asked.cell_id,
+        "instance_id": asked.instance_id,
+        "attempt": asked.attempt,
+        "judge": JUDGE,
+        "judge_version": VERSION,
+    }

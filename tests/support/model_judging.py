@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from memarena.cli.judge import DeterministicRules
 from memarena.dataset.model import Family
@@ -73,9 +74,9 @@ def log_of(folder: Path, *answers: tuple[Question, str]) -> Path:
     return write_log(folder, make_run([CELL], questions, EVIDENCE, asked))
 
 
-def judge(run_dir: Path, script: Script, **settings: object) -> tuple[Judged, list[Asked]]:
+def judge(run_dir: Path, script: Script, **settings: Any) -> tuple[Judged, list[Asked]]:
     with scripted_judge(script) as server:
-        campaign = Campaign(**{"run_dir": run_dir, "judge": JUDGE, "url": server.url, "patience": QUICK, **settings})  # type: ignore[arg-type]
+        campaign = Campaign(**{"run_dir": run_dir, "judge": JUDGE, "url": server.url, "patience": QUICK, **settings})
         return judge_with_model(campaign, DeterministicRules(), Silent()), server.asked
 
 
