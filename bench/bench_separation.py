@@ -1,8 +1,10 @@
-"""Does a world tell memories apart? vanilla, bm25 and oracle on one world of MaSim, question by question.
+"""Do worlds tell memories apart? vanilla, bm25 and oracle on several worlds of MaSim, question by question.
 
-``make bench ARGS='separation --preset s --seed 151'``. Everything runs through the commands that users have; the reader
-is the extractive one, which needs no model. Oracle has to be above bm25 and bm25 above vanilla on D2, D3 and D4, each
-by more than 10 points at the lower end of the paired 95% interval of ``memarena compare``. Policies that need no memory
+``make bench ARGS='separation --preset s --seed 301 --worlds 8'``. Worlds and runs are made by the commands that users
+have, worlds of consecutive seeds; the reader is the extractive one, which needs no model. Oracle has to be above bm25
+and bm25 above vanilla on D2, D3 and D4, each by more than 10 points at the lower end of the paired 95% interval over
+the egos of all worlds, drawn as ``memarena compare`` draws those of one. Points of each world stand beside, and from
+eight worlds up Student's interval over worlds, since egos of one world share its events. Policies that need no memory
 have to score 0 in F1_PU (D6).
 """
 
@@ -10,14 +12,20 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from _commands import run as run_command
+from memarena.cli.scores import score_facts
+from memarena.judge import JUDGE_NAME
+from memarena.scoring import ScoredRun, load_facts
+from memarena.scoring.compare import across_worlds, choose, compare
+from memarena.scoring.results import Baseline
+from memarena.scoring.uncertainty import AcrossWorlds, Comparison, Interval
 from rich.table import Table
 
 ORDER = ("oracle", "bm25", "vanilla")
@@ -29,14 +37,17 @@ TRIVIAL = ("always refuse", "always don't know")
 """Policies that answer without a memory. One that always discloses has P = 0, and so F1_PU 0, by its definition."""
 CHOSEN = "best constant"
 """Shown beside, without a bar: the one answer to everything that suits the gold best, chosen with the gold at hand."""
-SEED = 151
+SEED = 301
+WORLDS = 8
+"""As many as it takes for an interval over worlds."""
 
 
 @dataclass(frozen=True)
 class Gap:
     """How far one backend is above the other on one dimension: percent of both, points between them.
 
-    ``low`` and ``high`` are the ends of the paired 95% interval, None where there is none.
+    ``low`` and ``high`` are the ends of the paired 95% interval over the egos of all worlds, None where there is none;
+    ``by_world`` the points in each world, ``over_worlds`` the ends of Student's interval over these.
     """
 
     dimension: str
@@ -47,6 +58,8 @@ class Gap:
     low: float | None
     high: float | None
     questions: int
+    by_world: tuple[float, ...] = ()
+    over_worlds: tuple[float, float] | None = None
 
     @property
     def verdict(self) -> str:
@@ -56,62 +69,102 @@ class Gap:
         return "pass" if self.low is not None and self.low > LEAST_POINTS else "MISSED"
 
 
-def gaps_of(comparison: Mapping[str, Any], better: str, worse: str) -> list[Gap]:
-    """Gaps by dimension, from one comparison as ``memarena compare --format json`` writes it.
+def pooled(runs: Sequence[ScoredRun]) -> ScoredRun:
+    """Runs of several worlds as one of all their egos: every ego and question under the place of its world."""
+    questions = tuple(
+        one.model_copy(update={"ego": f"{place}/{one.ego}", "instance_id": f"{place}/{one.instance_id}"})
+        for place, run in enumerate(runs)
+        for one in run.questions
+    )
+    return replace(runs[0], questions=questions)
+
+
+def gaps_of(
+    comparison: Comparison, better: str, worse: str, across: Mapping[str, AcrossWorlds] | None = None
+) -> list[Gap]:
+    """Gaps by dimension, from one comparison; ``across`` compares the same worlds one by one, by figure.
 
     RuntimeError if a dimension that has a bar was not compared.
     """
-    by_name = {one["metric"]: one for one in comparison["differences"] if one["difference"] is not None}
+    by_name = {one.metric: one for one in comparison.differences if one.difference is not None}
     absent = [name for name in BARRED if name not in by_name]
     if absent:
         raise RuntimeError(f"compare: {better} and {worse}: no question of {absent[0]} was answered by both")
     found = []
     for name in SHOWN:
-        if name in by_name:
-            one = by_name[name]
-            low, high = (100 * one["interval"][end] if one["interval"] else None for end in ("low", "high"))
-            found.append(Gap(name, better, worse, 100 * one["a"], 100 * one["b"], low, high, one["questions"]))
+        one = by_name.get(name)
+        if one is None or one.a is None or one.b is None:
+            continue
+        low, high = _ends(one.interval) or (None, None)
+        beside = (across or {}).get(name)
+        by_world = tuple(100 * world.difference for world in beside.worlds) if beside else ()
+        over_worlds = _ends(beside.interval) if beside else None
+        found.append(
+            Gap(name, better, worse, 100 * one.a, 100 * one.b, low, high, one.questions, by_world, over_worlds)
+        )
     return found
 
 
-def trivial_of(baselines: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """F1_PU in percent by policy, from ``memarena score --format json``. RuntimeError if one is not there."""
-    found = {one["name"]: one["scores"].get("D6") for one in baselines}
-    shown = (*TRIVIAL, CHOSEN)
-    absent = [name for name in shown if found.get(name) is None]
-    if absent:
-        raise RuntimeError(f"score: no F1_PU of the policy {absent[0]!r}")
-    return {name: 100 * found[name] for name in shown}
+def _ends(interval: Interval | None) -> tuple[float, float] | None:
+    return (100 * interval.low, 100 * interval.high) if interval else None
+
+
+def trivial_of(baselines: Sequence[Baseline]) -> dict[str, float]:
+    """F1_PU in percent by policy. RuntimeError if one is not there."""
+    found: dict[str, float | None] = {one.name: one.scores.get("D6") for one in baselines}
+    shown: dict[str, float] = {}
+    for name in (*TRIVIAL, CHOSEN):
+        value = found.get(name)
+        if value is None:
+            raise RuntimeError(f"score: no F1_PU of the policy {name!r}")
+        shown[name] = 100 * value
+    return shown
 
 
 def tables(*options: str) -> list[Table]:
     """The separation of backends, and the trivial policies."""
     parser = argparse.ArgumentParser(prog="bench separation", description=__doc__)
     parser.add_argument("--preset", default="s")
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--out", type=Path, default=None, help="keep world and run in this folder; resumes there")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the first world")
+    parser.add_argument("--worlds", type=int, default=WORLDS, help="how many, of consecutive seeds")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worlds that are run at the same time")
+    parser.add_argument("--out", type=Path, default=None, help="keep worlds and runs in this folder; resumes there")
     given = parser.parse_args(options)
-    with tempfile.TemporaryDirectory() as folder:
+    if min(given.worlds, given.jobs) < 1:
+        parser.error("--worlds and --jobs: 1 or more is expected")
+    seeds = range(given.seed, given.seed + given.worlds)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
         out = given.out or Path(folder)
-        _make(out, given.preset, given.seed)
-        gaps: list[Gap] = []
-        for better, worse in itertools.pairwise(ORDER):
-            cells = ["--cell", f"{better}@extractive", "--cell", f"{worse}@extractive"]
-            compared = json.loads(run_command("memarena", "compare", str(out / "run"), *cells, "--format", "json"))
-            gaps += gaps_of(compared["comparisons"][0], better, worse)
-        scores = json.loads(run_command("memarena", "score", str(out / "run"), "--format", "json"))
-    title = f"preset {given.preset}, seed {given.seed}, extractive reader"
-    return [_separation(gaps, title), _policies(trivial_of(scores["runs"][0]["baselines"]), title)]
+        runs = list(pool.map(lambda seed: _run(out / f"{given.preset}_{seed}", given.preset, seed), seeds))
+    gaps = [gap for better, worse in itertools.pairwise(ORDER) for gap in _compared(runs, better, worse)]
+    title = f"preset {given.preset}, seeds {seeds[0]} to {seeds[-1]}, extractive reader"
+    policies = [trivial_of(run.scores.baselines) for run in runs]
+    return [_separation(gaps, title), _by_world(gaps, seeds), _policies(policies, title)]
 
 
-def _make(out: Path, preset: str, seed: int) -> None:
-    """The world and the run, each unless it is there and whole."""
+def _run(out: Path, preset: str, seed: int) -> ScoredRun:
+    """A world and the run of all backends on it, each unless it is there and whole."""
     world, run = out / "world", out / "run"
     if not (world / "run_info.json").exists() or (world / ".days").exists():
-        run_command("masim", "generate", "--preset", preset, "--seed", str(seed), "--quiet", "--out", str(world))
+        size = ["--preset", preset, "--seed", str(seed), "--workers", "1"]
+        run_command("masim", "generate", *size, "--quiet", "--out", str(world))
     resumed = ["--resume"] if (run / "run.sqlite").exists() else []
     asked = ["--dataset", str(world), "--backend", ",".join(ORDER), "--reader", "extractive"]
     run_command("memarena", "run", *asked, "--floor-samples", "0", "--out", str(run), *resumed)
+    return score_facts(load_facts(run), run, JUDGE_NAME)
+
+
+def _compared(runs: Sequence[ScoredRun], better: str, worse: str) -> list[Gap]:
+    """Gaps over all worlds, with each world's beside. RuntimeError if worlds must not be compared."""
+    names = [f"{better}@extractive", f"{worse}@extractive"]
+    across: dict[str, AcrossWorlds] = {}
+    if len(runs) > 1:
+        worlds = across_worlds([(choose(run, names[0]), choose(run, names[1])) for run in runs])
+        if worlds.incomparable:
+            raise RuntimeError(f"compare: {'; '.join(worlds.incomparable)}")
+        across = {one.metric: one for one in worlds.differences}
+    together = pooled(runs)
+    return gaps_of(compare(choose(together, names[0]), choose(together, names[1])), better, worse, across)
 
 
 def _separation(gaps: Sequence[Gap], title: str) -> Table:
@@ -119,18 +172,39 @@ def _separation(gaps: Sequence[Gap], title: str) -> Table:
     for column in ("dimension", "questions", "backends", "scores", "points", "95% interval", "verdict"):
         table.add_column(column, justify="right" if column in ("questions", "points") else "left")
     for gap in gaps:
-        between = "" if gap.low is None or gap.high is None else f"{gap.low:+.1f} to {gap.high:+.1f}"
+        ends = None if gap.low is None or gap.high is None else (gap.low, gap.high)
         table.add_row(
             gap.dimension, str(gap.questions), f"{gap.better} − {gap.worse}", f"{gap.a:.1f} − {gap.b:.1f}",
-            f"{gap.a - gap.b:+.1f}", between, gap.verdict,
+            f"{gap.a - gap.b:+.1f}", _between(ends), gap.verdict,
         )  # fmt: skip
-    table.caption = f"bar on {', '.join(BARRED)}: the lower end is above {LEAST_POINTS:.0f} points"
+    table.caption = f"bar on {', '.join(BARRED)}: the lower end of the 95% interval is above {LEAST_POINTS:.0f} points"
     return table
 
 
-def _policies(found: Mapping[str, float], title: str) -> Table:
-    table = Table("policy", "F1_PU", "verdict", title=f"Trivial policies: {title} (percent)")
-    for name, value in found.items():
+def _by_world(gaps: Sequence[Gap], seeds: Sequence[int]) -> Table:
+    """Points of each world apart, and the interval over worlds where there are enough of them."""
+    table = Table(title="Points by world, each one observation")
+    table.add_column("dimension")
+    table.add_column("backends")
+    for seed in seeds:
+        table.add_column(str(seed), justify="right")
+    table.add_column("95% over worlds")
+    for gap in gaps:
+        points = [f"{one:+.0f}" for one in gap.by_world]
+        if len(points) == len(seeds):
+            table.add_row(gap.dimension, f"{gap.better} − {gap.worse}", *points, _between(gap.over_worlds))
+    return table
+
+
+def _between(ends: tuple[float, float] | None) -> str:
+    return "" if ends is None else f"{ends[0]:+.1f} to {ends[1]:+.1f}"
+
+
+def _policies(worlds: Sequence[Mapping[str, float]], title: str) -> Table:
+    """The largest figure that a policy has in any world."""
+    table = Table("policy", "F1_PU, worst world", "verdict", title=f"Trivial policies: {title} (percent)")
+    for name in worlds[0]:
+        value = max(world[name] for world in worlds)
         verdict = "pass" if value == 0 else "MISSED"
         table.add_row(name, f"{value:.1f}", verdict if name in TRIVIAL else "")
     table.caption = f"bar on {' and '.join(TRIVIAL)}: 0"

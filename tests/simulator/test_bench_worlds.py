@@ -7,9 +7,17 @@ import json
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
+from memarena.dataset.model import Family
+from memarena.log.records import AnyRecord
+from memarena.scoring import ScoredRun
+from memarena.scoring.compare import across_worlds, choose, compare
+from memarena.scoring.results import Baseline
+from memarena.scoring.uncertainty import Comparison, Interval, PairedDifference, Side
+
+from ..support.logs import make_asked, make_cell, make_question, make_run, text_gold
+from ..support.scoring import score_records
 
 BENCH = Path(__file__).parents[2] / "bench"
 
@@ -20,17 +28,37 @@ def bench(monkeypatch: pytest.MonkeyPatch, name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
-def difference(metric: str, low: float | None) -> dict[str, Any]:
-    """A figure of a comparison, as ``memarena compare --format json`` has it."""
-    ends = None if low is None else {"low": low, "high": low + 0.3}
-    return {"metric": metric, "a": 0.5, "b": 0.25, "difference": 0.25, "interval": ends, "questions": 40}
+def ends(low: float) -> Interval:
+    return Interval(low=low, high=low + 0.3, se=0.1, method="bootstrap_egos", clusters=9)
+
+
+def comparison(*lows: tuple[str, float | None], absent: str = "") -> Comparison:
+    """A comparison in which each named figure is 25 points higher on one side, with an interval from ``low`` on."""
+    differences = [
+        PairedDifference(
+            metric=metric,
+            a=0.5,
+            b=0.25,
+            difference=0.25,
+            interval=None if low is None else ends(low),
+            p_diagnostic=None,
+            smallest_difference=None,
+            questions=40,
+            only_a=10,
+            only_b=0,
+        )
+        for metric, low in lows
+    ]
+    kept = [one.model_copy(update={"difference": None}) if one.metric == absent else one for one in differences]
+    side = Side(run_id="r", label="oracle@extractive", seeds=("s1",))
+    return Comparison(a=side, b=side, incomparable=(), cautions=(), questions=40, left_out=0, differences=tuple(kept))
 
 
 def test_a_gap_has_to_be_above_the_bar_at_its_lower_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """On D2 to D4; at the bar is not above it, and no interval is no pass."""
     separation = bench(monkeypatch, "bench_separation")
-    found = [difference(name, low) for name, low in (("D1", 0.5), ("D2", 0.101), ("D3", 0.1), ("D4", None))]
-    gaps = separation.gaps_of({"differences": found}, "oracle", "bm25")
+    found = comparison(("D1", 0.5), ("D2", 0.101), ("D3", 0.1), ("D4", None))
+    gaps = separation.gaps_of(found, "oracle", "bm25")
     assert [(gap.dimension, gap.verdict) for gap in gaps] == [
         ("D1", ""),
         ("D2", "pass"),
@@ -43,11 +71,49 @@ def test_a_gap_has_to_be_above_the_bar_at_its_lower_end(monkeypatch: pytest.Monk
 def test_a_dimension_that_was_not_compared_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is named, as is a policy without a figure."""
     separation = bench(monkeypatch, "bench_separation")
-    found = [difference("D2", 0.2), {**difference("D3", None), "difference": None}, difference("D4", 0.2)]
+    found = comparison(("D2", 0.2), ("D3", None), ("D4", 0.2), absent="D3")
     with pytest.raises(RuntimeError, match="oracle and bm25: no question of D3"):
-        separation.gaps_of({"differences": found}, "oracle", "bm25")
+        separation.gaps_of(found, "oracle", "bm25")
     with pytest.raises(RuntimeError, match="no F1_PU of the policy 'always refuse'"):
-        separation.trivial_of([{"name": "always refuse", "scores": {"D6": None}}])
+        separation.trivial_of([Baseline(name="always refuse", scores={"D6": None})])
+
+
+CELLS = [make_cell(backend, seed="s1") for backend in ("bm25", "oracle")]
+POOL = [
+    make_question(f"q_{ego}_{number}", Family.METADATA, text_gold("Porto"), "Where?", ego=f"e{ego}")
+    for ego in range(6)
+    for number in range(10)
+]
+
+
+def world(number: int) -> ScoredRun:
+    """One of several worlds whose people and questions bear the same ids; oracle knows a few answers more."""
+    asked: list[AnyRecord] = []
+    for place, question in enumerate(POOL):
+        for cell in CELLS:
+            knows = (place * 7 + number) % 10 < (5 if cell.backend == "oracle" else 3)
+            asked.append(make_asked(cell, question, "Porto" if knows else "Lisbon"))
+    made = make_run(CELLS, POOL, [], asked)
+    assert made[0].kind == "run_started"
+    dataset = made[0].manifest.dataset.model_copy(update={"sha256": f"{number:02x}" * 32})
+    manifest = made[0].manifest.model_copy(update={"dataset": dataset})
+    return score_records([made[0].model_copy(update={"manifest": manifest, "run_id": f"run-{number}"}), *made[1:]])
+
+
+def test_the_egos_of_all_worlds_are_drawn_and_each_world_stands_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """People of the same id in two worlds are two people; the figure is over the questions of all worlds."""
+    separation = bench(monkeypatch, "bench_separation")
+    runs = [world(number) for number in range(4)]
+    together = separation.pooled(runs)
+    assert len({one.ego for one in together.questions}) == 24
+    found = compare(choose(together, "oracle@small"), choose(together, "bm25@small"))
+    (d2,) = [one for one in found.differences if one.metric == "D2"]
+    assert d2.questions == 240
+    assert d2.interval is not None
+    assert d2.interval.clusters == 24
+    across = across_worlds([(choose(run, "oracle@small"), choose(run, "bm25@small")) for run in runs])
+    (beside,) = [one for one in across.differences if one.metric == "D2"]
+    assert d2.difference == pytest.approx(beside.mean)  # worlds of the same size
 
 
 def test_the_machine_is_no_part_of_the_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
