@@ -105,6 +105,17 @@ def test_a_newer_schema_is_refused_by_readers_and_writers(tmp_path: Path) -> Non
         LogWriter(tmp_path)
 
 
+def test_a_schema_that_never_was_is_refused(tmp_path: Path) -> None:
+    with LogWriter(tmp_path) as log:
+        log.append(problem("one"))
+    db = sqlite3.connect(log_path(tmp_path))
+    db.execute("UPDATE meta SET value = '0'")
+    db.commit()
+    db.close()
+    with pytest.raises(LogError, match=f"schema_version is 0, expected 1 to {SCHEMA_VERSION}"):
+        list(read_records(tmp_path))
+
+
 @pytest.mark.parametrize("content", [b"not a database at all, but long enough to be one" * 20, b"\0" * 8192])
 def test_a_file_that_is_no_log_is_named(tmp_path: Path, content: bytes) -> None:
     log_path(tmp_path).write_bytes(content)

@@ -169,6 +169,8 @@ def check_schema(path: Path) -> int:
     if row is None or not str(row[0]).isdigit():
         raise LogError(f"{path}: not a run log: it states no schema version")
     version = int(row[0])
+    if version < 1:
+        raise LogError(f"{path}: schema_version is {version}, expected 1 to {SCHEMA_VERSION}")
     if version > SCHEMA_VERSION:
         raise LogError(
             f"{path}: schema_version is {version}, this memarena reads up to {SCHEMA_VERSION}; update memarena"
