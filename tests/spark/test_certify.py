@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from memarena.log.records import (
@@ -135,9 +138,107 @@ def test_what_the_log_says_against_a_run_is_heard(
     with LogWriter(run / "run") as log:
         log.append(*records)
     found = refused(run, tmp_path)
-    # A question that is no longer answered is missing among the samples of time too.
-    assert codes(found) - {"too-few-samples"} == {code}
+    # A question that is no longer answered is missing among the samples of time too, and no meter counted one more.
+    assert codes(found) - {"too-few-samples", "incoherent"} == {code}
     assert any(reason in r.reason for r in found), found
+
+
+# ------------------------------------------------------------------ a log that contradicts itself
+
+
+def without_calls(asked: dict[str, Any]) -> None:
+    asked["gateway_call_ids"] = ["gone"]
+
+
+def asked_later(asked: dict[str, Any]) -> None:
+    asked["asked_mono_ns"] += 10**12
+
+
+def never_searched(asked: dict[str, Any]) -> None:
+    asked["search"]["t_search_ns"] = -1
+
+
+def answered_backwards(asked: dict[str, Any]) -> None:
+    asked["answer"]["completed_ns"] = 0
+
+
+def faster(asked: dict[str, Any]) -> None:
+    asked["answer"]["ttft_ns"] //= 2
+
+
+def endless(asked: dict[str, Any]) -> None:
+    asked["search"]["t_search_ns"] = 10**15
+
+
+def of_a_probe(call: dict[str, Any]) -> None:
+    call["phase"] = "probe"
+
+
+def of_no_cell(call: dict[str, Any]) -> None:
+    call["cell_id"] = None
+
+
+def told_early(call: dict[str, Any]) -> None:
+    if call["done_ns"] is not None:
+        call["done_ns"] = -1
+
+
+def counted_more(phase: dict[str, Any]) -> None:
+    if phase["queries"] is not None:
+        phase["queries"] += 1
+
+
+def began_before_the_run(started: dict[str, Any]) -> None:
+    started["started_at"] = "2001-01-01T00:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "reason"),
+    [
+        ("asked", without_calls, "its model call gone is not in the log"),
+        ("asked", asked_later, "began before it was asked"),
+        ("asked", never_searched, "Search took -1 ns"),
+        ("asked", answered_backwards, "the moments of Answer are out of order"),
+        ("asked", faster, "no model call of it has its time to the first token"),
+        ("asked", endless, "was over"),
+        ("gateway_call", of_a_probe, "is one of probe"),
+        ("gateway_call", of_no_cell, "is of another question"),
+        ("gateway_call", told_early, "its moments are out of order"),
+        ("phase", counted_more, "the meters tell of 13 questions"),
+        ("run_started", began_before_the_run, "by the wall clock the log (2001-01-01T00:00:00+00:00) comes before"),
+    ],
+)
+def test_a_log_that_contradicts_itself_is_refused(
+    kind: str, change: Callable[[dict[str, Any]], None], reason: str, finished: Path, tmp_path: Path, copy_of: Copy
+) -> None:
+    run = copy_of(finished)
+    rewrite_log(run / "run" / "run.sqlite", kind, change, first=False)
+    found = [r.reason for r in refused(run, tmp_path) if r.code == "incoherent"]
+    assert any(reason in each for each in found), found
+
+
+@pytest.mark.parametrize(
+    ("start_s", "end_s", "reason"),
+    [(10, 5, "the run ended before it began by the monotonic clock"), (0, 10**9, "by the monotonic clock and")],
+)
+def test_clocks_of_the_record_that_contradict_each_other_are_refused(
+    start_s: int, end_s: int, reason: str, finished: Path, tmp_path: Path, copy_of: Copy
+) -> None:
+    run = copy_of(finished)
+    span = running.Span(start_ns=start_s * 10**9, end_ns=end_s * 10**9)
+    change_record(run, lambda r: r.model_copy(update={"span": span}))
+    assert any(r.code == "incoherent" and reason in r.reason for r in refused(run, tmp_path))
+
+
+def test_a_log_from_which_a_question_was_cut_out_is_refused(finished: Path, tmp_path: Path, copy_of: Copy) -> None:
+    """Question, answer, calls and verdict, so that what is left agrees with itself."""
+    run = copy_of(finished)
+    name = asked(run).instance_id
+    with closing(sqlite3.connect(run / "run" / "run.sqlite")) as log, log:
+        log.execute("DROP TRIGGER records_no_delete")
+        log.execute("DELETE FROM records WHERE instance_id = ?", (name,))
+    found = {r.code: r.reason for r in refused(run, tmp_path)}
+    assert found["missing-question"] == "11 questions are in the log, the plan asks 12"
 
 
 # ------------------------------------------------------------------ a good run, and another record of it
@@ -155,6 +256,7 @@ GONE = Unknown(unknown="it did not end")
     ("change", "code"),
     [
         (lambda r: r.model_copy(update={"outcome": "incomplete"}), "not-complete"),
+        (lambda r: r.model_copy(update={"left": 3}), "not-complete"),
         (lambda r: r.model_copy(update={"conformance": ()}), "conformance"),
         (
             lambda r: r.model_copy(
@@ -227,8 +329,11 @@ def test_energy_that_was_measured_satisfies_a_profile_that_requires_it(
 def test_a_plan_that_is_not_what_was_run_is_refused(finished: Path, tmp_path: Path, copy_of: Copy) -> None:
     run = copy_of(finished)
     edit(run / running.PLAN, "limit: 12", "limit: 13")
-    (found,) = refused(run, tmp_path)
-    assert (found.code, found.reason) == ("not-complete", "the plan's run.limit is not what was run")
+    found = {r.code: r.reason for r in refused(run, tmp_path)}
+    assert found == {
+        "not-complete": "the plan's run.limit is not what was run",
+        "missing-question": "12 questions are in the log, the plan asks 13",
+    }
 
 
 def with_facts(finished: Path, tmp_path: Path, **manifest: object) -> list[Refusal]:

@@ -131,6 +131,12 @@ def test_a_file_that_is_not_of_the_bundle_is_named(name: str, signed: Path, copy
     assert files_at_fault(verify(bundle, Trust())) == {name}
 
 
+def test_a_folder_that_is_not_of_the_bundle_is_named(signed: Path, copy_of: Copy) -> None:
+    bundle = copy_of(signed)
+    (bundle / "extra").mkdir()
+    assert files_at_fault(verify(bundle, Trust())) == {"extra"}
+
+
 def test_a_link_in_place_of_a_file_is_named(signed: Path, copy_of: Copy, tmp_path: Path) -> None:
     bundle = copy_of(signed)
     shutil.move(bundle / layout.RESULTS, tmp_path / "elsewhere")

@@ -56,6 +56,7 @@ RESULT: dict[str, str] = {
     "cache-unknown": "use a model server that reports cached tokens, or one that runs without a prefix cache",
     "too-few-samples": "ask more questions",
     "outside-phase": "the log is not that of this run",
+    "incoherent": "keep the node's clock in step, leave the log as it was written, run again",
     "canary-drift": "find out why the node slowed down or sped up during the run, run again",
     "node-changed": "keep the node as it was found until the run is over, run again",
     "conformance": "mend the backend until memarena conformance passes",

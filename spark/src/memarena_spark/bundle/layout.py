@@ -42,6 +42,13 @@ def files_of(folder: Path) -> list[str]:
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
 
 
+def strange_folders(folder: Path) -> list[str]:
+    """Folders below a bundle's that hold no file of one."""
+    known = {name.rstrip("/") for name in (LOG_FOLDER, *FOLDERS)}
+    there = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_dir() and not p.is_symlink())
+    return sorted(set(there) - known)
+
+
 def content_of(folder: Path) -> list[str]:
     """The files that the hashes are over: all but the seals."""
     return [name for name in files_of(folder) if name not in SEALS]

@@ -13,6 +13,7 @@ from memarena.run.config import RunConfig
 from memarena.scoring.timing import floor
 from pydantic import JsonValue
 
+from memarena_spark.bundle.coherence import contradictions
 from memarena_spark.bundle.derived import Facts
 from memarena_spark.checks.canaries import check_canary, check_drift
 from memarena_spark.codes import refusal
@@ -33,8 +34,10 @@ def refusals_of(facts: Facts, log_folder: Path) -> list[Refusal]:
     """Every reason why a run is not certified; empty if it is."""
     return [
         *_completeness(facts),
+        *(refusal("incoherent", each) for each in contradictions(facts.run, facts.record, log_folder)),
         *_plan(facts),
         *_cells(facts),
+        *_asked_for(facts),
         *_questions(facts),
         *_cache(facts, log_folder),
         *_samples(facts),
@@ -50,6 +53,8 @@ def _completeness(facts: Facts) -> Iterator[Refusal]:
     if record.outcome != "completed" or run.ended is None or run.ended.reason != "completed":
         how = record.outcome if record.outcome != "completed" else run.ended.reason if run.ended else "never"
         yield refusal("not-complete", f"the run ended: {how} {record.message}".rstrip())
+    if record.left:
+        yield refusal("not-complete", f"{record.left} questions were not settled when the run was over")
     if run.segments != 1:
         yield refusal("resumed", f"the log holds {run.segments} processes' work, expected that of one")
     wanted = json.loads(effective_run(facts.plan, facts.profile).model_dump_json(exclude=_MAY_DIFFER))
@@ -59,6 +64,22 @@ def _completeness(facts: Facts) -> Iterator[Refusal]:
             yield refusal("not-complete", f"the plan's run.{name} is not what was run")
     if not run.manifest.cells or not run.questions:
         yield refusal("missing-question", "the log holds no cell or no question")
+
+
+def _asked_for(facts: Facts) -> Iterator[Refusal]:
+    """The questions of the log are those that the plan asks, as far as that can be told without the data set."""
+    wanted, found = facts.plan.run, facts.run.questions
+    there = facts.run.manifest.dataset.instance_count
+    most = min(len(set(wanted.question_ids)) or there, there if wanted.limit is None else wanted.limit)
+    if len(found) > most or (len(found) < most and not wanted.egos and not wanted.families):
+        yield refusal("missing-question", f"{len(found)} questions are in the log, the plan asks {most}")
+    for name, question in found.items():
+        asked = question.instance
+        other_ego = wanted.egos and asked.ego_agent_id not in wanted.egos
+        other_family = wanted.families and asked.family not in wanted.families
+        if other_ego or other_family or (wanted.question_ids and name not in wanted.question_ids):
+            yield refusal("missing-question", f"{name} is in the log and not among the questions of the plan")
+            return
 
 
 def _plan(facts: Facts) -> Iterator[Refusal]:
@@ -112,13 +133,13 @@ def _cache(facts: Facts, log_folder: Path) -> Iterator[Refusal]:
     untold: list[str] = []
     for call in _timed_calls(log_folder):
         used = readers.get(cells.get(str(call["cell_id"]), ""))
-        if used is None or call["status"] != 200:
+        if used is None:
             continue
         cached = call.get("cached_tokens")
         where = f"{call['cell_id']}: {call.get('instance_id')} had {cached} cached tokens"
         if isinstance(cached, int) and cached > 0:
             warm.append(where)
-        elif cached is None and _radix_cache(used) != "off":
+        elif cached is None and call["status"] == 200 and _radix_cache(used) != "off":
             untold.append(f"{call['cell_id']}: {call.get('instance_id')}: the server did not say how many were cached")
     if warm:
         yield refusal("warm-cache", f"{len(warm)} calls were warm in the class cold, the first {warm[0]}")

@@ -92,6 +92,7 @@ def _structure(bundle: Path, trust: Trust) -> Iterator[Fault]:
             yield Fault(name, "the making of this bundle was cut short")
         elif name not in known and not name.startswith(layout.FOLDERS):
             yield Fault(name, "is not of a bundle")
+    yield from (Fault(name, "is no folder of a bundle") for name in layout.strange_folders(bundle))
 
 
 def _hashes(bundle: Path, hashes: Mapping[str, str]) -> Iterator[Fault]:

@@ -1,0 +1,149 @@
+"""Does a log agree with itself? Every question with its model calls, every moment with the one before it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+from memarena.log.records import AnswerSpan, PhaseEnded, QuestionAsked
+from memarena.log.store import LogReader, read_records
+from memarena.scoring import RunFacts
+from pydantic import JsonValue
+
+from memarena_spark.running import RunRecord
+
+Call = Mapping[str, JsonValue]
+
+_OF_A_QUESTION = ("search", "answer", "central", "refused")
+"""Phases of the model calls that a question's token lets through or, where a budget is spent, does not."""
+_MOMENTS = ("first_byte_ns", "first_content_ns", "last_content_ns", "done_ns")
+"""Of a call, in the order in which they come; offsets from the forwarding of its request."""
+_CLOCK_STEP_S = 2.0
+"""Wall times are whole seconds, the last one cut off."""
+
+
+def contradictions(facts: RunFacts, record: RunRecord, log_folder: Path) -> Iterator[str]:
+    """Where the log contradicts itself or the record of its run, a line each; the first of each kind is enough."""
+    yield from _clocks(facts, record)
+    yield from _counts(facts, log_folder)
+    calls = dict(_calls(log_folder))
+    attempts = [attempt.record for made in facts.attempts.values() for attempt in made]
+    for found in (
+        (each for attempt in attempts for each in _own_calls(attempt, calls)),
+        (each for attempt in attempts for each in _spans(attempt)),
+        (each for name, call in calls.items() for each in _moments(name, call)),
+        _order(facts),
+    ):
+        if (first := next(found, None)) is not None:
+            yield first
+
+
+def _calls(log_folder: Path) -> Iterator[tuple[str, Call]]:
+    with LogReader(log_folder) as log:
+        for row in log.rows("gateway_call"):
+            call = json.loads(row.body)
+            yield str(call["call_id"]), call
+
+
+def _clocks(facts: RunFacts, record: RunRecord) -> Iterator[str]:
+    """Both clocks of the machine, and the log's within those of its record."""
+    span_s = (record.span.end_ns - record.span.start_ns) / 1e9
+    if span_s <= 0:
+        yield "the run ended before it began by the monotonic clock"
+        return
+    ended = facts.ended.ended_at if facts.ended is not None else record.ended_at
+    named = (("run", record.started_at), ("log", facts.started.started_at), ("log's end", ended),
+             ("run's end", record.ended_at))  # fmt: skip
+    for (before, first), (after, second) in pairwise(named):
+        if _moment(second) < _moment(first):
+            yield f"by the wall clock the {after} ({second}) comes before the {before} ({first})"
+            return
+    whole_s = (_moment(record.ended_at) - _moment(record.started_at)).total_seconds()
+    if whole_s + _CLOCK_STEP_S < span_s:
+        yield f"the run took {span_s:.0f} s by the monotonic clock and {whole_s:.0f} s by the wall clock"
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(microsecond=0)
+
+
+def _counts(facts: RunFacts, log_folder: Path) -> Iterator[str]:
+    """What the phases of a cell counted is what its log holds."""
+    attempts = Counter(attempt.record.cell_id for made in facts.attempts.values() for attempt in made)
+    for phase in read_records(log_folder, "phase"):
+        if not isinstance(phase, PhaseEnded) or phase.cell_id is None or phase.queries is None:
+            continue
+        found = attempts[phase.cell_id]
+        if phase.queries != found:
+            told = f"{phase.queries} questions in phase {phase.phase}"
+            yield f"{phase.cell_id}: the meters tell of {told}, the log holds {found}"
+            return
+
+
+def _own_calls(attempt: QuestionAsked, calls: Mapping[str, Call]) -> Iterator[str]:
+    """The model calls of a question are in the log, are its own, and one of them gave its first token."""
+    where = f"{attempt.cell_id}: {attempt.instance_id}"
+    own = []
+    for name in attempt.gateway_call_ids:
+        call = calls.get(name)
+        if call is None:
+            yield f"{where}: its model call {name} is not in the log"
+            return
+        if (call["cell_id"], call["instance_id"]) != (attempt.cell_id, attempt.instance_id):
+            yield f"{where}: its model call {name} is of another question"
+        if call["phase"] not in _OF_A_QUESTION:
+            yield f"{where}: its model call {name} is one of {call['phase']}"
+        if _number(call["started_mono_ns"]) < attempt.asked_mono_ns:
+            yield f"{where}: its model call {name} began before it was asked"
+        own.append(call)
+    ttft_ns = attempt.answer.ttft_ns if attempt.answer is not None else None
+    if ttft_ns is not None and ttft_ns not in [call["first_content_ns"] for call in own]:
+        yield f"{where}: no model call of it has its time to the first token"
+
+
+def _spans(attempt: QuestionAsked) -> Iterator[str]:
+    """Spans of a question are not negative and come in order."""
+    where = f"{attempt.cell_id}: {attempt.instance_id}"
+    search_ns = attempt.search.t_search_ns if attempt.search is not None else None
+    if search_ns is not None and search_ns <= 0:
+        yield f"{where}: Search took {search_ns} ns"
+    told = [at for at in _answer_moments(attempt.answer) if at is not None]
+    if any(at < 0 for at in told) or told != sorted(told):
+        yield f"{where}: the moments of Answer are out of order"
+
+
+def _answer_moments(answer: AnswerSpan | None) -> tuple[int | None, ...]:
+    return () if answer is None else (answer.retrieved_ns, answer.first_delta_ns, answer.completed_ns)
+
+
+def _moments(name: str, call: Call) -> Iterator[str]:
+    """Moments of a call are not negative and come in order."""
+    told = [_number(call[moment]) for moment in _MOMENTS if call[moment] is not None]
+    if any(at < 0 for at in told) or told != sorted(told):
+        yield f"model call {name}: its moments are out of order"
+
+
+def _order(facts: RunFacts) -> Iterator[str]:
+    """Where one question is asked at a time, none is asked before the one before it was over."""
+    timed = {cell.cell_id for cell in facts.manifest.cells if cell.timing}
+    attempts = [a.record for made in facts.attempts.values() for a in made if a.record.cell_id in timed]
+    for before, after in pairwise(sorted(attempts, key=lambda attempt: attempt.asked_mono_ns)):
+        if after.asked_mono_ns < before.asked_mono_ns + _took_ns(before):
+            yield f"{after.cell_id}: {after.instance_id} was asked before {before.instance_id} was over"
+
+
+def _took_ns(attempt: QuestionAsked) -> int:
+    search_ns = (attempt.search.t_search_ns or 0) if attempt.search is not None else 0
+    told = [at for at in _answer_moments(attempt.answer) if at is not None]
+    return search_ns + max(told, default=0)
+
+
+def _number(value: JsonValue) -> int:
+    """A number of nanoseconds; ValueError for what is none."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{value!r}: expected nanoseconds")
+    return value
