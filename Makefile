@@ -29,10 +29,11 @@ setup:
 demo: setup
 	$(BIN)/memarena demo $(ARGS)
 
-# All tests run in two processes, a file's tests in one of them; what ARGS selects runs in one.
+# All tests run in two processes, a file's tests in one of them, files in the order of tests/conftest.py; what ARGS
+# selects runs in one.
 TEST_PROCESSES ?= 2
 test: setup
-	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),-n $(TEST_PROCESSES) --dist loadfile)
+	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),-n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder)
 
 lint: setup
 	$(BIN)/ruff check --no-cache .
