@@ -1,7 +1,8 @@
 """Finds what an answer says to whoever marks it, and cuts it out, so that a judge never reads it.
 
 A judge with a model can be talked to by what it judges. Fences and prompts make that harder, not impossible; what is
-recognised here does not reach the judge at all. Patterns stand in ``tables/addressing.v1.toml``.
+recognised here does not reach the judge at all. Patterns and weighed words stand in
+``tables/addressing.v2.toml``.
 """
 
 from __future__ import annotations
@@ -15,9 +16,16 @@ from importlib.resources import files
 
 from memarena.text.words import tidy
 
-_FILE = "addressing.v1.toml"
+_FILE = "addressing.v2.toml"
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?![\s\"')\]]|$)[^.!?\n]*)*(?:[.!?]+[\"')\]]*|\n|$)")
+_WORD = re.compile(r"[a-z_]+")
 _JSON_LIKE = re.compile(r"\{[^{}]*\}")
+_SPACED_OUT = re.compile(r"(?<!\w)(?:[^\W\d_][ ._-]){3,}[^\W\d_](?!\w)")
+_LATIN_AND_OTHERS = re.compile(r"\w*[a-z]\w*[\u0370-\u04ff]\w*|\w*[\u0370-\u04ff]\w*[a-z]\w*")
+_LOOK_ALIKES = str.maketrans("авеконмрстухіѕјαεικνορτυχ", "abekohmpctyxisjaeiknoptux")
+"""Cyrillic and Greek letters that look like Latin ones; read as such only in words that have Latin letters too."""
+_LETTERS_AND_DIGITS = re.compile(r"\b(?=\w*[a-z])(?=\w*[013457])[a-z013457]{2,}\b")
+_DIGITS_FOR_LETTERS = str.maketrans("013457", "oieast")
 
 
 @dataclass(frozen=True)
@@ -55,13 +63,37 @@ def cleared(answer: str) -> Cleared:
 
 
 def speaks_to_marker(text: str) -> bool:
-    """Whether some pattern is found in the text."""
-    lowered = " ".join(tidy(text).lower().replace("*", "").split())
-    return any(pattern.search(lowered) for pattern in _patterns())
+    """Whether some pattern is found in the text, as it stands or with its disguise taken off."""
+    shown = tidy(text).lower().replace("*", "")
+    forms = dict.fromkeys(" ".join(form.split()) for form in (shown, _undisguised(shown)))
+    return any(pattern.search(form) for form in forms for pattern in _patterns()) or any(map(_weighs_enough, forms))
+
+
+def _weighs_enough(text: str) -> bool:
+    """Whether the words of some sentence of the text, each counted once, are those of marking."""
+    weights, enough = _weights()
+    return any(
+        sum(weights.get(word, 0.0) for word in set(_WORD.findall(sentence))) >= enough
+        for sentence in _SENTENCE.findall(text)
+    )
+
+
+def _undisguised(text: str) -> str:
+    """Letters that are spaced out drawn together, look-alikes and digits inside words as the letters they stand for."""
+    joined = _SPACED_OUT.sub(lambda match: re.sub(r"[ ._-]", "", match.group()), text)
+    mixed = _LATIN_AND_OTHERS.sub(lambda match: match.group().translate(_LOOK_ALIKES), joined)
+    return _LETTERS_AND_DIGITS.sub(lambda match: match.group().translate(_DIGITS_FOR_LETTERS), mixed)
 
 
 def _raw() -> bytes:
     return (files("memarena.judge") / "tables" / _FILE).read_bytes()
+
+
+@cache
+def _weights() -> tuple[dict[str, float], float]:
+    table = tomllib.loads(_raw().decode())
+    found = {word: float(weight) for weight, words in table["weights"].items() for word in words.split()}
+    return found, table["enough"]
 
 
 @cache
@@ -70,7 +102,8 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     names: dict[str, str] = table["names"]
     found = []
     for pattern in table["patterns"].values():
-        for name, words in names.items():
+        # From the last name to the first: a name may be made of those that stand before it.
+        for name, words in reversed(names.items()):
             pattern = pattern.replace("{" + name + "}", words)  # noqa: PLW2901 (filled in step by step)
         found.append(re.compile(pattern.replace("{{", "{")))
     return tuple(found)
