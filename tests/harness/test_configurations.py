@@ -68,7 +68,7 @@ def test_every_ablation_of_the_paper_has_a_file() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_names_tables_of_the_paper_and_backends_that_exist(name: str) -> None:
     configuration = read_named(name)
-    known = TYPED_TABLES | {table.name for table in load_published().others}
+    known = TYPED_TABLES | {table.name for table in load_published().printed}
     assert all(table in known or table.startswith("text: ") for table in configuration.tables)
     assert configuration.title
     assert configuration.paper

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from memarena.configs.reading import named_configurations
 from memarena.report.as_json import JsonReport, to_json
 from memarena.report.document import report_document
 from memarena.report.layout import Document, Section
 from memarena.report.page import to_html
+from memarena.report.published import published_sections
 from memarena.report.reported import ReportedRun
 from memarena.scoring import RunScores
+from memarena.scoring.published import load_published
 
 from ..support import golden_run
 from ..support.golden_reports import plain
@@ -52,6 +55,53 @@ def test_a_reader_that_the_paper_has_stands_beside_its_own_cell_only() -> None:
     ]  # fmt: skip
 
 
+def test_tables_beyond_the_grid_stand_beside_ours_too() -> None:
+    document = report_document([ReportedRun(scores_of("bm25", "Qwen3-8B"))], published=True)
+    f1 = rows(part(document, "Beside the published cells: token-F1"))
+    assert f1[1] == [
+        "paper",
+        "RAG",
+        "Qwen3-8B",
+        "19.0 ±0.4",
+        "12.5 ±0.1",
+        "26.5 ±0.5",
+        "50.3 ±0.5",
+        "33.9 ±0.2",
+        "24.8 ±0.0",
+    ]
+    denied = rows(part(document, "Beside the published cells: DENY items"))
+    assert denied[0][3:] == ["0.0", "100.0", "0.0", "0.0", "100.0"], "the run answers everything right"
+    assert denied[1] == ["paper", "RAG", "Qwen3-8B", "7.5", "13.8", "20.4", "58.3", "14.9"]
+    times = rows(part(document, "Beside the published cells: time of an answer"))
+    assert times[-1] == ["paper", "RAG", "Qwen3-8B", "1,424", "2.4", "21,340", "45", "4,748"]
+
+
+def test_levers_on_permission_stand_below_our_rows_with_what_their_j_is() -> None:
+    found = rows(
+        part(report_document([ReportedRun(scores_of("novel"))], published=True), "Published levers on permission")
+    )
+    assert found[0] == ["ours", "novel", "small", "100.0", "100.0", "100.0", "100.0"]
+    assert len(found) == 17
+    assert found[1] == ["paper", "Retrieval", "dense E5", "1.2", "97.0", "2.4", "-1.8"]
+    assert max(float(row[6]) for row in found[1:]) <= 1.0, "no published lever gates"
+
+
+def test_a_run_of_an_ablation_stands_beside_the_papers_table_of_it() -> None:
+    titles = [s.title for s in published_sections([], [], ["distractors"])]
+    assert "Published: Oracle with the latest other sessions" in titles
+    assert "Published: Access notes beside the evidence" not in titles
+    others = next(s for s in published_sections([], [], ["distractors"]) if s.title == "Other published tables")
+    assert any("memarena run access-markers" in line for line in others.lines)
+
+
+def test_tables_of_an_ablation_are_those_that_its_configuration_names() -> None:
+    named = {(c.name, table) for c in named_configurations() for table in c.tables}
+    kept = {table.name for table in load_published().printed}
+    assert {(name, t.name) for t in load_published().printed for name in t.configurations} == {
+        (name, table) for name, table in named if table in kept
+    }
+
+
 def test_what_differs_is_said_beside_it() -> None:
     found = rows(
         part(report_document([ReportedRun(scores_of("oracle"))], published=True), "Where the protocols differ")
@@ -74,5 +124,7 @@ def test_every_format_holds_it(backend: str) -> None:
     assert max(len(line) for line in text.splitlines() if "memarena show" not in line) <= 120
     assert len(JsonReport.model_validate_json(to_json([run], published=True)).published) == 25
     assert JsonReport.model_validate_json(to_json([run])).published == ()
+    assert JsonReport.model_validate_json(to_json([run], published=True)).published_tables == load_published()
+    assert JsonReport.model_validate_json(to_json([run])).published_tables is None
     assert "Beside the published cells" in to_html([run], published=True)
     assert "Beside the published cells" not in to_html([run])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 
@@ -12,11 +13,14 @@ from hypothesis import strategies as st
 from memarena.cli.scores import report_run
 from memarena.dataset.model import Family
 from memarena.log.records import Outcome
+from memarena.report.charts import trends
 from memarena.report.charts.bars import ttft_split
 from memarena.report.charts.scale import Linear, Logarithmic, log_axis, round_up
 from memarena.report.charts.scatter import LEFT, SIDE, TOP, privacy_utility, recall_reasoning
 from memarena.report.charts.spread import distribution
 from memarena.report.charts.svg import Drawing
+from memarena.report.charts.trends import accuracy_over
+from memarena.report.grid import slice_keys
 from memarena.report.reported import ReportedRun
 from memarena.report.rows import rows_of
 from memarena.report.stories import AT_MOST, choose_stories, tell
@@ -100,6 +104,24 @@ def test_points_lie_where_their_figures_say(run: ReportedRun, draw: object, x: s
         assert found == pytest.approx(wanted, abs=2)  # the middle of a triangle's corners is not its middle
     for row in rows:
         assert f">{row.tag}</text>" in figure.svg
+
+
+def test_lines_over_lag_run_through_the_shares_of_their_parts(run: ReportedRun) -> None:
+    rows = rows_of([run])
+    figure = accuracy_over(rows, "lag", "lag", "Right over time passed", "days", "")
+    assert figure is not None
+    keys = slice_keys(rows, "lag")
+    assert keys == sorted(keys, key=lambda key: int(re.split(r"\D", key)[0]))
+    shares = [
+        100 * part.score.value
+        for row in rows
+        for part in row.scores.slices
+        if part.by == "lag" and part.score.value is not None
+    ]
+    marks = _marks(figure.svg)[: len(shares)]
+    bottom, top = trends.TOP + trends.SIDE, trends.TOP
+    assert [y for _, y in marks] == pytest.approx([bottom + s / 100 * (top - bottom) for s in shares], abs=1.0)
+    assert accuracy_over(rows, "interference", "x", "", "", "") is None, "this data set does not say"
 
 
 def test_bars_are_as_long_as_their_medians(run: ReportedRun) -> None:

@@ -15,7 +15,7 @@ from memarena.report.costs import RowCosts
 from memarena.report.provenance import Provenance
 from memarena.report.reported import ReportedRun
 from memarena.scoring.published import load_published
-from memarena.scoring.published_types import GridCell
+from memarena.scoring.published_types import GridCell, Published
 from memarena.scoring.results import RunScores
 
 REPORT_VERSION = 1
@@ -33,6 +33,8 @@ class JsonReport(Record):
     """Of each run its rows, in the order of the run."""
     published: tuple[GridCell, ...] = ()
     """The paper's main grid in percent, where it was asked for."""
+    published_tables: Published | None = None
+    """All of the paper's tables, the grid among them, where they were asked for."""
     calibrations: tuple[Calibration, ...] = ()
     """How judges did on planted answers, as far as files of ``memarena judge --calibrate`` were given."""
 
@@ -44,6 +46,7 @@ def to_json(runs: Sequence[ReportedRun], *, published: bool = False, calibration
         provenance=tuple(run.provenance for run in runs),
         costs=tuple(run.costs for run in runs),
         published=load_published().grid if published else (),
+        published_tables=load_published() if published else None,
         calibrations=tuple(calibrations),
     ).model_dump(mode="json")
     return json.dumps(_rounded(content), indent=2, ensure_ascii=False) + "\n"

@@ -100,7 +100,8 @@ def report_groups(runs: Sequence[ReportedRun], *, published: bool = False) -> li
         own = [row for row in rows if row.run in numbers]
         parts = _sections(own, [scores[place] for place in members])
         if published:
-            parts += published_sections(own, [scores[place] for place in members])
+            started_from = [p.configuration.name for m in members if (p := runs[m].provenance) and p.configuration]
+            parts += published_sections(own, [scores[place] for place in members], started_from)
         found.append(Group(name, tuple(own), tuple(parts)))
     return found
 

@@ -199,27 +199,47 @@ def token_f1_table(rows: Sequence[ReportRow]) -> Section | None:
 
 
 def slice_tables(rows: Sequence[ReportRow]) -> list[Section]:
-    """Accuracy by lag, difficulty, context tier and interfering facts, each where the data set says."""
+    """Accuracy and figures by lag, difficulty, context tier and interfering facts, each where the data set says."""
     found = []
     for by, title in SLICE_TITLES.items():
-        keys = list(dict.fromkeys(s.key for row in rows for s in row.scores.slices if s.by == by))
-        if len(keys) < 2 and by != "lag":
-            continue
-        if not keys:
+        keys = slice_keys(rows, by)
+        if not keys or (len(keys) < 2 and by != "lag"):
             continue
         columns = [Column(f"{key} (n {_planned(rows, by, key)})") for key in keys]
         body = [[*lead_cells(rows, row), *(_share(row.scores, by, key) for key in keys)] for row in rows]
-        found.append(
-            section(
-                title,
-                [*lead_columns(rows), *columns],
-                body,
-                ["share right, percent"],
-                breaks=breaks(rows),
-                trace=trace_slice(rows, by),
-            )
-        )
+        command = trace_slice(rows, by)
+        lead = lead_columns(rows)
+        notes = ["share right, percent"]
+        found.append(section(title, [*lead, *columns], body, notes, breaks=breaks(rows), trace=command))
+        if len(keys) > 1:
+            found.append(_figures_by(rows, by, title, keys, command))
     return found
+
+
+def slice_keys(rows: Sequence[ReportRow], by: str) -> list[str]:
+    """Keys of a breakdown in their order, as far as any row has them."""
+    longest = sorted((row.scores for row in rows), key=lambda r: -sum(s.by == by for s in r.slices))
+    return list(dict.fromkeys(s.key for scores in longest for s in scores.slices if s.by == by))
+
+
+def _figures_by(rows: Sequence[ReportRow], by: str, title: str, keys: Sequence[str], command: str) -> Section:
+    """Every figure of every row in each part of a breakdown: a rule before each row."""
+    body: list[list[Cell]] = []
+    rules = []
+    for row in rows:
+        if body:
+            rules.append(len(body))
+        for key in keys:
+            part = _slice(row.scores, by, key)
+            cells = [score(part.figures.get(n), so_far=part.counts.missing > 0) if part else NA for n in SLICED]
+            body.append([*lead_cells(rows, row), Cell(key), *cells])
+    columns = [*lead_columns(rows), Column(by, align="left"), *(Column(name) for name in SLICED)]
+    notes = ["percent, seeds pooled; n/a where the part has no question for a figure"]
+    return section(f"Figures {title[0].lower()}{title[1:]}", columns, body, notes, breaks=rules, trace=command)
+
+
+SLICED = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
+"""Figures that are shown by part; the others stand in the JSON report."""
 
 
 def _planned(rows: Sequence[ReportRow], by: str, key: str) -> str:

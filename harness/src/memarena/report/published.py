@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from memarena.report.figures import NA, metric, milliseconds, whole
 from memarena.report.layout import Cell, Column, Section, counted, section
-from memarena.report.rows import ReportRow, backend_name, reader_name
+from memarena.report.published_beside import Beside, beside_sections, figure_cell
+from memarena.report.published_tables import reference_sections
+from memarena.report.rows import ReportRow
 from memarena.scoring.published import load_published
 from memarena.scoring.published_types import Figure, GridCell, Published
 from memarena.scoring.results import RunScores
@@ -19,58 +20,48 @@ HEADLINES = ("Rec", "Rea", "Trust", "Avg")
 DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6")
 
 
-def published_sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Section]:
-    """Our rows beside the paper's cells of the same backends, and what keeps them from being compared."""
+def published_sections(
+    rows: Sequence[ReportRow], runs: Sequence[RunScores], configurations: Iterable[str] = ()
+) -> list[Section]:
+    """Our rows beside the paper's cells of the same backends, its other tables, and what keeps both apart.
+
+    ``configurations`` names those that the runs began with: the paper's tables of the same ablation stand here too.
+    """
     published = load_published()
-    pairs = [(row, BACKENDS[row.scores.backend]) for row in rows if row.scores.backend in BACKENDS]
-    if not pairs:
+    beside = Beside(rows, runs, tuple((row, BACKENDS[row.scores.backend]) for row in rows if _has_cell(row)))
+    if not beside.pairs:
         names = ", ".join(BACKENDS)
         line = f"none of these backends has a published cell; those with one are: {names}"
-        return [Section("Beside the published cells", (line,)), differences(runs)]
-    beside = [
-        _beside(rows, pairs, published, runs, by_dimension=False),
-        _beside(rows, pairs, published, runs, by_dimension=True),
-    ]
-    return [*beside, differences(runs)]
+        grid = [Section("Beside the published cells", (line,))]
+    else:
+        grid = [_headlines(beside, published), _dimensions(beside, published), *beside_sections(beside, published)]
+    return [*grid, *reference_sections(rows, published, frozenset(configurations)), differences(runs)]
 
 
-def _beside(
-    rows: Sequence[ReportRow],
-    pairs: Sequence[tuple[ReportRow, str]],
-    published: Published,
-    runs: Sequence[RunScores],
-    *,
-    by_dimension: bool,
-) -> Section:
-    models = {reader.name: reader.model for run in runs for reader in run.readers}
-    ours, theirs = (_our_dimensions, _their_dimensions) if by_dimension else (_our_headlines, _their_headlines)
-    body: list[list[Cell]] = []
-    rules: list[int] = []
-    for backend in dict.fromkeys(name for _, name in pairs):
-        if body:
-            rules.append(len(body))
-        own = [row for row, name in pairs if name == backend]
-        body += [[Cell("ours"), Cell(backend_name(rows, row)), Cell(reader_name(row)), *ours(row)] for row in own]
-        readers = {_plain(models.get(row.scores.reader, row.scores.reader)) for row in own}
-        cells = [cell for cell in published.grid if cell.backend == backend]
-        same = [cell for cell in cells if any(_plain(cell.reader) in reader for reader in readers)]
-        body += [[Cell("paper"), Cell(cell.backend), Cell(cell.reader), *theirs(cell)] for cell in same or cells]
-    lead = [Column("whose", align="left"), Column("backend", align="left"), Column("reader", align="left")]
+def _has_cell(row: ReportRow) -> bool:
+    return row.scores.backend in BACKENDS
+
+
+def _headlines(beside: Beside, published: Published) -> Section:
+    theirs = [(c.backend, c.reader, _their_headlines(c)) for c in published.grid]
     notes = [
         "paper: the published main grid, over another data set on other hardware; read the differences below first",
         "a backend without a published cell for our reader stands beside the paper's cells of all its readers",
         "the paper's Vanilla: accuracy at a budget of 8,192 tokens, TTFT at 512",
     ]
-    title = "Beside the published cells"
-    if by_dimension:
-        last = Column("D6", "F1_PU; the paper's follows from its grid as 2 Trust - D5, within 0.15 by rounding")
-        columns = [*lead, *(Column(name) for name in DIMENSIONS[:-1]), last]
-        return section(f"{title}: dimensions", columns, body, breaks=rules)
     times = [
         Column("TTFT", "end to end, p50, ms; ≈ and slanted: the paper composed it from a fit instead of measuring it"),
         Column("search", "p50, ms"),
     ]
-    return section(title, [*lead, *(Column(name) for name in HEADLINES), *times], body, notes, breaks=rules)
+    columns = [*(Column(name) for name in HEADLINES), *times]
+    return beside.section("Beside the published cells", columns, _our_headlines, theirs, notes)
+
+
+def _dimensions(beside: Beside, published: Published) -> Section:
+    theirs = [(c.backend, c.reader, _their_dimensions(c)) for c in published.grid]
+    last = Column("D6", "F1_PU; the paper's follows from its grid as 2 Trust - D5, within 0.15 by rounding")
+    columns = [*(Column(name) for name in DIMENSIONS[:-1]), last]
+    return beside.section("Beside the published cells: dimensions", columns, _our_dimensions, theirs)
 
 
 def _our_headlines(row: ReportRow) -> list[Cell]:
@@ -85,7 +76,7 @@ def _our_dimensions(row: ReportRow) -> list[Cell]:
 
 
 def _their_headlines(cell: GridCell) -> list[Cell]:
-    figures = [_figure(figure) for figure in (cell.rec, cell.rea, cell.trust, cell.avg)]
+    figures = [figure_cell(figure) for figure in (cell.rec, cell.rea, cell.trust, cell.avg)]
     return [*figures, _their_ttft(cell.ttft_ms), whole(round(cell.search_ms))]
 
 
@@ -96,16 +87,8 @@ def _their_ttft(ttft: Figure | None) -> Cell:
 
 
 def _their_dimensions(cell: GridCell) -> list[Cell]:
-    figures = [_figure(figure) for figure in (cell.d1, cell.d2, cell.d3, cell.d4, cell.d5)]
+    figures = [figure_cell(figure) for figure in (cell.d1, cell.d2, cell.d3, cell.d4, cell.d5)]
     return [*figures, Cell(f"{cell.f1_pu:.1f}")]
-
-
-def _figure(figure: Figure) -> Cell:
-    return Cell(f"{figure.value:.1f}" + (f" ±{figure.sd:.1f}" if figure.sd is not None else ""))
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9.]", "", name.lower())
 
 
 # ------------------------------------------------------------------ differences

@@ -30,15 +30,6 @@ def retrieval(questions: Sequence[QuestionScore]) -> Retrieval | None:
     )
 
 
-def recall_at_k(questions: Sequence[QuestionScore]) -> float | None:
-    """Mean recall at k over a part of the questions; None where no item says where it came from."""
-    seen = [q.retrieved for q in questions if q.retrieved is not None]
-    with_evidence = [r for r in seen if r.evidence_sessions]
-    if not with_evidence or not any(r.items_with_ids for r in seen):
-        return None
-    return fmean([r.found_at_k / r.evidence_sessions for r in with_evidence])
-
-
 def errors(questions: Sequence[QuestionScore]) -> Errors | None:
     """Wrong answers by where they went wrong; None where nothing can be said of any."""
     stages = [q.stage for q in questions if q.stage is not None]

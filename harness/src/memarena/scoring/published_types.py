@@ -5,7 +5,9 @@ All scores are percent, as printed. ``Figure.sd`` is the sample standard deviati
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
+
+from pydantic import model_validator
 
 from memarena.log.records import Record
 
@@ -20,6 +22,9 @@ class Figure(Record):
     sd: float | None = None
     predicted: bool = False
     """Composed from a fit, not measured."""
+    low: float | None = None
+    """Lower end of what is printed in brackets: an interval, or the least; the table says which."""
+    high: float | None = None
 
 
 class GridCell(Record):
@@ -156,12 +161,33 @@ class TotalsRow(Record):
     memsearch: Figure | None
 
 
-class OtherTable(Record):
-    """A table kept as printed, for reference beside an ablation."""
+class PrintedRow(Record):
+    """A row of a table that is kept as it was printed."""
+
+    labels: tuple[str, ...]
+    figures: tuple[Figure | None, ...]
+
+
+class PrintedTable(Record):
+    """A table for reference beside an ablation: its figures are no cells of the grid."""
 
     name: str
+    """Label of the table in the paper."""
+    title: str
+    configurations: tuple[str, ...] = ()
+    """Configurations of ours that compare the same."""
+    labels: tuple[str, ...]
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    """What its figures are, where they are not plain percent."""
+    rows: tuple[PrintedRow, ...]
+
+    @model_validator(mode="after")
+    def _rectangular(self) -> Self:
+        for row in self.rows:
+            if (len(row.labels), len(row.figures)) != (len(self.labels), len(self.columns)):
+                raise ValueError(f"{self.name}: expected {len(self.labels)} labels and {len(self.columns)} figures")
+        return self
 
 
 class Published(Record):
@@ -183,7 +209,7 @@ class Published(Record):
     totals: tuple[TotalsRow, ...]
     efficiency: tuple[EfficiencyRow, ...]
     ingest: tuple[IngestRow, ...]
-    others: tuple[OtherTable, ...]
+    printed: tuple[PrintedTable, ...]
 
     def cell(self, backend: str, reader: str) -> GridCell | None:
         """The grid's cell, None if the paper has none."""

@@ -172,6 +172,8 @@ class Slice(Record):
     """Mean token-F1 of the open answers in it."""
     recall_at_k: float | None = None
     """Mean recall of evidence sessions among the first ten items."""
+    figures: dict[str, Score] = Field(default_factory=dict)
+    """Every figure over this part alone, as far as it has questions for one; empty by family and by dimension."""
 
 
 class Permission(Record):

@@ -136,12 +136,12 @@ def search_over_history(
         drawing.text(cx - 8, cy, row.tag, "tag", "end")
         drawing.marker(cx + 4, cy - 4, shape, hollow=row.scores.diagnostic, size=4.5)
         drawing.text(cx + 15, cy, shortened(row_name(rows, row), 31), "legend")
-    _tags(drawing, {row.tag: (x.at(lines[row.tag][-1][0]), y.at(lines[row.tag][-1][1])) for row in shown})
+    end_tags(drawing, {row.tag: (x.at(lines[row.tag][-1][0]), y.at(lines[row.tag][-1][1])) for row in shown})
     caption = "Each mark is the median over a quarter of the questions, ordered by how much the memory held when asked."
     return Figure(key, "Search against length of history", caption, drawing.render())
 
 
-def _tags(drawing: Drawing, ends: Mapping[str, tuple[float, float]]) -> None:
+def end_tags(drawing: Drawing, ends: Mapping[str, tuple[float, float]]) -> None:
     """Letters behind the ends of lines, side by side where the ends lie close together."""
     taken: list[tuple[float, float]] = []
     for tag, (x, y) in ends.items():

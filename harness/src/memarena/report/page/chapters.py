@@ -11,6 +11,7 @@ from memarena.report.charts.bars import average_intervals, ttft_split
 from memarena.report.charts.scatter import privacy_utility, recall_reasoning
 from memarena.report.charts.spread import distribution, end_to_end_ms, samples_of, search_ms, search_over_history
 from memarena.report.charts.svg import Figure
+from memarena.report.charts.trends import accuracy_over
 from memarena.report.document import Group, head_sections, method_sections, report_groups
 from memarena.report.layout import Section
 from memarena.report.page.cells import TableView, table_view
@@ -120,9 +121,13 @@ _CHAPTERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "The same answers, cut by what makes questions hard.",
         (
             "By days between evidence and question",
-            "By difficulty",
-            "By context tier",
+            "Figures by days between evidence and question",
             "By number of interfering facts",
+            "Figures by number of interfering facts",
+            "By difficulty",
+            "Figures by difficulty",
+            "By context tier",
+            "Figures by context tier",
             "Where the spread comes from",
         ),
     ),
@@ -136,9 +141,11 @@ _CHAPTERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "published",
         "Beside the published cells",
         "The paper's figures next to ours. Read what differs before comparing them.",
-        ("Beside the published cells", "Beside the published cells: dimensions", "Where the protocols differ"),
+        (),
     ),
 )
+_PUBLISHED = ("Beside the published cells", "Published", "Other published tables", "Where the protocols differ")
+"""How titles of the published chapter begin: which tables it has depends on the run."""
 _REST = ("more", "More", "")
 
 
@@ -166,11 +173,12 @@ def _chapters(group: Group, runs: Sequence[ReportedRun]) -> list[Chapter]:
     ending = "-" + re.sub(r"[^a-z0-9]+", "-", group.name) if group.name else ""
     sections = {plain.title: named for plain, named in zip(group.plain_sections, group.sections, strict=True)}
     figures = _figures(group.rows, runs, ending)
-    placed = {title for *_, titles in _CHAPTERS for title in titles}
+    published = tuple(title for title in sections if title.startswith(_PUBLISHED))
+    placed = {*published, *(title for *_, titles in _CHAPTERS for title in titles)}
     rest = tuple(title for title in sections if title not in placed)
     found = []
     for key, title, lead, titles in (*_CHAPTERS, (*_REST, rest)):
-        own = [sections[t] for t in titles if t in sections]
+        own = [sections[t] for t in (published if key == "published" else titles) if t in sections]
         if own:
             parts = tuple(_part(section) for section in own)
             name = f"chapter-{key}{ending}"
@@ -206,6 +214,24 @@ def _figures(rows: Sequence[ReportRow], runs: Sequence[ReportedRun], ending: str
             ),
         ),
     }
+    drawn["breakdowns"] = (
+        accuracy_over(
+            rows,
+            "lag",
+            f"fig-lag{ending}",
+            "Right over time passed",
+            "days between evidence and question",
+            "How much is left of what was heard so many days before. Questions without evidence have no lag.",
+        ),
+        accuracy_over(
+            rows,
+            "interference",
+            f"fig-interference{ending}",
+            "Right over facts that interfere",
+            "facts heard that are easily taken for the one asked for",
+            "How well a fact is told from its near-duplicates: the same of another person, or of another time.",
+        ),
+    )
     return {key: tuple(figure for figure in found if figure is not None) for key, found in drawn.items()}
 
 

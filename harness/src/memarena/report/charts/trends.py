@@ -1,0 +1,69 @@
+"""Accuracy over the parts of a breakdown: a line per row over lag, or over the number of interfering facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.charts.scale import Linear
+from memarena.report.charts.scatter import LEGEND_ROW, series_of, shortened
+from memarena.report.charts.spread import end_tags
+from memarena.report.charts.svg import Drawing, Figure
+from memarena.report.grid import slice_keys
+from memarena.report.rows import ReportRow, row_name
+
+WIDTH, SIDE = 460.0, 230.0
+LEFT, TOP, RIGHT = 62.0, 14.0, 44.0
+Points = list[tuple[int, float, int]]
+"""Place of the part, percent right, questions asked."""
+
+
+def accuracy_over(rows: Sequence[ReportRow], by: str, key: str, title: str, across: str, caption: str) -> Figure | None:
+    """Share right of every row over the parts of a breakdown, evenly spaced. None with fewer than two parts.
+
+    A part that has only a range, since questions failed for our own reasons, has no mark.
+    """
+    keys = slice_keys(rows, by)
+    lines = {row.tag: _points(row, by, keys) for row in rows}
+    shown = [row for row in rows if len(lines[row.tag]) > 1]
+    if not shown:
+        return None
+    said = "; ".join(
+        f"{row_name(rows, row)}: {', '.join(f'{keys[i]} {v:.1f} (n {n})' for i, v, n in lines[row.tag])}"
+        for row in shown
+    )
+    height = TOP + SIDE + 50 + LEGEND_ROW * ((len(shown) + 1) // 2)
+    drawing = Drawing(key, WIDTH, height, title, f"Share right in percent, by {across}. {said}.")
+    x = Linear(-0.3, len(keys) - 0.7, LEFT, WIDTH - RIGHT)
+    y = Linear(0, 100, TOP + SIDE, TOP)
+    _axes(drawing, x, y, keys, across)
+    series = series_of(rows)
+    for row in shown:
+        shape, own = series[row.scores.backend], lines[row.tag]
+        drawing.path([(x.at(i), y.at(v)) for i, v, _ in own], f"trend c{shape % 8}")
+        for i, v, n in own:
+            said = f"{row_name(rows, row)}: {keys[i]}, {v:.1f}%, n {n}"
+            drawing.marker(x.at(i), y.at(v), shape, hollow=row.scores.diagnostic, size=4, title=said)
+    for place, row in enumerate(shown):
+        left, line = 22 + place % 2 * (WIDTH - 20) / 2, TOP + SIDE + 62 + place // 2 * LEGEND_ROW
+        drawing.text(left - 8, line, row.tag, "tag", "end")
+        drawing.marker(left + 4, line - 4, series[row.scores.backend], hollow=row.scores.diagnostic, size=4.5)
+        drawing.text(left + 15, line, shortened(row_name(rows, row), 31), "legend")
+    end_tags(drawing, {row.tag: (x.at(lines[row.tag][-1][0]), y.at(lines[row.tag][-1][1])) for row in shown})
+    return Figure(key, title, caption, drawing.render())
+
+
+def _points(row: ReportRow, by: str, keys: Sequence[str]) -> Points:
+    found = {s.key: s for s in row.scores.slices if s.by == by and s.score.value is not None}
+    parts = [(place, found[key]) for place, key in enumerate(keys) if key in found]
+    return [(place, 100 * (part.score.value or 0.0), part.counts.asked) for place, part in parts]
+
+
+def _axes(drawing: Drawing, x: Linear, y: Linear, keys: Sequence[str], across: str) -> None:
+    for value in (0, 25, 50, 75, 100):
+        drawing.line(x.start, y.at(value), x.end, y.at(value), "grid")
+        drawing.text(x.start - 8, y.at(value) + 4, str(value), "tick", "end")
+    for place, name in enumerate(keys):
+        drawing.line(x.at(place), y.start, x.at(place), y.start + 4, "grid")
+        drawing.text(x.at(place), y.start + 17, name, "tick", "middle")
+    drawing.text((x.start + x.end) / 2, y.start + 36, across, "label", "middle")
+    drawing.text(16, (y.start + y.end) / 2, "share right, %", "label", "middle", turn=-90)
