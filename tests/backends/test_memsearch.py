@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,8 +12,9 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import grpc
+import psutil
 import pytest
-from memarena.readers.scripted import NullReader, Script
+from memarena.readers.scripted import Fault, NullReader, Script
 from memarena_backend import ServeError
 from memarena_backend_memsearch import MemSearchMemory
 from memarena_backend_memsearch.settings import Settings, read_settings
@@ -180,14 +182,16 @@ def fail_after(endpoint: NullReader, count: int) -> Callable[[Mapping[str, JsonV
     return script
 
 
+@pytest.mark.parametrize(("fault", "said"), [("status", "scripted failure"), ("malformed", "gave no embeddings")])
 def test_a_search_whose_embedding_fails_is_an_error_and_not_an_empty_result(
-    served: Served, endpoint: NullReader
+    served: Served, endpoint: NullReader, fault: Fault, said: str
 ) -> None:
     served.ingest(make_day("n", 0, [make_session("s", ["apple"])]))
-    endpoint.script = Script(fault="status", status=500)
+    endpoint.script = Script(fault=fault, status=500)
     with pytest.raises(grpc.RpcError) as failure:
         served.find("n", "apple", 0)
     assert code_of(failure.value) is grpc.StatusCode.UNAVAILABLE
+    assert said in message_of(failure.value)
 
 
 def test_a_killed_ingest_is_forgotten_and_the_rest_found_without_embedding_it_again(
@@ -215,6 +219,27 @@ def test_a_killed_ingest_is_forgotten_and_the_rest_found_without_embedding_it_ag
         assert not [text for text in again if "**" in text], "no passage was embedded again"
         assert not served.ingest(day).replayed
         assert len(served.find("n", "pear", 1, options=[pb.Option(key="k", value="50")])) == 41
+
+
+def test_nothing_is_left_among_the_temporary_files(
+    tmp_path: Path, endpoint: NullReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine's logs are the backend's; what a killed backend could not take away, the next one does."""
+    monkeypatch.setenv("MEMSEARCH_EMBEDDING_URL", endpoint.base_url)
+    monkeypatch.setenv("MEMSEARCH_EMBEDDING_MODEL", "null-embedder")
+    with tempfile.TemporaryDirectory() as folder:  # not below tmp_path, whose name is too long for a socket
+        monkeypatch.setenv("TMPDIR", folder)
+        with launch(MODULE, tmp_path) as backend, connect(backend.address) as served:
+            served.ingest(make_day("n", 0, [make_session("s", ["apple"])]))
+            (engine,) = psutil.Process(backend.process.pid).children()
+            kill(engine.pid)
+            backend.kill()
+        assert [path.is_socket() for path in Path(folder).iterdir()] == [True]
+        with launch(MODULE, tmp_path) as backend, connect(backend.address) as served:
+            assert len(served.find("n", "apple", 0)) == 1
+            backend.process.terminate()
+            backend.process.wait(timeout=20)
+        assert list(Path(folder).iterdir()) == []
 
 
 def stall_after(endpoint: NullReader, count: int) -> Callable[[Mapping[str, JsonValue]], Script]:

@@ -35,7 +35,7 @@ def milvus_server(folder: Path, port: int) -> Iterator[str]:
     folder.mkdir(exist_ok=True)
     libraries = Path(str(distribution("milvus-lite").locate_file("milvus_lite"))) / "lib"
     command = [str(libraries / "milvus"), str(folder / "server.db"), f"127.0.0.1:{port}", "ERROR"]
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(libraries)}
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(libraries), "GLOG_log_dir": str(folder)}
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=log)
     try:

@@ -6,6 +6,7 @@ and the first ingest failed. It also never looks whether the process still lives
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
@@ -22,13 +23,20 @@ with warnings.catch_warnings():
 _START_S = 60.0
 _STARTS = 2
 _PAUSE_S = 0.02
+_ENGINE_LOG = {"GLOG_logtostderr": "1", "GLOG_minloglevel": "2"}
+"""Errors, with what the backend prints. Left alone the engine writes files of its own for every start of it to the
+folder for temporary files, which nobody takes away."""
 
 
 class MilvusLite:
-    """The engine of one database file, shared by every namespace of this process."""
+    """The engine of one database file, shared by every namespace of this process.
+
+    Its socket lies with the temporary files, since the path of one is short; a link beside the database names it.
+    """
 
     def __init__(self, path: Path, start_s: float = _START_S) -> None:
         self._path = str(path)
+        self._link = path.with_name(f"{path.name}.sock")
         self._start_s = start_s
         self._mutex = threading.Lock()
         self._socket: str | None = None
@@ -49,8 +57,11 @@ class MilvusLite:
         with self._mutex:
             self._socket = None
             server_manager_instance.release_all()
+            self._forget_socket()
 
     def _start(self) -> None:
+        for name, value in _ENGINE_LOG.items():
+            os.environ.setdefault(name, value)
         for _attempt in range(_STARTS):
             if self._socket is not None:
                 server_manager_instance.release_server(self._path)
@@ -58,6 +69,8 @@ class MilvusLite:
             if address is None:
                 continue
             self._socket = address.removeprefix("unix:")
+            self._forget_socket()
+            self._link.symlink_to(self._socket)
             if self._comes_up():
                 self._generation += 1
                 return
@@ -65,6 +78,15 @@ class MilvusLite:
             f"Milvus Lite did not start for {self._path}: tried {_STARTS} times, {self._start_s:g} s each at most; "
             "is the file open in another process, or the disk full?"
         )
+
+    def _forget_socket(self) -> None:
+        """Take away the socket of an engine that has ended: one whose backend was killed is left behind."""
+        if not self._link.is_symlink():
+            return
+        left = self._link.readlink()
+        if left.is_socket() and not _listens(str(left)):
+            left.unlink()
+        self._link.unlink()
 
     def _comes_up(self) -> bool:
         assert self._socket is not None
