@@ -35,6 +35,8 @@ BROKEN: dict[str, Parts] = {
     "ignores-max-items": Parts(memory=memories.IgnoresMaxItems, engine=days.Unchecked),
     "ignores-budget": Parts(memory=memories.IgnoresBudget, engine=days.Unchecked),
     "no-sources": Parts(memory=memories.NoSources),
+    "counts-letters": Parts(memory=memories.CountsLetters, engine=days.Unchecked),
+    "names-neighbours": Parts(memory=memories.NamesNeighbours),
     "any-option": Parts(servicer=wire.AnyOption),
     "hangs-on-strangers": Parts(memory=memories.HangsOnStrangers),
     "ignores-deadlines": Parts(engine=days.IgnoresDeadlines),

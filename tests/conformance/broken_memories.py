@@ -86,6 +86,31 @@ class NoSources(SoundMemory):
         return [replace(item, session_ids=(), turn_ids=()) for item in super().found(namespace, query)]
 
 
+class CountsLetters(SoundMemory):
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        kept: list[Item] = []
+        for item in self.found(namespace, query)[: query.max_items]:
+            if (
+                query.max_context_tokens
+                and sum(len(each.text) for each in (*kept, item)) > 4 * query.max_context_tokens
+            ):
+                break
+            kept.append(item)
+        return SearchResult(kept)
+
+
+class NamesNeighbours(SoundMemory):
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        before = {
+            turn.turn_id: session.turns[place - 1].turn_id
+            for day in self.searched(namespace, query)
+            for session in day.sessions
+            for place, turn in enumerate(session.turns)
+        }
+        found = super().found(namespace, query)
+        return [replace(item, turn_ids=tuple(before[turn] for turn in item.turn_ids)) for item in found]
+
+
 class HangsOnStrangers(SoundMemory):
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         give_up_at = time.monotonic() + STUCK_S

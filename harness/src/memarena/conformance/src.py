@@ -16,6 +16,7 @@ from memarena.conformance.subject import Life, Subject, differs, expect_refused,
 
 _REPEATS = 4
 _FACTS = 4
+_WIDE = "運河のそばで待っています。" * 6
 
 Edit = Callable[[pb.SearchRequest], object]
 
@@ -142,7 +143,7 @@ def max_items(subject: Subject) -> None:
     applies=needs.counts_bytes,
 )
 def max_context_tokens(subject: Subject) -> None:
-    life, question = _told(subject)
+    life, question = _told_widely(subject) if subject.keeps_words else _told(subject)
     free = _seen(life, question).items
     if not free:
         raise BrokenError("without max_context_tokens nothing is found")
@@ -156,6 +157,14 @@ def max_context_tokens(subject: Subject) -> None:
             raise BrokenError(f"with max_context_tokens {bound}, which all items fit, nothing is found")
 
 
+def _told_widely(subject: Subject) -> tuple[Life, pb.SearchRequest]:
+    """As above, in words of three bytes a letter: whoever counts letters is above the bound in whatever order."""
+    life, facts = subject.life(), [subject.fact() for _ in range(_FACTS)]
+    life.commit(life.frames(*(life.session(f"{fact.statement} {_WIDE}") for fact in facts)))
+    life.expect_visible(facts[-1])
+    return life, life.question(" ".join(fact.question for fact in facts))
+
+
 def _tokens(items: Sequence[pb.MemoryItem]) -> int:
     return sum(count_tokens(item.text) for item in items)
 
@@ -167,7 +176,9 @@ def _tokens(items: Sequence[pb.MemoryItem]) -> int:
 )
 def sources(subject: Subject) -> None:
     life, fact = subject.life(), subject.fact()
-    life.tell(subject.fact(), fact)
+    # Between other turns and after another session, so that a neighbour's id is another one.
+    other, told = life.session(subject.fact().statement), life.session("Good morning.", fact.statement, "See you.")
+    life.commit(life.frames(other, told))
     items = life.items(fact)
     sessions = {session.session_id: {turn.turn_id for turn in session.turns} for session in life.sessions}
     turns = {turn for said in sessions.values() for turn in said}
@@ -178,9 +189,11 @@ def sources(subject: Subject) -> None:
             raise BrokenError(f"items[{place}] names the turn {sorted(foreign)[0]!r}, which was never ingested")
     if subject.has(pb.CAPABILITY_PROVENANCE):
         holders = [item for item in items if shows([item], fact, verbatim=subject.keeps_words)]
-        told_in = life.sessions[-1].session_id
-        if not any(told_in in item.source_session_ids for item in holders):
+        if not any(told.session_id in item.source_session_ids for item in holders):
             raise BrokenError("PROVENANCE is declared, but the item that holds a fact does not name its session")
+        turn = told.turns[1].turn_id
+        if not any(turn in item.source_turn_ids or not item.source_turn_ids for item in holders):
+            raise BrokenError("PROVENANCE is declared, but the item that holds a fact names other turns than its own")
 
 
 @check("src.later-day", "SRC-5", title="as_of_day after the last committed day is refused")
