@@ -1,4 +1,4 @@
-"""All benchmarks, one table each: ``make bench`` (``ARGS='floor stream'`` for some of them).
+"""All benchmarks, one table each: ``make bench`` (``ARGS='floor stream'`` for some of them; ``gpu`` only when named).
 
 Every comparison takes both sides in the same run on the same machine and prints their ratio or difference; nothing here
 is asserted. Quote medians, and read the ratio before the absolute figure: machines differ, and have neighbours.
@@ -26,15 +26,18 @@ BENCHMARKS = {
     "masim-validate": "bench_masim_validate",
     "worlds": "bench_worlds",
     "separation": "bench_separation",
+    "gpu": "bench_gpu",
 }
-WITH_OPTIONS = ("worlds", "memsearch", "separation", "masim-l", "masim-validate")
+WITH_OPTIONS = ("worlds", "memsearch", "separation", "masim-l", "masim-validate", "gpu")
+ONLY_NAMED = ("gpu",)
+"""What needs more than this project installs."""
 
 
 def main() -> int:
     """Run the benchmarks named on the command line, or all of them. Options behind a single name are its own."""
     given = sys.argv[1:]
     first = next((place for place, word in enumerate(given) if word.startswith("-")), len(given))
-    wanted, options = given[:first] or list(BENCHMARKS), given[first:]
+    wanted, options = given[:first] or [name for name in BENCHMARKS if name not in ONLY_NAMED], given[first:]
     if options and (len(wanted) != 1 or wanted[0] not in WITH_OPTIONS):
         sys.stderr.write(f"error: {options[0]}: expected behind one of {', '.join(WITH_OPTIONS)}\n")
         return 2

@@ -11,8 +11,8 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
 from aiohttp import web
@@ -51,6 +51,8 @@ class Script:
     """Sent as ``reasoning_content`` before the tokens, without delay between them."""
     timings: Mapping[str, float] = field(default_factory=dict)
     """llama.cpp's ``timings`` of the closing chunk."""
+    tells_delay: bool = False
+    """Whether they tell, as ``prompt_ms``, how long the first token was really held back."""
     fault: Fault = "none"
     status: int = 500
     message: str = "scripted failure"
@@ -99,7 +101,7 @@ class NullReader:
         self._api_key = api_key
         self._received: list[Received] = []
         self._lock = threading.Lock()
-        self._server = ThreadedServer(self._handle, "memarena-null-reader")
+        self._server = ThreadedServer(self.handle, "memarena-null-reader")
 
     @property
     def base_url(self) -> str:
@@ -141,7 +143,8 @@ class NullReader:
 
     # ------------------------------------------------------------------ in the server's thread
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request, in whichever server."""
         raw = await request.content.read()
         arrived_s = time.monotonic()
         body: JsonValue = json.loads(raw) if raw else {}
@@ -168,6 +171,8 @@ class NullReader:
         if script.fault == "status":
             return web.json_response(wire.error(script.message, "scripted"), status=script.status)
         await _pause(arrived_s + script.first_token_delay_s)
+        if script.fault == "malformed":
+            return web.Response(text="{not json", content_type="application/json")
         return web.json_response(reply)
 
     def _side_door(self, path: str, body: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
@@ -188,14 +193,18 @@ class NullReader:
     ) -> web.StreamResponse:
         if script.fault == "status":
             return web.json_response(wire.error(script.message, "scripted"), status=script.status)
+        chat = request.path == "/v1/chat/completions"
+        opening = self._opening(script, chat=chat)  # made beforehand: nothing but sending comes after the delay
         await _pause(arrived_s + script.first_token_delay_s)
+        if script.tells_delay:
+            held_back_ms = (time.monotonic() - arrived_s) * 1e3
+            script = replace(script, timings={**script.timings, "prompt_ms": held_back_ms})
         if script.fault == "disconnect":
             assert request.transport is not None
             request.transport.abort()
             raise ConnectionResetError
-        chat = request.path == "/v1/chat/completions"
         if body.get("stream") is True:
-            return await self._stream(request, body, script, chat=chat)
+            return await self._stream(request, body, script, opening, chat=chat)
         if script.fault == "malformed":
             return web.Response(text="{this is no JSON", content_type="application/json")
         for _ in script.tokens[1:]:
@@ -221,30 +230,40 @@ class NullReader:
             counted = wire.bytes_tokens(texts)
         return wire.token_usage(counted, len(script.tokens), script.cached_tokens)
 
+    def _chunk(self, text: str, finish: str | None = None, *, chat: bool) -> bytes:
+        if chat:
+            return wire.sse(wire.chat_chunk(self.model, {"content": text} if text else {}, finish))
+        return wire.sse({"choices": [{"index": 0, "text": text, "finish_reason": finish}], "model": self.model})
+
+    def _opening(self, script: Script, *, chat: bool) -> tuple[bytes, ...]:
+        """What is sent first: the role, any reasoning, and the first token; the role in one piece with what follows."""
+        said = [wire.sse(wire.chat_chunk(self.model, {"reasoning_content": thought})) for thought in script.reasoning]
+        said += [self._chunk(token, chat=chat) for token in script.tokens[:1]]
+        role = wire.sse(wire.chat_chunk(self.model, {"role": "assistant", "content": ""})) if chat else b""
+        return (role + said[0], *said[1:]) if said else (role,)
+
     async def _stream(
-        self, request: web.BaseRequest, body: Mapping[str, JsonValue], script: Script, *, chat: bool
+        self,
+        request: web.BaseRequest,
+        body: Mapping[str, JsonValue],
+        script: Script,
+        opening: Sequence[bytes],
+        *,
+        chat: bool,
     ) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         assert request.transport is not None
-
-        def chunk(text: str, finish: str | None = None) -> bytes:
-            if chat:
-                return wire.sse(wire.chat_chunk(self.model, {"content": text} if text else {}, finish))
-            return wire.sse({"choices": [{"index": 0, "text": text, "finish_reason": finish}], "model": self.model})
-
-        if chat:
-            await response.write(wire.sse(wire.chat_chunk(self.model, {"role": "assistant", "content": ""})))
-        for thought in script.reasoning:
-            await response.write(wire.sse(wire.chat_chunk(self.model, {"reasoning_content": thought})))
-        for place, token in enumerate(script.tokens):
-            if place and script.token_delay_s:
+        for piece in opening:
+            await response.write(piece)
+        if script.tokens and script.fault != "none":
+            await self._misbehave(request, response, script, chat=chat)
+            return response
+        for token in script.tokens[1:]:
+            if script.token_delay_s:
                 await asyncio.sleep(script.token_delay_s)
-            await response.write(chunk(token))
-            if place == 0 and script.fault != "none":
-                await self._misbehave(request, response, script, chunk)
-                return response
-        closing = chunk("", script.finish_reason)
+            await response.write(self._chunk(token, chat=chat))
+        closing = self._chunk("", script.finish_reason, chat=chat)
         usage = self._usage(body, script)
         options = body.get("stream_options")
         if usage is not None and isinstance(options, dict) and options.get("include_usage") is True:
@@ -257,11 +276,7 @@ class NullReader:
         return response
 
     async def _misbehave(
-        self,
-        request: web.BaseRequest,
-        response: web.StreamResponse,
-        script: Script,
-        chunk: Callable[[str], bytes],
+        self, request: web.BaseRequest, response: web.StreamResponse, script: Script, *, chat: bool
     ) -> None:
         """Go wrong in the middle of a stream."""
         assert request.transport is not None
@@ -278,7 +293,7 @@ class NullReader:
                 await asyncio.Event().wait()
             case "endless":
                 while True:
-                    await response.write(chunk(script.tokens[-1]))
+                    await response.write(self._chunk(script.tokens[-1], chat=chat))
                     await asyncio.sleep(max(script.token_delay_s, 0.001))
         await response.write_eof()
 

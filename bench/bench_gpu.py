@@ -1,0 +1,123 @@
+"""What only an NVIDIA GPU can show: NVML beside the GPU's own energy counter, and a study of a reader on it.
+
+A study of the latency protocol over a randomly initialised model of Qwen3-0.6B's shape: fits, first token beside the
+server's own prompt time, joules of a question, and of every phase of 60 s or more the integral of the power samples
+beside the counter (wanted within 3%). About a quarter of an hour. ``gpu --device cpu --shape tiny --idle-s 0`` tries
+the way without a GPU, where joules are unavailable. ``gpu --out DIR`` keeps the study.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import _commands
+from memarena.latency.protocol import run_dirs
+from memarena.latency.studying import study_runs
+from memarena.latency_report.tables import study_document
+from memarena.log.measuring import MeterFigure, PhaseMeasured
+from memarena.log.records import MeteringStarted
+from memarena.log.store import read_records
+from memarena.meters.energy import COUNTER_TOLERANCE_PERCENT
+from memarena.meters.nvml import NvmlSource, load_nvml
+from memarena.processes import GuardedProcess
+from memarena.report.terminal import print_document
+from rich.table import Table
+
+SEED = 142
+START_S = 300.0
+
+
+def tables(*options: str) -> list[Table]:
+    """The study is printed as it is told to everybody; the tables are of the GPU."""
+    parser = argparse.ArgumentParser(prog="gpu")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--shape", default="qwen3-0.6b")
+    parser.add_argument("--idle-s", type=float, default=120.0)
+    parser.add_argument("--per-family", type=int, default=10)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args(options)
+    with tempfile.TemporaryDirectory() as scratch:
+        out: Path = given.out or Path(scratch) / "study"
+        world = Path(scratch) / "world"
+        _commands.run("masim", "generate", "--preset", "s", "--seed", str(SEED), "--out", str(world))
+        with _reader(given.shape, given.device, Path(scratch)) as url:
+            _commands.run(
+                "memarena", "latency", "run", "--dataset", str(world), "--reader", url, "--phase2", "none",
+                "--idle-s", f"{given.idle_s:g}", "--per-family", str(given.per_family), "--max-context-tokens", "4096",
+                "--max-answer-tokens", "64", "--out", str(out),
+            )  # fmt: skip
+        folders = run_dirs(out)
+        print_document(study_document(study_runs(folders)))
+        return [_gpu(), _phases(folders)]
+
+
+@contextmanager
+def _reader(shape: str, device: str, folder: Path) -> Iterator[str]:
+    """URL of the model's server. Ends the program, with the server's last line, if it does not come up."""
+    address = folder / "reader.address"
+    program = Path(__file__).with_name("_random_reader.py")
+    command = [sys.executable, str(program), "--address-file", str(address), "--shape", shape, "--device", device]
+    process = GuardedProcess.start(command, log_path=folder / "reader.log")
+    try:
+        until = time.monotonic() + START_S
+        while not address.exists():
+            if process.poll() is not None or time.monotonic() > until:
+                sys.exit(f"error: the reader did not come up: {process.log_tail(1)}")
+            time.sleep(0.1)
+        yield f"http://{address.read_text().strip()}/v1"
+    finally:
+        process.stop()
+
+
+def _gpu() -> Table:
+    """The device, and what its driver tells."""
+    table = Table(title=f"GPU, {datetime.now(UTC):%Y-%m-%d}")
+    for column in ("what", "told"):
+        table.add_column(column)
+    nvml = load_nvml()
+    source = NvmlSource(nvml)
+    try:
+        if nvml is not None and source.channels:
+            told = nvml.nvmlDeviceGetHandleByIndex(0)
+            for name in ("nvmlDeviceGetName", "nvmlSystemGetDriverVersion"):
+                table.add_row(name, str(getattr(nvml, name)(*([told] if "Device" in name else []))))
+        for entry in source.read():
+            table.add_row(entry.channel.name, str(entry))
+        for missing in source.unavailable:
+            table.add_row(missing.channel.name, f"unavailable: {missing.reason}")
+    finally:
+        source.close()
+    return table
+
+
+def _phases(folders: Sequence[Path]) -> Table:
+    """Each phase's energy on the GPU's rail, and by how much the counter differs."""
+    table = Table(
+        title=f"Energy of the GPU's rail; integral beside counter, wanted within {COUNTER_TOLERANCE_PERCENT:g}%"
+    )
+    for column in ("phase", "cell", "s", "gross J", "mean W", "integral less counter"):
+        table.add_column(column, justify="left" if column in ("phase", "cell") else "right")
+    unavailable: dict[str, str] = {}
+    for folder in folders:
+        for record in read_records(folder, "phase_measured", "metering_started"):
+            if isinstance(record, MeteringStarted):
+                unavailable |= {channel.name: channel.reason for channel in record.channels if channel.reason}
+            elif isinstance(record, PhaseMeasured):
+                rail = next(rail for rail in record.rails if rail.name == "gpu_rail_j")
+                table.add_row(
+                    record.phase, record.cell_id or "", f"{record.duration_s:.0f}", _told(rail.gross_j),
+                    _told(rail.mean_power_w), _told(rail.counter_difference_percent, "+.2f", "%"),
+                )  # fmt: skip
+    table.caption = "; ".join(dict.fromkeys(unavailable.values()))
+    return table
+
+
+def _told(figure: MeterFigure, form: str = ".1f", unit: str = "") -> str:
+    return figure.status if figure.value is None else f"{figure.value:{form}}{unit}"
