@@ -94,12 +94,14 @@ def test_a_container_struck_in_an_ingest_and_in_a_search_costs_no_answer(
     assert striker.struck == 2
     assert answers(out) == answers(whole)
     assert scores_of(out) == scores_of(whole) != []
-    assert sum("was started again" in message for message in problems(out)) == 2, problems(out)
+    restarts = [message for message in problems(out) if "process ended and was started again" in message]
+    # One that is told to stop may end what it was doing; what is left of a run as short as this one, too.
+    assert len(restarts) == 2 if how == "kill" else restarts, problems(out)
     assert {number for _, number in namespaces(out)} == ({0} if after_crash == "verify" else {0, 1, 2})
     lost = [r for r in asked(out) if r.status != "answered"]
     assert {(r.status, r.attempt) for r in lost} <= {("backend_failed", 0)}, [r.cause for r in lost]
-    if how == "kill":  # one that is told to stop may still end what it was doing
-        assert sum("exit code 137" in message for message in problems(out)) == 2
+    if how == "kill":
+        assert all("exit code 137" in message for message in restarts), restarts
         days = [r for r in read_records(out, "ingest") if isinstance(r, IngestDone)]
         assert [r.code for r in days if r.code != "OK"] in (["UNAVAILABLE"], ["CANCELLED"])
         assert len(lost) == 1

@@ -235,7 +235,8 @@ class LaunchedContainer:
             return False
         except docker.errors.DockerException as error:
             raise InfraError(f"Docker does not say how a container is: {_one_line(error)}") from error
-        return bool(self._container.status == "running")
+        # Not its status, which is another word while it is paused.
+        return bool(self._container.attrs["State"]["Running"])
 
     def wait_for_death(self, timeout_s: float) -> bool:
         """Whether the container ends within ``timeout_s``; returns as soon as it does."""
