@@ -54,6 +54,7 @@ def test_the_table_is_whole(folders: list[Path], tmp_path: Path, monkeypatch: py
         "pattern thief minus extractive reader, points",
         "value questions solved",
         "guesser above best constant, upper 95%, points",
+        "  d4_permission",
         "errors of validate, 1 worlds",
         "sessions with somebody asleep",
         "sessions outside opening hours",

@@ -194,16 +194,19 @@ def test_an_answer_that_the_question_gives_away_is_guessed(worlds: list[World]) 
     """Permission by the first letter of the question: far above the best constant. As made: not."""
     as_made = guess(worlds[1:], worlds[:1])
     assert as_made is not None
-    assert as_made.above < 0.05
+    assert as_made.pooled.above < 0.05
 
     def leaking(world: World) -> World:
         return replace(world, instances=tuple(_leak(one) for one in world.instances))
 
     leaked = guess([leaking(world) for world in worlds[1:]], [leaking(worlds[0])])
     assert leaked is not None
-    made, constant, asked = leaked.by_family[Family.PERMISSION.value]
-    assert asked > 0
-    assert made > 0.95 > constant
+    found = leaked.by_family[Family.PERMISSION.value]
+    assert found.questions > 0
+    assert found.guessed > 0.95 > found.constant
+    assert found.above_upper > found.above > 0.02
+    others = [one for family, one in leaked.by_family.items() if family != Family.PERMISSION.value]
+    assert leaked.pooled.questions == found.questions + sum(one.questions for one in others)
 
 
 def _leak(instance: Instance) -> Instance:
@@ -225,8 +228,8 @@ def test_guessers_never_see_what_they_are_tried_on(worlds: list[World]) -> None:
     )
     found = guess(worlds[1:], [replace(world, instances=asked)])
     assert found is not None
-    made, constant, _ = found.by_family[Family.PERMISSION.value]
-    assert made <= constant + 0.15
+    permission = found.by_family[Family.PERMISSION.value]
+    assert permission.guessed <= permission.constant + 0.15
 
 
 def test_turns_keep_their_ids(worlds: list[World]) -> None:

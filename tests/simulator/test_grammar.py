@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from masim.errors import MasimError
 from masim.streams import Stream
 from masim.text.grammar import Bank, Scope, Variants, Voice, phrase, tidy, ways
 from masim.text.inflect import inflect
-from masim.text.library import library
+from masim.text.library import BANKS, library
 
+_CHOICE = re.compile(r"\{([^{}]*)\}")
+_NUMBERS = {("is", "are"), ("was", "were"), ("has", "have"), ("does", "do")}
 SLOTS = [
     "you",
     "owner",
@@ -115,3 +118,27 @@ def test_every_rule_of_the_banks_can_be_said() -> None:
             topic = found.topics[topics[(number + place) % len(topics)]]
             spoken = phrase(alternative, Scope(Stream(number, place), Voice(3), slots, topic.bank))
             assert not set(spoken) & set("{}[]|<>$@^"), (rule.name, spoken)
+
+
+def third(verb: str) -> str:
+    """The form of a regular verb that goes with ``she``."""
+    if re.search(r"(?:s|sh|ch|x|z|o)$", verb):
+        return verb + "es"
+    return verb[:-1] + "ies" if re.search(r"[^aeiou]y$", verb) else verb + "s"
+
+
+def test_no_choice_offers_a_verb_in_both_numbers() -> None:
+    """``{stairs|the kerb} {is|are}`` says "stairs is" in a quarter of all cases: the number goes with the subject."""
+    paths = [path for path in sorted(BANKS.rglob("*")) if path.suffix in (".toml", ".bank", ".topic")]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    verbs = {verb for text in texts.values() for verb in re.findall(r"\^([a-z]+)", text)}
+    both = _NUMBERS | {(third(verb), verb) for verb in verbs}
+    assert len(verbs) > 400
+    found = []
+    for name, text in texts.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            for match in _CHOICE.finditer(line):
+                branches = [branch.strip(" *,") for branch in match.group(1).split("|")]
+                if any((one, other) in both for one in branches for other in branches):
+                    found.append(f"{name}:{number}: {match.group()}")
+    assert found == []

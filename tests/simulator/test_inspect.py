@@ -13,6 +13,7 @@ import pytest
 from masim.cli import main
 from masim.config import WorldConfig
 from masim.output.generate import generate
+from masim.plan.popularity import AIMS, interference_class
 from masim.social import SocialGraph, layout
 from masim.streams import Stream
 from masim.world.build import build_world
@@ -59,6 +60,21 @@ def test_overview_names_people_and_facts(world: Path, inspect: Any) -> None:
     fact = said.split("told most often: ")[1].split(" ")[0]
     assert inspect(world, "--agent", agent)[0] == 0
     assert inspect(world, "--fact", fact)[0] == 0
+
+
+def test_overview_shows_how_much_interferes(world: Path, inspect: Any) -> None:
+    """Each family's questions by class of near-duplicates, as the questions themselves record them."""
+    _, said, _ = inspect(world)
+    shown = {line.split(":")[0].strip(): line.split(": ")[1] for line in said.splitlines() if line.startswith("  ")}
+    counted: dict[str, Counter[int]] = {}
+    for path in (world / "eval_instances").glob("*.jsonl"):
+        for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            if "interference" in row["metadata"]:
+                near = interference_class(row["metadata"]["interference"])
+                counted.setdefault(path.stem, Counter())[near] += 1
+    counted["all"] = sum(counted.values(), Counter[int]())
+    assert counted["all"].total() > 0
+    assert shown == {family: ", ".join(str(counts[aim]) for aim in AIMS) for family, counts in counted.items()}
 
 
 def test_graph_shows_every_pair_of_a_layer_with_its_weight(world: Path, inspect: Any) -> None:
@@ -149,11 +165,14 @@ def test_a_facts_life_is_told_in_order(world: Path, inspect: Any) -> None:
         for row in rows(path)
         if row["evidence_session_ids"]
     }
-    turns = {turn["turn_id"]: turn for row in rows(world / "corpus_sessions.jsonl") for turn in row["turns"]}
+    sessions = rows(world / "corpus_sessions.jsonl")
+    turns = {turn["turn_id"]: turn for row in sessions for turn in row["turns"]}
+    start = {row["session_id"]: row["start_time"] for row in sessions}
     for fact_id in list(asked)[:10]:
         code, said, _ = inspect(world, "--fact", fact_id)
         assert code == 0
         told = [row for row in facts if row["fact_id"] in (fact_id, f"{fact_id}_v")]
+        told.sort(key=lambda row: start[row["session_id"]])
         positions = [said.index(turns[row["turn_id"]]["text"]) for row in told]
         assert positions == sorted(positions)
         assert asked[fact_id]["query"].splitlines()[0] in said

@@ -61,6 +61,11 @@ def overview_lines(data: Inspected) -> list[str]:
     engine = report.get("engine", {})
     lines = [f"made by: {' '.join(str(engine[key]) for key in ('name', 'model') if key in engine) or 'unknown'}"]
     lines += [f"{name}: {count}" for name, count in report.get("counts", {}).items()]
+    if spread := report.get("interference"):
+        aims = list(next(iter(spread.values())))
+        lines.append(f"questions by near-duplicates that their ego hears, about {', '.join(aims)}:")
+        lines += [f"  {family}: {', '.join(map(str, counts.values()))}" for family, counts in spread.items()]
+        lines.append(f"  all: {', '.join(str(sum(counts[aim] for counts in spread.values())) for aim in aims)}")
     told = Counter(row["fact_id"] for row in json_rows(data.folder, "facts.jsonl"))
     lines.append("told most often: " + ", ".join(f"{fact} ({count})" for fact, count in told.most_common(_SHOWN)))
     lines.append(f"people: {', '.join(sorted(data.names)[:_SHOWN])}{', …' if len(data.names) > _SHOWN else ''}")

@@ -31,16 +31,29 @@ LEAST_ITEMS = 1_600
 
 
 @dataclass(frozen=True, slots=True)
-class Guessing:
-    """Pooled shares; ``above`` is guesser minus best constant, with its upper 95% bound."""
+class Guessed:
+    """Shares of right answers; ``above`` is guesser minus best constant, with its upper 95% bound."""
 
     questions: int
     guessed: float
     constant: float
     above: float
     above_upper: float
-    by_family: dict[str, tuple[float, float, int]]
-    """Guesser, best constant, questions."""
+
+    @classmethod
+    def of(cls, differences: Sequence[int], constant: float) -> Guessed:
+        """From the differences, question by question, between guesser and constant."""
+        above = statistics.fmean(differences)
+        error = statistics.pstdev(differences) / math.sqrt(len(differences))
+        return cls(len(differences), constant + above, constant, above, above + 1.96 * error)
+
+
+@dataclass(frozen=True, slots=True)
+class Guessing:
+    """What guessers know of all families' questions, each family beside its own best constant."""
+
+    pooled: Guessed
+    by_family: dict[str, Guessed]
     chosen: dict[str, str]
     """Which guesser answered for a family."""
 
@@ -177,22 +190,9 @@ def guess(train: Sequence[World], test: Sequence[World]) -> Guessing | None:
 def _pooled(hits: dict[str, list[int]], constants: dict[str, float], chosen: dict[str, str]) -> Guessing:
     """Figures from the differences, question by question, between guesser and constant."""
     differences = [one for found in hits.values() for one in found]
-    total = len(differences)
-    above = statistics.fmean(differences)
-    error = statistics.pstdev(differences) / math.sqrt(total)
-    constant = sum(constants[family] * len(found) for family, found in hits.items()) / total
-    return Guessing(
-        questions=total,
-        guessed=constant + above,
-        constant=constant,
-        above=above,
-        above_upper=above + 1.96 * error,
-        by_family={
-            family: (constants[family] + statistics.fmean(found), constants[family], len(found))
-            for family, found in hits.items()
-        },
-        chosen=chosen,
-    )
+    constant = sum(constants[family] * len(found) for family, found in hits.items()) / len(differences)
+    by_family = {family: Guessed.of(found, constants[family]) for family, found in hits.items()}
+    return Guessing(Guessed.of(differences, constant), by_family, chosen)
 
 
 def guess_with(answer: Callable[[Instance], str], worlds: Sequence[World], limit: int) -> Guessing | None:

@@ -173,16 +173,23 @@ def solver_rows(setting: Setting) -> Iterator[BarRow]:
 
 
 def guess_rows(setting: Setting) -> Iterator[BarRow]:
-    """Guessers without context against the best constant."""
+    """Guessers without context against the best constant, over all families and in each."""
     name, bar = "guesser above best constant, upper 95%, points", "at most 2"
     found = guess.guess(setting.train, setting.worlds) if setting.train else None
     if found is None:
         yield BarRow("guessing", name, None, bar, None, note=NO_TRAIN)
         return
-    few = f"; {guess.LEAST_ITEMS} questions are wanted" if found.questions < guess.LEAST_ITEMS else ""
-    note = f"guesser {found.guessed:.3f}, constant {found.constant:.3f}, {found.questions} questions{few}"
-    parts = {"families": {family: list(value) for family, value in found.by_family.items()}, "chosen": found.chosen}
-    yield bounded("guessing", name, 100 * found.above_upper, bar, -100, 2, note=note, parts=parts)
+    few = f"; {guess.LEAST_ITEMS} questions are wanted" if found.pooled.questions < guess.LEAST_ITEMS else ""
+    note = _guessed(found.pooled) + few
+    yield bounded(
+        "guessing", name, 100 * found.pooled.above_upper, bar, -100, 2, note=note, parts={"chosen": found.chosen}
+    )  # fmt: skip
+    for family, one in found.by_family.items():
+        yield bounded("guessing", f"  {family}", 100 * one.above_upper, bar, -100, 2, note=_guessed(one))
+
+
+def _guessed(found: guess.Guessed) -> str:
+    return f"guesser {found.guessed:.3f}, constant {found.constant:.3f}, {found.questions} questions"
 
 
 def world_rows(setting: Setting) -> Iterator[BarRow]:
@@ -232,8 +239,9 @@ def _asked_without_context(setting: Setting, model: Child) -> BarRow:
     name, bar = "model without context above best constant, points", "at most 2"
     if found is None:
         return BarRow("embedded model", name, None, bar, None, note="no value question")
-    note = f"model {found.guessed:.3f}, constant {found.constant:.3f}, {found.questions} questions; upper 95% bound"
-    return bounded("embedded model", name, 100 * found.above_upper, bar, -100, 2, note=note)
+    one = found.pooled
+    note = f"model {one.guessed:.3f}, constant {one.constant:.3f}, {one.questions} questions; upper 95% bound"
+    return bounded("embedded model", name, 100 * one.above_upper, bar, -100, 2, note=note)
 
 
 def _density(setting: Setting, model: Child) -> Iterator[BarRow]:

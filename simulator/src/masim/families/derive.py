@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any
@@ -17,7 +17,7 @@ from masim.families.metadata import ATTRIBUTES, FEW_VALUES, attribute_of, metada
 from masim.families.permission import permission
 from masim.families.temporal import KINDS, temporal
 from masim.plan.facts import FactSource, opaque
-from masim.plan.popularity import interference_class
+from masim.plan.popularity import AIMS, interference_class
 from masim.plan.state import StatedFact
 from masim.streams import Stream
 
@@ -62,6 +62,17 @@ class Asked:
                 **draft.extra,
             },
         }
+
+
+def spread_of_interference(asked: Iterable[Asked]) -> dict[str, dict[str, int]]:
+    """Questions by family and by how many near-duplicates their ego hears, in the classes that are aimed at."""
+    found: dict[str, Counter[int]] = {}
+    for one in asked:
+        if "interference" in one.draft.extra:
+            found.setdefault(one.draft.family.value, Counter())[
+                interference_class(one.draft.extra["interference"])
+            ] += 1
+    return {family: {str(aim): counts[aim] for aim in AIMS} for family, counts in sorted(found.items())}
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from masim.engines.tally import summed
 from masim.errors import MasimError
 from masim.facts.catalogue import catalogue
 from masim.families.book import Book
-from masim.families.derive import Asked, Deriver
+from masim.families.derive import Asked, Deriver, spread_of_interference
 from masim.families.hardening import harden
 from masim.output.lock import only_writer
 from masim.output.parts import PARTS, Parts, clear_left, is_left
@@ -145,7 +145,8 @@ def _finish(
     if log:
         write_lines(out / ENGINE_LOG, log)
     report = _counts(config, plans, counts, len(planner.knowledge.said), {**engine.identity, **summed(work)})
-    (out / REPORT).write_text(dump({**report, "hardening": hardened}) + "\n", encoding="utf-8")
+    more = {"interference": spread_of_interference(asked), "hardening": hardened}
+    (out / REPORT).write_text(dump({**report, **more}) + "\n", encoding="utf-8")
     return counts
 
 

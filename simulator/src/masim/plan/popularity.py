@@ -2,7 +2,8 @@
 
 A near-duplicate is a statement of the same attribute and item about another person or of another time. Items fall into
 four classes of popularity; each class gets a fixed share of what is said, and as many items as make the mean number of
-near-duplicates that one person hears of them the class's aim (design 6, interference).
+near-duplicates that one person hears of them the class's aim (design 6, interference). Nobody is told a detail twice,
+so that among ten people hardly anybody hears sixteen of one item.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _PEOPLE_PER_MEETING = 2.1
 _VALUES_HEARD = 6
 """Values of an attribute that a person hears on average at least, so that a gap has alternatives."""
 _FEWEST = 3
+_LITTLE = 60.0
+"""Details heard in a whole life below which the popular ones are chosen so that an abstention can ask after them."""
 
 
 def interference_class(near_duplicates: int) -> int:
@@ -39,9 +42,11 @@ class Popularity:
         open_ones = [attribute for attribute in catalogue.attributes.values() if not attribute.sensitive]
         talked_of = stream.sample(open_ones, max(_FEWEST, round(heard / _VALUES_HEARD)))
         pairs = stream.shuffled([(attribute, item) for attribute in talked_of for item in attribute.items])
+        if heard < _LITTLE:
+            pairs.sort(key=lambda pair: not catalogue.distinctive(pair[1]))
         self._classes: list[list[tuple[Attribute, str]]] = []
         for aim, share in list(zip(AIMS, _CLASS_SHARES, strict=True))[:0:-1]:
-            count = max(1, round(heard * share / (min(aim, config.agents - 1) + 1)))
+            count = max(1, round(heard * share / (aim + 1)))
             count = min(count, len(pairs) // 2)
             self._classes.insert(0, pairs[:count])
             pairs = pairs[count:]

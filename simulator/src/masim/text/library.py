@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -122,10 +123,39 @@ def may_arise(phrase: str) -> bool:
     words = phrase.lower().split()
     for cut in range(1, len(words)):
         before, after = " ".join(words[:cut]), " ".join(words[cut:])
-        if before == "the":
-            continue
-        ends = re.search(rf"(?<![a-z]){re.escape(before)}\s*[^a-z'\s]", _bank_text())
-        starts = re.search(rf"[^a-z'\s]\s*{re.escape(after)}(?![a-z])", _bank_text())
-        if ends and starts:
+        if before != "the" and _ends_a_part(before) and _starts_a_part(after):
             return True
     return False
+
+
+def _ends_a_part(words: str) -> bool:
+    """Whether ``words`` stand in the banks before something that is no word."""
+    text = _bank_text()
+    return any(not _is_letter(text, at - 1) and _NO_WORD.match(text, at + len(words)) for at in _places(text, words))
+
+
+def _starts_a_part(words: str) -> bool:
+    """Whether ``words`` stand in the banks behind something that is no word."""
+    text = _bank_text()
+    for at in _places(text, words):
+        before = text[max(0, at - _LONGEST_GAP) : at].rstrip()
+        if before and not _PART_OF_WORD.match(before[-1]) and not _is_letter(text, at + len(words)):
+            return True
+    return False
+
+
+def _places(text: str, words: str) -> Iterator[int]:
+    at = text.find(words)
+    while at >= 0:
+        yield at
+        at = text.find(words, at + 1)
+
+
+def _is_letter(text: str, at: int) -> bool:
+    return 0 <= at < len(text) and "a" <= text[at] <= "z"
+
+
+_NO_WORD = re.compile(r"\s*[^a-z'\s]")
+_PART_OF_WORD = re.compile(r"[a-z']")
+_LONGEST_GAP = 40
+"""Characters before a line of the banks: more than any indentation."""
