@@ -10,10 +10,13 @@ from hypothesis import settings
 
 HERE = Path(__file__).parent
 LONGEST_FIRST = (
-    "conformance/test_broken.py",
     "e2e/test_run.py",
+    "e2e/test_named_runs.py",
     "spark/test_embedded.py",
+    "e2e/test_struck.py",
+    "conformance/test_broken.py",
     "text/test_declining_held_out.py",
+    "simulator/test_worlds_demo.py",
     "simulator/test_llm_engine_embedded.py",
 )
 """Files of a minute and more, begun first: none of them is left for one process when the other has nothing left."""

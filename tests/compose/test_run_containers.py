@@ -17,7 +17,7 @@ from memarena.log.records import Cell, Problem, RunStarted
 from memarena.log.store import LogError, read_records
 from memarena.run.containers import LABEL
 
-from tests.e2e.harnessing import EXAMPLE, Key, answers, asked, count_asked, memarena, start, wait_until
+from tests.e2e.harnessing import EXAMPLE, Key, answers, asked, count, memarena, start, wait_until
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("MEMARENA_COMPOSE_TEST"), reason="needs Docker: make compose-test"),
@@ -89,7 +89,7 @@ def test_a_container_that_is_ended_is_started_again_and_costs_no_question(
     before = containers()
     out = tmp_path / "run"
     process = start(*RUN, "--backend", IMAGE, "--backend-memory", "512m", "--out", out)
-    wait_until(lambda: count_days(out) > 0 and count_asked(out) >= after, process)
+    wait_until(lambda: count_days(out) > 0 and count(out, "asked") >= after, process)
     docker(how, running_in(out, before))
     printed, _ = process.communicate(timeout=600)
     assert process.returncode == 0, printed
@@ -102,7 +102,7 @@ def test_a_container_is_shut_in(tmp_path: Path) -> None:
     before, before_networks = containers(), networks()
     out = tmp_path / "run"
     process = start(*RUN, "--backend", IMAGE, "--backend-memory", "512m", "--out", out)
-    wait_until(lambda: bool(running_in(out, before)) and count_asked(out) >= 1, process)
+    wait_until(lambda: bool(running_in(out, before)) and count(out, "asked") >= 1, process)
     (inspected,) = json.loads(docker("inspect", running_in(out, before)))
     (network,) = networks() - before_networks
     (inside,) = json.loads(docker("network", "inspect", network))
@@ -122,7 +122,7 @@ def test_containers_do_not_outlive_a_run_that_is_killed(tmp_path: Path) -> None:
     before, before_networks = containers(), networks()
     out = tmp_path / "run"
     process = start(*RUN, "--backend", IMAGE, "--out", out)
-    wait_until(lambda: bool(running_in(out, before)) and count_asked(out) >= 1, process)
+    wait_until(lambda: bool(running_in(out, before)) and count(out, "asked") >= 1, process)
     process.kill()
     process.communicate(timeout=60)
     deadline = time.monotonic() + 60

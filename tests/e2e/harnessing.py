@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -9,11 +10,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import psutil
+import pytest
+from memarena.cli.main import main
 from memarena.log.records import NamespaceOpened, Problem, QuestionAsked
-from memarena.log.store import LogError, read_records
+from memarena.log.store import LogError, LogReader, read_records
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "tests" / "data" / "example"
@@ -30,6 +34,17 @@ def command(*arguments: str | Path) -> list[str]:
 def memarena(*arguments: str | Path, timeout_s: float = 240.0) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
     return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=timeout_s, check=False, cwd=ROOT)
+
+
+def here(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The command in this process, which spares the start of another."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["memarena", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert isinstance(ended.value.code, int)
+    return subprocess.CompletedProcess(arguments, ended.value.code, out.getvalue(), err.getvalue())
 
 
 def faulty(folder: Path, fault: str) -> Path:
@@ -61,10 +76,11 @@ def times_answered(run: Path) -> Counter[Key]:
     return Counter((r.cell_id, r.instance_id) for r in asked(run) if r.status != "infra_failed")
 
 
-def count_asked(run: Path) -> int:
-    """Attempts so far; 0 while there is no log yet."""
+def count(run: Path, *kinds: str) -> int:
+    """Records of some kinds so far, not parsed, since who waits for them counts often; 0 while there is no log yet."""
     try:
-        return len(asked(run))
+        with LogReader(run) as log:
+            return sum(1 for _ in log.rows(*kinds))
     except LogError:
         return 0
 

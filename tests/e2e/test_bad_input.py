@@ -6,18 +6,23 @@ import json
 import shutil
 import socket
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from memarena.log.store import LogWriter, log_path
 
-from .harnessing import EXAMPLE, memarena
+from .harnessing import EXAMPLE, here, memarena
 
 
 def refused(*arguments: str | Path) -> str:
     """Run the command, which must refuse; its one line."""
-    done = memarena(*arguments)
+    return line_of(here(*arguments))
+
+
+def line_of(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line of a command that refused."""
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
     lines = [line for line in done.stderr.splitlines() if line.strip()]
     assert len(lines) == 1, done.stderr
@@ -87,7 +92,9 @@ def test_a_damaged_data_set_is_named_by_file_and_line(
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    assert "nowhere" in run_on(tmp_path / "nowhere", tmp_path / "run")
+    """By the command in a process of its own, as whoever types it has it."""
+    flags = ("--backend", "bm25", "--reader", "extractive", "--out", tmp_path / "run")
+    assert "nowhere" in line_of(memarena("run", "--dataset", tmp_path / "nowhere", *flags))
 
 
 def test_a_name_that_no_file_can_have_is_one_line(tmp_path: Path) -> None:
@@ -162,9 +169,9 @@ def test_nothing_to_resume_is_said(tmp_path: Path) -> None:
 
 def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    done = memarena(
+    done = here(
         *("run", "--dataset", EXAMPLE, "--backend", "bm25", "--reader", "extractive", "--out", out),
-        *("--limit", "2", "--floor-samples", "0"),
+        *("--limit", "2", "--floor-samples", "0", "--meter", "none"),
     )
     assert done.returncode == 0, done.stderr
     arguments = ("run", "--dataset", EXAMPLE, "--backend", "bm25", "--reader", "extractive", "--out", out)

@@ -6,6 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from .harnessing import ROOT, command, memarena
 
 
@@ -17,39 +19,40 @@ def test_the_backends_of_this_checkout_are_started_and_described() -> None:
         assert " ok " in line
 
 
-def test_a_backend_whose_server_is_not_named_is_missing_and_not_broken(tmp_path: Path) -> None:
-    (tmp_path / "apart").mkdir()
-    (tmp_path / "apart" / "backend.toml").write_text(
-        'schema = 1\n[[backend]]\nname = "apart"\nkind = "competitor"\nrequires_env = ["APART_URL", "APART_KEY"]\n'
-        'command = ["{python}", "-c", "raise SystemExit(7)"]\n'
-    )
-    given = {**os.environ, "MEMARENA_BACKENDS": str(tmp_path), "APART_KEY": "k"}
-    done = subprocess.run(command("doctor"), capture_output=True, text=True, check=False, cwd=ROOT, env=given)
-    (line,) = [x for x in done.stdout.splitlines() if x.startswith("backend apart ")]
-    assert "missing" in line and "APART_URL must be set" in done.stdout
-    run = ["run", "--dataset", "tests/data/example", "--reader", "extractive", "--backend", "apart"]
-    refused = subprocess.run(
-        command(*run, "--out", str(tmp_path / "run")), capture_output=True, text=True, check=False, cwd=ROOT, env=given
-    )
+@pytest.fixture(scope="module")
+def with_two_more(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], str]:
+    """An environment with a backend that lacks what it needs and one that does not start; what doctor says there."""
+    folder = tmp_path_factory.mktemp("backends")
+    for name, more in (("apart", 'requires_env = ["APART_URL", "APART_KEY"]\n'), ("bad", "")):
+        (folder / name).mkdir()
+        (folder / name / "backend.toml").write_text(
+            f'schema = 1\n[[backend]]\nname = "{name}"\nkind = "competitor"\n{more}'
+            'command = ["{python}", "-c", "raise SystemExit(7)"]\n'
+        )
+    given = {**os.environ, "MEMARENA_BACKENDS": str(folder), "APART_KEY": "k"}
+    done = run("doctor", given)
+    assert done.returncode == 1
+    return given, done.stdout
+
+
+def run(arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments.split()), capture_output=True, text=True, check=False, cwd=ROOT, env=env)
+
+
+def test_a_backend_whose_server_is_not_named_is_missing_and_not_broken(
+    with_two_more: tuple[dict[str, str], str], tmp_path: Path
+) -> None:
+    given, told = with_two_more
+    (line,) = [x for x in told.splitlines() if x.startswith("backend apart ")]
+    assert "missing" in line and "APART_URL must be set" in told
+    flags = f"--reader extractive --backend apart --out {tmp_path / 'run'}"
+    refused = run(f"run --dataset tests/data/example {flags}", given)
     assert refused.returncode == 2
     assert "APART_URL must be set" in refused.stderr
 
 
-def test_a_backend_that_does_not_start_is_broken(tmp_path: Path) -> None:
-    (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "backend.toml").write_text(
-        'schema = 1\n[[backend]]\nname = "bad"\nkind = "competitor"\n'
-        'command = ["{python}", "-c", "raise SystemExit(7)"]\n'
-    )
-    done = subprocess.run(
-        command("doctor"),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, "MEMARENA_BACKENDS": str(tmp_path)},
-    )
-    assert done.returncode == 1
-    (line,) = [x for x in done.stdout.splitlines() if x.startswith("backend bad ")]
+def test_a_backend_that_does_not_start_is_broken(with_two_more: tuple[dict[str, str], str]) -> None:
+    _, told = with_two_more
+    (line,) = [x for x in told.splitlines() if x.startswith("backend bad ")]
     assert "broken" in line
-    assert "exit code 7" in done.stdout
+    assert "exit code 7" in told
