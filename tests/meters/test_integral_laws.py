@@ -55,6 +55,34 @@ def test_the_mean_lies_between_least_and_most(case: tuple[Signal, list[int]]) ->
     assert watts.min() * (1 - 1e-9) <= mean <= watts.max() * (1 + 1e-9)
 
 
+def squares_sum(times_s: Values, period_s: float, duty: float) -> Values:
+    """Integral from 0 of a square of 80 and 20 W."""
+    whole, part = np.divmod(times_s, period_s)
+    high_s = duty * period_s
+    return whole * (80 * high_s + 20 * (period_s - high_s)) + 80 * np.minimum(part, high_s) + 20 * np.maximum(
+        0.0, part - high_s
+    )  # fmt: skip
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(1, 20), st.floats(0.2, 0.8), st.floats(60, 200))
+def test_power_that_jumps_is_integrated_within_half_a_percent_as_a_gpu_tells_it(
+    seed: int, period_s: float, duty: float, length_s: float
+) -> None:
+    """NVML tells a running mean of about a second. Reads are late by chance, and some are missing."""
+    draw = np.random.default_rng(seed)
+    times_s = np.arange(0, length_s + 3, 0.1)
+    times_s = np.sort(times_s + draw.uniform(0, 0.04, len(times_s)))[draw.random(len(times_s)) > 0.007]
+
+    def told(at_s: Values) -> Values:
+        return squares_sum(at_s, period_s, duty) - squares_sum(at_s - 1, period_s, duty)
+
+    start_s, end_s = 1.5, 1.5 + length_s
+    fine_s = np.linspace(start_s, end_s, 100_001)
+    joules = float(np.trapezoid(told(fine_s), fine_s))
+    window = Window(int(start_s * 1e9), int(end_s * 1e9))
+    assert integral((times_s * 1e9).astype(np.int64), told(times_s), window) == pytest.approx(joules, rel=0.005)
+
+
 @given(signals())
 def test_samples_that_do_not_reach_an_edge_are_refused(signal: Signal) -> None:
     times, watts = signal
