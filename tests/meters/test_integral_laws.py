@@ -59,9 +59,9 @@ def squares_sum(times_s: Values, period_s: float, duty: float) -> Values:
     """Integral from 0 of a square of 80 and 20 W."""
     whole, part = np.divmod(times_s, period_s)
     high_s = duty * period_s
-    return whole * (80 * high_s + 20 * (period_s - high_s)) + 80 * np.minimum(part, high_s) + 20 * np.maximum(
-        0.0, part - high_s
-    )  # fmt: skip
+    high = whole * high_s + np.minimum(part, high_s)
+    joules: Values = 80 * high + 20 * (times_s - high)
+    return joules
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(1, 20), st.floats(0.2, 0.8), st.floats(60, 200))
