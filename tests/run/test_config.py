@@ -51,5 +51,7 @@ def test_a_secret_does_not_get_into_the_log(name: str) -> None:
 def test_what_acts_in_a_backends_own_answer_is_refused_where_the_harness_reads(option: str) -> None:
     config = {**GOOD, "options": {"bm25": {option: "none"}}}
     assert parse_config(config, "here").options == {"bm25": {option: "none"}}
-    with pytest.raises(RunError, match=f"options.bm25.{option}: acts in a backend's own Answer"):
+    with pytest.raises(
+        RunError, match=f"^here: options.bm25.{option}: acts in a backend's own Answer, not in central_reading$"
+    ):
         parse_config({**config, "central_reading": True}, "here")

@@ -198,7 +198,9 @@ def parse_config(content: object, where: str) -> RunConfig:
         return RunConfig.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
+        reason = first["msg"].removeprefix("Value error, ")
+        if not first["loc"]:  # of several fields together: the reason names them, and what was given is all of them
+            raise RunError(f"{where}: {reason}") from error
         name = ".".join(str(part) for part in first["loc"])
         given = "" if first["type"] == "missing" else f", got {str(first['input'])[:80]!r}"
-        reason = first["msg"].removeprefix("Value error, ")
         raise RunError(f"{where}: {name}: {reason}{given}") from error
