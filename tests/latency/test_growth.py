@@ -160,7 +160,7 @@ def test_a_run_over_several_egos_has_no_growth(run_dir: Path, tmp_path: Path) ->
 def test_what_a_run_lacks_stands_in_its_tables(run_dir: Path, tmp_path: Path) -> None:
     copied(run_dir, tmp_path / "run", ended=False, days=1)
     lacking = read_growth(tmp_path / "run")
-    assert lacking.failed == {"bm25": "no search was timed after 2 days: see the run's report"}
+    assert lacking.failed == {"bm25": "no search was timed after 2 days: see the problems in the run's report"}
     text = to_markdown(growth_document(lacking))
     assert "the run is not complete: running, or killed" in text
     assert "bm25: no search was timed after 2 days" in text

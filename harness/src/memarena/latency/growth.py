@@ -82,6 +82,7 @@ def read_growth(run_dir: Path) -> Growth:
     cells = {cell.cell_id: cell for cell in manifest.cells}
     points: dict[tuple[str, int], _Point] = {}
     ingested: dict[str, dict[int, IngestDone]] = {}
+    failures: dict[str, Counter[str]] = {}
     queries = 0
     egos: set[str] = set()
     for record in read_records(run_dir, "ingest", "footprint", "searches_timed"):
@@ -92,6 +93,7 @@ def read_growth(run_dir: Path) -> Growth:
             points.setdefault((record.cell_id, record.day + 1), _Point()).footprint = record
         elif isinstance(record, SearchesTimed):
             points.setdefault((record.cell_id, record.day + 1), _Point()).spans_ns += record.search_ns
+            failures.setdefault(record.cell_id, Counter()).update(record.failures)
             queries = max(queries, record.queries)
             egos.add(record.ego)
     wanted = RunConfig.model_validate_json(manifest.config_json).search_days
@@ -110,7 +112,7 @@ def read_growth(run_dir: Path) -> Growth:
         versions=manifest.versions,
         floor=floor(facts),
         points=found,
-        failed=_failed(manifest.cells, found, wanted),
+        failed=_failed(manifest.cells, found, wanted, failures),
         state=facts.ended.reason if facts.ended is not None else "running, or killed",
     )
 
@@ -130,16 +132,20 @@ def _check_timed(run_dir: Path, egos: Set[str], wanted: Sequence[int]) -> None:
         )
 
 
-def _failed(cells: Sequence[Cell], points: Sequence[GrowthPoint], wanted: Sequence[int]) -> dict[str, str]:
-    """Backends that lack searches, and after which days."""
+def _failed(
+    cells: Sequence[Cell], points: Sequence[GrowthPoint], wanted: Sequence[int], failures: Mapping[str, Counter[str]]
+) -> dict[str, str]:
+    """Backends that lack searches, after which days, and how they failed."""
     found = {}
     for cell in cells:
         label = backend_label(cell)
         have = {point.days for point in points if point.backend == label}
+        counted = failures.get(cell.cell_id, Counter()).most_common()
+        why = ", ".join(f"{count} {code}" for code, count in counted) or "see the problems in the run's report"
         if not have:
-            found[label] = "no search was timed: see the problems in the run's report"
+            found[label] = f"no search was timed: {why}"
         elif missing := [days for days in wanted if days not in have]:
-            found[label] = f"no search was timed after {', '.join(map(str, missing))} days: see the run's report"
+            found[label] = f"no search was timed after {', '.join(map(str, missing))} days: {why}"
     return found
 
 

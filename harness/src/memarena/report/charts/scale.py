@@ -56,8 +56,8 @@ def round_up(value: float) -> float:
 
 
 def tick_label(value: float) -> str:
-    """A round value without needless zeros."""
-    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+    """A round value without needless zeros: 2.5 and 0.6 as well as 1,200."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _step_down(value: float) -> float:
