@@ -17,6 +17,7 @@ from memarena.latency.results import Growth
 from memarena.latency_report.growth import growth_document
 from memarena.log.records import IngestDone, RunEnded, RunStarted, SearchesTimed
 from memarena.log.store import LogWriter, read_records
+from memarena.report.charts.scale import tick_label
 from memarena.report.markdown import to_markdown
 from typer.testing import CliRunner
 
@@ -193,3 +194,8 @@ def test_a_run_without_timed_searches_has_no_growth(tmp_path: Path, run_dir: Pat
                 log.append(record)
     with pytest.raises(LatencyError, match="no search was timed by length of history"):
         read_growth(tmp_path / "run")
+
+
+@pytest.mark.parametrize(("value", "said"), [(0.0, "0"), (0.6, "0.6"), (2.4, "2.4"), (12.5, "12.5"), (1200.0, "1,200")])
+def test_ticks_of_a_figure_say_what_they_stand_for(value: float, said: str) -> None:
+    assert tick_label(value) == said
