@@ -119,3 +119,15 @@ def test_a_refused_key_is_exit_code_2_without_a_trace(run_dir: Path) -> None:
     assert result.returncode == 2
     assert result.stderr.startswith("error: --api-key-env")
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_judge_that_only_failed_is_reported_with_its_failures_as_ours(run_dir: Path) -> None:
+    """Prose for every answer, the control's too: no verdict, a range instead of a figure, and whose fault it was."""
+    with scripted_judge(lambda asked: Says("Looks fine to me.")) as server:
+        flags = ["--endpoint", server.url, "--judge", "prose", "--tries", "1", "--longest-wait-s", "0"]
+        assert CliRunner().invoke(app, ["judge", str(run_dir), *flags]).exit_code == 3
+    result = CliRunner().invoke(app, ["report", str(run_dir), "--judge", "prose"])
+    assert result.exit_code == 0, result.output
+    assert "no verdict by judge prose: 6 questions (it failed: malformed 6)" in " ".join(result.stdout.split())
+    assert "judge prose: malformed: no usable reply" in " ".join(result.stdout.split())
+    assert "0.0…100.0" in result.stdout

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from memarena.judge.model.prompts import decoy
+
 _CHECK = re.compile(r'"check": the text ([0-9a-f]+)')
 _FENCED = re.compile(r"(?m)^(-----[0-9a-f]{16}-----)\n(.*?)\n\1$", re.DOTALL)
 
@@ -55,7 +57,9 @@ Script = Callable[[Asked], Says]
 
 
 def rules(asked: Asked, *, correct: object = True, **fields: Any) -> Says:
-    """A reply in good form."""
+    """A reply in good form. Beside the decoy's key nothing is right: this judge does judge."""
+    if decoy().gold in asked.user:
+        correct, fields = False, {**fields, "label": "other", "score": 0.0}
     by_task: dict[str, dict[str, Any]] = {
         "answer": {"correct": correct, "score": float(correct is True)},
         "behaviour": {"label": "refuse"},

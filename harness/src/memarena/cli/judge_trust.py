@@ -121,14 +121,22 @@ def _print_calibration(
     labels: Mapping[str, LabelRates],
     made_of: str,
 ) -> None:
-    console = Console()
+    console = _console()
     console.print(_table("Planted answers by family", planted, said, _family))
     console.print(_table("Planted answers by kind", planted, said, _kind))
     console.print(_labels_table(labels))
     for one, two in combinations(said, 2):
         console.print(f"κ {one} with {two}: {_number(agreement(said[one], said[two]))}")
-    console.print(f"{made_of}; FA: wrong answers taken for right; FR: ")
-    console.print("right answers taken for wrong; a judge's answers without a usable reply count in neither")
+    console.print(
+        f"{made_of}; FA: wrong answers taken for right; FR: right answers taken for wrong; "
+        "a judge's answers without a usable reply count in neither"
+    )
+
+
+def _console() -> Console:
+    """Standard output; as wide as reports where it is no terminal, so that no name of a judge is cut."""
+    console = Console()
+    return console if console.is_terminal else Console(width=120)
 
 
 def _say_what_it_took(judge: ModelJudge, words: PlantedWords) -> None:
@@ -283,7 +291,7 @@ def read_people(
     if output == "json":
         sys.stdout.write(json.dumps([asdict(t) for t in tracks], indent=2) + "\n")
         return
-    console = Console()
+    console = _console()
     for track in tracks:
         console.print(_people_table(track))
         console.print(f"Fleiss' κ {_number(track.fleiss)} over {track.fleiss_items} items that all labelled; ")

@@ -95,11 +95,11 @@ def report_run(run: Path, name: str = judging.JUDGE_NAME, *, stories: bool = Fal
 
 
 def score_facts(facts: RunFacts, run: Path, name: str) -> ScoredRun:
-    """Score a run by a judge. Raises ScoringError if no verdict of that judge is in the log."""
+    """Score a run by a judge. Raises ScoringError if no word of that judge is in the log, not even a failure."""
     if name == judging.JUDGE_NAME:
         attempts = (attempt.record for made in facts.attempts.values() for attempt in made)
         return score_run(facts, missing_verdicts(facts, attempts), name, _is_right)
-    judges = sorted({verdict.judge for verdict in facts.verdicts})
+    judges = sorted({v.judge for v in facts.verdicts} | {f.judge for f in facts.judging_failures})
     if name not in judges:
         there = ", ".join(judges) or "none"
         raise ScoringError(f"--judge {name}: no verdict by this judge in the log; there are: {there}")

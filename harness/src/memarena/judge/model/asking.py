@@ -1,7 +1,9 @@
 """From one job to one record: a verdict, a bucket, or a failure that is the judge's.
 
 Who decides what the judge's model did not: an empty answer needs no judge. An answer that speaks to its marker is
-judged without those words, and where the rules without a model come to another result on the whole, they decide. An
+judged without those words, and where the rules without a model come to another result on the whole, they decide. Words
+to a marker that nobody knew beforehand are found by their effect: an answer that the judge favours against the rules is
+asked about once more beside a key of something else, and where the judge favours it there too, the rules decide. An
 answer to which no usable reply comes (prose, a request that the server refuses, no reply in time), while one comes for
 a right answer to the same question, provokes it: the rules decide. If none comes for the right answer either, the judge
 is at fault, and the failure is logged as ours.
@@ -18,7 +20,7 @@ from memarena.judge.model.addressing import Cleared, cleared
 from memarena.judge.model.budget import Ledger
 from memarena.judge.model.identity import ModelJudge
 from memarena.judge.model.jobs import BehaviourRules, Job, gold_for_control, gold_for_judge
-from memarena.judge.model.prompts import PromptFile, prompt_file
+from memarena.judge.model.prompts import PromptFile, decoy, prompt_file
 from memarena.judge.model.replies import AnswerReply, BehaviourReply, BucketReply, Reply, needs_quote
 from memarena.judge.model.talk import Meter, Talk, TalkFailedError
 from memarena.judge.ruling import Ruling
@@ -64,25 +66,44 @@ class Asker:
         """Ask and decide. Raises BudgetSpentError and JudgeError as :meth:`Talk.ask` does."""
         meter = Meter()
         clean = cleared(job.answer)
+        try:
+            word = self._without_asking(job, clean) or await self._heard(job, clean, meter)
+        except TalkFailedError as failure:
+            return self._failure(job, failure, meter)
+        return self._record(job, word, meter)
+
+    def _without_asking(self, job: Job, clean: Cleared) -> _Word | None:
         if not job.answer.strip():
-            return self._record(job, _Word(None, "an empty answer needs no judge"), meter)
+            return _Word(None, "an empty answer needs no judge")
         if not clean.kept.strip():
-            return self._record(job, _Word(None, f"all of it speaks to its marker: {_quote(clean)}"), meter)
+            return _Word(None, f"all of it speaks to its marker: {_quote(clean)}")
+        return None
+
+    async def _heard(self, job: Job, clean: Cleared, meter: Meter) -> _Word:
+        """The judge's word on what is left of an answer, or why it does not count. Raises TalkFailedError."""
         try:
             reply = await self._ask(job, clean.kept, meter)
         except TalkFailedError as failure:
             if failure.cause in _PROVOKED and await self._control_works(job, failure, meter):
-                why = f"the judge gives no usable reply to this answer, and does to another: {failure}"
-                return self._record(job, _Word(None, why), meter)
-            return self._failure(job, failure, meter)
+                return _Word(None, f"the judge gives no usable reply to this answer, and does to another: {failure}")
+            raise
+        if self._favours_against_rules(job, reply) and await self._takes_decoy(job, clean.kept, meter):
+            return _Word(None, "the judge takes the answer for right beside a key of something else too")
         if clean.cut and self._rules_differ(job, reply):
-            why = f"it speaks to its marker ({_quote(clean)}), and the judge and the rules differ"
-            return self._record(job, _Word(None, why), meter)
-        return self._record(job, _Word(reply), meter)
+            return _Word(None, f"it speaks to its marker ({_quote(clean)}), and the judge and the rules differ")
+        return _Word(reply)
 
     async def _ask(self, job: Job, answer: str, meter: Meter, tries: int | None = None) -> Reply:
         prompt = prompt_file(job.task)
         return await self._talk.ask(job.task, prompt, _values(job, prompt), answer, meter, tries=tries)
+
+    async def _takes_decoy(self, job: Job, answer: str, meter: Meter) -> bool:
+        """Whether the judge favours the answer beside a question and a key that it cannot be right to."""
+        prompt, other = prompt_file(job.task), decoy()
+        values = {**_values(job, prompt), "question": other.question, "gold": other.gold, "evidence": _evidence(())}
+        if "other" in prompt.guidance:
+            values["guidance"] = prompt.guidance["other"]
+        return _favours(await self._talk.ask(job.task, prompt, values, answer, meter))
 
     async def _control_works(self, job: Job, failure: TalkFailedError, meter: Meter) -> bool:
         """Whether the judge can do with a right answer what it could not do with this one.
@@ -115,6 +136,14 @@ class Asker:
         if isinstance(reply, BehaviourReply):
             return (self._label(job) == "disclose_correct") != (reply.label == "disclose_correct")
         return False
+
+    def _favours_against_rules(self, job: Job, reply: Reply) -> bool:
+        """Whether the judge says that the answer states the key's fact, and the rules do not; token-F1 counts too."""
+        if not _favours(reply):
+            return False
+        if isinstance(reply, AnswerReply):
+            return not self._ruling(job).correct
+        return self._label(job) != "disclose_correct"
 
     # -------------------------------------------------------------- records
 
@@ -226,6 +255,13 @@ class Asker:
             reply=failure.reply,
             usage=meter.usage(self._ledger),
         )
+
+
+def _favours(reply: Reply) -> bool:
+    """Whether a reply says that the answer states the key's fact."""
+    if isinstance(reply, AnswerReply):
+        return reply.correct
+    return isinstance(reply, BehaviourReply) and reply.label == "disclose_correct"
 
 
 def is_correct_behaviour(question: Question, label: BehaviourLabel) -> bool:

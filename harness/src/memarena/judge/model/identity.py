@@ -6,9 +6,9 @@ import hashlib
 from dataclasses import dataclass
 
 from memarena.judge.model.addressing import table_sha256
-from memarena.judge.model.prompts import prompt_file
+from memarena.judge.model.prompts import decoy, prompt_file
 
-_PROTOCOL = "2"
+_PROTOCOL = "3"
 """Raised by hand when the way in which replies are asked for, read or handed over changes what verdicts come out."""
 
 
@@ -35,6 +35,7 @@ class ModelJudge:
             f"temperature {self.temperature!r}",
             f"seed {self.seed}",
             *(f"prompt {prompt_file(task).name} {prompt_file(task).sha256}" for task in tasks),
+            f"decoy {decoy().sha256}",
             f"addressing {table_sha256()}",
         ]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()

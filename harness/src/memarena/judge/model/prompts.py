@@ -17,6 +17,7 @@ _FILES: dict[JudgeTask, str] = {
     "behaviour": "behaviour.v1.toml",
     "bucket": "bucket.v1.toml",
 }
+_DECOY = "decoy.v1.toml"
 _NAME = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -49,6 +50,23 @@ def prompt_file(task: JudgeTask) -> PromptFile:
         max_reply_tokens=table["max_reply_tokens"],
         guidance=table.get("guidance", {}),
     )
+
+
+@dataclass(frozen=True)
+class Decoy:
+    """A question with its key that no answer is right to."""
+
+    sha256: str
+    question: str
+    gold: str
+
+
+@cache
+def decoy() -> Decoy:
+    """The question that tells a judge that judges from one that is talked to."""
+    raw = (files("memarena.judge") / "prompts" / _DECOY).read_bytes()
+    table = tomllib.loads(raw.decode())
+    return Decoy(hashlib.sha256(raw).hexdigest(), table["question"], table["gold"])
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
