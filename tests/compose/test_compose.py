@@ -8,20 +8,14 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from memarena.conformance import result_line, run_suite
 from memarena.conformance.suite import Settings
-from memarena.log.records import IngestDone, QuestionAsked
-from memarena.log.store import LogError, read_records
 
 from tests.compose.stack import (
     BACKENDS,
@@ -37,7 +31,6 @@ from tests.compose.stack import (
     succeed,
     world,
 )
-from tests.e2e.harnessing import answers, namespaces, problems
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("MEMARENA_COMPOSE_TEST"), reason="needs Docker: make compose-test"),
@@ -139,55 +132,22 @@ def test_a_container_has_no_rights_that_it_does_not_need(stack: Stack, backend: 
     assert not [mount for mount in inspected["Mounts"] if "docker.sock" in mount["Source"]]
 
 
-@pytest.fixture(scope="module")
-def whole(stack: Stack) -> Path:
-    """A run of all of them over a tiny world that nothing disturbed."""
-    succeed(stack.compose("up", "--no-build", "--exit-code-from", "harness", "harness"))
+def test_the_harness_runs_a_tiny_world_over_all_of_them_and_leaves_a_report(stack: Stack) -> None:
+    done = stack.compose("up", "--no-build", "--exit-code-from", "harness", "harness")
+    succeed(done)
     (run,) = stack.out.glob("run-*")
-    return run
-
-
-def test_the_harness_runs_a_tiny_world_over_all_of_them_and_leaves_a_report(whole: Path) -> None:
-    page = (whole / "report.html").read_text(encoding="utf-8")
-    answered = rows(whole)
+    page = (run / "report.html").read_text(encoding="utf-8")
+    answered = rows(run)
     assert set(answered) == set(BACKENDS)
     assert all(outcomes == {"answered"} for outcomes in answered.values()), answered
     assert all(backend in page for backend in BACKENDS)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may kill a container's process behind Docker's back")
-def test_a_backend_that_crashes_while_a_day_comes_in_is_started_again_and_costs_no_answer(
-    stack: Stack, whole: Path
-) -> None:
-    """SIGKILL by this machine, not by ``docker kill``, after which Docker would start nothing again."""
-    asking = Stack(stack.project, stack.out, files=("compose/base.yaml", "compose/memsearch.yaml"))
-    succeed(asking.compose("up", "-d", "--no-build", "--no-deps", "memsearch"))
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(asking.compose, "run", "--rm", "--no-deps", "--use-aliases", "harness")
-        run = first_day_of(stack.out, {whole}, running)
-        (inspected,) = json.loads(docker("inspect", stack.container("memsearch")))
-        os.kill(inspected["State"]["Pid"], signal.SIGKILL)
-        succeed(running.result())
-    failed = [day.code for day in read_records(run, "ingest") if isinstance(day, IngestDone) and day.code != "OK"]
-    assert failed == ["UNAVAILABLE"]
-    assert any("went away and came back" in message for message in problems(run)), problems(run)
-    assert answers(run) == {key: each for key, each in answers(whole).items() if key[0].startswith("memsearch")}
-
-
-def first_day_of(out: Path, before: set[Path], running: Future[subprocess.CompletedProcess[str]]) -> Path:
-    """The new run, a second into its first day: the memory embeds, which takes it longer."""
-    while not running.done():
-        for run in set(out.glob("run-*")) - before:
-            with suppress(LogError):
-                if namespaces(run):
-                    time.sleep(1)
-                    return run
-        time.sleep(0.05)
-    raise AssertionError(f"ended before its first day: {running.result().stderr[-1000:]}")
-
-
 def rows(run: Path) -> dict[str, set[str]]:
     """How the questions of each backend ended."""
+    from memarena.log.records import QuestionAsked
+    from memarena.log.store import read_records
+
     found: dict[str, set[str]] = {}
     for record in read_records(run):
         if isinstance(record, QuestionAsked):
