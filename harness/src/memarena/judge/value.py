@@ -19,9 +19,11 @@ from memarena.judge.ruling import Route, Ruling, right, wrong
 from memarena.judge.token_f1 import rule_by_token_f1
 from memarena.judge.value_case import FIRST_WORDS, Case, day_of, describe, first_words
 from memarena.judge.value_lists import extra_members
-from memarena.judge.value_mentions import speaks_of_talk
+from memarena.judge.value_mentions import mentions_beside, speaks_of_talk
 from memarena.judge.value_orders import rule_order
-from memarena.judge.value_rules import fault, unstated
+from memarena.judge.value_rules import fault, is_doubtful, unstated
+from memarena.judge.value_weighing import Shape, tells_of_matter, weigh
+from memarena.judge.value_wording import known_stems, raw_words, signed
 from memarena.log.records import EvidenceSession, Question
 from memarena.text.mentions import ProperMention
 from memarena.text.numbers import digits_for_words
@@ -185,7 +187,7 @@ def _rule(
 ) -> Ruling:
     today = day_of(question.asked_at)
     answer = _with_unit(answer, required, question.question_text)
-    plain = _without_markers(_without_echo(_without_speaker(answer, question, evidence), question.question_text))
+    plain = without_markers(_without_echo(_without_speaker(answer, question, evidence), question.question_text))
     read = read_text(first_words(plain, _window(required)), today)
     asked = read_text(question.question_text, today)
     scalars = tuple(v for v in required if not isinstance(v, SetValue | OrderValue))
@@ -194,6 +196,8 @@ def _rule(
     barred = _scalars(gold.altered_values) if isinstance(gold, CounterfactualGold) else ()
     case = Case(read, asked, evidence, scalars, barred, versions=isinstance(gold, ConflictGold))
     problem = fault(case) if scalars or barred else ""
+    if scalars and (not problem or is_doubtful(problem)):
+        problem = _by_wording(case, gold, problem)
     if problem:
         return wrong("value", problem)
     for value in required:
@@ -206,6 +210,29 @@ def _rule(
         if not ruling.correct:
             return ruling
     return right("value", f"states {', '.join(describe(v) for v in required)}")
+
+
+_GIVES = 0.5
+"""So much a wording has to weigh for giving its value to outweigh a rule that doubts it."""
+_WITHHOLDS = -1.0
+"""Below this, a wording does not give its value, though no rule is broken."""
+_WITHHOLDS_TELLING = -4.0
+"""The same for an answer that tells of the matter in its own words, of which fewer were learned, or that names another
+value of the type, which rules see."""
+
+
+def _by_wording(case: Case, gold: Gold, problem: str) -> str:
+    """What stands against the answer once its wording is weighed: that outweighs a rule's doubt or raises a new one."""
+    shape: Shape = gold.kind if isinstance(gold, ConflictGold | CounterfactualGold) else "plain"
+    versions = _scalars(gold.changed_values) if isinstance(gold, ConflictGold) else ()
+    rivals = mentions_beside(case)
+    raw, known = raw_words(signed(case, rivals, versions)), known_stems(case)
+    weight = weigh(raw, known, shape)
+    if problem:
+        # A value of the gold's own type is seen, not guessed at: no wording outweighs it.
+        return "" if weight > _GIVES and not rivals else problem
+    least = _WITHHOLDS_TELLING if rivals or tells_of_matter(raw, known) else _WITHHOLDS
+    return f"its wording does not give it (weighs {weight:.1f})" if weight < least else ""
 
 
 _HOW_MANY = re.compile(
@@ -251,8 +278,8 @@ _COUNTED = re.compile(
 """``entry two``, ``Version 1``: a number that counts what the answer speaks about."""
 
 
-def _without_markers(answer: str) -> str:
-    """The answer without the numbers of a list (``1) … 2) …``), which are no values."""
+def without_markers(answer: str) -> str:
+    """The answer without bullets and without the numbers of a list (``1) … 2) …``), which are no values."""
     answer = _COUNTED.sub(r"\1", answer)
     numbers = [m.group(1) for m in _MARKER.finditer(answer)]
     counted = [int(number) for number in numbers]

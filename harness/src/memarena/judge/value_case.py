@@ -47,6 +47,12 @@ class Case:
                 found += read_text(f"{said_at} {turn.speaker}").mentions
         return tuple(found)
 
+    @cached_property
+    def evidence_days(self) -> tuple[Mention, ...]:
+        """The days on which the evidence was said."""
+        days = dict.fromkeys((t.said_at or s.started_at)[:10] for s in self.evidence for t in s.turns)
+        return tuple(m for day in days for m in read_text(day).of_kind("date"))
+
 
 def _days_meant(said: ReadText) -> list[DateMention]:
     """Bare weekdays as the days they can mean: those within a week of the day on which they were said."""

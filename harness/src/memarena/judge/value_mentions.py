@@ -32,6 +32,8 @@ _NUMBERS_A_THING = re.compile(
     r"document))\s?#?$",
     re.IGNORECASE,
 )
+_THE_TWO_OF = re.compile(r"\b(?:you|we|us|those|these|they|them)\s+$", re.IGNORECASE)
+"""``you two were talking``"""
 _MORE_THAN_BEFORE = re.compile(r"\s+(?:more|fewer|less|extra|additional)\b(?! than)", re.IGNORECASE)
 """A difference from another number (``three more had signed up``)."""
 _HOLLOW = frozenset(
@@ -60,16 +62,9 @@ _SENTENCE_END = re.compile(r"[.!?\n]+(?=\s|$)")
 
 def other_mentions(case: Case) -> str:
     """Values of the gold's own type, which can be told from other words."""
-    for kind in dict.fromkeys(kind for v in case.required for kind in kinds_of(v)):
+    for kind in _kinds(case):
         gold = [v for v in case.required if kind in kinds_of(v)]
-        others = [
-            m
-            for m in by_line(case.answer, case.answer.of_kind(kind))
-            if not _accounted_for(case, m)
-            and not _counts_talk(case, m)
-            and not _tells_versions_apart(case, m)
-            and not _no_value(case, m)
-        ]
+        others = _beside(case, kind)
         own_question = case.question.of_kind(kind)
         gold_is_asked = any(is_value(v, m, case.answer.today) for v in gold for m in own_question)
         for mention in others:
@@ -82,6 +77,28 @@ def other_mentions(case: Case) -> str:
         if _distinct(extra) > EXTRA_VALUES:
             return f"names {_distinct(extra)} more values than the gold has"
     return ""
+
+
+def mentions_beside(case: Case) -> list[Mention]:
+    """Every mention of the gold's own type, denied or not, that is neither the gold's nor talk about sources."""
+    every = [m for kind in _kinds(case) for m in by_line(case.answer, case.answer.of_kind(kind))]
+    return [m for m in every if not _is_stated(case, m) and not _is_talk(case, m)]
+
+
+def _kinds(case: Case) -> list[Kind]:
+    return list(dict.fromkeys(kind for v in case.required for kind in kinds_of(v)))
+
+
+def _beside(case: Case, kind: Kind) -> list[Mention]:
+    return [
+        m
+        for m in by_line(case.answer, case.answer.of_kind(kind))
+        if not _accounted_for(case, m) and not _is_talk(case, m)
+    ]
+
+
+def _is_talk(case: Case, mention: Mention) -> bool:
+    return _counts_talk(case, mention) or _tells_versions_apart(case, mention) or _no_value(case, mention)
 
 
 def _no_value(case: Case, mention: Mention) -> bool:
@@ -109,16 +126,19 @@ def _is_known(case: Case, mention: Mention) -> bool:
 
 
 def _accounted_for(case: Case, mention: Mention) -> bool:
-    """Whether a mention is a gold or barred value, or is denied. More than the gold's date needs the evidence."""
+    """Whether a mention is a gold or barred value, or is denied."""
+    place = Place(mention.start, mention.end)
+    return _is_stated(case, mention) or bool(refused_place(case.answer, place, versions=case.versions))
+
+
+def _is_stated(case: Case, mention: Mention) -> bool:
+    """Whether a mention is (part of) a gold or barred value. More than the gold's date needs the evidence."""
     today = case.answer.today
     stated = [v for v in (*case.required, *case.barred) if is_value(v, mention, today)]
     if stated:
         return not any(_says_more(v, mention) for v in stated) or _in_evidence(case, mention)
     inside = [p for v in (*case.required, *case.barred) for p in places(v, case.answer)]
-    if any(p.start < mention.end and mention.start < p.end for p in inside):
-        return True
-    place = Place(mention.start, mention.end)
-    return bool(refused_place(case.answer, place, versions=case.versions))
+    return any(p.start < mention.end and mention.start < p.end for p in inside)
 
 
 def _says_more(value: ScalarValue, mention: Mention) -> bool:
@@ -220,7 +240,7 @@ def _counts_talk(case: Case, mention: Mention) -> bool:
         return False
     if _NUMBERS_A_THING.search(answer.text[: mention.start]):
         return True
-    if case.versions and mention.amount == 2:
+    if mention.amount == 2 and (case.versions or _THE_TWO_OF.search(answer.text[: mention.start])):
         return True
     units = {v.unit and canonical_unit(v.unit) for v in case.required if isinstance(v, AmountValue)}
     asked = set(content_words(case.question.text))

@@ -28,6 +28,17 @@ def fault(case: Case) -> str:
     return _other_values(case)
 
 
+_DOUBTFUL = re.compile(
+    r"also gives |affirms |leaves open |does not stand by it |gives several |lists \d|"
+    r"names .*(?:neither|more values)"
+)
+
+
+def is_doubtful(problem: str) -> bool:
+    """Whether what a rule found is often said of answers that do give their value, so that their wording decides."""
+    return _DOUBTFUL.match(problem) is not None
+
+
 def unstated(answer: ReadText, value: ScalarValue, *, versions: bool = False) -> str:
     """Why the answer does not state the value; empty if it does, plainly and at least once.
 

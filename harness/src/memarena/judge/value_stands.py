@@ -45,6 +45,8 @@ _ASKS_BACK = re.compile(
     r"how about|what about|what if)",
     re.IGNORECASE,
 )
+_PICTOGRAPH = re.compile(r"[\U0001f300-\U0001faff\u2600-\u26ff]")
+"""Ends what is said before it, as a full stop does (``Friday 🙂 anything else?``)."""
 _WEEKDAY_AHEAD = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s+(?:the\s+)?$", re.IGNORECASE)
 _ALL_BUT = re.compile(
     r"\b(?:any|every|all)(?:thing|one|body|where)? but\W*(?:the |a |an |on |in |at )?$", re.IGNORECASE
@@ -102,7 +104,7 @@ def refused_place(answer: ReadText, place: Place, *, versions: bool = False) -> 
 def asked_back(answer: ReadText, place: Place, *, versions: bool = False) -> bool:
     """Whether the value stands in a question that the answer itself asks; two versions may be named as questions."""
     here = _sentence_at(answer, place)
-    if here is None or not here.asks:
+    if here is None or not here.asks or _PICTOGRAPH.search(answer.text[place.end : here.end]):
         return False
     last = next((c for c in reversed(answer.clauses) if c.end <= here.end), None)
     alone = last is not None and last.start <= place.start < last.end

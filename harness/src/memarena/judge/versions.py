@@ -21,6 +21,8 @@ _JUDGE_CODE = (
     "value_rules.py",
     "value_stands.py",
     "value_terms.py",
+    "value_weighing.py",
+    "value_wording.py",
 )
 _FOLDERS = ("prompts", "tables")
 _VALUE_TABLES = ("judge/token_f1.v1.toml",)
