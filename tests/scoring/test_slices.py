@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import pytest
+from memarena.report.failures import Filter, answers_document
+from memarena.scoring.facts import gather
 from memarena.scoring.metrics import accuracy, cell_metrics, count
 from memarena.scoring.results import QuestionScore
 from memarena.scoring.slices import FIGURES, interference_bucket, lag_bucket
@@ -64,3 +66,15 @@ def test_questions_not_asked_yet_count_as_planned_only() -> None:
     row = next(r for r in SCORED.scores.rows if any(c.cell_id == waiting[0].cell_id for c in r.cells))
     parts = [s for s in row.slices if s.by == "dimension"]
     assert sum(s.counts.missing for s in parts) == sum(q.cell_id in {c.cell_id for c in row.cells} for q in waiting)
+
+
+@pytest.mark.parametrize("by", ["lag", "difficulty", "tier"])
+def test_the_answers_behind_a_part_count_up_to_its_figure(by: str) -> None:
+    """What ``memarena show --answers`` says on top, the owner's own D6 items and extensions apart."""
+    facts = gather(golden_run.records())
+    for row in SCORED.scores.rows:
+        cells = frozenset(c.cell_id for c in row.cells if c.seed_label in row.headline_seeds)
+        for part in (s for s in row.slices if s.by == by and s.counts.asked):
+            chosen = Filter(cells, **{by: part.key})
+            top = answers_document(facts, SCORED.questions, chosen).sections[0].title
+            assert top.startswith(f"{part.counts.correct:,} of {part.counts.asked:,} questions asked ended right"), top

@@ -75,13 +75,21 @@ def failures_document(facts: RunFacts, questions: Sequence[QuestionScore], chose
 
 
 def answers_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter) -> Document:
-    """Every question chosen, right ones included: the count on top is the figure that a report gives."""
+    """Every question chosen, right ones included: the count on top is the figure that a report gives.
+
+    What is in no share of a report, the owner's own D6 items and extensions, is listed too and counted apart.
+    """
     asked = [q for q in questions if q.outcome is not None and chosen.admits(q)]
-    right = sum(q.correct for q in asked)
-    share = f" ({100 * right / len(asked):.1f}%)" if asked else ""
-    lost = sum(q.outcome is Outcome.INFRA_FAILED for q in asked)
+    counted = [q for q in asked if not q.self_item and q.dimension != "X1"]
+    if not counted or chosen.outcome or chosen.stage or chosen.label:
+        counted = asked
+    right = sum(q.correct for q in counted)
+    share = f" ({100 * right / len(counted):.1f}%)" if counted else ""
+    lost = sum(q.outcome is Outcome.INFRA_FAILED for q in counted)
     open_ = f", {lost:,} failed for reasons of ours and count as neither" if lost else ""
-    summary = f"{right:,} of {len(asked):,} questions asked ended right{share}{open_}"
+    apart = f"; beside them {len(asked) - len(counted):,} in no share: the owner's own of D6, extensions"
+    summary = f"{right:,} of {len(counted):,} questions asked ended right{share}{open_}"
+    summary += apart if len(counted) < len(asked) else ""
     return Document("Answers", (Section(summary, _lines(facts, asked), one_line_each=True),))
 
 
