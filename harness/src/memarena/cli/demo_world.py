@@ -10,7 +10,8 @@ from pathlib import Path
 from memarena.processes import GuardedProcess
 from memarena.run.errors import RunError
 
-SEED = 42
+SEED = 7
+"""A world of which two people are enough for all questions: each one asked costs memsearch the embedding of a life."""
 PRESET = "tiny"
 """Six people over three days, at a third of the density of the released set: enough that something is said twice, which
 questions on conflicts and permissions and the options of a cloze need."""
