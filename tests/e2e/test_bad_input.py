@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from memarena.log.store import LogWriter, log_path
+from memarena.log.store import LogWriter, log_path, read_records
 
 from .harnessing import EXAMPLE, here, memarena
 
@@ -219,6 +219,19 @@ def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
 )
 def test_a_bad_flag_is_named(tmp_path: Path, flags: list[str], expected: str) -> None:
     assert expected in run_on(EXAMPLE, tmp_path / "run", *flags)
+
+
+def test_an_options_value_that_the_backend_refuses_ends_the_run_and_counts_against_nobody(tmp_path: Path) -> None:
+    """Only the backend knows which values its options take; what was set wrongly is no failure of it."""
+    out = tmp_path / "run"
+    flags = ("--backend", "bm25", "--reader", "extractive", "--option", "bm25.k=zero", "--limit", "1")
+    done = here("run", "--dataset", EXAMPLE, "--out", out, *flags)
+    assert done.returncode == 2
+    assert "error: --option bm25: the backend refuses what was set: options: k: expected an integer" in done.stderr
+    assert "Traceback" not in done.stderr
+    kinds = [record.kind for record in read_records(out)]
+    assert "asked" not in kinds
+    assert kinds[-1] == "run_ended"
 
 
 def test_settings_beside_a_bare_resume_are_not_passed_over(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from memarena.client.errors import BackendCallError, BackendContractError
 from memarena.log.records import AnswerSpan, GatewayCall, Question, QuestionAsked, SearchSpan
 from memarena.run.central import read_centrally
 from memarena.run.context import AskContext, generating, hung, ttft_ns
+from memarena.run.errors import RunError
 from memarena.run.ids import NamespaceIds
 from memarena.run.shown import shown_items
 from memarena.run.wire import answer_request, retrieved_items
@@ -32,7 +33,11 @@ def ask(
     ids: NamespaceIds,
     attempt: int,
 ) -> QuestionAsked:
-    """Ask once and say how it went. Never raises for what a backend or a reader does."""
+    """Ask once and say how it went, whatever a backend or a reader does.
+
+    Raises :class:`RunError` where the backend refuses the options that the run set: what is wrong there is ours, and
+    no question of the cell could be answered.
+    """
     started = time.monotonic_ns()
     search, calls = _search(context, client, question, request, ids)
     answer: AnswerSpan | None = None
@@ -107,6 +112,7 @@ def _search(
     try:
         timed = client.search(request)
     except BackendCallError as error:
+        _refuse_options(context, error)
         span = SearchSpan(t_search_ns=None, code=error.code, message=error.message)
     except BackendContractError as error:
         span = SearchSpan(t_search_ns=None, code="CONTRACT", message=str(error))
@@ -123,6 +129,13 @@ def _search(
             notices=notice_texts(response.notices),
         )
     return span, context.gateway.revoke(token)
+
+
+def _refuse_options(context: AskContext, error: BackendCallError) -> None:
+    """Raise RunError for a value that the backend says its option does not take (SPEC.md SRC-8)."""
+    cell = context.cell
+    if error.code == "INVALID_ARGUMENT" and error.field == "options" and cell.backend_options:
+        raise RunError(f"--option {cell.backend}: the backend refuses what was set: {error.message}") from error
 
 
 def _broken_bound(context: AskContext, request: pb.SearchRequest, response: pb.SearchResponse) -> str:
@@ -153,6 +166,7 @@ def _answer(
     try:
         client.answer(message, trace)
     except BackendCallError as error:
+        _refuse_options(context, error)
         code, text = error.code, error.message
     except BackendContractError as error:
         code, text = "CONTRACT", str(error)

@@ -88,12 +88,17 @@ def _read(answer: str, question: str, names: tuple[str, ...]) -> Stance:
 
 def weigh(sight: Sight, weights: Weights) -> tuple[float, list[float]]:
     """What an answer weighs, above 0 it declines; and each of its clauses by itself."""
-    pairs = [[weights.get(f, _NONE) for f in dict.fromkeys(seen.features)] for seen in sight.clauses]
-    declining, giving = ([math.fsum(w[side] for w in clause) for clause in pairs] for side in (1, 2))
+    merged: dict[str, Sequence[float]] = {}
+    sides: list[list[float]] = []
+    for seen in sight.clauses:
+        own = {f: weights.get(f, _NONE) for f in seen.features}
+        merged |= own
+        sides.append([math.fsum(side) for side in zip(*own.values(), strict=True)] or [0.0, 0.0, 0.0])
     # A feature that comes again adds nothing.
-    total = math.fsum(weights.get(f, _NONE)[0] for f in sight.features())
+    merged |= {f: weights.get(f, _NONE) for f in sight.whole if f not in merged}
+    alone, declining, giving = ([side[i] for side in sides] for i in range(3))
+    total = math.fsum(weight[0] for weight in merged.values())
     total += _strongest(declining) - _strongest(giving)
-    alone = [math.fsum(w[0] for w in clause) for clause in pairs]
     return total, [d - g + s for d, g, s in zip(declining, giving, alone, strict=True)]
 
 
