@@ -16,7 +16,7 @@ from masim.output.generate import generate
 from memarena.dataset.validate import Profile, validate
 from memarena.readers.starting import start_reader
 
-from .llm_server import Body, ModelServer, Reaction, friendly, read
+from .llm_server import Body, ModelServer, Reaction, as_json, friendly, read, small_talk
 from .llm_worlds import rows, total, unsaid
 
 CONFIG = WorldConfig(name="test", agents=4, days=2, density=0.02, question_share=1.0, seed=112)
@@ -26,7 +26,11 @@ REAL_REPLIES = {"session": 2, "turn": 4, "question": 2}
 
 
 class PartlyReal:
-    """Replies of a model behind ``url`` to the first requests of each kind, byte for byte; the others by rule."""
+    """Replies of a model behind ``url`` to the first requests of each kind, byte for byte; the others by rule.
+
+    By rule every later session comes without its statements: whatever the model made of the first ones, turns are asked
+    for again.
+    """
 
     def __init__(self, url: str, model: str) -> None:
         self._url, self._model = url, model
@@ -36,7 +40,7 @@ class PartlyReal:
     def __call__(self, body: Body, number: int) -> Reaction:
         kind = read(body).kind
         if self.real[kind] == REAL_REPLIES[kind]:
-            return friendly(body, number)
+            return Reaction(without_statements(body)) if kind == "session" else friendly(body, number)
         self.real[kind] += 1
         data = json.dumps({**body, "model": self._model}).encode()
         request = urllib.request.Request(f"{self._url}/chat/completions", data, {"Content-Type": "application/json"})
@@ -44,6 +48,14 @@ class PartlyReal:
             raw = reply.read().decode()
         self.tokens.append(json.loads(raw)["usage"]["completion_tokens"])
         return Reaction(raw=raw)
+
+
+def without_statements(body: Body) -> str:
+    """A session's reply in which nobody says what they should."""
+    asked = read(body)
+    return as_json(
+        [{"speaker": speaker, "text": small_talk(asked.user, place)} for place, (speaker, _) in enumerate(asked.turns)]
+    )
 
 
 @pytest.mark.llm
