@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from memarena.judge.model.addressing import cleared, speaks_to_marker
+from memarena.judge.addressing import cleared, speaks_to_marker
 
 DATA = Path(__file__).parent / "data"
 TEXTS = Path(__file__).parents[1] / "text" / "data"

@@ -11,6 +11,7 @@ from memarena.cli.judge_trust import Source, questions_of
 from memarena.cli.main import app
 from memarena.dataset.values import AmountValue, DateValue, TimeValue
 from memarena.judge import JudgeError
+from memarena.judge.addressing import speaks_to_marker
 from memarena.judge.calibration import (
     Planted,
     PlantedBehaviour,
@@ -26,7 +27,6 @@ from memarena.judge.calibration import (
 )
 from memarena.judge.calibration.saying import in_words, say
 from memarena.judge.model import Budget, ModelJudge, Patience
-from memarena.judge.model.addressing import speaks_to_marker
 from memarena.judge.model.jobs import gold_for_control
 from memarena.log.records import Question
 from memarena.report.calibration import Calibration

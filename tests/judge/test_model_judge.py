@@ -15,8 +15,8 @@ import pytest
 from memarena.cli.judge import DeterministicRules
 from memarena.dataset.model import Family
 from memarena.judge import JudgeError, value_judge_version
+from memarena.judge.addressing import speaks_to_marker
 from memarena.judge.model import Budget, Campaign, ModelJudge, Patience, Prices, judge_with_model
-from memarena.judge.model.addressing import speaks_to_marker
 from memarena.judge.model.prompts import decoy
 from memarena.log.records import Question
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
+import grpc
 import pytest
 from memarena.client.backend import Deadlines, Security
+from memarena.client.connection import ConnectionWatch
 from memarena.log.records import Cell, Reading
 from memarena.run import link as linking
 from memarena.run.link import BackendGoneError, BackendLink
@@ -122,3 +125,16 @@ def test_a_backend_at_an_address_that_keeps_losing_its_days_is_gone(tmp_path: Pa
         with pytest.raises(BackendGoneError, match="lost its days more than 2 times"):
             link.note_days_lost()
         link.close()
+
+
+def test_nobody_watches_a_connection_when_it_is_closed() -> None:
+    """gRPC's watching thread raises where the channel is closed under it, which fails a test here."""
+    with CapturingBackend() as backend, grpc.insecure_channel(backend.address) as channel:
+        before = set(threading.enumerate())
+        watch = ConnectionWatch(channel)
+        watching = set(threading.enumerate()) - before
+        assert watching
+        watch.end()
+    for thread in watching:
+        thread.join(timeout=10)
+        assert not thread.is_alive()

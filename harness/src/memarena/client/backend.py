@@ -215,6 +215,8 @@ class BackendClient:
         """Cancel what is under way and close the connection. Calling it twice is fine."""
         if not self._closed.is_set():
             self._closed.set()
+            if self._connection is not None:
+                self._connection.end()
             self._channel.close()
             self._thread.shutdown(wait=True, cancel_futures=True)
 

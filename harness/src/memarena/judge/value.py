@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypeGuard
 
 from memarena.dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
 from memarena.dataset.values import DurationValue, OrderValue, SetValue, Value
+from memarena.judge.addressing import cleared
 from memarena.judge.errors import JudgeError
 from memarena.judge.ruling import Route, Ruling, right, wrong
 from memarena.judge.token_f1 import rule_by_token_f1
@@ -188,7 +190,8 @@ def _rule(
     today = day_of(question.asked_at)
     answer = _with_unit(answer, required, question.question_text)
     plain = without_markers(_without_echo(_without_speaker(answer, question, evidence), question.question_text))
-    read = read_text(first_words(plain, _window(required)), today)
+    window = _window(required)
+    read = read_text(first_words(plain, window), today)
     asked = read_text(question.question_text, today)
     scalars = tuple(v for v in required if not isinstance(v, SetValue | OrderValue))
     if hedge and scalars:
@@ -197,7 +200,10 @@ def _rule(
     case = Case(read, asked, evidence, scalars, barred, versions=isinstance(gold, ConflictGold))
     problem = fault(case) if scalars or barred else ""
     if scalars and (not problem or is_doubtful(problem)):
-        problem = _by_wording(case, gold, problem)
+        # What is said to a marker is no wording of an answer, unless the value stands in it.
+        said = read_text(first_words(cleared(plain).kept, window), today)
+        worded = replace(case, answer=said) if all(places(v, said) for v in scalars) else case
+        problem = _by_wording(worded, gold, problem)
     if problem:
         return wrong("value", problem)
     for value in required:

@@ -9,6 +9,7 @@ from importlib.resources import files
 from memarena import text
 
 _JUDGE_CODE = (
+    "addressing.py",
     "ruling.py",
     "token_f1.py",
     "value.py",
@@ -25,7 +26,7 @@ _JUDGE_CODE = (
     "value_wording.py",
 )
 _FOLDERS = ("prompts", "tables")
-_VALUE_TABLES = ("judge/token_f1.v1.toml",)
+_VALUE_TABLES = ("judge/addressing.v2.toml", "judge/token_f1.v1.toml")
 """Tables that the value judge reads; the others belong to judges with a model and to calibration."""
 
 

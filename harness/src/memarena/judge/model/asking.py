@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memarena.dataset.gold import PermissionGold
+from memarena.judge.addressing import Cleared, cleared
 from memarena.judge.errors import JudgeError
-from memarena.judge.model.addressing import Cleared, cleared
 from memarena.judge.model.budget import Ledger
 from memarena.judge.model.identity import ModelJudge
 from memarena.judge.model.jobs import BehaviourRules, Job, gold_for_control, gold_for_judge

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from memarena.judge.model.addressing import table_sha256
+from memarena.judge.addressing import table_sha256
 from memarena.judge.model.prompts import decoy, prompt_file
 
 _PROTOCOL = "3"
