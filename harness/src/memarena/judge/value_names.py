@@ -23,6 +23,9 @@ _HEADING = re.compile(r"\s*(?:#{1,6}\s|[^\n]*\n\s*[=-]{3,}\s*(?:\n|$))")
 _ENDINGS = re.compile(
     r"[a-z]{2,}(?:ly|ing|ed|tion|sion|ment|ness|ity|ance|ence|ful|less|able|ible|ous|ive|ical|ary|wards?|wise|ism)$"
 )
+_ACTS_ON = re.compile(r"[ \t]+(?:the|an?|my|your|me|us|you|him|them|i)\b", re.IGNORECASE)
+_SPEAKER_ITSELF = frozenset(("i", "i'm", "i've", "i'd", "i'll"))
+"""``Omg I remember``, ``Dude I've found it``."""
 _ANSWERS = re.compile(
     r"\b(?:answers?|values?|results?|responses?|outputs?|final|correct|actual|version|reply|option|candidate|fact|"
     r"detail|"
@@ -56,13 +59,25 @@ def names_nothing(answer: ReadText, mention: Mention, evidence: Sequence[Evidenc
 
     ``known`` are those that evidence or question have: of these only labels and words of grammar are no names.
     """
-    if not isinstance(mention, ProperMention) or not _at_opening(answer.text, mention.start):
+    if not isinstance(mention, ProperMention):
         return False
+    if not known and set(mention.name) <= word_list("initials.v1.txt"):
+        return True
+    return _at_opening(answer.text, mention.start) and _opens_without_name(answer, mention, evidence, known=known)
+
+
+def _opens_without_name(
+    answer: ReadText, mention: ProperMention, evidence: Sequence[EvidenceSession], *, known: bool
+) -> bool:
     if not _of_evidence(mention, evidence) and _is_label(answer.text, mention.start, mention.end):
         return True
     first, *others = answer.text[mention.start : mention.end].split()
     if known and _bare(first) not in word_list("function_words.v1.txt"):
         return False
+    # `Pardon the liberty`, `Behold my find`: what a name does not stand before.
+    acts = not others and _ACTS_ON.match(answer.text, mention.end) is not None
+    if acts or (others and set(map(_bare, others)) <= _SPEAKER_ITSELF):
+        return True
     # A second capital behind an everyday word: a heading (`Final Answer`), or a name after all.
     return _opens_a_sentence(first, alone=not others) and all(_is_opener(_bare(w)) for w in others)
 
@@ -85,7 +100,8 @@ def _opens_a_sentence(word: str, *, alone: bool) -> bool:
 
 
 def _is_opener(word: str) -> bool:
-    return word in _openers() or stem(word) in _opener_stems()
+    # `I've`, `Let's`: each of its words opens a sentence.
+    return bool(word) and all(w in _openers() or stem(w) in _opener_stems() for w in (words(word) or [word]))
 
 
 def _bare(word: str) -> str:
@@ -112,15 +128,18 @@ def tells_source(answer: ReadText, mention: Mention, evidence: Sequence[Evidence
 
     Anywhere but where an answer is given in so many words, or joined to another.
     """
-    if not _of_evidence(mention, evidence) or answer.text[mention.end : mention.end + 1] == ":":
-        # `Maya Chen: …` opens a line of the conversation, which an answer that only repeats it has too.
-        return False
     line = answer.text[max(0, mention.start - 90) : mention.start]
+    if not _of_evidence(mention, evidence):
+        return False
+    if answer.text[mention.end : mention.end + 1] == ":":
+        # `Maya Chen: …` opens a line of the conversation, which an answer that only repeats it has too.
+        return _FROM.search(line) is not None
     if field := _FIELD.search(line):
         return _ANSWERS.search(field["label"]) is None or _SAID.search(field["label"]) is not None
     return _GIVES.search(line) is None
 
 
+_FROM = re.compile(r"\b(?:per|according to|via|as told by|says|citing|source:?)\s+[\"'*_]*$", re.IGNORECASE)
 _SAID = re.compile(r"\b(?:said|told|by|of|date|day|when|who|source|mentioned|dated|with|from)\b", re.IGNORECASE)
 
 

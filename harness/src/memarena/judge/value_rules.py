@@ -11,7 +11,7 @@ from memarena.judge.value_lists import announces_several, counts_more_versions, 
 from memarena.judge.value_mentions import other_mentions
 from memarena.judge.value_premise import affirmed
 from memarena.judge.value_stands import asked_back, refused_place, supposed, uncommitted
-from memarena.judge.value_terms import Beside, rival_term
+from memarena.judge.value_terms import Beside, answered_twice, rival_term
 from memarena.text.reading import ReadText
 from memarena.text.stating import ScalarValue, hedged, places
 from memarena.text.words import words
@@ -94,7 +94,7 @@ def _left_open(case: Case) -> str:
 
 _LEAVES_OPEN = re.compile(
     r"\b(?:alternatively|or else|or alternatively|or rather|one or the other|partly\b.*\bpartly)\b|"
-    r"(?:^|[.;,(]\s*)otherwise\b",
+    r"(?:^|[.;,(]\s*)otherwise\b|(?<![:./\d])\b\d+ or (?:even |maybe |perhaps |possibly )?\d+\b(?![:./]\d)",
     re.IGNORECASE,
 )
 
@@ -119,6 +119,8 @@ def _rival_terms(case: Case) -> str:
     if terms and len(rivals) > EXTRA_VALUES:
         return f"lists {len(rivals)} more values than the gold has"
     beside = Beside(case.answer, case.question.text, case.evidence, case.required, case.barred)
+    if second := answered_twice(beside):
+        return f"answers twice, also {second!r}"
     thing = rival_term(beside) or (rival_item(beside) if terms else "")
     return f"also gives {thing!r} for the same" if thing else ""
 

@@ -31,7 +31,8 @@ _REACH = 2
 _SENTENCE_END = re.compile(r"[.!?\n\u2026]|\s-\s")
 _CONTRASTS = re.compile(
     r"\b(?:but|yet|however|instead|in (?:fact|truth|reality)|actually|whereas|while|still|only|really (?:is|was)|"
-    r"the (?:right|correct|true|real|actual) (?:one|answer|value)|rather|then)\b|[;:\n]|\s[\u2014-]\s",
+    r"the (?:right|correct|true|real|actual) (?:one|answer|value)|rather|then|"
+    r"(?:al)?though (?:it|the|what|my|in|that|i))\b|[;:\n]|\s[\u2014-]\s",
     re.IGNORECASE,
 )
 _GOES_ON_OTHERWISE = re.compile(
@@ -47,6 +48,15 @@ _ASKS_BACK = re.compile(
 )
 _PICTOGRAPH = re.compile(r"[\U0001f300-\U0001faff\u2600-\u26ff]")
 """Ends what is said before it, as a full stop does (``Friday 🙂 anything else?``)."""
+_SAYS_YES = re.compile(
+    r"\?[\s\"'*_]*(?:yes|yep|yeah|yup|aye|indeed|correct|right|true|exactly|precisely|absolutely|definitely|"
+    r"certainly|affirmative|bingo|\u2713|\u2714|\u2705|that(?:'s| is| was) (?:it|right|correct|true|the one)|"
+    r"it (?:is|was)\b(?! not))",
+    re.IGNORECASE,
+)
+"""The answer's own yes to a value that it puts as a question (``X? Yes.``)."""
+_TAG = re.compile(r"\W*(?:was|is|were|are|did|does|has)(?:n't| not) (?:it|that|he|she|they)\W*", re.IGNORECASE)
+"""``X, wasn't it?``"""
 _WEEKDAY_AHEAD = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s+(?:the\s+)?$", re.IGNORECASE)
 _ALL_BUT = re.compile(
     r"\b(?:any|every|all)(?:thing|one|body|where)? but\W*(?:the |a |an |on |in |at )?$", re.IGNORECASE
@@ -106,6 +116,9 @@ def asked_back(answer: ReadText, place: Place, *, versions: bool = False) -> boo
     here = _sentence_at(answer, place)
     if here is None or not here.asks or _PICTOGRAPH.search(answer.text[place.end : here.end]):
         return False
+    behind = answer.text[place.end : here.end]
+    if (not behind.strip(" \"'*_") or _TAG.fullmatch(behind)) and _SAYS_YES.match(answer.text[here.end :]):
+        return False
     last = next((c for c in reversed(answer.clauses) if c.end <= here.end), None)
     alone = last is not None and last.start <= place.start < last.end
     return (alone and not versions) or _ASKS_BACK.search(here.text) is not None
@@ -153,7 +166,8 @@ def _rejected(answer: ReadText, place: Place, here: Sentence) -> str:
     if _ALL_BUT.search(answer.text[here.start : place.start]):
         return "says anything but that"
     found = find_phrases(_LEXICON, "rejected", behind)
-    if found and found[0].at == 0 and spoken:
+    agreed = here.asks and _TAG.fullmatch(behind) and _SAYS_YES.match(answer.text[here.end :])
+    if found and found[0].at == 0 and spoken and not agreed:
         return f"rejects it ({found[0].text!r})"
     if here.asks and not behind.strip(" \"'*_") and re.match(r"\?\W*no(?:t|pe|ne)?\b", answer.text[here.end :], re.I):
         return "answers no to it"

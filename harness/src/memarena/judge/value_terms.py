@@ -104,6 +104,20 @@ _ANSWER_IS = re.compile(
 )
 
 
+def answered_twice(case: Beside) -> str:
+    """What a sentence gives as the answer in the words with which another gives the gold; empty if there is none."""
+    terms = [v for v in case.required if isinstance(v, TermValue | PlaceValue | NameValue)]
+    given = [m["thing"] for m in _ANSWER_IS.finditer(case.answer.text) if _SAYS_ANSWER.match(m.group())]
+    holding = [thing for thing in given if any(places(t, read_text(thing)) for t in terms)]
+    if not holding or len(terms) != 1:
+        return ""
+    others = (thing for thing in given if thing not in holding and competes(case, thing, terms[0], by_word=True))
+    return next(others, "").strip()
+
+
+_SAYS_ANSWER = re.compile(r"(?:answer|reply|result|value)\b", re.IGNORECASE)
+
+
 def _second_answer(case: Beside, terms: Sequence[ScalarValue]) -> str:
     """What is given as the answer in so many words and is another thing than the gold's."""
     for match in _ANSWER_IS.finditer(case.answer.text):
@@ -232,6 +246,8 @@ def _offered_besides(case: Beside) -> str:
                 thing = _up_to_grammar(spoken[position + 1 :])
                 if (
                     thing
+                    # `which also covered …`: what else was talked about, and no thing.
+                    and not (word in ("also", "additionally") and thing[0].endswith(("ed", "ing")))
                     and not {stem(w) for w in thing} & known
                     and not set(thing) <= word_list("common_words.v1.txt")
                 ):

@@ -16,7 +16,7 @@ from memarena.judge.value_case import Case
 from memarena.text.lexicon import table
 from memarena.text.mentions import DateMention, Mention, ProperMention
 from memarena.text.numbers import digits_for_words
-from memarena.text.stating import KIND_OF, ScalarValue, places
+from memarena.text.stating import KIND_OF, ScalarValue, kinds_of, places
 from memarena.text.words import content_words, spell_out, stem, tidy, words
 
 VALUE, OTHER_VERSION, PREMISE, RIVAL = "zqv", "zqc", "zqa", "zqo"
@@ -31,6 +31,9 @@ _ARTICLES = frozenset(("a", "an", "the"))
 _TOKEN = re.compile(
     r"\n|zq[a-z]|[^\W_]+(?:'[^\W_]+)*|[.!?;:,()\[\]{}/&+|=>\u2014\u2026\u2192\u2717\u2713\u274c\u2705-]|~~"
 )
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_WEEKDAY_AHEAD = re.compile(rf"\b{_WEEKDAY},?\s+(?:the\s+)?\Z", re.IGNORECASE)
+_WEEKDAY_BEHIND = re.compile(rf"\s*\((?:a\s+)?{_WEEKDAY}\)|,\s+a\s+{_WEEKDAY}\b", re.IGNORECASE)
 _CLASSES = "wording_classes.v1.txt"
 
 
@@ -127,12 +130,17 @@ def signed(case: Case, others: Iterable[Mention], versions: Sequence[ScalarValue
             mention.same(day) for day in case.evidence_days if isinstance(day, DateMention)
         ):
             spans.append((mention.start, mention.end, DAY))
-    typed = {KIND_OF[v.type] for v in case.required}
+    typed = {KIND_OF[v.type] for v in case.required} | {k for v in case.required for k in kinds_of(v)} - {"weekday"}
     spans += [(m.start, m.end, RIVAL) for m in others if m.kind in typed]
+    days = case.answer.of_kind("date")
     out, at = [], 0
     for start, end, sign in _apart(spans):
-        out += [text[at:start], f" {sign} "]
-        at = end
+        # `Friday, 3 January (a Friday)`: the weekday belongs to its date.
+        dated = sign == DAY or any(m.start < end and start < m.end for m in days)
+        ahead = _WEEKDAY_AHEAD.search(text, at, start) if dated else None
+        behind = _WEEKDAY_BEHIND.match(text, end) if dated else None
+        out += [text[at : ahead.start() if ahead else start], f" {sign} "]
+        at = behind.end() if behind else end
     return "".join([*out, text[at:]])
 
 

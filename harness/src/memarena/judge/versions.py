@@ -15,6 +15,7 @@ _JUDGE_CODE = (
     "value.py",
     "value_case.py",
     "value_lists.py",
+    "value_markers.py",
     "value_mentions.py",
     "value_names.py",
     "value_orders.py",

@@ -1,0 +1,102 @@
+"""What an answer carries beside its value and its wording: bullets, footnote marks, forms of address, idle numbers.
+
+Rules would read a bullet as a dash, the mark of a footnote or the ``two`` of ``the two of you`` as an amount, and
+``sir`` behind a comma as one thing more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from itertools import pairwise
+
+from memarena.text.lexicon import sections, table
+
+_MARKER = re.compile(r"(?:^|(?<=\s))\(?(\d)[.)]\s+(?=\S)")
+_BULLET = re.compile(r"^[ \t]*(?:[-*\u2022\u2013\u2014\u2023\u25aa+>]|\[[ x]?\])\s+(?=\S)", re.MULTILINE)
+"""Bullets, which would be read as dashes that stand for a pause."""
+_COUNTED = re.compile(
+    r"\b((?:entry|version|account|story|source|statement|note|hit|passage|part|option|message|record|reading|step))"
+    r"[ _](?:one|two|three|[123])\b(?![.,:]?\d|\s+of\b)",
+    re.IGNORECASE,
+)
+"""``entry two``, ``Version 1``: a number that counts what the answer speaks about."""
+_NUMBERED = re.compile(
+    r"\b((?:section|paragraph|volume|chapter|page|line|turn)s?)(?:[ _]#?|#|:\s?)"
+    r"(?:one|two|three|four|five|\d{1,4})\b(?![.:]\d)"
+    r"|\b((?:memory|message|session|note|entry|chat|record|item|log) ?)#\d{1,4}\b",
+    re.IGNORECASE,
+)
+"""``Section 2``, ``turn: 3``, ``Memory #4``: where it stands in what the answer has read."""
+_SCORE = re.compile(
+    r"\b(conf(?:idence)?\b\.?|score|certainty|probability|relevance|similarity)([\s\"'*:=]*)"
+    r"(?:0?\.[5-9]\d*|1\.0+|(?:[5-9]\d|100) ?%|(?:[7-9]|10)(?:/| out of )10)|(?<=\w),\s*100 ?%(?=[.!]*\s*$)",
+    re.IGNORECASE,
+)
+"""How sure the answer is of itself, in figures; lower ones are left to what reads doubt."""
+_EFFORT = re.compile(
+    r"\b(?:\d+(?:\.\d+)?|one|two|three|four|five|ten|a few) ?(?:ms|s|sec|seconds?|minutes?) of "
+    r"(?=(?:look|search|digg|read|scroll|think|check)\w*ing\b)"
+    r"|(?<=\b(?:match|found) )in \d+(?:\.\d+)? ?(?:ms|s|sec|seconds?)\b",
+    re.IGNORECASE,
+)
+"""``five minutes of searching``"""
+_FOOTNOTE = re.compile(
+    r"\s?\[\^?\d{1,2}\]:?|(?<=[^\Wm])[\u00b9\u00b2\u00b3](?=\W|$)|^[\u00b9\u00b2\u00b3]\s*", re.MULTILINE
+)
+_GLUED_FOOTNOTE = re.compile(r"(?<=[\w.,!?])\[\^?\d{1,2}\]")
+_EPITHETS = r"(?:(?:my|good|dear|kind|old|young|fair|gentle)\s+)*"
+
+
+def without_markers(answer: str) -> str:
+    """The answer without what is neither value nor wording.
+
+    Left out are bullets, the numbers of a list (``1) … 2) …``) and of footnotes, forms of address (``X, sir.``), and
+    numbers that belong to a way of speaking (``the two of you``, ``one second``).
+    """
+    answer = _COUNTED.sub(r"\1", _GLUED_FOOTNOTE.sub("", _without_address(answer)))
+    answer = _EFFORT.sub("", _SCORE.sub(r"\1", _NUMBERED.sub(_lower, answer)))
+    answer = _idle().sub(lambda match: _idle_numbers()[" ".join(match.group().lower().split())], answer)
+    if len(_FOOTNOTE.findall(answer)) > 1:
+        # A lone `[3]` may be the answer; the mark of a footnote stands at both of its ends.
+        answer = _FOOTNOTE.sub("", answer)
+    numbers = [m.group(1) for m in _MARKER.finditer(answer)]
+    counted = [int(number) for number in numbers]
+    listed = len(counted) > 1 and counted[0] == 1 and all(n in (1, before + 1) for before, n in pairwise(counted))
+    answer = _BULLET.sub("; ", answer)
+    return _MARKER.sub("; ", answer) if listed else answer
+
+
+def _lower(match: re.Match[str]) -> str:
+    """What was counted, without its number and without a capital that would make it a name."""
+    return (match[1] or match[2]).lower()
+
+
+def _without_address(answer: str) -> str:
+    behind, before = _address()
+    shorter = before.sub("", behind.sub("", answer))
+    return shorter if shorter.strip(" .!?,") else answer
+
+
+@cache
+def _address() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Forms of address behind a comma, and those that open a sentence."""
+    longest_first = sorted(sections("address_forms.v1.txt")["forms"], key=len, reverse=True)
+    forms = "|".join(map(re.escape, longest_first))
+    form = rf"{_EPITHETS}(?:{forms})"
+    behind = re.compile(rf",\s*{form}(?=\s*(?:[.!?,;:\u2026\n)]|$|[^\x00-\x7f]))", re.IGNORECASE)
+    before = re.compile(rf"(?:^|(?<=[.!?\n]\s)){form}\s*[,!:]\s*(?=\S)", re.IGNORECASE)
+    return behind, before
+
+
+@cache
+def _idle_numbers() -> Mapping[str, str]:
+    return {phrase: " ".join(read) for phrase, read in table("idle_numbers.v1.txt").items()}
+
+
+@cache
+def _idle() -> re.Pattern[str]:
+    phrases = sorted(_idle_numbers(), key=len, reverse=True)
+    joined = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases)
+    return re.compile(rf"(?<![\w/.])(?:{joined})(?![\w/])", re.IGNORECASE)
