@@ -54,6 +54,15 @@ HOW_LONG = ("How long does the drive take?", gold(DurationValue(days=40 / 1440))
 WHAT = ("What kind of appointment does Maya have?", gold(TermValue(text="dentist", aliases=("dental check-up",))))
 
 RIGHT = [
+    (COST, "50 euros, sir."),
+    (COST, "One second while I look that up. The two of you spoke of it: 50 euros."),
+    (COST, "It is 50 euros [1].\n\n[1] Maya, 12 January"),
+    (COST, "According to Section 2, Paragraph 1, it is 50 euros (confidence: 0.97)."),
+    (WHO, "Omg I know this one, it's Bob Ray"),
+    (WHO, "Pardon the wait. I've found it: Bob Ray."),
+    (WHO, "Bob Ray? Yes."),
+    (WHO, "As an AI assistant I can tell you that it is Bob Ray."),
+    (WHEN, "Tuesday, 14 January 2025, I'd say."),
     (WHEN, "14 January 2025"),
     (WHEN, "January 14th"),
     (WHEN, "It is on the 14th of January."),
@@ -103,6 +112,10 @@ RIGHT = [
 ]
 
 WRONG = [
+    (HOW_LONG, "30 or 40 minutes.", "leaves open"),
+    (WHAT, "The answer is a haircut. The answer is a dentist. The answer is a haircut.", "answers twice"),
+    (WHO, "Bob Ray? No. Tomas? Yes.", "answers no"),
+    (COST, "50 euros, sir, and 70 euros, sir.", "also gives"),
     (WHEN, "15 January 2025", "does not state"),
     (WHEN, "January", "does not state"),
     (WHEN, "14 February 2025", "does not state"),
