@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,7 +50,8 @@ class ContainerStriker(Striker):
         name = self.container()
         docker(self.how, name)
         # Which of the two the run saw first, the end or the broken call, is not what is tested.
-        docker("wait", name)
+        # One that is there no more has ended, and the run has taken it away already.
+        subprocess.run(["docker", "wait", name], capture_output=True, check=False, timeout=60)
 
     def freeze(self) -> None:
         docker("pause", self.container())
