@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import struct
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+import _awake
 from _wire import Witness, allowed, witness
 from memarena.client.backend import BackendClient, Deadlines
 from memarena.gateway import CallContext, Gateway, Upstream
@@ -40,26 +39,11 @@ _FIRST_TOKEN = json.dumps(Script().tokens[0])[1:-1]
 def tables() -> list[Table]:
     """The floors, then the stopwatch against programmed delays: with cores that may sleep, with cores that may not."""
     found = [_floors(), _stopwatch("cores as they are")]
-    with _awake() as held:
-        return [*found, _stopwatch("cores kept awake")] if held else found
-
-
-@contextmanager
-def _awake() -> Iterator[bool]:
-    """Keep the cores from sleeping, as cyclictest does: a core that slept wakes late, whatever it then times.
-
-    False where we may not (/dev/cpu_dma_latency, the kernel's pm_qos_interface.rst; root's by default).
-    """
-    try:
-        device = os.open("/dev/cpu_dma_latency", os.O_WRONLY)
-    except OSError:
-        yield False
-        return
-    try:
-        os.write(device, struct.pack("i", 0))
-        yield True
-    finally:
-        os.close(device)
+    with _awake.awake() as refused:
+        if refused is None:
+            return [*found, _stopwatch("cores kept awake")]
+    found[-1].caption = f"{found[-1].caption}; cores could not be kept awake: {refused}"
+    return found
 
 
 def _floors() -> Table:
@@ -150,7 +134,10 @@ def _timed_first_tokens(delay_ms: float, n: int) -> _Timed:
             for _ in range(n):
                 ask()
     spans = [call.first_content_ns for call in calls if call.first_content_ns is not None]
-    return _of(spans, [call.server_prompt_ms or 0.0 for call in calls], seen)
+    kept = [call.server_prompt_ms for call in calls if call.server_prompt_ms is not None]
+    if (len(spans), len(kept)) != (n, n):
+        raise RuntimeError(f"null reader: {len(spans)} first tokens and {len(kept)} delays were told, expected {n}")
+    return _of(spans, kept, seen)
 
 
 def _watched(address: str, asked: str, answered: str) -> AbstractContextManager[Witness | None]:

@@ -19,7 +19,7 @@ from memarena.run.containers import LABEL
 
 from tests.compose.stack import docker
 from tests.e2e.harnessing import Key, answers, asked, memarena, namespaces, problems
-from tests.e2e.striking import ASKS_MODELS, Striker, outcomes_of, play, scores_of
+from tests.e2e.striking import ASKS_MODELS, Striker, once_each, outcomes_of, play, scores_of
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("MEMARENA_COMPOSE_TEST"), reason="needs Docker: make compose-test"),
@@ -66,16 +66,7 @@ class ContainerStriker(Striker):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """A run of a container that nothing disturbed, made once for each backend."""
-    made: dict[str, Path] = {}
-
-    def run_of(backend: str) -> Path:
-        if backend not in made:
-            with pytest.MonkeyPatch.context() as patch:
-                made[backend] = play(spec(backend), tmp_path_factory.mktemp(backend) / "run", patch, None)
-        return made[backend]
-
-    return run_of
+    return once_each(tmp_path_factory, spec)
 
 
 CASES = [(backend, how, "verify") for backend in IMAGES for how in ("kill", "stop")] + [("bm25", "kill", "fresh")]

@@ -37,9 +37,9 @@ class NoBadRequest(Servicer):
     """INVALID_ARGUMENT keeps its message and loses its details."""
 
     def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-        for name in ("ingest", "search", "reset"):
-            setattr(self, name, self._plain(getattr(self, name)))
-        self.answer = self._plain_stream(self.answer)  # type: ignore[method-assign]
+        plain: dict[str, Any] = dict.fromkeys(("ingest", "search", "reset"), self._plain)
+        for name, make in {**plain, "answer": self._plain_stream}.items():
+            setattr(self, name, make(getattr(self, name)))
         return super().handlers()
 
     @staticmethod

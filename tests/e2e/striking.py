@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,6 +147,19 @@ def play(
         request = RunRequest(out=out, config=parse_config(values, "test"), cell_token=CELL_TOKEN)
         assert execute(request).reason == "completed"
     return out
+
+
+def once_each(folders: pytest.TempPathFactory, spec_of: Callable[[str], str]) -> Callable[[str], Path]:
+    """A run of a backend that nothing disturbed, by its name, made when it is first asked for."""
+    made: dict[str, Path] = {}
+
+    def run_of(backend: str) -> Path:
+        if backend not in made:
+            with pytest.MonkeyPatch.context() as patch:
+                made[backend] = play(spec_of(backend), folders.mktemp(backend) / "run", patch, None)
+        return made[backend]
+
+    return run_of
 
 
 def scores_of(run: Path) -> list[str]:

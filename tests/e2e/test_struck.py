@@ -14,7 +14,7 @@ from memarena.log.records import IngestDone, Problem
 from memarena.log.store import read_records
 
 from .harnessing import answers, asked, times_answered
-from .striking import ASKS_MODELS, Striker, play, scores_of
+from .striking import ASKS_MODELS, Striker, once_each, play, scores_of
 
 MODULES = {
     "bm25": "memarena_backend_bm25",
@@ -50,16 +50,7 @@ class ProcessStriker(Striker):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """A run of a backend that nothing disturbed, made once."""
-    made: dict[str, Path] = {}
-
-    def run_of(backend: str) -> Path:
-        if backend not in made:
-            with pytest.MonkeyPatch.context() as patch:
-                made[backend] = play(backend, tmp_path_factory.mktemp(backend) / "run", patch, None)
-        return made[backend]
-
-    return run_of
+    return once_each(tmp_path_factory, str)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,11 @@ from memarena.dataset.model import Family
 from memarena.dataset.values import TermValue
 from memarena.judge import judge_answer
 from memarena.judge.learning import learn, texts
+from memarena.judge.value_case import Case
 from memarena.judge.value_weighing import WEIGHTS, weigh
-from memarena.judge.value_wording import raw_words, wording
+from memarena.judge.value_wording import VALUE, raw_words, signed, wording
 from memarena.text.lexicon import read_file
+from memarena.text.reading import read_text
 
 from ..support.logs import make_evidence, make_question
 
@@ -56,6 +58,12 @@ def test_rare_words_are_one_sign_and_words_of_the_matter_another() -> None:
     said = raw_words("The flea market had a Zqv and two wicker birdcages.")
     kept = wording(said, frozenset(("the", "a", "had", "and")), frozenset(("flea", "market")))
     assert kept == ["it", "had", "zqv", "and", "2", "zqx", "."]
+
+
+def test_an_answer_brings_no_sign_of_its_own() -> None:
+    kettle = TermValue(text="the copper kettle")
+    case = Case(read_text("Zqv, zqx and maybe the copper kettle, ZQV."), read_text("What?"), [EVIDENCE], (kettle,))
+    assert [word for word in raw_words(signed(case, ())) if word.startswith("zq")] == [VALUE]
 
 
 def test_what_is_joined_to_a_value_weighs_against_it_and_a_plain_statement_for_it() -> None:

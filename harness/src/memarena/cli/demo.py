@@ -32,7 +32,7 @@ def demo(
     ] = None,
     seed: Annotated[int | None, typer.Option(help=f"Seed of the world that is made ({SEED}).")] = None,
 ) -> None:
-    """Run the demonstration: about five minutes on two cores. Every run gets a folder of its own."""
+    """Run the demonstration: five to six minutes on two cores. Every run gets a folder of its own."""
     if dataset is not None and seed is not None:
         raise RunError("--seed: no world is made where --dataset is given")
     folder = _fresh(out)

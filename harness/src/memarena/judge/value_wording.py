@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from memarena.judge.value_case import Case
 from memarena.text.lexicon import table
@@ -31,6 +31,7 @@ _ARTICLES = frozenset(("a", "an", "the"))
 _TOKEN = re.compile(
     r"\n|zq[a-z]|[^\W_]+(?:'[^\W_]+)*|[.!?;:,()\[\]{}/&+|=>\u2014\u2026\u2192\u2717\u2713\u274c\u2705-]|~~"
 )
+_SIGN = re.compile(r"\bzq[a-z]\b", re.IGNORECASE)
 _WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _WEEKDAY_AHEAD = re.compile(rf"\b{_WEEKDAY},?\s+(?:the\s+)?\Z", re.IGNORECASE)
 _WEEKDAY_BEHIND = re.compile(rf"\s*\((?:a\s+)?{_WEEKDAY}\)|,\s+a\s+{_WEEKDAY}\b", re.IGNORECASE)
@@ -139,9 +140,14 @@ def signed(case: Case, others: Iterable[Mention], versions: Sequence[ScalarValue
         dated = sign == DAY or any(m.start < end and start < m.end for m in days)
         ahead = _WEEKDAY_AHEAD.search(text, at, start) if dated else None
         behind = _WEEKDAY_BEHIND.match(text, end) if dated else None
-        out += [text[at : ahead.start() if ahead else start], f" {sign} "]
+        out += [_own(text[at : ahead.start() if ahead else start]), f" {sign} "]
         at = behind.end() if behind else end
-    return "".join([*out, text[at:]])
+    return "".join([*out, _own(text[at:])])
+
+
+def _own(text: str) -> str:
+    """The text without signs: an answer may not bring its own."""
+    return _SIGN.sub(" ", text)
 
 
 def known_stems(case: Case) -> frozenset[str]:
@@ -149,7 +155,7 @@ def known_stems(case: Case) -> frozenset[str]:
     return _stems(case.question.text, *(f"{t.speaker} {t.text}" for s in case.evidence for t in s.turns))
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _stems(*texts: str) -> frozenset[str]:
     return frozenset(w for text in texts for w in content_words(text))
 
