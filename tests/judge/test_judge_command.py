@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from memarena.cli.errors import USER_ERRORS
+from memarena.cli.errors import USER_ERRORS, raisable
 from memarena.cli.main import app
 from memarena.dataset.model import Family
 from memarena.judge import JudgeError
@@ -107,7 +107,7 @@ def test_a_flag_that_would_do_nothing_is_refused(name: str, run_dir: Path) -> No
 def test_bad_input_is_one_line_that_names_the_flag(name: str, run_dir: Path) -> None:
     arguments, told = BAD[name]
     result = CliRunner().invoke(app, ["judge", str(run_dir), *arguments])
-    assert isinstance(result.exception, USER_ERRORS)
+    assert isinstance(result.exception, raisable(USER_ERRORS))
     assert told in str(result.exception)
     assert "\n" not in str(result.exception)
 

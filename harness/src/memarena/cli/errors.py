@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import NoReturn
 
 import typer
 from typer.exceptions import TyperException
-
-from memarena.conformance import ConformanceError
-from memarena.dataset.errors import DatasetError
-from memarena.gateway import GatewayError
-from memarena.judge import JudgeError
-from memarena.latency import LatencyError
-from memarena.log.store import LogError
-from memarena.processes import ProcessError
-from memarena.readers import ReaderError
-from memarena.run.errors import InfraError, RunError
-from memarena.scoring import ScoringError
 
 EXIT_OK = 0
 EXIT_FAULTS = 1
@@ -27,18 +17,25 @@ EXIT_INCOMPLETE = 3
 """The run ended, and questions are left that failed for reasons of our own."""
 EXIT_INTERRUPTED = 130
 
-USER_ERRORS = (
-    ConformanceError,
-    DatasetError,
-    GatewayError,
-    JudgeError,
-    LatencyError,
-    LogError,
-    ProcessError,
-    ReaderError,
-    RunError,
-    ScoringError,
-)
+USER_ERRORS = {
+    "ConformanceError": "memarena.conformance.errors",
+    "DatasetError": "memarena.dataset.errors",
+    "GatewayError": "memarena.gateway.types",
+    "JudgeError": "memarena.judge.errors",
+    "LatencyError": "memarena.latency.errors",
+    "LogError": "memarena.log.store",
+    "ProcessError": "memarena.processes",
+    "ReaderError": "memarena.readers.errors",
+    "RunError": "memarena.run.errors",
+    "ScoringError": "memarena.scoring.errors",
+}
+"""Errors that are the user's to mend, and the modules that define them; by name, so that no command imports all."""
+INFRA_ERRORS = {"InfraError": "memarena.run.errors"}
+
+
+def raisable(names: Mapping[str, str]) -> tuple[type[Exception], ...]:
+    """Those of the errors whose module is loaded: no other can have been raised."""
+    return tuple(getattr(sys.modules[module], name) for name, module in names.items() if module in sys.modules)
 
 
 def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
@@ -53,9 +50,9 @@ def run_guarded(app: typer.Typer) -> None:
         code = app(standalone_mode=False)
     except TyperException as error:
         fail(f"{error.format_message()} (--help says what there is)")
-    except InfraError as error:
+    except raisable(INFRA_ERRORS) as error:
         fail(str(error), EXIT_INCOMPLETE)
-    except USER_ERRORS as error:
+    except raisable(USER_ERRORS) as error:
         fail(str(error))
     except OSError as error:
         # What no command foresaw of files and sockets: still one line, never a trace.

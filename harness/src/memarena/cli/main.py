@@ -2,30 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
-from memarena.cli import compare, conformance, dataset, demo, doctor, judge, latency, run, scores, show
 from memarena.cli.errors import run_guarded
+from memarena.cli.lazy import LazyCommand, LazyGroup
+
+
+class Commands(LazyGroup):
+    """All commands. A line is the first paragraph of the function's docstring, which a test holds it to."""
+
+    entries: ClassVar = {
+        "run": LazyCommand(
+            "memarena.cli.run:run", "Stream a data set to memory backends, ask its questions, and log everything."
+        ),
+        "demo": LazyCommand(
+            "memarena.cli.demo:demo",
+            "Run the demonstration: five to six minutes on two cores. Every run gets a folder of its own.",
+        ),
+        "doctor": LazyCommand(
+            "memarena.cli.doctor:doctor",
+            "Say what this machine can run and what is missing. Starts every backend once. Exit 1 if something is "
+            "broken.",
+        ),
+        "conformance": LazyCommand(
+            "memarena.cli.conformance:conformance",
+            "Test any implementation of the contract. Exit 0 if it passes, 1 if a check fails, 2 if it cannot be "
+            "tested.",
+        ),
+        "judge": LazyCommand(
+            "memarena.cli.judge:judge",
+            "Append the verdicts that are missing to a run's log. Calibrate a judge; draw and read human samples.",
+        ),
+        "score": LazyCommand(
+            "memarena.cli.scores:score",
+            "Print the dimension scores of a run. Missing verdicts are computed on the way and not written.",
+        ),
+        "report": LazyCommand(
+            "memarena.cli.scores:report", "Print the whole report of one run or several. Works while a run goes on."
+        ),
+        "compare": LazyCommand(
+            "memarena.cli.compare:compare_command",
+            "Compare A with B: difference, 95% interval, diagnostic p, per figure. Paired by question, drawn by ego.",
+        ),
+        "show": LazyCommand(
+            "memarena.cli.show:show",
+            "Show one question from asking to verdict, or list the answers behind a figure.",
+        ),
+        "dataset": LazyCommand("memarena.cli.dataset:app", "Everything about dataset files."),
+        "latency": LazyCommand(
+            "memarena.cli.latency:app", "What an answer takes on this machine, and what a memory costs."
+        ),
+    }
+
 
 app = typer.Typer(
     name="memarena",
     help="Measures the memory of on-device personal assistants.",
+    cls=Commands,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(dataset.app, name="dataset", help="Everything about dataset files.")
-app.add_typer(latency.app, name="latency", help="What an answer takes on this machine, and what a memory costs.")
-app.command("run")(run.run)
-app.command("demo")(demo.demo)
-app.command("doctor")(doctor.doctor)
-app.command("conformance")(conformance.conformance)
-app.command("judge")(judge.judge)
-app.command("score")(scores.score)
-app.command("report")(scores.report)
-app.command("compare")(compare.compare_command)
-app.command("show")(show.show)
 
 
 def _print_version(wanted: bool) -> None:
