@@ -22,7 +22,7 @@ from pathlib import Path
 
 from aiohttp import web
 from masim.config import preset, sized
-from masim.engines.endpoint import EndpointConfig
+from masim.engines.connection import EndpointConfig
 from masim.engines.llm import LlmEngine
 from masim.output.generate import generate
 from pydantic import JsonValue

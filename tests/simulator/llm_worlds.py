@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from masim.config import WorldConfig
-from masim.engines.endpoint import EndpointConfig
+from masim.engines.connection import EndpointConfig
 from masim.engines.llm import LlmEngine
 from masim.output.generate import generate
 from memarena.dataset.reading import open_dataset

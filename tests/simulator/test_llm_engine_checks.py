@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from masim.config import WorldConfig
 from masim.engines import sentences
-from masim.engines.endpoint import EndpointConfig
+from masim.engines.connection import EndpointConfig
 from masim.engines.hard_facts import Allowed, Detector
 from masim.engines.llm import LlmEngine
 from masim.engines.model import Question, Setting

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from masim.config import WorldConfig
-from masim.engines.endpoint import EndpointConfig
+from masim.engines.connection import EndpointConfig
 from masim.engines.llm import LlmEngine
 from masim.output.generate import generate
 from memarena.dataset.validate import Profile, validate

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from masim.config import WorldConfig
-from masim.engines.endpoint import EndpointConfig
+from masim.engines.connection import EndpointConfig
 from masim.engines.llm import LlmEngine
 from masim.engines.model import Engine, Setting
 from masim.engines.offline import OfflineEngine

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from masim.cli import main
 from masim.config import WorldConfig
-from masim.engines.endpoint import EndpointConfig
+from masim.engines.connection import EndpointConfig
 from masim.engines.llm import LlmEngine
 from masim.errors import MasimError
 from masim.output.generate import generate

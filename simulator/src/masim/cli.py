@@ -1,31 +1,18 @@
-"""The command ``masim``: parse, call one function, print."""
+"""The command ``masim``: parse, call one function, print.
+
+A command imports what it needs when it runs: no other has to wait for that.
+"""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from masim_bars.command import bars as measure_bars
 from masim_bars.errors import BarsError
 
-from masim.config import preset, sized
-from masim.display import EngineDisplay
-from masim.engines.endpoint import EndpointConfig
-from masim.engines.llm import LlmEngine
-from masim.engines.model import Engine
-from masim.engines.offline import OfflineEngine
-from masim.engines.options import EngineFlags
 from masim.errors import MasimError
-from masim.inspect import Inspected, day_lines, fact_lines, graph_lines, overview_lines
-from masim.output.generate import generate as make
-from masim.output.parts import is_left
-from masim.output.worlds import counts_of_complete, shortage, summary, world_folder
-from masim.social import html_of, svg_of
 
 app = typer.Typer(help="Makes worlds whose ground truth is exact.", no_args_is_help=True, add_completion=False)
 
@@ -64,46 +51,12 @@ def generate(
     quiet: Annotated[bool, typer.Option(help="Say nothing while working.")] = False,
 ) -> None:
     """Make one or more data sets. A killed generation goes on with the same command."""
+    from masim.engines.options import EngineFlags  # noqa: PLC0415
+    from masim.generating import WorldFlags, generate_worlds  # noqa: PLC0415
+
     connection = EngineFlags(engine, endpoint, model, api_key_env, concurrency, temperature, timeout_s).connection()
-    for flag, number in (("worlds", worlds), ("workers", workers)):
-        if number is not None and number < 1:
-            raise MasimError(f"--{flag} {number}: 1 or more is expected")
-    for world in range(worlds):
-        config = sized(preset(preset_name, seed, world), agents=agents, days=days, density=density, banks=banks)
-        folder = world_folder(out, world, worlds)
-        with _engine(connection, workers or os.cpu_count() or 1, quiet) as (writer, say), _writing(folder):
-            skip = worlds > 1 and not is_left(folder)
-            counts = counts_of_complete(config, writer.identity, folder) if skip else None
-            if counts is None:
-                counts = make(config, folder, engine=writer, progress=say)
-        typer.echo(f"{folder}: {summary(counts)}")
-        short = shortage(config, counts)
-        if short:
-            _say(f"{folder}: fewer questions than aimed at: {short}")
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    """What cannot be written is said of the flag. Finished days are kept where there are any."""
-    try:
-        yield
-    except OSError as error:
-        raise MasimError(f"--out {error.filename or folder}: {error.strerror or error}") from error
-
-
-@contextmanager
-def _engine(
-    connection: EndpointConfig | None, workers: int, quiet: bool
-) -> Iterator[tuple[Engine, Callable[[str], None]]]:
-    """The engine, and what to do with a line of progress."""
-    if connection is None:
-        yield OfflineEngine(workers), (lambda _: None) if quiet else _say
-        return
-    with (
-        EngineDisplay(quiet=quiet) as display,
-        LlmEngine(connection, progress=display.status) as engine,
-    ):
-        yield engine, display.day
+    flags = WorldFlags(seed, preset_name, agents, days, density, banks)
+    generate_worlds(out, flags, connection, worlds=worlds, workers=workers, quiet=quiet)
 
 
 @app.command()
@@ -117,31 +70,9 @@ def inspect(
     fact: Annotated[str | None, typer.Option(help="Fact id; shows who told it to whom, and who was asked.")] = None,
 ) -> None:
     """Show what is in a data set."""
-    data = Inspected.open(folder)
-    if day is not None and agent is None:
-        raise MasimError(f"--day {day}: give --agent too")
-    title = f"Social graph of {folder.resolve().name}"
-    lines = graph_lines(data) if graph else []
-    if svg is not None:
-        _write(svg, svg_of(data.graph, data.names, title), "--svg")
-    if html is not None:
-        _write(html, html_of(data.graph, data.names, title, graph_lines(data)), "--html")
-    if agent is not None:
-        lines += day_lines(data, agent, day or 0)
-    if fact is not None:
-        lines += fact_lines(data, fact)
-    if not lines and svg is None and html is None:
-        lines = overview_lines(data)
-    for line in lines:
-        typer.echo(line)
+    from masim.showing import Wanted, show  # noqa: PLC0415
 
-
-def _write(path: Path, text: str, flag: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise MasimError(f"{flag} {path}: {error.strerror}") from error
-    typer.echo(str(path))
+    show(folder, Wanted(graph, svg, html, agent, day, fact))
 
 
 @app.command()
@@ -160,6 +91,8 @@ def bars(
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a bar is missed.")] = False,
 ) -> None:
     """Measure every bar that worlds have to meet, from their files alone."""
+    from masim_bars.command import bars as measure_bars  # noqa: PLC0415
+
     lines, met = measure_bars(folders, train or [], locomo=locomo, llm=llm, json_file=json_file, say=_say)
     typer.echo("\n".join(lines))
     if strict and not met:

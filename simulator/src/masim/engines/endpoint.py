@@ -16,6 +16,7 @@ import aiohttp
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from masim.engines.connection import EndpointConfig
 from masim.engines.prompting import Message
 from masim.errors import MasimError
 
@@ -25,20 +26,6 @@ _LOST_IN_A_ROW, _REFUSED_IN_A_ROW = 1, 8
 """Requests in a row without a reply, per slot, after which the endpoint counts as of no use. A few sessions may be too
 long for a model's window; when all are refused, something else is wrong."""
 _YIELDS = 8
-
-
-@dataclass(frozen=True)
-class EndpointConfig:
-    """Where the model is and how it is asked. ``timeout_s`` bounds one attempt, ``attempts`` the tries per request."""
-
-    url: str
-    model: str
-    api_key: str | None = None
-    concurrency: int = 8
-    temperature: float = 0.8
-    timeout_s: float = 180.0
-    attempts: int = 6
-    longest_wait_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 from pydantic import JsonValue
 
 from masim.engines import hard_facts, prompting
-from masim.engines.endpoint import Endpoint, EndpointConfig
+from masim.engines.connection import EndpointConfig
+from masim.engines.endpoint import Endpoint
 from masim.engines.hard_facts import Detector
 from masim.engines.model import DayWords, Question, Rewordings, Setting, Status
 from masim.engines.offline import line_of

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from masim.engines.endpoint import EndpointConfig
+from masim.engines.connection import EndpointConfig
 from masim.errors import MasimError
 
 ENGINES = ("offline", "llm")

@@ -1,0 +1,91 @@
+"""``masim generate``: one data set or several, by an engine, resumed where one is left unfinished."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from masim.config import WorldConfig, preset, sized
+from masim.engines.connection import EndpointConfig
+from masim.engines.model import Engine
+from masim.engines.offline import OfflineEngine
+from masim.errors import MasimError
+from masim.output.generate import generate
+from masim.output.parts import is_left
+from masim.output.worlds import counts_of_complete, shortage, summary, world_folder
+
+
+@dataclass(frozen=True, slots=True)
+class WorldFlags:
+    """What a world is made of, as the flags were given; None: as its preset has it."""
+
+    seed: int
+    preset: str
+    agents: int | None
+    days: int | None
+    density: float | None
+    banks: str | None
+
+    def config(self, world: int) -> WorldConfig:
+        """The configuration of world number ``world``. MasimError names the flag that is wrong."""
+        found = preset(self.preset, self.seed, world)
+        return sized(found, agents=self.agents, days=self.days, density=self.density, banks=self.banks)
+
+
+def generate_worlds(
+    out: Path, flags: WorldFlags, connection: EndpointConfig | None, *, worlds: int, workers: int | None, quiet: bool
+) -> None:
+    """Make the worlds that are not complete yet, and print a line for each. MasimError for what a user can mend."""
+    for flag, number in (("worlds", worlds), ("workers", workers)):
+        if number is not None and number < 1:
+            raise MasimError(f"--{flag} {number}: 1 or more is expected")
+    for world in range(worlds):
+        config = flags.config(world)
+        folder = world_folder(out, world, worlds)
+        with _engine(connection, workers or os.cpu_count() or 1, quiet) as (writer, say), _writing(folder):
+            skip = worlds > 1 and not is_left(folder)
+            counts = counts_of_complete(config, writer.identity, folder) if skip else None
+            if counts is None:
+                counts = generate(config, folder, engine=writer, progress=say)
+        sys.stdout.write(f"{folder}: {summary(counts)}\n")
+        sys.stdout.flush()
+        short = shortage(config, counts)
+        if short:
+            _say(f"{folder}: fewer questions than aimed at: {short}")
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """What cannot be written is said of the flag. Finished days are kept where there are any."""
+    try:
+        yield
+    except OSError as error:
+        raise MasimError(f"--out {error.filename or folder}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _engine(
+    connection: EndpointConfig | None, workers: int, quiet: bool
+) -> Iterator[tuple[Engine, Callable[[str], None]]]:
+    """The engine, and what to do with a line of progress."""
+    if connection is None:
+        yield OfflineEngine(workers), (lambda _: None) if quiet else _say
+        return
+    # Only who has a model words take the client of its endpoint.
+    from masim.display import EngineDisplay  # noqa: PLC0415
+    from masim.engines.llm import LlmEngine  # noqa: PLC0415
+
+    with (
+        EngineDisplay(quiet=quiet) as display,
+        LlmEngine(connection, progress=display.status) as engine,
+    ):
+        yield engine, display.day
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
