@@ -5,13 +5,10 @@ from __future__ import annotations
 import http.client
 import json
 import time
-import urllib.request
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from memarena.readers.scripted import EMBEDDING_DIMENSIONS, NullReader, Script
-from memarena.readers.starting import start_child
 from pydantic import JsonValue
 
 
@@ -64,29 +61,6 @@ def test_unknown_routes_and_side_doors_of_others_are_closed() -> None:
     with NullReader() as reader:
         assert post(reader, "/tokenize", {"content": "a"})[0] == 404
         assert post(reader, "/nonesuch", {})[0] == 404
-
-
-def test_a_delay_is_told_as_it_was_kept() -> None:
-    script = Script(first_token_delay_s=0.03, tells_delay=True)
-    with NullReader(script) as reader:
-        _, whole = post(reader, "/v1/chat/completions", CHAT)
-        asked = CHAT | {"stream": True, "stream_options": {"include_usage": True}}
-        _, streamed = post(reader, "/v1/chat/completions", asked)
-    closing = json.loads(streamed.split(b"data: ")[-2])
-    for reply in (json.loads(whole), closing):
-        assert reply["timings"]["prompt_ms"] >= 30
-
-
-def test_the_null_reader_serves_in_a_process_of_its_own(tmp_path: Path) -> None:
-    process, url = start_child("null", "memarena.readers.null_server", tmp_path, ["--first-token-delay-ms", "5"])
-    try:
-        request = urllib.request.Request(f"{url}/chat/completions", json.dumps(CHAT).encode())
-        with urllib.request.urlopen(request) as got:
-            reply = json.loads(got.read())
-    finally:
-        process.stop()
-    assert reply["choices"][0]["message"]["content"] == Script().text
-    assert reply["timings"]["prompt_ms"] >= 5
 
 
 def test_stopping_twice_is_fine() -> None:

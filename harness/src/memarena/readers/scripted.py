@@ -1,7 +1,6 @@
 """The null reader: an OpenAI-compatible server that follows a script instead of a model, faults included.
 
-It gives the floor of a machine (a reader that answers at once), checks the stopwatch (a programmed delay before the
-first token), and stands in for servers that misbehave.
+It gives the floor of a machine (a reader that answers at once), and stands in for servers that are slow or misbehave.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, Self
 
 from aiohttp import web
@@ -31,7 +30,6 @@ repeats the last token until the caller goes away.
 """
 
 EMBEDDING_DIMENSIONS = 8
-_SPIN_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +49,6 @@ class Script:
     """Sent as ``reasoning_content`` before the tokens, without delay between them."""
     timings: Mapping[str, float] = field(default_factory=dict)
     """llama.cpp's ``timings`` of the closing chunk."""
-    tells_delay: bool = False
-    """Whether they tell, as ``prompt_ms``, how long the first token was really held back."""
     fault: Fault = "none"
     status: int = 500
     message: str = "scripted failure"
@@ -73,9 +69,9 @@ class Received:
 
 
 async def _pause(until_s: float) -> None:
-    """Sleep until a moment of the monotonic clock, to a few microseconds: timers alone are good to a millisecond."""
+    """Sleep until a moment of the monotonic clock, never shorter; a timer may wake a little early."""
     while (left := until_s - time.monotonic()) > 0:
-        await asyncio.sleep(max(left - _SPIN_S, 0))
+        await asyncio.sleep(left)
 
 
 class NullReader:
@@ -196,9 +192,6 @@ class NullReader:
         chat = request.path == "/v1/chat/completions"
         opening = self._opening(script, chat=chat)  # made beforehand: nothing but sending comes after the delay
         await _pause(arrived_s + script.first_token_delay_s)
-        if script.tells_delay:
-            held_back_ms = (time.monotonic() - arrived_s) * 1e3
-            script = replace(script, timings={**script.timings, "prompt_ms": held_back_ms})
         if script.fault == "disconnect":
             assert request.transport is not None
             request.transport.abort()

@@ -1,7 +1,6 @@
 """The null backend: does nothing, as fast as the contract allows. Its round trip is the floor of this machine.
 
-It keeps no memory: Ingest counts frames, Search returns one fixed item. ``--search-delay-ms`` makes the Search take a
-programmed time, with which the stopwatch is checked; how long it really took is in the response.
+It keeps no memory: Ingest counts frames, Search returns one fixed item.
 """
 
 from __future__ import annotations
@@ -19,15 +18,11 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto import memory_backend_pb2_grpc as pb_grpc
 
-_AWAKE_S = 0.002
 _ITEM = pb.MemoryItem(text="nothing", score=1.0)
 
 
 class NullBackend(pb_grpc.MemoryBackendServicer):
-    """Answers every call at once, or Search after a programmed delay."""
-
-    def __init__(self, search_delay_ms: float = 0.0) -> None:
-        self._delay_s = search_delay_ms / 1e3
+    """Answers every call at once."""
 
     def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:  # noqa: N802 (the contract names it)
         return pb.DescribeResponse(
@@ -49,8 +44,6 @@ class NullBackend(pb_grpc.MemoryBackendServicer):
     def Search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:  # noqa: N802 (the contract names it)
         began = time.perf_counter()
         response = pb.SearchResponse(items=[_ITEM], visible_through_day=request.as_of_day)
-        if self._delay_s:
-            _wait(began + self._delay_s)
         response.search_time_us = int((time.perf_counter() - began) * 1e6)
         return response
 
@@ -65,17 +58,10 @@ class NullBackend(pb_grpc.MemoryBackendServicer):
         return pb.ResetResponse()
 
 
-def _wait(until_s: float) -> None:
-    """Wait until a moment of ``time.perf_counter``, the last of it awake: who sleeps wakes late, by a part of 1 ms."""
-    time.sleep(max(0.0, until_s - time.perf_counter() - _AWAKE_S))
-    while time.perf_counter() < until_s:
-        pass
-
-
-def serve(listen: str, search_delay_ms: float = 0.0) -> tuple[grpc.Server, str]:
+def serve(listen: str) -> tuple[grpc.Server, str]:
     """A running null backend and its address. ``listen`` is HOST:PORT, port 0 lets the system choose."""
     server = grpc.server(ThreadPoolExecutor(max_workers=4), options=[("grpc.so_reuseport", 0)])
-    pb_grpc.add_MemoryBackendServicer_to_server(NullBackend(search_delay_ms), server)
+    pb_grpc.add_MemoryBackendServicer_to_server(NullBackend(), server)
     state = health.HealthServicer()
     state.set("", health_pb2.HealthCheckResponse.SERVING)
     health_pb2_grpc.add_HealthServicer_to_server(state, server)
@@ -89,10 +75,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A memory backend that does nothing, for measuring the floor.")
     parser.add_argument("--listen", default="127.0.0.1:0")
     parser.add_argument("--address-file", type=Path)
-    parser.add_argument("--search-delay-ms", type=float, default=0.0)
     arguments = parser.parse_args()
     try:
-        server, address = serve(arguments.listen, arguments.search_delay_ms)
+        server, address = serve(arguments.listen)
     except RuntimeError as error:
         print(f"error: --listen {arguments.listen}: cannot be bound: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
