@@ -4,6 +4,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
+# Some container images forbid Python to keep what it compiled: every start of a program then compiles everything again.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup demo test lint proto proto-check proto-baseline conformance typescript bench bars images compose-test clean
 
 help:

@@ -18,9 +18,10 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-import psutil
+if TYPE_CHECKING:
+    import psutil
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -116,6 +117,8 @@ def _die_with_guard() -> None:
 
 
 def _runs(process: psutil.Process) -> bool:
+    import psutil  # noqa: PLC0415
+
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:  # its own parent has collected it meanwhile
@@ -124,6 +127,8 @@ def _runs(process: psutil.Process) -> bool:
 
 def _kill_descendants() -> None:
     """SIGKILL everything below the guard until nothing is left (new ones may appear while we look)."""
+    import psutil  # noqa: PLC0415
+
     me = psutil.Process()
     while children := [c for c in me.children(recursive=True) if _runs(c)]:
         for child in children:
@@ -142,6 +147,9 @@ def _guard(pipe: int, argv: Sequence[str]) -> int:
     except OSError as error:
         print(f"cannot start {argv[0]}: {error}", file=sys.stderr, flush=True)  # noqa: T201
         return 127
+    # While the child starts: a harness that starts one needs none of it, and killing is no time to begin with it.
+    import psutil  # noqa: F401, PLC0415
+
     terminated = False
     child_exit = os.pidfd_open(child.pid)
     while child.poll() is None:

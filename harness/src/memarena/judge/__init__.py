@@ -4,11 +4,15 @@
 only. Judges that ask a model stand beside it under their own names.
 """
 
-from memarena.judge.errors import JudgeError
-from memarena.judge.ruling import Ruling
-from memarena.judge.running import judge_run, missing_verdicts, verdicts_to_add
-from memarena.judge.value import JUDGE_NAME, judge_answer
-from memarena.judge.versions import data_files, value_judge_version
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memarena.judge.errors import JudgeError
+    from memarena.judge.ruling import Ruling
+    from memarena.judge.running import judge_run, missing_verdicts, verdicts_to_add
+    from memarena.judge.value import JUDGE_NAME, judge_answer
+    from memarena.judge.versions import data_files, value_judge_version
 
 __all__ = [
     "JUDGE_NAME",
@@ -21,3 +25,23 @@ __all__ = [
     "value_judge_version",
     "verdicts_to_add",
 ]
+
+_PLACES = {
+    "JUDGE_NAME": "memarena.judge.value",
+    "JudgeError": "memarena.judge.errors",
+    "Ruling": "memarena.judge.ruling",
+    "data_files": "memarena.judge.versions",
+    "judge_answer": "memarena.judge.value",
+    "judge_run": "memarena.judge.running",
+    "missing_verdicts": "memarena.judge.running",
+    "value_judge_version": "memarena.judge.versions",
+    "verdicts_to_add": "memarena.judge.running",
+}
+"""Modules that are imported when a name is asked for: a run hashes the data files and loads no judge."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_PLACES[name]), name)

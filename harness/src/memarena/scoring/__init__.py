@@ -5,11 +5,15 @@ D1 ``choice``; D2, D3, D4, the answer half of D5 and extensions ``judged``; the 
 aggregate, ``run`` puts it all together.
 """
 
-from memarena.scoring.errors import ScoringError
-from memarena.scoring.facts import RunFacts, gather, load_facts
-from memarena.scoring.results import QuestionScore, RowScores, RunScores
-from memarena.scoring.run import ScoredRun, score_run
-from memarena.text import data_files
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memarena.scoring.errors import ScoringError
+    from memarena.scoring.facts import RunFacts, gather, load_facts
+    from memarena.scoring.results import QuestionScore, RowScores, RunScores
+    from memarena.scoring.run import ScoredRun, score_run
+    from memarena.text import data_files
 
 __all__ = [
     "QuestionScore",
@@ -23,3 +27,24 @@ __all__ = [
     "load_facts",
     "score_run",
 ]
+
+_PLACES = {
+    "QuestionScore": "memarena.scoring.results",
+    "RowScores": "memarena.scoring.results",
+    "RunFacts": "memarena.scoring.facts",
+    "RunScores": "memarena.scoring.results",
+    "ScoredRun": "memarena.scoring.run",
+    "ScoringError": "memarena.scoring.errors",
+    "data_files": "memarena.text",
+    "gather": "memarena.scoring.facts",
+    "load_facts": "memarena.scoring.facts",
+    "score_run": "memarena.scoring.run",
+}
+"""Modules that are imported when a name is asked for: a run hashes the data files and loads no SciPy."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_PLACES[name]), name)
