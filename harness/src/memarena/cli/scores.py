@@ -18,7 +18,6 @@ from memarena.report.document import report_document, score_document
 from memarena.report.latex import to_latex
 from memarena.report.layout import Document
 from memarena.report.markdown import to_markdown
-from memarena.report.page import to_html
 from memarena.report.published import PUBLISHED
 from memarena.report.reported import ReportedRun, reported
 from memarena.report.stories import Story, choose_stories, tell
@@ -80,6 +79,8 @@ def write_report(
     """Report runs in a format, to a file or standard output."""
     found = [report_run(run, name, stories=output == "html", runs=len(runs)) for run in runs]
     if output == "html":
+        from memarena.report.page import to_html  # noqa: PLC0415 (templates, which no other format has)
+
         _write(to_html(found, published=published, calibrations=calibrations), out)
     elif output == "json":
         _write(to_json(found, published=published, calibrations=calibrations), out)
