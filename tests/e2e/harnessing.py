@@ -36,6 +36,15 @@ def memarena(*arguments: str | Path, timeout_s: float = 240.0) -> subprocess.Com
     return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=timeout_s, check=False, cwd=ROOT)
 
 
+def overridden(usual: Sequence[str | Path], more: Sequence[str | Path]) -> list[str | Path]:
+    """``usual``, words and pairs of an option and its value, without the options that ``more`` gives, then ``more``."""
+    kept = list(usual)
+    for name in {word for word in more if str(word).startswith("--")} & set(kept):
+        at = kept.index(name)
+        del kept[at : at + 2]
+    return [*kept, *more]
+
+
 def here(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """The command in this process, which spares the start of another."""
     out, err = io.StringIO(), io.StringIO()

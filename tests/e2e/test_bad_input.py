@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from memarena.log.store import LogWriter, log_path, read_records
 
-from .harnessing import EXAMPLE, here, memarena
+from .harnessing import EXAMPLE, here, memarena, overridden
 
 
 def refused(*arguments: str | Path) -> str:
@@ -32,7 +32,8 @@ def line_of(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def run_on(dataset: Path, out: Path, *more: str | Path) -> str:
-    return refused("run", "--dataset", dataset, "--backend", "bm25", "--reader", "extractive", "--out", out, *more)
+    usual = ("--dataset", dataset, "--backend", "bm25", "--reader", "extractive", "--out", out)
+    return refused("run", *overridden(usual, more))
 
 
 def copy_of_example(folder: Path) -> Path:
@@ -219,6 +220,31 @@ def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
 )
 def test_a_bad_flag_is_named(tmp_path: Path, flags: list[str], expected: str) -> None:
     assert expected in run_on(EXAMPLE, tmp_path / "run", *flags)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "--dataset", EXAMPLE, "--backend", "bm25", "--backend", "oracle", "--reader", "extractive"),
+        ("run", "--dataset", EXAMPLE, "--backend=bm25", "--reader", "extractive", "--backend=oracle"),
+        ("latency", "growth", "--dataset", EXAMPLE, "--backend", "bm25", "--days", "1", "--backend", "vanilla"),
+    ],
+    ids=lambda arguments: f"{arguments[0]}{'=' if '=' in ''.join(map(str, arguments)) else ''}",
+)
+def test_a_second_value_of_an_option_that_takes_one_is_not_dropped_silently(
+    tmp_path: Path, arguments: tuple[str | Path, ...]
+) -> None:
+    line = refused(*arguments, "--out", tmp_path / "run")
+    assert "--backend: given more than once, but it takes one value" in line
+    assert not (tmp_path / "run").exists()
+
+
+def test_options_that_take_several_values_and_values_that_look_like_options_are_no_repetition(tmp_path: Path) -> None:
+    line = run_on(EXAMPLE, tmp_path / "run", "--family", "d7_qa", "--family", "d99_unknown")
+    assert "families.1" in line
+    line = run_on(EXAMPLE, tmp_path / "run", "--model", "--backend", "--limit", "zero")
+    assert "--limit" in line
+    assert "more than once" not in line
 
 
 def test_an_options_value_that_the_backend_refuses_ends_the_run_and_counts_against_nobody(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from memarena.readers import NullReader, Script
 from memarena.run.config import RunConfig, parse_config
 from memarena.run.request import EndReason, RunOutcome, RunRequest
 
-from ..e2e.harnessing import EXAMPLE, start, survivors, wait_until
+from ..e2e.harnessing import EXAMPLE, overridden, start, survivors, wait_until
 
 Refused = Callable[..., str]
 
@@ -81,7 +81,7 @@ def test_bad_input_of_a_study_is_one_line_before_anything_begins(
     monkeypatch.delenv("MEMOBASE_URL", raising=False)
     monkeypatch.delenv("MEMOBASE_TOKEN", raising=False)
     out = tmp_path / "study"
-    assert told in refused(*RUN, "--reader", "http://127.0.0.1:9", "--out", out, *flags)
+    assert told in refused(*overridden((*RUN, "--reader", "http://127.0.0.1:9", "--out", out), flags))
     assert not out.exists()
 
 
@@ -107,7 +107,7 @@ def test_bad_input_of_growth_is_one_line_before_anything_begins(
     flags: list[str], told: str, tmp_path: Path, refused: Refused
 ) -> None:
     out = tmp_path / "run"
-    assert told in refused(*GROWTH, "--out", out, *flags)
+    assert told in refused(*overridden((*GROWTH, "--out", out), flags))
     assert not out.exists()
 
 

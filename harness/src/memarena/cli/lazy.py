@@ -10,6 +10,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
+from memarena.cli.repeated import refuse_repeated
+
 
 @dataclass(frozen=True)
 class LazyCommand:
@@ -41,7 +43,9 @@ class LazyGroup(TyperGroup):
             self.add_command(TyperCommand(name, help=entry.help))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The command of the first argument, imported now."""
+        """The command of the first argument, imported now. No option that takes one value may be given twice."""
         name, command, rest = super().resolve_command(ctx, args)
         entry = self.entries.get(name or "")
-        return name, command if entry is None else entry.load(name or ""), rest
+        loaded = command if entry is None else entry.load(name or "")
+        refuse_repeated(loaded, rest)
+        return name, loaded, rest
