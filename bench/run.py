@@ -19,6 +19,7 @@ BENCHMARKS = {
     "memsearch": "bench_memsearch",
     "stream": "bench_stream",
     "ttft": "bench_ttft",
+    "fit": "bench_fit",
     "scoring": "bench_scoring",
     "masim-scale": "bench_masim_scale",
     "masim-llm": "bench_masim_llm",
