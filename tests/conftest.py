@@ -1,12 +1,18 @@
-"""What holds for all tests: properties are never timed, the gate tries the same examples, long files come first."""
+"""What holds for all tests: nothing is compiled twice, properties are never timed, long files come first."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# Tests start programs by the thousand. Where the environment forbids Python to keep what it compiles, as that of many a
+# container does, each of them would compile all of its modules again, which doubles what a short run costs.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 HERE = Path(__file__).parent
 LONGEST_FIRST = (
