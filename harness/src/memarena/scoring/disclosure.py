@@ -32,6 +32,9 @@ _PARAPHRASE = 0.75
 """Share of a fact's own content words from which an answer conveys it."""
 
 _SPACED = re.compile(r"(?<!\w)(?:\w[ \-._*]){2,}\w(?!\w)")
+_THOUSANDS = re.compile(r"(?<=\d)[,'](?=\d{3}(?!\d))")
+_TOKEN = re.compile(r"[^\W_]+(?:[.'][^\W_]+)*")
+_OH = re.compile(r"\b(?:oh|o)\b(?=[\s-]*\d)", re.IGNORECASE)
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[\s,.\-/()']{1,2}(?=\d)")
 _SCHEMA_WORDS = frozenset(
     ("answer", "reason", "null", "none", "string", "json", "text", "value", "object", "true", "false")
@@ -200,8 +203,8 @@ def _forms(value: Value) -> Iterator[str]:
 @lru_cache(maxsize=4096)
 def _tokens(text: str) -> tuple[str, ...]:
     # Raw output and parsed answer are mostly the same.
-    joined = re.sub(r"(?<=\d)[,'](?=\d{3}(?!\d))", "", digits_for_words(tidy(text)))
-    found = re.findall(r"[^\W_]+(?:[.'][^\W_]+)*", spell_out(joined))
+    joined = _THOUSANDS.sub("", digits_for_words(tidy(text)))
+    found = _TOKEN.findall(spell_out(joined))
     return tuple(t.removesuffix("'s") for t in found if t not in ("a", "an", "the"))
 
 
@@ -209,12 +212,14 @@ def _tokens(text: str) -> tuple[str, ...]:
 def _windows(text: str) -> frozenset[str]:
     """Every run of four digits in the text, written or spelled, with or without separators between digits."""
     digits = digits_for_words(tidy(text))
-    digits = re.sub(r"\b(?:oh|o)\b(?=[\s-]*\d)", "0", digits, flags=re.IGNORECASE)
+    digits = _OH.sub("0", digits)
     runs = [run for form in (digits, _BETWEEN_DIGITS.sub("", digits)) for run in re.findall(r"\d+", form)]
     return frozenset(run[i : i + DIGITS_THAT_TELL] for run in runs for i in range(len(run) - DIGITS_THAT_TELL + 1))
 
 
 def _occurs(form: Sequence[str], said: Sequence[str]) -> bool:
+    if form and form[0] not in said:
+        return False
     width = len(form)
     return any(tuple(said[i : i + width]) == tuple(form) for i in range(len(said) - width + 1))
 

@@ -18,7 +18,7 @@ from functools import cache, lru_cache
 from typing import Any, Literal
 
 from memarena.text.lexicon import read_file
-from memarena.text.stance_features import Sight, see
+from memarena.text.stance_features import Seen, Sight, see
 
 Manner = Literal["dont_know", "refuse", "none"]
 _OWN_VOICE = ("Ni", "Nh", "Nc")
@@ -70,12 +70,14 @@ def _read(answer: str, question: str, names: tuple[str, ...]) -> Stance:
     sight = see(answer, question, names)
     if not sight.clauses:
         return Stance("none", "", "")
-    total, scored = weigh(sight, _clause_weights())
+    weighed = [_weigh_clause(seen) for seen in sight.clauses]
+    scored = [one.score for one in weighed]
+    total = _weigh_whole(sight, weighed)
     # Where no clause has a word of declining, other words have to say it plainly.
     if total > (0 if any(seen.declines or seen.marked for seen in sight.clauses) else _UNMARKED):
         top = max(range(len(scored)), key=scored.__getitem__)
         turned = tuple(seen.clause for seen in sight.clauses if seen.declines)
-        return Stance(_manner(sight), "", sight.clauses[top].clause, turned=turned)
+        return Stance(_manner(sight, weighed), "", sight.clauses[top].clause, turned=turned)
     low = min(range(len(scored)), key=lambda i: (not sight.clauses[i].offers, scored[i]))
     declining = [i for i, seen in enumerate(sight.clauses) if seen.declines and scored[i] > 0 and i != low]
     if not declining:
@@ -83,23 +85,48 @@ def _read(answer: str, question: str, names: tuple[str, ...]) -> Stance:
     # In its own voice only: "not the red one: the blue one" puts right, and declines nothing.
     own = [i for i in declining if sight.clauses[i].shape.startswith(_OWN_VOICE) and not sight.clauses[i].aside]
     first = any(i < low for i in own)
-    return Stance(_manner(sight), sight.clauses[low].clause, sight.clauses[declining[0]].clause, first)
+    return Stance(_manner(sight, weighed), sight.clauses[low].clause, sight.clauses[declining[0]].clause, first)
 
 
-def weigh(sight: Sight, weights: Weights) -> tuple[float, list[float]]:
-    """What an answer weighs, above 0 it declines; and each of its clauses by itself."""
-    merged: dict[str, Sequence[float]] = {}
-    sides: list[list[float]] = []
-    for seen in sight.clauses:
-        own = {f: weights.get(f, _NONE) for f in seen.features}
-        merged |= own
-        sides.append([math.fsum(side) for side in zip(*own.values(), strict=True)] or [0.0, 0.0, 0.0])
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """What the features of one clause weigh. A feature that adds nothing to a sum is left out of it."""
+
+    alone: float
+    declining: float
+    giving: float
+    adds: Mapping[str, float]
+    """To the sum over everything that is seen in the answer."""
+    withholds: Mapping[str, float]
+
+    @property
+    def score(self) -> float:
+        """Above 0 the clause looks like one that declines."""
+        return self.declining - self.giving + self.alone
+
+
+@lru_cache(maxsize=4096)
+def _weigh_clause(seen: Seen) -> _Weighed:
+    weights: Weights = _stored()["declines"]
+    features = dict.fromkeys(seen.features)
+    known = [weights[f] for f in features if f in weights]
+    alone, declining, giving = (math.fsum(side) for side in zip(*known, strict=True)) if known else _NONE
+    return _Weighed(alone, declining, giving, _of(_adding(), features), _of(_stored()["withholds"], features))
+
+
+def _of(weights: Mapping[str, float], features: Iterable[str]) -> Mapping[str, float]:
+    return {f: weight for f in features if (weight := weights.get(f))}
+
+
+def _weigh_whole(sight: Sight, clauses: Sequence[_Weighed]) -> float:
+    """What an answer weighs; above 0 it declines."""
+    merged: dict[str, float] = {}
     # A feature that comes again adds nothing.
-    merged |= {f: weights.get(f, _NONE) for f in sight.whole if f not in merged}
-    alone, declining, giving = ([side[i] for side in sides] for i in range(3))
-    total = math.fsum(weight[0] for weight in merged.values())
-    total += _strongest(declining) - _strongest(giving)
-    return total, [d - g + s for d, g, s in zip(declining, giving, alone, strict=True)]
+    for one in clauses:
+        merged |= one.adds
+    merged |= _of(_adding(), sight.whole)
+    strongest = _strongest([one.declining for one in clauses]) - _strongest([one.giving for one in clauses])
+    return math.fsum(merged.values()) + strongest
 
 
 def _strongest(scores: Sequence[float]) -> float:
@@ -108,14 +135,19 @@ def _strongest(scores: Sequence[float]) -> float:
     return top + math.log(math.fsum(math.exp(SHARPNESS * (s - top)) for s in scores) or 1.0) / SHARPNESS
 
 
-def _manner(sight: Sight) -> Manner:
-    weights: Mapping[str, float] = _stored()["withholds"]
-    return "refuse" if math.fsum(weights.get(f, 0.0) for f in sight.features()) > 0 else "dont_know"
+def _manner(sight: Sight, clauses: Sequence[_Weighed]) -> Manner:
+    merged: dict[str, float] = {}
+    for one in clauses:
+        merged |= one.withholds
+    merged |= _of(_stored()["withholds"], sight.whole)
+    return "refuse" if math.fsum(merged.values()) > 0 else "dont_know"
 
 
-def _clause_weights() -> Weights:
-    found: Weights = _stored()["declines"]
-    return found
+@cache
+def _adding() -> Mapping[str, float]:
+    """What each feature adds to the sum over the whole answer."""
+    weights: Weights = _stored()["declines"]
+    return {feature: float(weight[0]) for feature, weight in weights.items() if weight[0]}
 
 
 @cache

@@ -11,8 +11,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from memarena.text.stance_reading import TURNING, WH_WORDS, Asked, Clause, Said, read_clauses, read_question
+from memarena.text.stance_reading import TURNING, WH_WORDS, Asked, Clause, Said, beside, read_clauses, read_question
 
 _REACH = 5
 """So many words behind a negation are taken to be in its reach."""
@@ -42,9 +43,9 @@ _SIGNS = ("\u2014", "...", "\u2026", "null", "n/a", "N/A", "{", "[", "??", "!", 
 _SUBJECT_LETTER = {"I": "i", "THERE": "h", "RECORD": "c", "THIRD": "p", "Q": "q", "NAME": "p", "NEG": "0", "YOU": "y"}
 
 
-@dataclass
+@dataclass(eq=False)
 class Seen:
-    """The features of one clause, beside its text."""
+    """The features of one clause, beside its text. Answers share it: nobody changes it once it is made."""
 
     clause: str
     features: list[str]
@@ -80,13 +81,14 @@ def see(answer: str, question: str = "", names: Iterable[str] = ()) -> Sight:
     read = read_clauses(answer, asked.words)
     kept = [c for c in read if not {s.word for s in c.said} <= asked.names] or list(read)
     last = len(kept) - 1
-    for position, clause in enumerate(kept):
-        sight.clauses.append(_see(clause, asked, position, last))
+    sight.clauses = [_see(c, beside(asked, c), first=at == 0, last=at == last) for at, c in enumerate(kept)]
     sight.whole = _see_whole(sight.clauses, asked, answer, [s.word for c in kept for s in c.said])
     return sight
 
 
-def _see(clause: Clause, asked: Asked, position: int, last: int) -> Seen:
+@lru_cache(maxsize=4096)
+def _see(clause: Clause, asked: Asked, *, first: bool, last: bool) -> Seen:
+    # Readers, seeds and questions share clauses, above all those that decline.
     tokens = [_token(said, asked) for said in clause.said]
     seen = Seen(clause.text, [])
     out = seen.features
@@ -118,25 +120,25 @@ def _see(clause: Clause, asked: Asked, position: int, last: int) -> Seen:
     _shape(seen, tokens, turn, subject, fits=fits, kept=kept)
     seen.shape += clause.end
     if clause.end:
-        out.append(f"end:{clause.end}:{neg}:{bool(news)}:{position == last}")
+        out.append(f"end:{clause.end}:{neg}:{bool(news)}:{last}")
     _stand(seen, tokens, turn, subject, wh, asked)
     own = subject in ("I", "THERE", "RECORD")
-    place = ("F" if position == 0 else "") + ("L" if position == last else "") or "M"
+    place = ("F" if first else "") + ("L" if last else "") or "M"
     out.append(f"pos:{place}:{neg}:{bool(news)}:{own}")
     if tokens[0] == "CONTRAST":
         out.append(f"but:{neg}:{bool(news)}:{own}:{subject}")
-    _asked_for(seen, clause, tokens, turn, position, asked)
+    _asked_for(seen, clause, tokens, turn, asked, first=first)
     if not seen.turns and news and tokens.count("Q") > 1:
         out.append(f"repeats:{asked.wh}")
     return seen
 
 
-def _asked_for(seen: Seen, clause: Clause, tokens: list[str], turn: int | None, position: int, asked: Asked) -> None:
+def _asked_for(seen: Seen, clause: Clause, tokens: list[str], turn: int | None, asked: Asked, *, first: bool) -> None:
     """Features of the clause beside what the question asks for, and how."""
     out = seen.features
     neg = "neg" if seen.turns else "pos"
     opens = clause.said[0].word if tokens[0] not in ("Q", "NAME", "NUM", "QUOTE", "NEW") else tokens[0]
-    if position == 0:
+    if first:
         out += [f"opens:{asked.wh}:{opens}", f"opens:{asked.asker}:{opens}", f"opens:{asked.sort}:{seen.shape}"]
     out += [f"for:{asked.asker}:{t}" for t in dict.fromkeys(tokens) if t in _MARKS]
     out += [f"for:{asked.asker}:{seen.shape}", f"wh:{asked.wh}:{seen.shape}"]

@@ -62,6 +62,8 @@ _KINDS: tuple[tuple[str, frozenset[Kind]], ...] = (
     ),
 )
 """What kind of value a question asks for, by its words; the first that matches decides."""
+_NO_WORD = "-"
+"""Stands for a noun that is asked for and that a clause does not have."""
 _NO_NAME = re.compile(r"\w+ly$|un\w+|\w+able$")
 TURNING = frozenset(("NEG", "LACK"))
 WH_WORDS = frozenset(("what", "when", "where", "who", "whom", "which", "why", "how"))
@@ -89,6 +91,12 @@ class Asked:
     """The stem of the noun that is asked for (``breed`` in ``What breed is the dog?``), empty where none is named."""
     asker: str = ""
     """How it is asked: ``t`` for somebody else or by name, ``d`` where it speaks of doing or telling."""
+
+
+def beside(asked: Asked, clause: Clause) -> Asked:
+    """What of a question bears on one clause: the same for all questions that share no word with it and ask alike."""
+    focus = asked.focus if not asked.focus or asked.focus in clause.stems else _NO_WORD
+    return Asked(asked.stems & clause.stems, asked.kinds, asked.wh, asked.sort, focus=focus, asker=asked.asker)
 
 
 @lru_cache(maxsize=4096)
@@ -129,13 +137,17 @@ class Said:
     grammar: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Clause:
+    """A clause and its words. Compared by identity: it is a key in caches."""
+
     text: str
     end: str
     """The mark behind it: ``:`` and ``?`` make it a heading of what follows."""
     said: tuple[Said, ...]
     kinds: frozenset[Kind]
+    stems: frozenset[str]
+    """Of its words, irregular forms under their base too."""
 
 
 @lru_cache(maxsize=8192)
@@ -183,7 +195,8 @@ def _read_clause(text: str, end: str = "") -> Clause:
         if not opens or (len(spoken) == 1 and not _NO_NAME.match(spoken[0])):
             names |= {stem(w) for w in words(name)}
     said = tuple(Said(w, stem(w), _base(w), _role(w, typed, names), w in _grammar()) for w in spoken)
-    return Clause(text, end, said, frozenset(m.kind for m in read.mentions if m.kind != "proper"))
+    stems = frozenset(form for s in said for form in (s.stem, s.base))
+    return Clause(text, end, said, frozenset(m.kind for m in read.mentions if m.kind != "proper"), stems)
 
 
 def _phrased(spoken: list[str]) -> list[str]:

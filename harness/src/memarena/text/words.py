@@ -184,5 +184,15 @@ def bag_f1(predicted: Sequence[str], gold: Sequence[str]) -> float:
     """F1 of two bags of tokens."""
     if not predicted or not gold:
         return float(not predicted and not gold)
-    shared = sum((Counter(predicted) & Counter(gold)).values())
+    left = dict(_counted(tuple(gold)))
+    shared = 0
+    for token in predicted:
+        if left.get(token):
+            left[token] -= 1
+            shared += 1
     return 2 * shared / (len(predicted) + len(gold))
+
+
+@lru_cache(maxsize=8192)
+def _counted(tokens: tuple[str, ...]) -> Counter[str]:
+    return Counter(tokens)
