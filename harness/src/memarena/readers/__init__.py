@@ -1,13 +1,17 @@
 """Readers: starting, checking and scripting the model servers that answer over what a memory found."""
 
-from memarena.readers.extractive import data_files
-from memarena.readers.golden import count_template, golden_counts, template_fault
-from memarena.readers.helpers import HELPER_ROLES, HelperRole, start_helper
-from memarena.readers.scripted import NullReader, Script
-from memarena.readers.sglang_settings import SglangSettings
-from memarena.readers.starting import probe, start_reader
-from memarena.readers.types import ReaderError, RunningReader
-from memarena.readers.warming import warm_up
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memarena.readers.extractive import data_files
+    from memarena.readers.golden import count_template, golden_counts, template_fault
+    from memarena.readers.helpers import HELPER_ROLES, HelperRole, start_helper
+    from memarena.readers.scripted import NullReader, Script
+    from memarena.readers.sglang_settings import SglangSettings
+    from memarena.readers.starting import probe, start_reader
+    from memarena.readers.types import ReaderError, RunningReader
+    from memarena.readers.warming import warm_up
 
 __all__ = [
     "HELPER_ROLES",
@@ -26,3 +30,29 @@ __all__ = [
     "template_fault",
     "warm_up",
 ]
+
+_PLACES = {
+    "HELPER_ROLES": "memarena.readers.helpers",
+    "HelperRole": "memarena.readers.helpers",
+    "NullReader": "memarena.readers.scripted",
+    "ReaderError": "memarena.readers.types",
+    "RunningReader": "memarena.readers.types",
+    "Script": "memarena.readers.scripted",
+    "SglangSettings": "memarena.readers.sglang_settings",
+    "count_template": "memarena.readers.golden",
+    "data_files": "memarena.readers.extractive",
+    "golden_counts": "memarena.readers.golden",
+    "probe": "memarena.readers.starting",
+    "start_helper": "memarena.readers.helpers",
+    "start_reader": "memarena.readers.starting",
+    "template_fault": "memarena.readers.golden",
+    "warm_up": "memarena.readers.warming",
+}
+"""Modules that are imported when a name is asked for: a server of this package loads nothing of the others."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_PLACES[name]), name)
