@@ -38,11 +38,17 @@ def _framed(message: bytes) -> bytes:
 
 def _search_time(microseconds: int) -> bytes:
     """The field search_time_us with its number in four bytes whatever it is (up to 268 s): a varint may be padded."""
-    tag = pb.SearchResponse(search_time_us=1).SerializeToString()[:-1]
-    low = (microseconds >> shift & 127 | 128 for shift in (0, 7, 14))
-    return bytes((*tag, *low, microseconds >> 21))
+    return _TAG + bytes(
+        (
+            microseconds & 127 | 128,
+            microseconds >> 7 & 127 | 128,
+            microseconds >> 14 & 127 | 128,
+            microseconds >> 21,
+        )
+    )
 
 
+_TAG = pb.SearchResponse(search_time_us=1).SerializeToString()[:-1]
 _UNKNOWN = _search_time(0)
 _FOUND = _framed(pb.SearchResponse(items=[pb.MemoryItem(text="nothing", score=1.0)]).SerializeToString() + _UNKNOWN)
 _SERVING = _framed(health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING).SerializeToString())
