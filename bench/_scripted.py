@@ -90,10 +90,8 @@ def serving(server: str, delay_ms: float) -> Iterator[str]:
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
-        assert process.stdin is not None
         assert process.stdout is not None
         port = process.stdout.readline().strip()
         if not port:
             raise RuntimeError(f"{server}: it ended while starting; why stands above")
-        yield f"127.0.0.1:{port}"
-        process.stdin.close()
+        yield f"127.0.0.1:{port}"  # leaving the block closes its standard input
