@@ -2,7 +2,8 @@
 
 python scripts/conformance.py NAME…      exit 1 if one of them fails a check, 2 if one cannot be started
 
-It ends with the time that each took. More than two minutes is a warning, not a failure: the machine decides it too.
+Several are held side by side, since most of a run of the suite is waiting. It ends with the time that each took. More
+than two minutes is a warning, not a failure: the machine decides it too.
 
 ``memobase+double`` and ``memobase_oracle+double`` run before a stand-in for the Memobase server (tests/memobase), which
 is held to recorded exchanges; plain ``memobase`` needs a real one (MEMOBASE_URL, MEMOBASE_TOKEN).
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,19 +31,33 @@ DOUBLE_KEY = secrets.token_hex(8)
 TARGET_S = 120.0
 """What the suite is meant to take at most with a healthy backend, in seconds of wall-clock time."""
 
+SIDE_BY_SIDE = 3
+"""Backends held at a time: one takes a quarter of a core, and start and end of the largest take more."""
+
 
 def main(names: Sequence[str]) -> int:
     """Run the suite against each backend and print what failed; the exit code."""
     if not names:
         return _refuse("expected names of backends")
     results: dict[str, SuiteResult] = {}
-    for name in names:
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        begun = {name: pool.submit(_held, name) for name in names}
         try:
-            results[name] = _held(name)
+            for name, held in begun.items():
+                results[name] = held.result()
+                sys.stdout.write("".join(f"{line}\n" for line in lines_of(name, results[name])))
+                sys.stdout.flush()
         except (RunError, LaunchError, ConformanceError) as error:
+            pool.shutdown(cancel_futures=True)
             return _refuse(str(error))
     sys.stdout.write("".join(f"{line}\n" for line in times({name: r.duration_s for name, r in results.items()})))
     return 0 if all(result.passed for result in results.values()) else 1
+
+
+def lines_of(name: str, result: SuiteResult) -> list[str]:
+    """What failed of a backend, one line each, and how it ended."""
+    before = ["before a stand-in for the Memobase server:"] if name.endswith(DOUBLE) else []
+    return [*before, *(result_line(each) for each in result.results if each.status == "failed"), summary_line(result)]
 
 
 def times(took_s: Mapping[str, float]) -> list[str]:
@@ -60,7 +76,6 @@ def _held(name: str) -> SuiteResult:
     if not name.endswith(DOUBLE):
         return _hold(name, {})
     with _double() as settings:
-        sys.stdout.write("before a stand-in for the Memobase server:\n")
         return _hold(name.removesuffix(DOUBLE), settings)
 
 
@@ -86,15 +101,9 @@ def _hold(name: str, settings: Mapping[str, str]) -> SuiteResult:
     with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
         process = launch(backend, Path(folder), settings=settings)
         try:
-            result = run_suite(process.address)
+            return run_suite(process.address)
         finally:
             process.stop()
-    for each in result.results:
-        if each.status == "failed":
-            sys.stdout.write(f"{result_line(each)}\n")
-    sys.stdout.write(f"{summary_line(result)}\n")
-    sys.stdout.flush()
-    return result
 
 
 def _refuse(message: str) -> int:
