@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from masim.errors import MasimError
+from masim.facts.values import ValueKind, day_words
 from masim.streams import Stream
 from masim.text.grammar import Bank, Scope, Variants, Voice, phrase, tidy, ways
 from masim.text.inflect import inflect
 from masim.text.library import BANKS, library
+from memarena.dataset.date_words import dates_in
 
 _CHOICE = re.compile(r"\{([^{}]*)\}")
 _NUMBERS = {("is", "are"), ("was", "were"), ("has", "have"), ("does", "do")}
@@ -142,3 +145,30 @@ def test_no_choice_offers_a_verb_in_both_numbers() -> None:
                 if any((one, other) in both for one in branches for other in branches):
                     found.append(f"{name}:{number}: {match.group()}")
     assert found == []
+
+
+def test_verbs_of_the_banks_double_their_last_letter() -> None:
+    """A short verb on one vowel and one consonant ("hug") is listed as irregular or as doubled, never "huged"."""
+    short = re.compile(r"[^aeiou]*[aeiou][bdgklmnprt]")
+    texts = [path.read_text(encoding="utf-8") for path in sorted(BANKS.rglob("*")) if path.is_file()]
+    verbs = {verb for text in texts for verb in re.findall(r"\^([a-z]+)", text)}
+    past = {verb: inflect(verb, "past") for verb in verbs if short.fullmatch(verb)}
+    assert len(past) > 50
+    assert [verb for verb, form in past.items() if form == f"{verb}ed"] == []
+
+
+def test_long_ago_is_told_in_words_or_as_a_date() -> None:
+    """Never in words that a reader of dates could take for another day."""
+    today = date(2025, 1, 3)
+    told = {back: day_words(today, today - timedelta(days=back)) for back in range(35)}
+    assert [told[back] for back in (0, 1, 3, 7, 10, 21)] == [
+        "today", "yesterday", "on Tuesday", "a week ago", "ten days ago", "three weeks ago",
+    ]  # fmt: skip
+    assert all(today - timedelta(days=back) in dates_in(words, today) for back, words in told.items())
+
+
+def test_clock_times_may_be_a_range() -> None:
+    """``low..high step n`` of times steps in minutes."""
+    kind = ValueKind.parse("time", "", "07:50..08:10 step 10", "here")
+    drawn = {kind.draw(Stream("times", number), date(2025, 1, 1)).text for number in range(60)}
+    assert drawn == {"7:50 am", "8:00 am", "8:10 am"}

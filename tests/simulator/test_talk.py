@@ -147,7 +147,9 @@ def test_marks_are_taken_out_and_kept_as_key() -> None:
     """The last marked stretch is what can be taken up; without a mark, a noun at the end."""
     said = marked("*the seal* is worn, says *the plumber*")
     assert (said.text, said.key) == ("the seal is worn, says the plumber", "the plumber")
-    assert last_noun("they put in a beehive") == "in a beehive"
+    assert last_noun("they put in a beehive") == "a beehive"
+    assert marked("we cook *over a fire*").key == "a fire"
+    assert [marked(f"so *{words}*").key for words in ("for treasure", "where it ended", "save on", "lit")] == [""] * 4
     assert last_noun("nobody knows what to do with it") == ""
 
 

@@ -65,7 +65,7 @@ class ValueKind:
 
     @classmethod
     def parse(cls, type_name: str, unit: str, values: object, where: str) -> ValueKind:
-        """From a data file's ``values``: a list, ``low..high step n``, ``digits n`` or ``dates``."""
+        """From a data file's ``values``: a list, ``low..high step n`` (times: n minutes), ``digits n`` or ``dates``."""
         if type_name not in TYPES:
             raise MasimError(f"{where}.type: {type_name!r}; one of {', '.join(TYPES)} is expected")
         if isinstance(values, list) and all(isinstance(value, str) for value in values) and len(values) >= 5:
@@ -76,8 +76,8 @@ class ValueKind:
             return cls(type_name, unit, digits=int(values.split()[1]))
         if isinstance(values, str) and ".." in values:
             span, _, step = values.partition(" step ")
-            low, high = span.split("..")
-            return cls(type_name, unit, low=int(low), high=int(high), step=int(step or 1))
+            low, high = map(_minutes if type_name == "time" else int, span.split(".."))
+            return cls(type_name, unit, low=low, high=high, step=int(step or 1))
         raise MasimError(
             f"{where}.values: a list of five or more texts, 'low..high step n', 'digits n' or 'dates' expected"
         )
@@ -88,7 +88,8 @@ class ValueKind:
             return self.said("".join(str(stream.below(10)) for _ in range(self.digits)), epoch)
         if self.choices:
             return self.said(stream.pick(self.choices), epoch)
-        return self.said(str(self.low + self.step * stream.below((self.high - self.low) // self.step + 1)), epoch)
+        number = self.low + self.step * stream.below((self.high - self.low) // self.step + 1)
+        return self.said(f"{number // 60:02d}:{number % 60:02d}" if self.type == "time" else str(number), epoch)
 
     def other(self, stream: Stream, epoch: date, than: Said) -> Said:
         """A value that differs from ``than``."""
@@ -122,6 +123,11 @@ class ValueKind:
         return Said(value, text)
 
 
+def _minutes(time: str) -> int:
+    hours, _, minutes = time.partition(":")
+    return 60 * int(hours) + int(minutes)
+
+
 def clock_words(time: str) -> str:
     """``16:35`` as ``4:35 pm``."""
     hour, minute = int(time[:2]), time[3:]
@@ -133,9 +139,15 @@ def date_words(day: date) -> str:
     return f"{MONTHS[day.month - 1]} {day.day}"
 
 
+_AGO = {7: "a week", 8: "eight days", 9: "nine days", 10: "ten days"}
+_AGO |= {14: "two weeks", 21: "three weeks", 28: "four weeks"}
+
+
 def day_words(said_on: date, day: date) -> str:
-    """How somebody speaks on one day of an earlier one: ``yesterday``, ``on Tuesday``, ``on March 14``."""
+    """How somebody speaks of an earlier day: ``yesterday``, ``on Tuesday``, ``ten days ago``, ``on March 14``."""
     back = (said_on - day).days
+    if back in _AGO:
+        return f"{_AGO[back]} ago"
     if back == 0:
         return "today"
     if back == 1:

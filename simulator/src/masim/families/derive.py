@@ -13,7 +13,7 @@ from memarena.dataset.model import Family
 from masim.families import abstention, details, links
 from masim.families.book import Book, Draft
 from masim.families.lags import LagDrawer
-from masim.families.metadata import ATTRIBUTES, FEW_VALUES, attribute_of, metadata
+from masim.families.metadata import ATTRIBUTES, FEW_SHARE, FEW_VALUES, attribute_of, metadata
 from masim.families.permission import permission
 from masim.families.temporal import KINDS, temporal
 from masim.plan.facts import FactSource, opaque
@@ -166,21 +166,21 @@ class Deriver:
                     break
         return found
 
-    def _in_turn(self, family: Family, kinds: tuple[str, ...], build: Callable[[str], Builder], wanted: int) -> None:
-        """Ask after ``kinds`` in turn, for as long as each finds something; one named twice gets twice the share."""
-        left, open_kinds = wanted, list(dict.fromkeys(kinds))
+    def _in_turn(self, family: Family, kinds: tuple[str, ...], build: Callable[[str], Builder], wanted: int) -> int:
+        """Ask after ``kinds`` in turn, for as long as each finds something. Returns how many questions were found."""
+        left, open_kinds = wanted, list(kinds)
         shares = Counter(kind for kind, _ in zip(cycle(kinds), range(wanted), strict=False))
         while left > 0 and open_kinds:
             for kind in list(open_kinds):
-                rest = sum(kinds.count(other) for other in open_kinds)
-                share = min(left, shares[kind] or -(-left * kinds.count(kind) // rest))
+                share = min(left, shares[kind] or -(-left // len(open_kinds)))
                 found = self._fill(family, build(kind), share)
                 left -= found
                 if found < share:
                     open_kinds.remove(kind)
                 shares[kind] = 0
                 if left == 0:
-                    return
+                    break
+        return wanted - left
 
     def _temporal(self, wanted: int) -> None:
         def build(kind: str) -> Builder:
@@ -200,8 +200,13 @@ class Deriver:
 
             return one
 
-        kinds = (*ATTRIBUTES, *(one for one in ATTRIBUTES if one not in FEW_VALUES))
-        self._in_turn(Family.METADATA, kinds, build, wanted)
+        stream = Stream(self._book.config.key, "metadata", "few values")
+        few = {kind: int(wanted * FEW_SHARE + stream.unit()) for kind in FEW_VALUES}
+        many = tuple(one for one in ATTRIBUTES if one not in few)
+        found = self._in_turn(Family.METADATA, many, build, wanted - sum(few.values()))
+        for kind, share in few.items():
+            found += self._fill(Family.METADATA, build(kind), share)
+        self._in_turn(Family.METADATA, ATTRIBUTES, build, wanted - found)
 
     def _pairs(self, family: Family, wanted: int) -> None:
         """Pairs of a question that has an answer and one of the same form that has none."""

@@ -39,8 +39,10 @@ OF_COMMUNITY = {
 }
 """Attribute of the fact, and its name in the gold."""
 ATTRIBUTES = (*OF_STATEMENTS, *OF_COMMUNITY.values())
-FEW_VALUES = frozenset(("context", "session"))
-"""Attributes with a handful of values, about which a guess without any memory is often right: asked half as often."""
+FEW_VALUES = ("session", "context")
+"""Attributes with a handful of values, about which a guess without any memory is often right."""
+FEW_SHARE = 0.02
+"""Share of the questions that is after each of them; more only where the others do not suffice."""
 _NO_POST = "member"
 """What somebody is in a group who holds no post in it."""
 _MODALITIES = {

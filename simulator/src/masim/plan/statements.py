@@ -42,6 +42,8 @@ _NEEDED = {
 """What a family is made of: statements per question, and the largest share that this may come to."""
 AGAIN = 0.4
 """Share of the details that the speaker has told somebody else before; in a small world all that can be."""
+_DAYS_BACK = 35
+"""How long ago what people tell of may have happened: over few days its date would be guessed."""
 _SMALL = 200
 """Statements between people below which a world is small."""
 
@@ -263,7 +265,7 @@ class Chooser:
             phrase = stream.pick(self._catalogue.happenings)
             if (speaker, phrase) not in self._used:
                 self._used.add((speaker, phrase))
-                fact = self._source.happening(speaker, phrase, day - stream.below(7))
+                fact = self._source.happening(speaker, phrase, day - stream.below(_DAYS_BACK))
                 return Choice(fact, speaker, Role.TELL, fact.value)
         return None
 

@@ -21,19 +21,62 @@ _BACK = {"you": "I", "your": "my", "yours": "mine", "yourself": "myself", "you'r
 """The words of one who speaks to us in our own mouth; ``you`` as an object is left to what follows."""
 _WORD = re.compile(r"[A-Za-z']+")
 _WAS = re.compile(r"\b([Ii] was)\b")
-_LAST = re.compile(
-    r"(?:\b(?:in|on|at|into|onto|with|for|from|over|under|behind|through|round|about|without|off|to) )?"
-    r"\b(?:the|a|an|my|our|your|that|those|these|every|some) (?:[a-z'-]+ )?[a-z'-]+$"
+_LAST = re.compile(r"\b(?:the|a|an|my|our|your|that|those|these|every|some) (?:[a-z'-]+ )?[a-z'-]+$")
+"""A noun with its article at the end of a clause."""
+_PREPOSITIONS = frozenset(
+    (
+        *("in", "on", "at", "into", "onto", "with", "for", "from", "over", "under", "behind", "through", "round", "to"),
+        *(
+            "about",
+            "without",
+            "off",
+            "by",
+            "past",
+            "after",
+            "before",
+            "like",
+            "between",
+            "beside",
+            "near",
+            "of",
+            "until",
+        ),
+        *("till", "since", "than", "as", "along", "across", "against", "towards", "within", "during"),
+    )
 )
-"""A noun with its article at the end of a clause, and the preposition before it."""
+_DETERMINERS = frozenset(
+    ("the", "a", "an", "my", "our", "your", "his", "her", "their", "that", "those", "these", "some", "one")
+)
 _NO_NOUN = frozenset(
     (
         *("it", "them", "him", "her", "me", "us", "you", "that", "this", "again", "now", "then", "too"),
         *("either", "more", "less", "well", "up", "down", "off", "out", "over", "away", "back", "there", "here"),
         *("was", "is", "were", "are", "did", "does", "had", "has", "got", "went", "came", "could", "would"),
-        *("should"),
+        "should",
     )
 )
+_NO_KEY = frozenset(
+    (
+        *(
+            "where",
+            "when",
+            "who",
+            "whoever",
+            "what",
+            "how",
+            "why",
+            "if",
+            "because",
+            "while",
+            "none",
+            "nobody",
+            "nothing",
+        ),
+        *("lit", "cut", "lost", "gone", "open", "shut", "early", "late", "easy", "hard", "alone", "twice", "once"),
+        *("always", "never", "rarely", "better", "worse", "yes", "no", "not", "hardly", "rather", "mostly", "only"),
+    )
+)
+"""First words of what nobody can speak "about"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +88,26 @@ class Said:
 
 
 def marked(text: str) -> Said:
-    """``text`` without its marks; the key is the last stretch that was marked."""
+    """``text`` without its marks; the key is the last stretch that was marked, if that is something to speak of."""
     keys = [key for key in _MARK.findall(text) if key]
-    return Said(text.replace("*", ""), keys[-1] if keys else "")
+    return Said(text.replace("*", ""), noun_of(keys[-1]) if keys else "")
+
+
+def noun_of(key: str) -> str:
+    """A marked stretch as what one can speak about: ``over a fire`` is ``a fire``, ``where it ended`` is nothing."""
+    words = key.split()
+    if words[0].lower() in _PREPOSITIONS:
+        words = words[1:]
+        if not words or words[0] not in _DETERMINERS:
+            return ""
+    first, last = words[0].lower(), words[-1].lower()
+    if first in _NO_KEY or last in _NO_NOUN or last in _PREPOSITIONS:
+        return ""
+    return " ".join(words)
 
 
 def last_noun(text: str) -> str:
-    """What ends a clause that marks nothing, where that is a noun: ``in the greenhouse``, ``a beehive``; or ""."""
+    """What ends a clause that marks nothing, where that is a noun: ``the greenhouse``, ``a beehive``; or ""."""
     found = _LAST.search(text.rstrip('.?!" '))
     if found is None or found.group().split()[-1] in _NO_NOUN or "ed " in f"{found.group()} ":
         return ""

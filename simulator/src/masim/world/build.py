@@ -173,12 +173,15 @@ def _groups(config: WorldConfig, people: tuple[Person, ...], places: dict[str, P
     return tuple(groups)
 
 
-_TITLES = {
-    "family": ("adult",),
-    "team": ("lead", "member"),
-    "club": ("chair", "treasurer", "secretary", "librarian", "steward", "member"),
-}
-"""Posts of a group, one each; whoever is left has the last."""
+_POSTS = 5
+"""Posts that a club has."""
+
+
+def _titles(kind: str, stream: Stream) -> tuple[str, ...]:
+    """Posts of a group, one each; whoever is left has the last."""
+    if kind == "club":
+        return (*stream.sample(pools()["places"]["posts"], _POSTS), "member")
+    return ("adult",) if kind == "family" else ("lead", "member")
 
 
 def _group(
@@ -190,7 +193,7 @@ def _group(
     meets: tuple[int, int] | None,
     stream: Stream,
 ) -> Group:
-    titles = _TITLES[kind]
+    titles = _titles(kind, stream)
     shuffled = stream.shuffled([person.agent_id for person in members])
     roles = tuple((agent, titles[min(place, len(titles) - 1)]) for place, agent in enumerate(shuffled))
     ids = tuple(sorted(person.agent_id for person in members))

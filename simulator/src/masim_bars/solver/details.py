@@ -16,13 +16,19 @@ from masim_bars.solver.lexicon import COMMUNITY, Lexicon
 _OPTION = re.compile(r"(?:^|\s)\(?([A-J])[).:]\s+(.+?)(?=\s+\(?[A-J][).:]\s|\n|$)", re.MULTILINE)
 _CAPITALISED = re.compile(r"(?<=[a-z,;:] )((?:[A-Z][\w'-]+)(?: (?:of |the |de |van )?[A-Z][\w'-]+)*)")
 _WORD = re.compile(r"[^\W_][\w'’-]*")
-KNOWN, UNKNOWN = 1.0, 0.5
+KNOWN, UNKNOWN = 1.0, 0.4
 """Trust in what is a value elsewhere, and in what only looks like one."""
 COMMON_RARITY, RARE_SUM = 3.5, 8.0
 """Words said in every thirtieth turn or more often are no value; two rare words are worth full trust."""
 LONGEST_VALUE = 4
+_VERSIONS_WEIGHED = 4
 _I_WITH_VERB = ("I'", "I’")
 _COMMUNITY = {**{name: name for name in COMMUNITY}, "group_meeting_place": "group_place"}
+_ALSO = {"work_location": frozenset({"job"})}
+"""Stems of other words for what is asked."""
+_AT = re.compile(r"\bat the ((?:[a-z'-]+ )?[a-z'-]+)")
+_ARTICLES = ("the", "a", "an")
+_LONGEST_NAME = 3
 _CODE = re.compile(r"\b(?=\w*\d)[\w-]{3,}\b")
 
 
@@ -32,15 +38,15 @@ def candidates(task: Task, lexicon: Lexicon, limit: int) -> list[str]:
     Every turn votes for each candidate with the words that its sentence shares with the question; what the question
     says itself is no answer.
     """
-    wanted = content(task.query)
+    wanted = content(task.query) | _ALSO.get(task.attribute or "", frozenset())
     given = normal(task.query)
     votes: defaultdict[str, float] = defaultdict(float)
     shown: dict[str, str] = {}
     for said in task.said:
         best: dict[str, float] = {}
-        closest = max((overlap(wanted, sentence) for sentence in said.sentences), default=0.0)
-        for sentence in said.sentences:
-            shared = overlap(wanted, sentence)
+        overlaps = _overlaps(wanted, said.sentences)
+        closest = max(overlaps, default=0.0)
+        for sentence, shared in zip(said.sentences, overlaps, strict=True):
             weight = 1.0 + shared
             found = list(_read(task, said, sentence, lexicon))
             if shared == closest and not any(trust >= KNOWN for _, _, trust in found):
@@ -53,6 +59,23 @@ def candidates(task: Task, lexicon: Lexicon, limit: int) -> list[str]:
             votes[key] += weight
     order = sorted(votes, key=lambda key: (-votes[key], key))
     return [shown[key] for key in order[:limit]]
+
+
+def two_versions(task: Task, lexicon: Lexicon) -> list[str]:
+    """The two best-supported values; of several that are supported alike, two of one kind ("fish sauce", "nutmeg")."""
+    found = candidates(task, lexicon, _VERSIONS_WEIGHED)
+    pairs = [(one, other) for place, one in enumerate(found) for other in found[place + 1 :]]
+    alike = [pair for pair in pairs if lexicon.same_kind(*pair)]
+    return list((alike or pairs)[0]) if pairs else found
+
+
+def _overlaps(wanted: frozenset[str], sentences: tuple[str, ...]) -> list[float]:
+    """What each sentence shares with the question; an answer to a question just put shares what that one does."""
+    found: list[float] = []
+    for place, sentence in enumerate(sentences):
+        before = found[-1] if place and sentences[place - 1].rstrip().endswith("?") else 0.0
+        found.append(max(overlap(wanted, sentence), before))
+    return found
 
 
 def _read(task: Task, said: Said, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
@@ -97,7 +120,7 @@ def _rare(task: Task, said: Said, sentence: str, lexicon: Lexicon) -> Iterator[t
             if inside[0] <= 0 or inside[-1] <= 0:
                 continue
             text = " ".join(word for word, _ in words[first : last + 1])
-            yield text.lower(), text, UNKNOWN * max(0.0, sum(inside)) / RARE_SUM
+            yield text.lower(), text, UNKNOWN * min(1.0, max(0.0, sum(inside)) / RARE_SUM)
 
 
 def _exact_times(sentence: str) -> frozenset[int]:
@@ -111,15 +134,30 @@ def _exact_times(sentence: str) -> frozenset[int]:
 
 
 def _phrases(kind: str, task: Task, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
-    known = lexicon.found(kind, tokens_of(sentence), task.own)
+    tokens = tokens_of(sentence)
+    known = lexicon.found(kind, tokens, task.own)
     people = {word for said in task.said for name in (said.speaker, *said.others) for word in tokens_of(name)}
-    for text in known:
-        yield text.lower(), text, 0.3 if set(tokens_of(text)) <= people else 1.0
+    for text, place in known.items():
+        whole = _whole_name(tokens, place, text)
+        yield whole.lower(), whole, 0.3 if set(tokens_of(text)) <= people else 1.0
+    if kind == "work_location" and not known:
+        for match in _AT.finditer(sentence):
+            yield match.group(1), match.group(1), UNKNOWN
     for match in (*_CAPITALISED.finditer(sentence), *_CODE.finditer(sentence)):
         text = match.group()
         unknown = not any(set(tokens_of(text)) & set(tokens_of(one)) for one in known)
         if unknown and not set(tokens_of(text)) & people and text.lower() not in WEEKDAYS:
             yield text.lower(), text, 0.25
+
+
+def _whole_name(tokens: list[str], place: int, text: str) -> str:
+    """A known place with what stands between it and its article: "the music school", where "the school" is known."""
+    if text.split(maxsplit=1)[0].lower() not in _ARTICLES:
+        return text
+    for start in range(place - 1, max(-1, place - _LONGEST_NAME - 1), -1):
+        if tokens[start] in _ARTICLES:
+            return " ".join((*tokens[start:place], text.split(maxsplit=1)[1]))
+    return text
 
 
 def option(task: Task) -> str:

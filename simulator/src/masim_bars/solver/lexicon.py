@@ -45,7 +45,8 @@ class Lexicon:
         self._sources: defaultdict[str, defaultdict[Phrase, set[str]]] = defaultdict(lambda: defaultdict(set))
         self._shown: dict[Phrase, str] = {}
         self._first: defaultdict[str, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
-        self._happenings: set[frozenset[str]] = set()
+        self._attributes: defaultdict[str, set[str]] = defaultdict(set)
+        self._happenings: set[tuple[str, frozenset[str]]] = set()
         self._turns = 0
         self._spoken: Counter[str] = Counter()
         for world in worlds:
@@ -59,11 +60,13 @@ class Lexicon:
                 if isinstance(value, NameValue | PlaceValue | TermValue):
                     kind = head if head in COMMUNITY else value.type
                     self._add(kind, value, base_id(world, fact.fact_id))
+                    self._attributes[_shown(value).lower()].add(head)
                 elif isinstance(value, DateValue) and head == HAPPENED:
-                    self._happenings.add(frozenset(tokens_of(item)[1:]) - ARTICLES)
+                    verb, *rest = tokens_of(item)
+                    self._happenings.add((verb, frozenset(rest) - ARTICLES))
 
     def _add(self, kind: str, value: NameValue | PlaceValue | TermValue, source: str) -> None:
-        shown = value.text if isinstance(value, TermValue) else value.name
+        shown = _shown(value)
         for form in spellings(value):
             phrase = _without_article(tokens_of(form))
             if phrase:
@@ -72,9 +75,17 @@ class Lexicon:
                 self._first[kind][phrase[0]].add(len(phrase))
 
     def tells_happening(self, sentence: str) -> bool:
-        """Whether a sentence speaks of something that statements say happened: all words but its verb are there."""
+        """Whether a sentence speaks of something that statements say happened.
+
+        All words but the verb have to be there, and a word that begins like the verb, whose past may differ ("bought").
+        """
         words = frozenset(tokens_of(sentence))
-        return any(one and one <= words for one in self._happenings)
+        begin = {word[0] for word in words}
+        return any(rest and rest <= words and verb[0] in begin for verb, rest in self._happenings)
+
+    def same_kind(self, one: str, other: str) -> bool:
+        """Whether two phrases are known as values of one and the same attribute."""
+        return not self._attributes[one.lower()].isdisjoint(self._attributes[other.lower()])
 
     def rarity(self, word: str) -> float:
         """How seldom a word is said: log of turns to turns with it."""
@@ -93,6 +104,10 @@ class Lexicon:
                     break
             place += 1
         return found
+
+
+def _shown(value: NameValue | PlaceValue | TermValue) -> str:
+    return value.text if isinstance(value, TermValue) else value.name
 
 
 def _without_article(tokens: list[str]) -> Phrase:

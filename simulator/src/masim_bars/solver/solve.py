@@ -55,7 +55,7 @@ def solve(task: Task, family: Family, lexicon: Lexicon) -> str:
         case Family.TEMPORAL:
             return times.answer(task, lexicon)
         case Family.CONFLICT:
-            return " or ".join(details.candidates(task, lexicon, 2))
+            return " or ".join(details.two_versions(task, lexicon))
         case Family.QA:
             return _first(details.candidates(times.as_asked(task), lexicon, 1))
         case _:

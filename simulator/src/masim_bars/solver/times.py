@@ -15,7 +15,8 @@ from masim_bars.solver.lexicon import Lexicon
 _LEAST_ITEMS = 3
 _CHANGE = re.compile(
     r"\b(?:changed?|different now|no longer|any ?more|moved to|switched|instead|scrap|forget what"
-    r"|correction|update|turns out|new plan|what I said (?:before|earlier|the other day))\b",
+    r"|correction|update|turns out|new plan|what I said (?:before|earlier|last time|the other day)"
+    r"|not what (?:it|they) (?:was|were)|moved on|out of date|what was said before)\b",
     re.IGNORECASE,
 )
 _LATE = re.compile(
@@ -28,6 +29,7 @@ _EARLY = re.compile(
     r"|previous(?:ly)?|former(?:ly)?|once|no longer|until|old)\b",
     re.IGNORECASE,
 )
+_SURELY_EARLY = re.compile(r"\b(?:former|prior|original(?:ly)?|previous(?:ly)?|at first)\b", re.IGNORECASE)
 _NEGATED = re.compile(r"\bnot (?:a|an|the|any) \w+ (?:one|answer|word|version)\b", re.IGNORECASE)
 
 
@@ -73,11 +75,11 @@ def as_asked(task: Task) -> Task:
     neither.
     """
     query = _NEGATED.sub(" ", task.query)
-    late = _LATE.search(query) is not None
+    late = _LATE.search(query) is not None and _SURELY_EARLY.search(query) is None
     early = _EARLY.search(query) is not None and not late
     announced = [place for place, said in enumerate(task.said) if any(map(_CHANGE.search, said.sentences))]
-    if announced and announced[0] > 0:
-        return replace(task, said=task.said[: announced[0]] if early else task.said[announced[0] :])
+    if announced and announced[-1] > 0:
+        return replace(task, said=task.said[: announced[-1]] if early else task.said[announced[-1] :])
     if early or late:
         return replace(task, said=task.said[:1] if early else task.said[-1:])
     return task
