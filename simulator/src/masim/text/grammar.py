@@ -105,13 +105,20 @@ class Variants:
             if members[0] in self._sets:
                 raise MasimError(f"{source}:{number}: {members[0]!r} has a set already")
             self._sets[members[0]] = (number, members)
+        self._known: dict[str, tuple[Node, ...]] = {}
+        """Literals that were split before: most of the banks' are short and stand in many lines."""
         heads = sorted(self._sets, key=len, reverse=True)
         self._pattern = (
             re.compile(r"(?<![\w'’-])(" + "|".join(map(re.escape, heads)) + r")(?![\w'’-])") if heads else None
         )
 
-    def split(self, literal: str) -> list[Node]:
+    def split(self, literal: str) -> tuple[Node, ...]:
         """``literal`` as nodes: plain stretches and variant sets."""
+        if literal not in self._known:
+            self._known[literal] = tuple(self._split(literal))
+        return self._known[literal]
+
+    def _split(self, literal: str) -> list[Node]:
         if self._pattern is None:
             return [Node(LITERAL, literal)]
         nodes, at = [], 0
