@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from masim.cli import main
 from masim.config import preset
+from masim.generating import SESSIONS_PER_PROCESS, usual_workers
 from masim.output.worlds import shortage, summary
 from memarena.dataset.model import Family
 
@@ -143,3 +144,12 @@ def test_a_shortage_is_said_even_if_quiet(tmp_path: Path, capsys: pytest.Capture
     head, _, families = done.stderr.strip().partition(": fewer questions than aimed at: ")
     assert head == str(out)
     assert set(families.split(", ")) == said
+
+
+def test_a_small_world_is_worded_by_one_process_and_a_large_one_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process reads all banks before its first word."""
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    assert [usual_workers(preset(name, 1)) for name in ("tiny", "l")] == [1, 4]
+    middling = preset("l", 1).model_copy(update={"days": 2})
+    assert 1 <= usual_workers(middling) < 4
+    assert usual_workers(middling) == int(2 * 50 * 17.8 / SESSIONS_PER_PROCESS)

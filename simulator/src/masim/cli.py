@@ -36,7 +36,9 @@ def generate(
         str | None, typer.Option(help="Phrase banks: all, or the half that is tuned on, or the half held out.")
     ] = None,
     worlds: Annotated[int, typer.Option(help="Independent worlds, each its own data set.")] = 1,
-    workers: Annotated[int | None, typer.Option(help="Processes; all cores if not given.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes; all cores if not given, fewer for a small world.")
+    ] = None,
     engine: Annotated[str, typer.Option(help="What words the plan: offline (phrase banks), or llm.")] = "offline",
     endpoint: Annotated[
         str | None, typer.Option(help="llm: URL of an OpenAI-compatible API, http://host:port/v1.")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from masim.config import WorldConfig, preset, sized
+from masim.config import PA_SESSIONS_PER_AGENT_DAY, PP_SESSIONS_PER_AGENT_DAY, WorldConfig, preset, sized
 from masim.engines.connection import EndpointConfig
 from masim.engines.model import Engine
 from masim.engines.offline import OfflineEngine
@@ -17,6 +17,9 @@ from masim.errors import MasimError
 from masim.output.generate import generate
 from masim.output.parts import is_left
 from masim.output.worlds import counts_of_complete, shortage, summary, world_folder
+
+SESSIONS_PER_PROCESS = 1000
+"""A process of its own reads all phrase banks first: fewer sessions than this are sooner put into words without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ def generate_worlds(
     for world in range(worlds):
         config = flags.config(world)
         folder = world_folder(out, world, worlds)
-        with _engine(connection, workers or os.cpu_count() or 1, quiet) as (writer, say), _writing(folder):
+        with _engine(connection, workers or usual_workers(config), quiet) as (writer, say), _writing(folder):
             skip = worlds > 1 and not is_left(folder)
             counts = counts_of_complete(config, writer.identity, folder) if skip else None
             if counts is None:
@@ -56,6 +59,13 @@ def generate_worlds(
         short = shortage(config, counts)
         if short:
             _say(f"{folder}: fewer questions than aimed at: {short}")
+
+
+def usual_workers(config: WorldConfig) -> int:
+    """Processes that word a world where none are asked for: all cores, as far as each has enough to do."""
+    per_agent_day = (PA_SESSIONS_PER_AGENT_DAY + PP_SESSIONS_PER_AGENT_DAY) * config.density
+    sessions = config.agents * config.days * per_agent_day
+    return max(1, min(os.cpu_count() or 1, int(sessions / SESSIONS_PER_PROCESS)))
 
 
 @contextmanager
