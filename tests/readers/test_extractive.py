@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memarena.readers import data_files
 from memarena.readers.extractive import UNKNOWN, answer, content_words, options, read, sentences, stem
 from memarena.readers.extractive_dates import day_meant
+from memarena.readers.extractive_related import related
 from memarena_answering import (
     Asker,
     ContextItem,
@@ -128,7 +129,11 @@ def test_the_lexicons_are_named_with_their_hashes() -> None:
     hashes = data_files()
     assert sorted(hashes) == [
         "memarena/readers/lexicons/irregular.v1.txt",
+        "memarena/readers/lexicons/kindred.v1.txt",
+        "memarena/readers/lexicons/kinds.v1.txt",
         "memarena/readers/lexicons/questions.v1.txt",
+        "memarena/readers/lexicons/related.v1.txt.gz",
+        "memarena/readers/lexicons/requests.v1.txt",
         "memarena/readers/lexicons/stopwords.v1.txt",
     ]
     assert all(len(digest) == 64 for digest in hashes.values())
@@ -224,3 +229,63 @@ def test_a_second_version_is_one_that_says_something_else() -> None:
     both = ask("What are the two versions of how many postcards Bo owns?", talks)
     assert "23" in both
     assert "42" in both
+
+
+EVENING = (
+    ContextItem(
+        "[face to face, at Luna Café]\nEve: Hi Fay, you look well.\nFay: I bought a canoe for 300 euros, Gus."
+        "\nGus: The canoe? I bet it leaks.\nEve's assistant: Noted.",
+        "Tuesday 2025-01-07 18:03",
+    ),
+    ContextItem("[text message] Gus: Fay is a surgeon in Dover.\nEve: My bedroom is burgundy now, I like it.",
+                "Wednesday 2025-01-08 09:10"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Who else was present when Fay told me what the canoe cost?", "Gus"),
+        ("Who told me what Fay does as a physician?", "Gus"),
+        ("What price did Fay pay for her boat?", "Fay: I bought a canoe for 300 euros, Gus."),
+        ("Can you tell me which colour my bedroom has?", "Eve: My bedroom is burgundy now, I like it."),
+        ("Is it correct that the canoe cost Fay 200 euros? If not, correct it.",
+         "Fay: I bought a canoe for 300 euros, Gus."),
+    ],
+)  # fmt: skip
+def test_people_kinds_of_answers_and_other_words_lead_to_the_sentence(question: str, expected: str) -> None:
+    assert ask(question, EVENING) == expected
+
+
+def test_who_speaks_of_themselves_comes_before_who_is_not_asked_about() -> None:
+    items = (ContextItem("Ana: I live in Hull, by the sea.\nBo: I live in Leeds, up the hill.", "2025-01-06"),)
+    assert ask("Where does Bo Lind live?", items) == "I live in Leeds, up the hill."
+
+
+def test_in_a_list_of_people_me_is_who_says_it() -> None:
+    items = (ContextItem("Ana Reed: Bo, Cy and me, that is the whole chess club."),)
+    assert ask("Which people make up the chess club?", items) == "Bo, Cy and Ana Reed, that is the whole chess club."
+
+
+def test_a_thing_that_a_later_sentence_only_points_at_is_found_where_it_was_named() -> None:
+    items = (
+        ContextItem("Ana: At the pier auction I got a brass bell.\nAna: At the school fair I got a tin drum."),
+        ContextItem("Ana: The thing from the pier auction? I lent it to a ferryman."),
+    )
+    assert (
+        ask("Ana lent it to a ferryman: which object is meant?", items)
+        == "Ana: At the pier auction I got a brass bell."
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "other"), [("physician", "doctor"), ("spectacles", "glasses"), ("wedding", "marriage"), ("tint", "colour")]
+)
+def test_words_that_mean_nearly_the_same_are_related_both_ways(word: str, other: str) -> None:
+    assert related(stem(word), [stem(other)])
+    assert related(stem(other), [stem(word)])
+
+
+def test_one_related_word_alone_is_no_answer() -> None:
+    items = (ContextItem("Ana: The doctor had a nice garden.\nBo: It rained on the tent all night."),)
+    assert ask("Which physician cured the measles of Dee Ray in Rome?", items) == UNKNOWN

@@ -18,17 +18,10 @@ from memarena_answering import ContextItem, Message, PromptParts, split_prompt
 
 from memarena.readers.extractive_answers import composed
 from memarena.readers.extractive_kinds import QUESTION_FILE, wanted
-from memarena.readers.extractive_scoring import (
-    IRREGULAR_FILE,
-    STOPWORD_FILE,
-    WORD,
-    Index,
-    Sentence,
-    content_words,
-    index_of,
-    sentences,
-    stem,
-)
+from memarena.readers.extractive_question import KIND_FILE, REQUEST_FILE
+from memarena.readers.extractive_related import KINDRED_FILE, RELATED_FILE
+from memarena.readers.extractive_scoring import Index, Sentence, index_of, sentences
+from memarena.readers.extractive_stems import IRREGULAR_FILE, STOPWORD_FILE, WORD, content_words, stem
 
 __all__ = ["DEFAULT_WINDOW_TOKENS", "MODEL", "UNKNOWN", "Found", "answer", "content_words", "data_files", "options",
            "read", "sentences", "stem"]  # fmt: skip
@@ -60,7 +53,7 @@ def options(question: str) -> tuple[str, dict[str, str]]:
 
 def data_files() -> dict[str, str]:
     """SHA-256 (hex) of every file that can decide an answer of the extractive reader."""
-    names = (STOPWORD_FILE, IRREGULAR_FILE, QUESTION_FILE)
+    names = (STOPWORD_FILE, IRREGULAR_FILE, QUESTION_FILE, KIND_FILE, REQUEST_FILE, RELATED_FILE, KINDRED_FILE)
     read_bytes = {name: files(__package__).joinpath(name).read_bytes() for name in names}
     return {f"memarena/readers/{name}": hashlib.sha256(data).hexdigest() for name, data in read_bytes.items()}
 
@@ -83,7 +76,7 @@ def answer(parts: PromptParts) -> Found:
     stem_text, shown = options(parts.question)
     if shown:
         return _option(index, index.scores(content_words(stem_text)), shown)
-    found = composed(index, parts.items, parts.question, wanted(parts.question))
+    found = composed(index, parts.items, parts.question, wanted(parts.question), parts.asked_by)
     if found is None:
         return Found(UNKNOWN, UNKNOWN_REASON)
     text, sentence = found

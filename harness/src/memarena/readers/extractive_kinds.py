@@ -27,7 +27,14 @@ class Want(Enum):
     """What a later word refers to: it was named before."""
     LATEST = "latest"
     EARLIEST = "earliest"
+    PRESENT = "present"
+    """Who was there when something was said."""
+    PEOPLE = "people"
+    """Who belongs to something."""
 
+
+OF_TALK = frozenset({Want.TALK_DATE, Want.TALK_PLACE, Want.TALK_MEANS, Want.TELLER, Want.PRESENT})
+"""What is asked is not the thing told but when, where, how, by whom or before whom it was told."""
 
 QUESTION_FILE = "lexicons/questions.v1.txt"
 """A rule per line: the name of a want, a blank, a pattern."""
@@ -53,8 +60,27 @@ _JOINTS = re.compile(r"\s+(?:and|until|till|before|after|to|since)\s+|,\s+", re.
 
 def wanted(question: str) -> Want:
     """The sort of answer that a question asks for; the first rule that fits decides."""
-    plain = _QUOTED.sub(" ", question)
+    plain = unquoted(question)
     return next((want for want, pattern in _rules() if pattern.search(plain)), Want.SENTENCE)
+
+
+def told_of(question: str) -> tuple[str, str]:
+    """A question about a talk, cut after the word for telling: who tells whom, and what was told of."""
+    telling = next(iter(re.finditer(_telling(), question)), None)
+    return (question[: telling.end()], question[telling.end() :]) if telling else (question, question)
+
+
+@cache
+def _telling() -> re.Pattern[str]:
+    lines = files(__package__).joinpath(QUESTION_FILE).read_text(encoding="utf-8").splitlines()
+    pattern = next(line.split(" ", 1)[1] for line in lines if line.startswith("telling "))
+    after = r"(?:to me|me|to us|us|of|about|as to|that|openly|one \w+|namely)"
+    return re.compile(rf"\b{pattern}(?:\W+{after}\b)*", re.IGNORECASE)
+
+
+def unquoted(question: str) -> str:
+    """The question without what it quotes."""
+    return _QUOTED.sub(" ", question)
 
 
 def quotes(question: str) -> tuple[str, ...]:

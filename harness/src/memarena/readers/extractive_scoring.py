@@ -11,71 +11,27 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib.resources import files
 
 from memarena_answering import ContextItem
 
-STOPWORD_FILE = "lexicons/stopwords.v1.txt"
-IRREGULAR_FILE = "lexicons/irregular.v1.txt"
-"""One word per line, its other forms after it."""
+from memarena.readers.extractive_related import related
+from memarena.readers.extractive_stems import WORD, content_words
 
 _SATURATION = 1.2
 _LENGTH_SHARE = 0.5
 _QUESTION_DISCOUNT = 0.5
 """Somebody else's question seldom holds an answer."""
+RELATED_SHARE = 0.4
+"""What a related word counts, of the word itself."""
 _NEW_WORDS = (0.2, 0.7, 1.0)
 """By the number of its words that the question does not have: one that has none only takes up what was asked."""
 
-WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(
     r"(?<=[.!?…。！？])(?<!\b[DM]r\.)(?<!\b[DM]s\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|(?<=[.!?…][\"'”’)\]])\s+|(?<=[。！？])"
 )
 _SPEAKER = re.compile(r"^\s*(?P<speaker>[^\s:][^:\n]{0,40}):\s+(?=\S)")
+_CAPITAL = re.compile(r"\b[A-Z][^\W\d_]*")
 _SETTING = re.compile(r"\A\s*\[(?P<parts>[^\[\]\n]+)\](?=\s)\s*")
-
-
-def _data(name: str) -> bytes:
-    return files(__package__).joinpath(name).read_bytes()
-
-
-@cache
-def _stopwords() -> frozenset[str]:
-    return frozenset(_data(STOPWORD_FILE).decode().split())
-
-
-@cache
-def _irregular() -> dict[str, str]:
-    lines = [line.split() for line in _data(IRREGULAR_FILE).decode().splitlines()]
-    return {form: base for base, *forms in lines for form in forms}
-
-
-@lru_cache(maxsize=1 << 17)
-def stem(word: str) -> str:
-    """A word without its commonest English endings, empty for a stop word. Made for matching, not for reading."""
-    word = word.lower()
-    if word in _stopwords():
-        return ""
-    word = _irregular().get(word, word)
-    if len(word) <= 3 or not word.isascii():
-        return word
-    if word.endswith("ies"):
-        word = word[:-3] + "y"
-    elif re.search(r"(?:s|x|z|ch|sh)es$", word):
-        word = word[:-2]
-    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        word = word[:-1]
-    for ending in ("ing", "ed"):
-        base = word.removesuffix(ending)
-        if base != word and len(base) >= 3 and re.search(r"[aeiouy]", base):
-            word = base[:-1] if base[-1] == base[-2] and base[-1] not in "lsz" else base
-            break
-    return word.removesuffix("e") if len(word) > 3 else word
-
-
-def content_words(text: str) -> frozenset[str]:
-    """Stems of the words that carry meaning."""
-    return frozenset(filter(None, map(stem, WORD.findall(text))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +44,11 @@ class Sentence:
     item: int = 0
 
     @property
+    def names(self) -> frozenset[str]:
+        """First names and other words with a capital, in lower case, without a possessive ending."""
+        return frozenset(word.lower() for word in _CAPITAL.findall(self.said))
+
+    @property
     def is_question(self) -> bool:
         """Whether it ends like one."""
         return _asks(self.text)
@@ -96,6 +57,12 @@ class Sentence:
     def said(self) -> str:
         """The sentence without its speaker."""
         return self.text.removeprefix(f"{self.speaker}: ") if self.speaker else self.text
+
+
+def first_name(name: str) -> str:
+    """First word of a name, in lower case; empty for an empty name."""
+    words = WORD.findall(name)
+    return words[0].lower() if words else ""
 
 
 def setting_of(item: ContextItem) -> tuple[str, ...]:
@@ -140,21 +107,45 @@ class Index:
     weights: dict[str, float]
     mean_length: float
 
-    def scores(self, wanted: frozenset[str]) -> list[float]:
-        """How much each sentence shares with the words."""
-        scores = []
+    def shared(self, wanted: frozenset[str]) -> list[tuple[float, bool]]:
+        """How much of the words each sentence covers, by weight, between 0 and 1: related words count in part.
+
+        Beside it whether that is more than one related word, which alone says little.
+        """
+        near = {word: related(word, self.weights) for word in wanted}
+        unseen = math.log(1 + (len(self.sentences) + 0.5) / 0.5)
+        weight = {word: self.weights.get(word, unseen) for word in wanted}
+        total = sum(sorted(weight.values())) or 1.0
+        order = sorted(wanted)
+        covered = []
         for sentence in self.sentences:
-            shared = wanted & sentence.words
-            if not shared:
-                scores.append(0.0)
-                continue
-            length = 1 - _LENGTH_SHARE + _LENGTH_SHARE * len(sentence.words) / self.mean_length
-            weight = sum(sorted(self.weights[word] for word in shared)) * (1 + _SATURATION)
-            asks = _QUESTION_DISCOUNT if sentence.is_question else 1.0
-            new = len(sentence.words - wanted - content_words(sentence.speaker))
-            tells = _NEW_WORDS[min(new, len(_NEW_WORDS) - 1)]
-            scores.append(tells * asks * weight / (1 + _SATURATION * length))
-        return scores
+            words, parts, same = sentence.words, 0.0, False
+            count = 0
+            for word in order:
+                if word in words:
+                    parts, count, same = parts + weight[word], count + 1, True
+                elif akin := near[word] & words:
+                    best = max(self.weights[each] for each in akin)
+                    parts, count = parts + RELATED_SHARE * min(weight[word], best), count + 1
+            covered.append((parts / total, same or count > 1))
+        return covered
+
+    def brevity(self, sentence: Sentence) -> float:
+        """What a sentence's length leaves of its score, as BM25 weighs it: 1 at the mean length."""
+        length = 1 - _LENGTH_SHARE + _LENGTH_SHARE * len(sentence.words) / self.mean_length
+        return (1 + _SATURATION) / (1 + _SATURATION * length)
+
+    def news(self, sentence: Sentence, wanted: frozenset[str]) -> float:
+        """What is left of the score of a sentence that adds no word to what was asked."""
+        new = len(sentence.words - wanted - content_words(sentence.speaker))
+        return _NEW_WORDS[min(new, len(_NEW_WORDS) - 1)]
+
+    def scores(self, wanted: frozenset[str]) -> list[float]:
+        """How well each sentence fits the words alone."""
+        return [
+            covered * self.brevity(each) * self.news(each, wanted) * (_QUESTION_DISCOUNT if each.is_question else 1.0)
+            for (covered, _), each in zip(self.shared(wanted), self.sentences, strict=True)
+        ]
 
 
 def index_of(items: Sequence[ContextItem]) -> Index:
