@@ -22,21 +22,15 @@ INTERFERENCE = "interference"
 def score_questions(facts: RunFacts, judgements: Judgements) -> Iterator[QuestionScore]:
     """Every question of every cell, in the manifest's order of cells and by instance id."""
     rules = Rules()
-    columns: list[list[QuestionScore]] = []
-    # Question by question, for what its answers have in common is remembered from one cell to the next.
-    for instance_id in sorted(facts.questions):
-        question = facts.questions[instance_id]
-        base = _base(question)
-        columns.append([])
-        for cell in facts.manifest.cells:
+    bases = {instance_id: _base(facts.questions[instance_id]) for instance_id in sorted(facts.questions)}
+    for cell in facts.manifest.cells:
+        for instance_id, base in bases.items():
             attempts = facts.attempts.get((cell.cell_id, instance_id), ())
             if attempts:
-                scored = _score(facts, cell, question, base, len(attempts), attempts[-1], judgements, rules)
+                question = facts.questions[instance_id]
+                yield _score(facts, cell, question, base, len(attempts), attempts[-1], judgements, rules)
             else:
-                scored = base.model_copy(update={"cell_id": cell.cell_id})
-            columns[-1].append(scored)
-    for row in zip(*columns, strict=True):
-        yield from row
+                yield base.model_copy(update={"cell_id": cell.cell_id})
 
 
 def _base(question: Question) -> QuestionScore:
