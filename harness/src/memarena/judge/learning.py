@@ -38,7 +38,12 @@ from memarena.judge.value_wording import (
 from memarena.text.learning import wordings
 from memarena.text.words import stem
 
-_FILES = ("planted/development.v4.toml", "training/wordings.v1.toml")
+_FILES = (
+    "planted/development.v4.toml",
+    "planted/held_out.v4.toml",
+    "training/wordings.v1.toml",
+    "training/pairs.v1.toml",
+)
 _SIGNS = {"v": VALUE, "c": OTHER_VERSION, "a": PREMISE, "x": UNHEARD, "y": UNHEARD, "who": SPEAKER, "day": DAY}
 _PENALTY = 5.0
 """Of the sum of the squared weights, beside a loss in which every phrasing counts once. With four times as much, and

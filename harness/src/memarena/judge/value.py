@@ -25,6 +25,7 @@ from memarena.judge.value_markers import without_markers
 from memarena.judge.value_mentions import mentions_beside, speaks_of_talk
 from memarena.judge.value_orders import rule_order
 from memarena.judge.value_rules import fault, is_doubtful, unstated
+from memarena.judge.value_standing import stands_wrongly
 from memarena.judge.value_weighing import Shape, tells_of_matter, weigh
 from memarena.judge.value_wording import known_stems, raw_words, signed
 from memarena.log.records import EvidenceSession, Question
@@ -219,20 +220,24 @@ def _rule(
     return right("value", f"states {', '.join(describe(v) for v in required)}")
 
 
-# The thresholds were chosen on sets of phrasings by seven authors, each judged by weights learned without that author's
-# phrasings and, for the two that were measured last, without those written because of their errors (the rules had been
-# changed because of all of them, so those rates are no first sight); values were taken at which neither kind of error
-# exceeds what is wanted in a family. Below -1.5, hardly any right answer of typed gold is left, and rules see rivals of
-# its type; of gold without a type, wrong answers weigh up to -0.25, since nothing but wording shows their rival.
+# The thresholds were chosen on sets of phrasings by eleven hands, each judged by weights learned without that hand's
+# phrasings (the rules had been changed because of all of them, so those rates are no first sight); values were taken at
+# which neither kind of error exceeds what is wanted in a family. Below -1.5, hardly any right answer of typed gold is
+# left, and rules see rivals of its type; of gold without a type, wrong answers weigh up to 0, since nothing but wording
+# shows their rival.
 _GIVES = 1.5
 """So much a wording has to weigh for giving its value to outweigh a rule that doubts it."""
+_GIVES_CORRECTION = 2.5
+"""The same where the rule saw that a premise is affirmed: its correction is worded like that too."""
 _WITHHOLDS = -1.5
 """Below this, a wording does not give its value, though no rule is broken."""
-_WITHHOLDS_UNTYPED = -0.25
+_WITHHOLDS_UNTYPED = 0.0
 """The same where the gold is a term, of which no rule knows what is another of its kind."""
 _WITHHOLDS_TELLING = -4.0
 """The same for an answer that tells of the matter in its own words, of which fewer were learned, or that names another
 value of the type, which rules see."""
+_WITHHOLDS_VERSIONS = -3.0
+"""The same for two typed versions: how they stand to each other is seen by rules."""
 
 
 def _by_wording(case: Case, gold: Gold, problem: str) -> str:
@@ -241,13 +246,18 @@ def _by_wording(case: Case, gold: Gold, problem: str) -> str:
     versions = _scalars(gold.changed_values) if isinstance(gold, ConflictGold) else ()
     rivals = mentions_beside(case)
     raw, known = raw_words(signed(case, rivals, versions)), known_stems(case)
+    if standing := stands_wrongly(raw, shape):
+        return standing
     weight = weigh(raw, known, shape)
     if problem:
         # A value of the gold's own type is seen, not guessed at: no wording outweighs it.
-        return "" if weight > _GIVES and not rivals else problem
+        enough = _GIVES_CORRECTION if shape == "counterfactual" else _GIVES
+        return "" if weight > enough and not rivals else problem
     untyped = any(isinstance(value, TermValue) for value in case.required)
     least = _WITHHOLDS_UNTYPED if untyped else _WITHHOLDS
-    if rivals or tells_of_matter(raw, known):
+    if shape == "conflict" and not untyped:
+        least = _WITHHOLDS_VERSIONS
+    if tells_of_matter(raw, known) or (rivals and shape != "conflict"):
         least = _WITHHOLDS_TELLING
     return f"its wording does not give it (weighs {weight:.1f})" if weight < least else ""
 

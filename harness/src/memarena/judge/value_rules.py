@@ -12,6 +12,7 @@ from memarena.judge.value_mentions import other_mentions
 from memarena.judge.value_premise import affirmed
 from memarena.judge.value_stands import asked_back, refused_place, supposed, uncommitted
 from memarena.judge.value_terms import Beside, answered_twice, rival_term
+from memarena.text.mentions import DateMention
 from memarena.text.reading import ReadText
 from memarena.text.stating import ScalarValue, hedged, places
 from memarena.text.words import words
@@ -22,10 +23,22 @@ def fault(case: Case) -> str:
     for value in case.required:
         if problem := unstated(case.answer, value, versions=case.versions):
             return problem
+        if _only_in_day(case, value):
+            return f"does not state {describe(value)}, only a day of the conversation"
     for value in case.barred:
         if affirmed(case.answer, value, case.required):
             return f"affirms {describe(value)}, which the question only supposes"
     return _other_values(case)
+
+
+def _only_in_day(case: Case, value: ScalarValue) -> bool:
+    """Whether a month that is gold as a term stands only in the day of a conversation (``on January 2 you said …``)."""
+    if not isinstance(value, TermValue):
+        return False
+    dates = (m for m in case.answer.of_kind("date") if isinstance(m, DateMention) and any(r.day for r in m.readings))
+    days = [m for m in dates if any(m.same(day) for day in case.evidence_days)]
+    found = places(value, case.answer) if days else ()
+    return bool(found) and all(any(d.start <= p.start and p.end < d.end for d in days) for p in found)
 
 
 _DOUBTFUL = re.compile(

@@ -22,7 +22,8 @@ _DENIES_AHEAD = re.compile(
     r"\b(?:nobody|no[ -]one|nowhere|none of (?:them|us|these|those|\w+ \w+)|den(?:y|ies|ied|ying)|rul(?:e[sd]?|"
     r"ing) out|reject(?:s|ed)?|dismiss(?:es|ed)?|"
     r"disput(?:e[sd]?|ing)|refut(?:e[sd]?|ing)|far from|anything (?:except|but)|everything (?:except|but)|all but|"
-    r"(?:no|any) (?:sign|trace|mention|record|evidence|indication|support|basis) (?:of|for)|contradict(?:s|ed)?|"
+    r"(?:no|any) (?:sign|trace|mention|record|evidence|indication|support|basis) (?:of|for)|"
+    r"contradict(?:s|ed)?(?! (?:you|your|that|this|it|the question)\b)|"
     r"(?:can|could|must)(?:no|n'|\s+no)t(?: possibly)? (?:be|have been))(?:\W+[\w']+){0,4}\W*$",
     re.IGNORECASE,
 )
@@ -68,6 +69,8 @@ _ON_CONDITION = frozenset(
 )
 """``Replace X with Y and your question is right``, ``everything else in your question is fine``."""
 _PRONOUNS = frozenset(("that", "this", "it", "which", "they", "he", "she", "people", "those", "you"))
+_ASKERS = frozenset(("you", "your", "question"))
+"""``X, which is not what your question says``: that puts the question right and takes nothing back."""
 _NEAR = 2
 """So many words of a later sentence may stand before a pronoun that means the value."""
 
@@ -210,6 +213,9 @@ def _taken_back(answer: ReadText, place: Place, here: Sentence) -> str:
                 # A pronoun means what was named last; further off it means something else.
                 pronoun = section == "points_back" and found.text.split()[0] in _PRONOUNS
                 near = not pronoun or number == 0 or found.at <= _NEAR
+                behind = words(stretch)[found.at + len(found.text.split()) :][:2]
+                if found.text.endswith("what") and not _ASKERS.isdisjoint(behind):
+                    continue
                 if near and not ahead & (_NEGATORS | _ANTICIPATES):
                     return f"takes it back ({found.text!r})"
     return ""

@@ -33,6 +33,9 @@ from memarena.text.words import stem
 Shape = Literal["plain", "conflict", "counterfactual"]
 WEIGHTS = "wording_weights.v1.json"
 _SIGNS = frozenset((VALUE, OTHER_VERSION, PREMISE))
+_POLAR = frozenset(("NEG", "WRONG", "RIGHT", "UNDO", "DOUBT", "GUESS"))
+"""Classes of words that say of a value whether it holds."""
+_CLAUSE_ENDS = SENTENCE_ENDS | frozenset(",;:()[]{}|") | {"\u2014", "\u2026", "and"}
 _LONE = 4
 """A sentence of so few words that holds something unheard of is an item of a list."""
 _FAR = 6
@@ -78,6 +81,8 @@ def features(said: Sequence[str], shape: Shape) -> set[str]:
     """Names of what is seen in a wording; each also with the shape of the gold before it."""
     classes = [_class(w) for w in said]
     found = {*_side_by_side(said, classes), *_counts(said)}
+    if shape != "plain":
+        found.update(_apart(said, classes))
     sentences = _sentences(said)
     holding = [i for i, s in enumerate(sentences) if VALUE in s]
     if holding:
@@ -135,6 +140,48 @@ def _around(sentences: Sequence[list[str]], holding: Sequence[int]) -> Iterator[
     yield "ends with it" if last == len(sentences) - 1 else "goes on"
     if any(sentences[i][-1] == "?" for i in holding):
         yield "asks"
+
+
+def _apart(said: Sequence[str], classes: Sequence[str]) -> Iterator[str]:
+    """How each of two values stands: what is said in its own clause and on which side, and what lies between them."""
+    clauses = _clauses(said, classes)
+    told = {sign: _told(sign, clauses) for sign in (VALUE, PREMISE, OTHER_VERSION) if sign in said}
+    for sign, own in told.items():
+        yield from (f"own {sign}:{c}" for c in own)
+        yield f"own {sign}={' '.join(sorted(own & _POLAR))}"
+    if len(told) > 1:
+        yield "both=" + "|".join(f"{sign} {' '.join(sorted(own & _POLAR))}" for sign, own in told.items())
+    for other in (PREMISE, OTHER_VERSION):
+        if other not in told:
+            continue
+        at, of = said.index(VALUE) if VALUE in said else 0, said.index(other)
+        low, high = sorted((at, of))
+        way = "value first" if at < of else "value last"
+        yield way
+        yield from (f"{way}:{c}" for c in classes[low + 1 : high])
+        yield from (f"{way} behind:{c}" for c in classes[high + 1 :])
+        yield from (f"{way} ahead:{c}" for c in classes[:low])
+        for sentence in _sentences(said):
+            if other in sentence:
+                row = [_class(w) for w in sentence]
+                spot = sentence.index(other)
+                yield from (f"{other} left:{w}" for w in {*sentence[:spot], *row[:spot]})
+                yield from (f"{other} right:{w}" for w in {*sentence[spot + 1 :], *row[spot + 1 :]})
+
+
+def _clauses(said: Sequence[str], classes: Sequence[str]) -> list[tuple[set[str], set[str]]]:
+    """Words and classes of each clause; a word of contrast begins one."""
+    found: list[tuple[set[str], set[str]]] = [(set(), set())]
+    for word, kind in zip(said, classes, strict=True):
+        if word in _CLAUSE_ENDS or kind == "CONTRAST":
+            found.append((set(), set()))
+        found[-1][0].add(word)
+        found[-1][1].add(kind)
+    return found
+
+
+def _told(sign: str, clauses: Sequence[tuple[set[str], set[str]]]) -> set[str]:
+    return {kind for words, classes in clauses if sign in words for kind in classes}
 
 
 def _in_another(side: str, sentence: Sequence[str], classes: Sequence[str], behind: int) -> Iterator[str]:

@@ -21,13 +21,14 @@ _JUDGE_CODE = (
     "value_orders.py",
     "value_premise.py",
     "value_rules.py",
+    "value_standing.py",
     "value_stands.py",
     "value_terms.py",
     "value_weighing.py",
     "value_wording.py",
 )
 _FOLDERS = ("prompts", "tables")
-_VALUE_TABLES = ("judge/addressing.v2.toml", "judge/token_f1.v1.toml")
+_VALUE_TABLES = ("judge/addressing.v2.toml", "judge/standing.v1.toml", "judge/token_f1.v1.toml")
 """Tables that the value judge reads; the others belong to judges with a model and to calibration."""
 
 
