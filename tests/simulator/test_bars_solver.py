@@ -11,10 +11,11 @@ from masim.config import WorldConfig
 from masim.output.generate import generate
 from masim_bars.answers import gold_values, states_all
 from masim_bars.solver.dates import past_day
-from masim_bars.solver.evidence import task_of
+from masim_bars.solver.details import candidates
+from masim_bars.solver.evidence import Said, Task, task_of
 from masim_bars.solver.lexicon import Lexicon, base_id, typed_value
 from masim_bars.solver.solve import Solved, is_value_question, solve_worlds
-from masim_bars.solver.times import listed
+from masim_bars.solver.times import as_asked, listed
 from masim_bars.world import World, read_world
 from memarena.dataset.gold import ClozeGold
 from memarena.dataset.model import Family
@@ -158,3 +159,36 @@ def test_values_of_all_types_are_matched_strictly() -> None:
     assert states_all((order,), "I swam; Leo cooked", TODAY)
     assert not states_all((order,), "Leo cooked; I swam", TODAY)
     assert not states_all((), "anything", TODAY)
+
+
+def told(query: str, *sentences: str, kinds: tuple[str, ...] = ("term",)) -> Task:
+    """A task with one evidence turn of Maya Chen."""
+    said = Said("Maya Chen", ("Leo Sato",), False, TODAY, None, "face to face", sentences)
+    return Task(query, kinds, None, "own", "Leo Sato", ("Maya Chen", "Leo Sato"), (said,))
+
+
+def test_what_answers_a_question_just_put_belongs_to_it(world: World) -> None:
+    """What the turn says elsewhere is no answer."""
+    said = ("Over pancakes a kite flew away.", "My trick for the soup?", "Zanzibar quillwort.")
+    assert "Zanzibar" in candidates(told("What is the trick for the soup?", *said), Lexicon([world]), 1)[0]
+
+
+def test_names_nobody_knows_are_read_by_their_form() -> None:
+    """A title or two capitals make a name; a word in small letters is none."""
+    query = "Which doctor does Maya see about the knee?"
+    task = told(query, "Speaking of doctors, she sees Dr. Delacroix about the knee.", kinds=("name",))
+    assert "Delacroix" in candidates(task, Lexicon([]), 1)[0]
+    task = told(
+        "Who teaches Latin?", "The class, by the way: Magda Wolska teaches Latin, although deaf.", kinds=("name",)
+    )
+    assert candidates(task, Lexicon([]), 1) == ["Magda Wolska"]
+
+
+def test_the_former_answer_is_the_one_before_the_last_change() -> None:
+    """Whatever the question calls its subject; a word on changes in passing is none."""
+    query = "Please give the former answer, not the present one, as to who runs the latest project."
+    first = told(query, "Prices had changed.", "Mr. Harding runs it.").said[0]
+    task = replace(told(query), said=(first, first, told(query, "Small correction: Ms. Tanaka runs it.").said[0]))
+    assert as_asked(task).said == (first, first)
+    late = replace(task, query="What is the latest on who runs the project?")
+    assert as_asked(late).said == task.said[2:]

@@ -16,8 +16,8 @@ from masim_bars.solver.lexicon import COMMUNITY, Lexicon
 _OPTION = re.compile(r"(?:^|\s)\(?([A-J])[).:]\s+(.+?)(?=\s+\(?[A-J][).:]\s|\n|$)", re.MULTILINE)
 _CAPITALISED = re.compile(r"(?<=[a-z,;:] )((?:[A-Z][\w'-]+)(?: (?:of |the |de |van )?[A-Z][\w'-]+)*)")
 _WORD = re.compile(r"[^\W_][\w'’-]*")
-KNOWN, UNKNOWN = 1.0, 0.4
-"""Trust in what is a value elsewhere, and in what only looks like one."""
+KNOWN, NAMED, UNKNOWN = 1.0, 0.6, 0.4
+"""Trust in what is a value elsewhere, in two words that begin with capitals, and in what only looks like a value."""
 COMMON_RARITY, RARE_SUM = 3.5, 8.0
 """Words said in every thirtieth turn or more often are no value; two rare words are worth full trust."""
 LONGEST_VALUE = 4
@@ -26,8 +26,18 @@ _I_WITH_VERB = ("I'", "I’")
 _COMMUNITY = {**{name: name for name in COMMUNITY}, "group_meeting_place": "group_place"}
 _ALSO = {"work_location": frozenset({"job"})}
 """Stems of other words for what is asked."""
-_AT = re.compile(r"\bat the ((?:[a-z'-]+ )?[a-z'-]+)")
+_AT = re.compile(r"\b[Aa]t the ((?:[a-z'-]+ )?[a-z'-]+)")
 _ARTICLES = ("the", "a", "an")
+_TITLES = ("Dr", "Mr", "Mrs", "Ms")
+_TITLED = re.compile(r"\b(?:Dr|Mr|Mrs|Ms)\. [A-Z][\w'-]+(?: [A-Z][\w'-]+)?")
+_PART_OF_YEAR = re.compile(r"\b(?:early |late |mid-)[A-Z][a-z]+")
+_LEADING = frozenset(
+    (
+        *("the", "a", "an", "in", "on", "under", "behind", "inside", "at", "beside", "above"),
+        *("early", "mid", "late"),
+    )
+)
+"""Words before an unknown value that are part of it: "in the umbrella stand", "early November"."""
 _LONGEST_NAME = 3
 _CODE = re.compile(r"\b(?=\w*\d)[\w-]{3,}\b")
 
@@ -119,7 +129,12 @@ def _rare(task: Task, said: Said, sentence: str, lexicon: Lexicon) -> Iterator[t
             inside = weights[first : last + 1]
             if inside[0] <= 0 or inside[-1] <= 0:
                 continue
-            text = " ".join(word for word, _ in words[first : last + 1])
+            if task.kinds == ("name",) and not words[last][0][0].isupper():
+                continue
+            begin = first
+            while begin and words[begin - 1][0] in _LEADING:
+                begin -= 1
+            text = " ".join(word for word, _ in words[begin : last + 1])
             yield text.lower(), text, UNKNOWN * min(1.0, max(0.0, sum(inside)) / RARE_SUM)
 
 
@@ -138,16 +153,24 @@ def _phrases(kind: str, task: Task, sentence: str, lexicon: Lexicon) -> Iterator
     known = lexicon.found(kind, tokens, task.own)
     people = {word for said in task.said for name in (said.speaker, *said.others) for word in tokens_of(name)}
     for text, place in known.items():
+        if kind == "name" and not any(re.search(rf"\b{re.escape(word)}\b", sentence) for word in text.split()):
+            continue  # "a button" is not Button
         whole = _whole_name(tokens, place, text)
         yield whole.lower(), whole, 0.3 if set(tokens_of(text)) <= people else 1.0
     if kind == "work_location" and not known:
         for match in _AT.finditer(sentence):
-            yield match.group(1), match.group(1), UNKNOWN
-    for match in (*_CAPITALISED.finditer(sentence), *_CODE.finditer(sentence)):
+            yield match.group(1), match.group(1), NAMED
+    people |= {word for name in task.people for word in tokens_of(name)}
+    for match in (
+        *_CAPITALISED.finditer(sentence),
+        *_TITLED.finditer(sentence),
+        *_PART_OF_YEAR.finditer(sentence),
+        *_CODE.finditer(sentence),
+    ):
         text = match.group()
         unknown = not any(set(tokens_of(text)) & set(tokens_of(one)) for one in known)
-        if unknown and not set(tokens_of(text)) & people and text.lower() not in WEEKDAYS:
-            yield text.lower(), text, 0.25
+        if unknown and not set(tokens_of(text)) & people and text.lower() not in WEEKDAYS and text not in _TITLES:
+            yield text.lower(), text, NAMED if len(text.split()) > 1 else 0.25
 
 
 def _whole_name(tokens: list[str], place: int, text: str) -> str:

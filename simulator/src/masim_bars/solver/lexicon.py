@@ -20,6 +20,8 @@ COMMUNITY = frozenset({"home_location", "work_location", "group_membership", "gr
 """Attributes whose values are words of everyday talk (a part of town, a post): looked for only where they are asked."""
 HAPPENED = "date"
 """Attribute of statements that something happened on a day; what happened is named behind it, verb first."""
+TIE = "tie"
+"""Attribute of statements on what two people are to each other, which nobody asks for the value of."""
 ARTICLES = frozenset({"the", "a", "an"})
 _VALUE: TypeAdapter[Value] = TypeAdapter(Value)
 Phrase = tuple[str, ...]
@@ -57,7 +59,7 @@ class Lexicon:
             for fact in world.facts:
                 value = typed_value(fact)
                 head, _, item = fact.attribute.partition(": ")
-                if isinstance(value, NameValue | PlaceValue | TermValue):
+                if isinstance(value, NameValue | PlaceValue | TermValue) and head != TIE:
                     kind = head if head in COMMUNITY else value.type
                     self._add(kind, value, base_id(world, fact.fact_id))
                     self._attributes[_shown(value).lower()].add(head)
