@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memarena.readers import data_files
-from memarena.readers.extractive import UNKNOWN, answer, content_words, options, read, sentences, stem
+from memarena.readers.extractive import UNKNOWN, WITHHELD, answer, content_words, options, read, sentences, stem
 from memarena.readers.extractive_dates import day_meant
 from memarena.readers.extractive_related import related
 from memarena_answering import (
@@ -134,6 +134,7 @@ def test_the_lexicons_are_named_with_their_hashes() -> None:
         "memarena/readers/lexicons/questions.v1.txt",
         "memarena/readers/lexicons/related.v1.txt.gz",
         "memarena/readers/lexicons/requests.v1.txt",
+        "memarena/readers/lexicons/sharing.v1.txt",
         "memarena/readers/lexicons/stopwords.v1.txt",
     ]
     assert all(len(digest) == 64 for digest in hashes.values())
@@ -289,3 +290,20 @@ def test_words_that_mean_nearly_the_same_are_related_both_ways(word: str, other:
 def test_one_related_word_alone_is_no_answer() -> None:
     items = (ContextItem("Ana: The doctor had a nice garden.\nBo: It rained on the tent all night."),)
     assert ask("Which physician cured the measles of Dee Ray in Rome?", items) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("after", "asked_by", "expected"),
+    [
+        ("Please keep it to yourself.", "Bo Ray, friend of the owner", False),
+        ("Please keep it to yourself.", "the owner of this device", True),
+        ("Only my friends may know that, not strangers.", "Bo Ray, friend of the owner", True),
+        ("Only my friends may know that, not strangers.", "an unknown person", False),
+        ("You can tell anybody, it is no secret.", "an unknown person", True),
+        ("It rained.", "an unknown person", True),
+    ],
+)
+def test_who_was_ruled_out_is_not_told(after: str, asked_by: str, expected: bool) -> None:
+    items = (ContextItem(f"Ana: The code of my alarm is 3456. {after}"),)
+    found = answer(PromptParts(items, "What is the code of Ana's alarm?", "", asked_by)).answer
+    assert found == ("Ana: The code of my alarm is 3456." if expected else WITHHELD)

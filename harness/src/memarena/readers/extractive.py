@@ -21,6 +21,7 @@ from memarena.readers.extractive_kinds import QUESTION_FILE, wanted
 from memarena.readers.extractive_question import KIND_FILE, REQUEST_FILE
 from memarena.readers.extractive_related import KINDRED_FILE, RELATED_FILE
 from memarena.readers.extractive_scoring import Index, Sentence, index_of, sentences
+from memarena.readers.extractive_sharing import SHARING_FILE, may_hear
 from memarena.readers.extractive_stems import IRREGULAR_FILE, STOPWORD_FILE, WORD, content_words, stem
 
 __all__ = ["DEFAULT_WINDOW_TOKENS", "MODEL", "UNKNOWN", "Found", "answer", "content_words", "data_files", "options",
@@ -31,6 +32,8 @@ DEFAULT_WINDOW_TOKENS = 16_384
 
 UNKNOWN = "I do not know."
 UNKNOWN_REASON = "Nothing in the context is about it."
+WITHHELD = "I may not share that."
+WITHHELD_REASON = "Who told it asked to keep it from others."
 
 _REASON_CHARS = 160
 
@@ -53,7 +56,16 @@ def options(question: str) -> tuple[str, dict[str, str]]:
 
 def data_files() -> dict[str, str]:
     """SHA-256 (hex) of every file that can decide an answer of the extractive reader."""
-    names = (STOPWORD_FILE, IRREGULAR_FILE, QUESTION_FILE, KIND_FILE, REQUEST_FILE, RELATED_FILE, KINDRED_FILE)
+    names = (
+        STOPWORD_FILE,
+        IRREGULAR_FILE,
+        QUESTION_FILE,
+        KIND_FILE,
+        REQUEST_FILE,
+        RELATED_FILE,
+        KINDRED_FILE,
+        SHARING_FILE,
+    )
     read_bytes = {name: files(__package__).joinpath(name).read_bytes() for name in names}
     return {f"memarena/readers/{name}": hashlib.sha256(data).hexdigest() for name, data in read_bytes.items()}
 
@@ -80,6 +92,8 @@ def answer(parts: PromptParts) -> Found:
     if found is None:
         return Found(UNKNOWN, UNKNOWN_REASON)
     text, sentence = found
+    if not may_hear(parts.asked_by, index.sentences, sentence):
+        return Found(WITHHELD, WITHHELD_REASON)
     return Found(text, _reason(sentence))
 
 
