@@ -39,6 +39,7 @@ def tables() -> list[Table]:
     log.add_row("size", f"{size / 1e6:,.0f} MB, {size / asked:,.0f} bytes per question and cell")
     log.add_row("verdicts missing", str(len(pending)))
     spent = Table("part", "wall", "processor", title="Scoring it again")
+    spent.caption = "processor: of this process; where a second one settles half of the questions, without it"
     spent.add_row("reading the log", f"{load_s:.1f} s", f"{load_cpu_s:.1f} s")
     spent.add_row("looking for missing verdicts", f"{judge_s:.1f} s", f"{judge_cpu_s:.1f} s")
     spent.add_row("scores, without intervals", f"{score_s:.1f} s", f"{score_cpu_s:.1f} s")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
+from typing import TypeVar
 
 from memarena.dataset.gold import AbstainGold, ClozeGold, Gold, PermissionGold
 from memarena.dataset.model import Dimension
 from memarena.log.records import Cell, Outcome, Question
+from memarena.scoring.beside import beside, possible
 from memarena.scoring.facts import Attempt, CallFacts, RunFacts
 from memarena.scoring.judged import Settled
 from memarena.scoring.judgements import Judgements
@@ -15,14 +17,36 @@ from memarena.scoring.results import Disclosure, Half, QuestionScore, Retrieved,
 from memarena.scoring.seen import look
 from memarena.scoring.settling import Rules, settle
 
+T = TypeVar("T")
+
 INTERFERENCE = "interference"
 """Where a data set's metadata counts the facts that interfere with the one asked for."""
 
 
-def score_questions(facts: RunFacts, judgements: Judgements) -> Iterator[QuestionScore]:
-    """Every question of every cell, in the manifest's order of cells and by instance id."""
+SECOND_PROCESS_FROM = 20_000
+"""Questions times cells from which a second process pays."""
+
+
+def score_all(facts: RunFacts, judgements: Judgements, meanwhile: Callable[[], T]) -> tuple[list[QuestionScore], T]:
+    """Every question of every cell, in the manifest's order of cells and by instance id, and what ``meanwhile`` gives.
+
+    Where there are many, a second process settles half of the questions, in all cells: what is alike between cells is
+    then still settled once. The result does not depend on it.
+    """
+    ids = sorted(facts.questions)
+    if len(ids) * len(facts.manifest.cells) < SECOND_PROCESS_FROM or not possible():
+        return list(score_questions(facts, judgements, ids)), meanwhile()
+    with beside(lambda: list(score_questions(facts, judgements, ids[::2]))) as other_half:
+        between = meanwhile()
+        both = [*score_questions(facts, judgements, ids[1::2]), *other_half()]
+    place = {cell.cell_id: at for at, cell in enumerate(facts.manifest.cells)}
+    return sorted(both, key=lambda question: (place[question.cell_id], question.instance_id)), between
+
+
+def score_questions(facts: RunFacts, judgements: Judgements, instance_ids: Iterable[str]) -> Iterator[QuestionScore]:
+    """These questions in every cell, in the manifest's order of cells and in theirs."""
     rules = Rules()
-    bases = {instance_id: _base(facts.questions[instance_id]) for instance_id in sorted(facts.questions)}
+    bases = {instance_id: _base(facts.questions[instance_id]) for instance_id in instance_ids}
     for cell in facts.manifest.cells:
         for instance_id, base in bases.items():
             attempts = facts.attempts.get((cell.cell_id, instance_id), ())

@@ -13,7 +13,7 @@ from memarena.scoring.facts import RunFacts
 from memarena.scoring.judgements import judgements_of
 from memarena.scoring.judging_used import failures_of, judging_of, used_of
 from memarena.scoring.pace import without_collecting
-from memarena.scoring.questions import score_questions
+from memarena.scoring.questions import score_all
 from memarena.scoring.results import Baseline, QuestionScore, RowScores, RunScores
 from memarena.scoring.rows import Material, row_label, rows_of, score_row
 from memarena.scoring.slices import FAMILY_ORDER
@@ -48,11 +48,13 @@ def score_run(
     """
     with without_collecting():
         judgements = judgements_of(facts, more_verdicts, judge)
-        questions = tuple(score_questions(facts, judgements))
+        scored, computed = score_all(
+            facts, judgements, lambda: compute_baselines(facts.questions.values(), facts.evidence, judge_answer)
+        )
+        questions = tuple(scored)
         by_cell: dict[str, list[QuestionScore]] = {}
         for question in questions:
             by_cell.setdefault(question.cell_id, []).append(question)
-        computed = compute_baselines(facts.questions.values(), facts.evidence, judge_answer)
         baselines = (*computed, *_question_only_baselines(facts, by_cell))
         manifest = facts.manifest
         draws = draw_egos(questions, (manifest.dataset.sha256, facts.started.run_id), resamples) if resamples else None

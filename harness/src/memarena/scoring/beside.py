@@ -1,0 +1,63 @@
+"""A part of a long computation in a second process, which sees all that this one has read without being sent it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import TypeVar
+
+from memarena.scoring.errors import ScoringError
+
+T = TypeVar("T")
+
+
+def possible() -> bool:
+    """Whether a second process may be forked and has a core: not beside threads, whose locks it would inherit."""
+    return sys.platform == "linux" and threading.active_count() == 1 and len(os.sched_getaffinity(0)) > 1
+
+
+@contextmanager
+def beside(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
+    """Begin ``work`` in a forked process; what is yielded waits for its result, or raises what it raised.
+
+    The result is pickled on its way back. The process ends with the ``with`` block, however that ends.
+    """
+    context = multiprocessing.get_context("fork")
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(work, sending), daemon=True)
+    process.start()
+    sending.close()  # so that the end of the process is the end of the pipe
+
+    def result() -> T:
+        try:
+            done, found = receiving.recv()
+        except EOFError:
+            process.join()
+            raise ScoringError(
+                f"scoring: the second process ended with exit code {process.exitcode} before its part was done"
+            ) from None
+        if not done:
+            raise found
+        return found  # type: ignore[no-any-return]  # as work gave it
+
+    try:
+        yield result
+    finally:
+        process.kill()
+        process.join()
+        receiving.close()
+
+
+def _work(work: Callable[[], object], sending: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, too, and ends this process
+    try:
+        said: tuple[bool, object] = (True, work())
+    except Exception as error:  # noqa: BLE001 (raised again where the result is asked for)
+        said = (False, error)
+    sending.send(said)

@@ -1,0 +1,67 @@
+"""A second process that settles half of the questions: the same scores, its errors heard, gone when it is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from typing import NoReturn
+from unittest.mock import Mock
+
+import psutil
+import pytest
+from memarena import judge as judging
+from memarena.log.records import EvidenceSession, Question
+from memarena.scoring import ScoredRun, ScoringError, load_facts, questions, score_run
+from memarena.scoring.beside import beside
+
+from ..support import golden_run
+
+
+def is_right(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> bool:
+    return judging.judge_answer(question, evidence, answer).correct
+
+
+def scored() -> ScoredRun:
+    facts = load_facts(golden_run.SMALL_RUN)
+    return score_run(facts, (), judging.JUDGE_NAME, is_right, resamples=0)
+
+
+def test_scores_and_their_order_are_those_of_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = scored()
+    monkeypatch.setattr(questions, "SECOND_PROCESS_FROM", 0)
+    monkeypatch.setattr(questions, "possible", lambda: True)
+    begun = Mock(side_effect=beside)
+    monkeypatch.setattr(questions, "beside", begun)
+    assert scored() == alone
+    begun.assert_called_once()
+
+
+def test_what_it_raises_is_raised_here() -> None:
+    def fail() -> NoReturn:
+        raise ScoringError("log: question q7 says nothing")
+
+    with beside(fail) as result, pytest.raises(ScoringError, match="question q7 says nothing"):
+        result()
+
+
+def test_its_death_is_told_and_is_no_result() -> None:
+    with (
+        beside(lambda: os.kill(os.getpid(), signal.SIGKILL)) as result,
+        pytest.raises(ScoringError, match="ended with exit code -9 before its part was done"),
+    ):
+        result()
+
+
+def test_it_ends_with_the_block_that_began_it() -> None:
+    before = set(psutil.Process().children())
+
+    def leave() -> NoReturn:
+        with beside(lambda: time.sleep(600)):
+            assert set(psutil.Process().children()) - before
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        leave()
+    assert not set(psutil.Process().children()) - before
