@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 from unittest.mock import Mock
 
@@ -23,18 +25,19 @@ def is_right(question: Question, evidence: Sequence[EvidenceSession], answer: st
     return judging.judge_answer(question, evidence, answer).correct
 
 
-def scored() -> ScoredRun:
-    facts = load_facts(golden_run.SMALL_RUN)
+def scored(run_dir: Path) -> ScoredRun:
+    facts = load_facts(run_dir)
     return score_run(facts, (), judging.JUDGE_NAME, is_right, resamples=0)
 
 
-def test_scores_and_their_order_are_those_of_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = scored()
+def test_scores_and_their_order_are_those_of_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_dir = shutil.copytree(golden_run.SMALL_RUN, tmp_path / "run")
+    alone = scored(run_dir)
     monkeypatch.setattr(questions, "SECOND_PROCESS_FROM", 0)
     monkeypatch.setattr(questions, "possible", lambda: True)
     begun = Mock(side_effect=beside)
     monkeypatch.setattr(questions, "beside", begun)
-    assert scored() == alone
+    assert scored(run_dir) == alone
     begun.assert_called_once()
 
 
