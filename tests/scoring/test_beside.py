@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,3 +70,15 @@ def test_it_ends_with_the_block_that_began_it() -> None:
     with pytest.raises(KeyboardInterrupt):
         leave()
     assert not set(psutil.Process().children()) - before
+
+
+def test_it_outlives_no_parent_that_is_killed() -> None:
+    """A result that fits into no pipe buffer waits for a reader: the second process must not be its own."""
+    killed = (
+        "import os, signal\nfrom memarena.scoring.beside import beside\n"
+        "with beside(lambda: bytes(1 << 22)):\n    os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", killed], capture_output=True, timeout=60, check=False)
+    # The second process holds standard error open: run() returns once both have ended.
+    assert done.returncode == -signal.SIGKILL
+    assert b"BrokenPipeError" in done.stderr

@@ -30,7 +30,7 @@ def beside(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
     """
     context = multiprocessing.get_context("fork")
     receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(work, sending), daemon=True)
+    process = context.Process(target=_work, args=(work, receiving, sending), daemon=True)
     process.start()
     sending.close()  # so that the end of the process is the end of the pipe
 
@@ -54,7 +54,8 @@ def beside(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
         receiving.close()
 
 
-def _work(work: Callable[[], object], sending: Connection) -> None:
+def _work(work: Callable[[], object], receiving: Connection, sending: Connection) -> None:
+    receiving.close()  # the fork's own copy: with it open, sending to a parent that was killed would wait for ever
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, too, and ends this process
     try:
         said: tuple[bool, object] = (True, work())
