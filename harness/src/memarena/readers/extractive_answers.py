@@ -132,7 +132,7 @@ def _names_day(sentence: Sentence, items: Sequence[ContextItem]) -> bool:
 def _resolved(best: Sentence, want: Want) -> str:
     """A sentence as an answer; in a list of people "me" is who says it."""
     if want is Want.PEOPLE and best.speaker:
-        return _ME.sub(best.speaker, best.said)
+        return _ME.sub(lambda _: best.speaker, best.said)
     return best.text
 
 
