@@ -48,8 +48,9 @@ def main(names: Sequence[str]) -> int:
                 sys.stdout.write("".join(f"{line}\n" for line in lines_of(name, results[name])))
                 sys.stdout.flush()
         except (RunError, LaunchError, ConformanceError) as error:
-            pool.shutdown(cancel_futures=True)
             return _refuse(str(error))
+        finally:
+            pool.shutdown(cancel_futures=True)  # after Ctrl-C, too, none begins that has not begun
     sys.stdout.write("".join(f"{line}\n" for line in times({name: r.duration_s for name, r in results.items()})))
     return 0 if all(result.passed for result in results.values()) else 1
 
