@@ -308,3 +308,15 @@ def test_who_was_ruled_out_is_not_told(after: str, asked_by: str, expected: bool
     items = (ContextItem(f"Ana: The code of my alarm is 3456. {after}"),)
     found = answer(PromptParts(items, "What is the code of Ana's alarm?", "", asked_by)).answer
     assert found == ("Ana: The code of my alarm is 3456." if expected else WITHHELD)
+
+
+def test_no_sentence_of_several_is_told_to_whom_it_was_kept_from() -> None:
+    items = (
+        ContextItem("Ana: Bo owns 42 old postcards in all."),
+        ContextItem("Cy: Bo has 23 postcards. Please keep it to yourself."),
+    )
+    question = "What are the two versions of how many old postcards Bo owns in all?"
+    assert answer(PromptParts(items, question, "", "an unknown person")).answer == WITHHELD
+    told = answer(PromptParts(items, question, "", "the owner of this device")).answer
+    assert "42" in told
+    assert "23" in told

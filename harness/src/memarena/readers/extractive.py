@@ -91,10 +91,10 @@ def answer(parts: PromptParts) -> Found:
     found = composed(index, parts.items, parts.question, wanted(parts.question), parts.asked_by)
     if found is None:
         return Found(UNKNOWN, UNKNOWN_REASON)
-    text, sentence = found
-    if not may_hear(parts.asked_by, index.sentences, sentence):
+    text, told = found
+    if not all(may_hear(parts.asked_by, index.sentences, each) for each in told):
         return Found(WITHHELD, WITHHELD_REASON)
-    return Found(text, _reason(sentence))
+    return Found(text, _reason(told[0]))
 
 
 def _reason(sentence: Sentence) -> str:

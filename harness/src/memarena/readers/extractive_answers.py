@@ -49,7 +49,8 @@ _WONDERS = re.compile(
 """Who takes up a question or an answer ("Ah, which place you booked"), and tells nothing."""
 _PAST = re.compile(r"\b(?:did|was|were|had|has|have)\b", re.IGNORECASE)
 
-Answer = tuple[str, Sentence]
+Answer = tuple[str, tuple[Sentence, ...]]
+"""An answer and the sentences that it tells from, the one that it rests on first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Talk:
 
 
 def composed(index: Index, items: Sequence[ContextItem], question: str, want: Want, asked_by: str) -> Answer | None:
-    """The answer and the sentence that it rests on; None if the context tells nothing of what is asked."""
+    """The answer and the sentences that it rests on; None if the context tells nothing of what is asked."""
     speakers = frozenset(filter(None, (first_name(each.speaker) for each in index.sentences)))
     talk = Talk(index, items, speakers, owner_of(index.sentences, asked_by))
     asked = asked_of(question, talk.asker, speakers, of_talk=want in OF_TALK)
@@ -79,7 +80,7 @@ def composed(index: Index, items: Sequence[ContextItem], question: str, want: Wa
     if not (ranked[0].sure or want in OF_TALK) or ranked[0].covered < (_LEAST_TYPED if typed else _LEAST_COVERED):
         return None
     best = _timed(ranked, items, want)
-    return _around(best, talk, question, asked, want) or (_resolved(best, want), best)
+    return _around(best, talk, question, asked, want) or (_resolved(best, want), (best,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ def _around(best: Sentence, talk: Talk, question: str, asked: Asked, want: Want)
         text = written(said_on) if said_on else ""
     elif want is Want.DATE and said_on is not None:
         text = _date_told(best, said_on, question)
-    return (text, best) if text else None
+    return (text, (best,)) if text else None
 
 
 def _date_told(best: Sentence, said_on: date, question: str) -> str:
@@ -251,8 +252,9 @@ def _versions(ranked: Sequence[Scored], asked: Asked, talk: Talk) -> Answer | No
             fit = _SAME + 4 * same * (1 - same)
         rivals.append((-each.score * fit * (1.0 if other.speaker != best.speaker else _ADDRESSES), place, other))
     if rivals:
-        return f"{best.said} But {min(rivals)[2].said}", best
-    return best.text, best
+        rival = min(rivals)[2]
+        return f"{best.said} But {rival.said}", (best, rival)
+    return best.text, (best,)
 
 
 def _figures(sentence: Sentence) -> frozenset[str]:
@@ -284,7 +286,7 @@ def _referent(ranked: Sequence[Scored], asked: Asked, talk: Talk) -> Answer | No
     if not named:
         return None
     found = min(named)[2]
-    return found.text, found
+    return found.text, (found,)
 
 
 def _event(talk: Talk, text: str) -> tuple[float, Sentence, date] | None:
@@ -298,15 +300,15 @@ def _event(talk: Talk, text: str) -> tuple[float, Sentence, date] | None:
 
 def _interval(talk: Talk, question: str) -> Answer | None:
     """Days between the two events of a question, cut where both halves are told of best."""
-    found: list[tuple[float, int, Sentence]] = []
+    found: list[tuple[float, int, tuple[Sentence, ...]]] = []
     for left, right in halves(question):
         one, other = _event(talk, left), _event(talk, right)
         if one is not None and other is not None and one[1] is not other[1]:
-            found.append((min(one[0], other[0]), abs((one[2] - other[2]).days), one[1]))
+            found.append((min(one[0], other[0]), abs((one[2] - other[2]).days), (one[1], other[1])))
     if not found:
         return None
-    _, days, sentence = max(found, key=lambda each: each[0])
-    return f"{days} day{'' if days == 1 else 's'}", sentence
+    _, days, told = max(found, key=lambda each: each[0])
+    return f"{days} day{'' if days == 1 else 's'}", told
 
 
 def _order(talk: Talk, question: str) -> Answer | None:
@@ -316,4 +318,4 @@ def _order(talk: Talk, question: str) -> Answer | None:
     if not known or len(known) < len(told):
         return None
     ordered = sorted(known, key=lambda each: each[0])
-    return "; ".join(member for _, member, _ in ordered), ordered[0][2]
+    return "; ".join(member for _, member, _ in ordered), tuple(each[2] for each in ordered)
