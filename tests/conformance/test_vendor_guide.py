@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from memarena.cli.main import app
+from memarena.cli.main import Commands, app
 from memarena.conformance import all_checks
-from typer.main import get_command
 from typer.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +34,8 @@ def test_a_line_of_the_checklist_names_a_check_that_cites_its_clause() -> None:
 
 def test_flags_exist() -> None:
     flags = set(re.findall(r"`(--[a-z-]+)", GUIDE)) - {"--backend"}
-    options = {flag for parameter in get_command(app).commands["conformance"].params for flag in parameter.opts}  # type: ignore[attr-defined]
+    command = Commands.entries["conformance"].load("conformance")
+    options = {flag for parameter in command.params for flag in parameter.opts}
     assert flags - options == set()
     assert CliRunner().invoke(app, ["conformance", "--help"]).exit_code == 0
 

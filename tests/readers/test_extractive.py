@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memarena.readers import data_files
 from memarena.readers.extractive import UNKNOWN, WITHHELD, answer, content_words, options, read, sentences, stem
 from memarena.readers.extractive_dates import day_meant
+from memarena.readers.extractive_question import asked_of
 from memarena.readers.extractive_related import related
 from memarena_answering import (
     Asker,
@@ -263,6 +264,19 @@ def test_who_speaks_of_themselves_comes_before_who_is_not_asked_about() -> None:
     assert ask("Where does Bo Lind live?", items) == "I live in Leeds, up the hill."
 
 
+@pytest.mark.parametrize(
+    ("question", "people"),
+    [
+        ("Is Ana Reed a surgeon?", {"ana"}),
+        ("Did Bo Lind and Ana Reed meet?", {"bo", "ana"}),
+        ("Ana Reed moved. Will Bo Lind follow?", {"ana", "bo"}),
+        ("Where did Will Reed move?", {"will"}),
+    ],
+)
+def test_the_first_word_of_a_question_is_no_name(question: str, people: set[str]) -> None:
+    assert asked_of(question, "", frozenset()).people == people
+
+
 @pytest.mark.parametrize("speaker", ["Ana Reed", r"Ana \g<0> \1"])
 def test_in_a_list_of_people_me_is_who_says_it(speaker: str) -> None:
     items = (ContextItem(f"{speaker}: Bo, Cy and me, that is the whole chess club."),)
@@ -300,6 +314,9 @@ def test_one_related_word_alone_is_no_answer() -> None:
         ("Please keep it to yourself.", "the owner of this device", True),
         ("Only my friends may know that, not strangers.", "Bo Ray, friend of the owner", True),
         ("Only my friends may know that, not strangers.", "an unknown person", False),
+        ("Only my friends may know that, not strangers.", "Dee Ray, sister of the owner", True),
+        ("Only my friends may know that, not strangers.", "Dee Ray, friend of a friend of the owner", False),
+        ("Only my friends may know that, not strangers.", "Dee Friend, colleague of the owner", False),
         ("You can tell anybody, it is no secret.", "an unknown person", True),
         ("It rained.", "an unknown person", True),
     ],

@@ -200,7 +200,7 @@ Spoken = list[tuple[SessionPlan, tuple[SpokenTurn, ...]]]
 @pytest.fixture(scope="module")
 def spoken() -> tuple[World, Spoken]:
     """A world, and its sessions with their words."""
-    config = WorldConfig(name="test", agents=16, days=4, density=0.5, seed=105)
+    config = WorldConfig(name="test", agents=16, days=4, density=0.5, seed=108)
     planner = Planner(config, build_world(config), catalogue())
     sessions: Spoken = []
     for day in range(config.days):

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from memarena_answering.assets import prompt_text
+
 from memarena.readers.extractive_dates import MONTHS, WEEKDAYS
 from memarena.readers.extractive_kinds import told_of, unquoted
 from memarena.readers.extractive_scoring import Sentence, first_name
-from memarena.readers.extractive_stems import content_words
+from memarena.readers.extractive_stems import content_words, stem
 
 KIND_FILE = "lexicons/kinds.v1.txt"
 REQUEST_FILE = "lexicons/requests.v1.txt"
@@ -93,7 +95,7 @@ def without_request(question: str) -> str:
 
 def owner_of(sentences: Sequence[Sentence], asked_by: str) -> str:
     """First name of "I": who asks, if the prompt names them, else whose assistant talks, else who talks everywhere."""
-    if asked_by and "owner of this" not in asked_by and "unknown" not in asked_by:
+    if asked_by not in ("", prompt_text().asker_owner, prompt_text().asker_anonymous):
         return first_name(asked_by.partition(",")[0])
     by_item: dict[int, set[str]] = {}
     for sentence in sentences:
@@ -127,7 +129,12 @@ def asked_of(question: str, asker: str, speakers: frozenset[str], *, of_talk: bo
 
 def _people(text: str, speakers: frozenset[str]) -> frozenset[str]:
     """First names in lower case of those whom a text names."""
-    named = {first_name(match.group()) for match in _PERSON.finditer(text)}
+    named = set()
+    for match in _PERSON.finditer(text):
+        words = match.group().split()
+        # "Is Ana Reed …": the first word of a question has a capital without being a name.
+        opens = not text[: match.start()].rstrip() or text[: match.start()].rstrip()[-1] in ".?!:"
+        named.add(first_name(" ".join(words[1:] if opens and not stem(words[0]) else words)))
     return frozenset(named | {word.lower() for word in re.findall(r"\b[A-Z][\w-]+", text)} & speakers)
 
 
