@@ -43,6 +43,8 @@ _FILES = (
     "planted/held_out.v4.toml",
     "training/wordings.v1.toml",
     "training/pairs.v1.toml",
+    "training/verbose.v1.toml",
+    "training/seen.v1.toml",
 )
 _SIGNS = {"v": VALUE, "c": OTHER_VERSION, "a": PREMISE, "x": UNHEARD, "y": UNHEARD, "who": SPEAKER, "day": DAY}
 _PENALTY = 5.0

@@ -164,7 +164,8 @@ _PEOPLE_BESIDE = re.compile(
     r"\b(?:privacy|private|ask(?:ing)?|contact|check with|consult|concerns?|involv\w+|respect|protect|trust|promised?|"
     r"messages? (?:with|from|to)|conversations? with|did (?:speak|talk|mention|say)|(?:spoke|talked|speaks|"
     r"talks) about|"
-    r"log of|chat with|talk with|better|between|(?:looked|went|searched|scrolled|combed|read) (?:through|over)|"
+    r"log of|chat with|talk with|better|between(?! (?:them|these|those|the (?:two|2)|both)\b)|"
+    r"(?:looked|went|searched|scrolled|combed|read) (?:through|over)|"
     r"everything from|"
     r"days around|searched|checked)\b",
     re.IGNORECASE,

@@ -46,6 +46,23 @@ _FOOTNOTE = re.compile(
     r"\s?\[\^?\d{1,2}\]:?|(?<=[^\Wm])[\u00b9\u00b2\u00b3](?=\W|$)|^[\u00b9\u00b2\u00b3]\s*", re.MULTILINE
 )
 _GLUED_FOOTNOTE = re.compile(r"(?<=[\w.,!?])\[\^?\d{1,2}\]")
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+_TALKED = r"(?:chat|talk|time|version|conversation|account|session|message|place|telling|statement|note|entry|source)"
+_MISREAD = (
+    (re.compile(r"\b([ap])\.\s?m\.(?:\.(?!\.)|(?=\s+\d{1,2}[:.]\d\d))", re.IGNORECASE), r"\1m."),
+    (re.compile(rf"\ba second(?=,? (?:\w+ )?{_TALKED}\b)", re.IGNORECASE), "another"),
+    (re.compile(r"(?<=\w):\s+(?=(?:two|2)\s+[a-z])", re.IGNORECASE), " \u2014 "),
+    (
+        re.compile(
+            rf"(\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:, \d{{4}})?),\s+(?=(?:{_WEEKDAY}|{_MONTH}) (?:is|was|it)\b)",
+            re.IGNORECASE,
+        ),
+        "\\1 \u2014 ",
+    ),
+)
+"""What would be read as a value or join two: ``7 p.m.. 16:22``, ``a second chat``, ``May 5: two versions``, ``going by
+January 1, Wednesday is …``."""
 _EPITHETS = r"(?:(?:my|good|dear|kind|old|young|fair|gentle)\s+)*"
 
 
@@ -64,6 +81,8 @@ def without_markers(answer: str) -> str:
     numbers = [m.group(1) for m in _MARKER.finditer(answer)]
     counted = [int(number) for number in numbers]
     listed = len(counted) > 1 and counted[0] == 1 and all(n in (1, before + 1) for before, n in pairwise(counted))
+    for pattern, instead in _MISREAD:
+        answer = pattern.sub(instead, answer)
     answer = _BULLET.sub("; ", answer)
     return _MARKER.sub("; ", answer) if listed else answer
 

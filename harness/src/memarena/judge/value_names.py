@@ -72,7 +72,7 @@ def _opens_without_name(
     if not _of_evidence(mention, evidence) and _is_label(answer.text, mention.start, mention.end):
         return True
     first, *others = answer.text[mention.start : mention.end].split()
-    if known and _bare(first) not in word_list("function_words.v1.txt"):
+    if known and _bare(first) not in word_list("function_words.v1.txt") and not _is_adverb(answer.text, mention, first):
         return False
     # `Pardon the liberty`, `Behold my find`: what a name does not stand before.
     acts = not others and _ACTS_ON.match(answer.text, mention.end) is not None
@@ -80,6 +80,12 @@ def _opens_without_name(
         return True
     # A second capital behind an everyday word: a heading (`Final Answer`), or a name after all.
     return _opens_a_sentence(first, alone=not others) and all(_is_opener(_bare(w)) for w in others)
+
+
+def _is_adverb(text: str, mention: ProperMention, first: str) -> bool:
+    """``Honestly, …``: no name, though the conversation opens a sentence with it too."""
+    opens = _bare(first).endswith("ly") and _bare(first) in word_list("openers.v1.txt")
+    return opens and text[mention.end : mention.end + 1] == ","
 
 
 def _at_opening(text: str, at: int) -> bool:

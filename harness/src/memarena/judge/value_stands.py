@@ -41,6 +41,13 @@ _GOES_ON_OTHERWISE = re.compile(
     r"disregard|outdated|correct|sorry|having|on reflection)\b",
     re.IGNORECASE,
 )
+_POINTS_ELSEWHERE = re.compile(
+    r"\b(?:elsewhere|another (?:way|direction)|differ(?:s|ent|ently)?|otherwise|"
+    r"not (?:the case|so|right|it|quite|what)|"
+    r"(?:is|was|are|does|do|did)(?:n't| not)\b|disagrees?|in fact|actually|the truth|in reality|rather|contrary|wins|"
+    r"the (?:record|notes?|log|chat|conversation|talk) (?:says|has|gives|shows)|(?:it|that) is really)\b",
+    re.IGNORECASE,
+)
 _ASKS_BACK = re.compile(
     r"(?:^|[,;:]\s*)\W*(?:hmm+|so|or|and|well|um|er)?\W*(?:(?:was|were|is|are|did|does|do|could|can|might|may|would|"
     r"should|has|have|had)(?:n't)?\s+(?:it|he|she|they|you|that|this|i|we|there|the|not)\b|maybe|perhaps|possibly|"
@@ -134,6 +141,8 @@ def uncommitted(answer: ReadText, *, versions: bool = False) -> str:
         for section in sections:
             for found in find_phrases(_LEXICON, section, sentence.text):
                 ahead = words(sentence.text)[max(0, found.at - 3) : found.at]
+                if found.text.endswith(" to mind") and _GOES_ON_OTHERWISE.search(answer.text[sentence.start :]):
+                    continue  # Another value is put for what came to mind, or it is refused where it stands.
                 if not _NEGATORS & set(ahead[-2:]) and "you" not in ahead:
                     return found.text
     return ""
@@ -185,6 +194,8 @@ def _others_belief(answer: ReadText, place: Place, here: Sentence) -> str:
         return "denied"
     if found := find_phrases(_LEXICON, "other_minds", ahead[cut:]):
         return f"tells it as a mere belief ({found[-1].text!r})"
+    if reason := _set_aside(answer, place, here, ahead[cut:]):
+        return reason
     goes_on = _GOES_ON_OTHERWISE.search(answer.text[place.end :])
     if goes_on and (found := find_phrases(_LEXICON, "expected", ahead[cut:])):
         return f"tells it as what was to be ({found[-1].text!r})"
@@ -194,6 +205,20 @@ def _others_belief(answer: ReadText, place: Place, here: Sentence) -> str:
         mine = not _CONTRASTS.search(ahead)
         return f"tells it as a first thought ({found[0].text!r})" if mine else ""
     return ""
+
+
+def _set_aside(answer: ReadText, place: Place, here: Sentence, ahead: str) -> str:
+    """``You may have X in your head``, ``X comes to mind``: a belief, where what follows puts something else for it."""
+    if not _GOES_ON_OTHERWISE.search(answer.text[place.end :]) and not _POINTS_ELSEWHERE.search(
+        answer.text[place.end :]
+    ):
+        return ""
+    behind = answer.text[place.end : here.end]
+    found = find_phrases(_LEXICON, "in_mind", behind)
+    if found and found[0].at == 0:
+        return f"tells it as a mere belief ({found[0].text!r})"
+    found = find_phrases(_LEXICON, "others_words", ahead)
+    return f"tells it as a mere belief ({found[-1].text!r})" if found else ""
 
 
 def _taken_back(answer: ReadText, place: Place, here: Sentence) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 
@@ -62,9 +63,12 @@ def say(value: Value, form: str, today: date | None) -> str:
 
 
 def fill(template: str, fields: Mapping[str, str]) -> str:
-    """A template with its names replaced; what is no known name stays."""
+    """A template with its names replaced; what is no known name stays. No full stop follows that of a value."""
     for name, text in fields.items():
-        template = template.replace("{" + name + "}", text.strip())
+        said, sign = text.strip(), "{" + name + "}"
+        if said.endswith("."):
+            template = re.sub(re.escape(sign) + r"\.(?!\.)", sign, template)
+        template = template.replace(sign, said)
     return template
 
 
