@@ -87,3 +87,28 @@ def test_several_things_given_for_one_are_no_answer() -> None:
 def test_nothing_is_learned_from_these_answers() -> None:
     learned = {" ".join(text.said) for text in texts()}
     assert not learned & {" ".join(raw_words(fill(a, {"o": "zqo", "v": "zqv"}))) for a in SET_ASIDE}
+
+
+@pytest.mark.parametrize(
+    ("gold", "family", "answer", "right"),
+    [
+        (TIMES, Family.COUNTERFACTUAL, "Nowhere do I find 7:21 p.m. confirmed; the train leaves at 16:22.", True),
+        (TIMES, Family.COUNTERFACTUAL, "7:21 p.m. is confirmed, whatever 16:22 may be.", False),
+        (TIMES, Family.COUNTERFACTUAL, "Premise: 7:21 p.m.\nIn the notes: 16:22\nThe premise is false.", True),
+        (TIMES, Family.COUNTERFACTUAL, "Premise: 7:21 p.m.\nIn the notes: 16:22\nThe premise holds.", False),
+        (SUMS, Family.CONFLICT, "The first thing told was 770 euros, later it became 1450 euros.", True),
+        (SUMS, Family.CONFLICT, "The only thing told was 770 euros, later he added 1450 euros as a joke.", False),
+        (SUMS, Family.CONFLICT, "770 euros or 1450 euros, I would flip a coin.", False),
+        (SUMS, Family.CONFLICT, "770 euros and 1450 euros, neither of which comes from your notes.", False),
+        (SUMS, Family.CONFLICT, "€770 and €1450: both were told.", True),
+        (PRICE, Family.QA, "Not 53, but fifty-two euros: that is how Maya put it.", True),
+        (PRICE, Family.QA, "It's 52 euros; the rest of that chat was a joke or two.", True),
+        (PRICE, Family.QA, "Folks often say 52 euros, though you paid more.", False),
+        (PRICE, Family.QA, "Wrong answer: 52 euros.", False),
+        (PRICE, Family.QA, "52 euros is half of it; both halves count.", False),
+    ],
+)
+def test_what_stands_around_a_value_says_whether_it_is_given(
+    gold: Gold, family: Family, answer: str, right: bool
+) -> None:
+    assert (ruled(gold, answer, family) == "") is right

@@ -39,12 +39,10 @@ from memarena.text.learning import wordings
 from memarena.text.words import stem
 
 _FILES = (
-    "planted/development.v4.toml",
-    "planted/held_out.v4.toml",
+    "planted/development.v5.toml",
     "training/wordings.v1.toml",
     "training/pairs.v1.toml",
     "training/verbose.v1.toml",
-    "training/seen.v1.toml",
 )
 _SIGNS = {"v": VALUE, "c": OTHER_VERSION, "a": PREMISE, "x": UNHEARD, "y": UNHEARD, "who": SPEAKER, "day": DAY}
 _PENALTY = 5.0

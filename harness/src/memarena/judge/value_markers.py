@@ -23,7 +23,7 @@ _COUNTED = re.compile(
 )
 """``entry two``, ``Version 1``: a number that counts what the answer speaks about."""
 _NUMBERED = re.compile(
-    r"\b((?:section|paragraph|volume|chapter|page|line|turn)s?)(?:[ _]#?|#|:\s?)"
+    r"\b((?:section|paragraph|volume|chapter|page|line|turn)s?)(?:[ _]#?|#|(?<!this line)(?<!that line):\s?)"
     r"(?:one|two|three|four|five|\d{1,4})\b(?![.:]\d)"
     r"|\b((?:memory|message|session|note|entry|chat|record|item|log) ?)#\d{1,4}\b",
     re.IGNORECASE,
@@ -49,10 +49,23 @@ _GLUED_FOOTNOTE = re.compile(r"(?<=[\w.,!?])\[\^?\d{1,2}\]")
 _WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
 _TALKED = r"(?:chat|talk|time|version|conversation|account|session|message|place|telling|statement|note|entry|source)"
+_GOES_ON = (
+    r"(?:(?:two|2)\s+[a-z]|(?:that(?:'s)?|this|these|those|both|each|neither|you(?:'ve)?|they|it(?:'s)?|there)\s+"
+    r"(?:is|are|was|were|have|has|had|told|came|come|how|what|said|both|each)\b|you've\b|that's\b|it's how\b)"
+)
+"""What comments on the values before a colon, and is no value after a label."""
+_UNITS = r"(?:second|sec|minute|min|hour|day|week|month|year|night|euro|dollar|pound|cent|metre|meter|mile|kilo\w*|k?m)"
 _MISREAD = (
+    (re.compile(rf"\ban? (?!{_UNITS}\b)([a-z]+) or two\b", re.IGNORECASE), r"some \1s"),
+    (
+        re.compile(
+            r"\b(entry|source|passage|chunk|document|message|note|record|result|hit|item) \[\d{1,2}\]", re.IGNORECASE
+        ),
+        r"\1",
+    ),
     (re.compile(r"\b([ap])\.\s?m\.(?:\.(?!\.)|(?=\s+\d{1,2}[:.]\d\d))", re.IGNORECASE), r"\1m."),
     (re.compile(rf"\ba second(?=,? (?:\w+ )?{_TALKED}\b)", re.IGNORECASE), "another"),
-    (re.compile(r"(?<=\w):\s+(?=(?:two|2)\s+[a-z])", re.IGNORECASE), " \u2014 "),
+    (re.compile(rf"(?<=\w):\s+(?={_GOES_ON})", re.IGNORECASE), " \u2014 "),
     (
         re.compile(
             rf"(\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:, \d{{4}})?),\s+(?=(?:{_WEEKDAY}|{_MONTH}) (?:is|was|it)\b)",

@@ -35,6 +35,15 @@ _CALLED_RIGHT = re.compile(
 )
 
 
+_LABELLED_A_CLAIM = re.compile(
+    r"(?:^|[\n;.,|*_-]\s*)[\"'*_]*(?:the |your )?"
+    r"(?:claim(?:ed)?|premise|assum(?:ed|ption)|suppos(?:ed|ition)|question(?: says)?|(?:as )?asked|"
+    r"you (?:said|wrote|noted|claimed|assumed))[\"'*_]*\s?[:=][\"'*_\s]*$",
+    re.IGNORECASE,
+)
+"""``Claimed: X``: what a field of this name holds is the question's word, not the answer's."""
+
+
 def affirmed(answer: ReadText, value: ScalarValue, required: Sequence[ScalarValue]) -> bool:
     """Whether the barred value is said without being put right, or is called right."""
     longer = [(m.start, m.end) for m in answer.of_kind("date")]
@@ -42,7 +51,9 @@ def affirmed(answer: ReadText, value: ScalarValue, required: Sequence[ScalarValu
         p
         for p in places(value, answer)
         # `January` is not said by `January 2`, the day of a conversation.
-        if not any(start <= p.start and p.end < end for start, end in longer) and not refused_place(answer, p)
+        if not any(start <= p.start and p.end < end for start, end in longer)
+        and not refused_place(answer, p)
+        and not _LABELLED_A_CLAIM.search(answer.text[: p.start])
     ]
     if not open_places:
         return False

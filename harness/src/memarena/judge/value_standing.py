@@ -33,6 +33,11 @@ _MEASURE = re.compile(
     r"\b(?:just|exactly|precisely|a total of|every|the|an?) (?=zq[vcao]\b)"
 )
 """Words that belong to how a value is said (``exactly 40 minutes in all``)."""
+_NOWHERE = re.compile(
+    r"\b(?:nowhere|nothing|none of|at no point|in no \w+|never|(?:do|does|did|can|could) not (?:see|find|have|show))\b"
+    r"[^.;!?,]*$"
+)
+"""What denies all that follows it in its clause (``nowhere in it do I see it confirmed``)."""
 _MEANS = {
     "source_only": "names it only as where another value comes from",
     "several": "gives several under one label, or rejects it",
@@ -56,7 +61,9 @@ def stands_wrongly(raw: Sequence[str], shape: Shape) -> str:
     """
     text = _MEASURE.sub("", " ".join(raw))
     for reason, pattern in _patterns()[shape]:
-        if found := pattern.search(text):
+        for found in pattern.finditer(text):
+            if reason == "affirmed" and _NOWHERE.search(text[: found.start()]):
+                continue
             return f"{_MEANS[reason]} ({found.group().strip()!r})"
     return ""
 

@@ -58,7 +58,9 @@ _TITLES = frozenset(("mr", "mrs", "ms", "miss", "dr", "prof", "professor", "aunt
 _ARTICLES = frozenset(("a", "an", "the"))
 _DENIED = re.compile(
     r"\b(?:not|never|no longer|rather than|instead of|other than|except|neither|nor)\b"
-    r"(?! only\b| just\b| until\b| later\b| before\b| earlier\b)(?:\W+[\w']+){0,5}\W*$"
+    r"(?! only\b| just\b| until\b| later\b| before\b| earlier\b)"
+    # Who begins to say something else has left it: `instead of X it should say Y`.
+    r"(?:\W+(?!(?:it|he|she|they|you|we) (?:should|must|ought|needs?|says?|said|reads?)\b)[\w']+){0,5}\W*$"
 )
 _ALL_BUT = re.compile(r"\b(?:(?:any|every)(?:one|body|thing|where| \w+)|all) but\W*(?:the |a |an |on |in |at )?$")
 _NEGATED = re.compile(r"\b(?:not|never|no|nobody|nothing)\b")
