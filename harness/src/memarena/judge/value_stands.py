@@ -171,12 +171,25 @@ def _sentence_at(answer: ReadText, place: Place) -> Sentence | None:
     return next((s for s in sentences(answer) if s.start <= place.start < s.end), None)
 
 
+_OF_ANOTHER_MATTER = re.compile(
+    r"^[\"'*_)]*(?:\s+(?:too|also|as well|there))?(?:\s*[,;]|\s+[-\u2013\u2014])?\s*"
+    r"(?:but|yet|though|although)\s+(?:that|this)(?:'s|\s+(?:is|was|belong(?:s|ed)|concern(?:s|ed)|refer(?:s|red)|relate[sd]|comes?|came))\s+"
+    r"(?:(?:quite|really|just|rather|to|about|from|part of|in)\s+)*(?:an?\s+|the\s+|some\s+)?"
+    r"(?:(?:entirely|completely|quite|wholly|totally)\s+)?"
+    r"(?:separate|another|different|other|unrelated|elsewhere|something else|some(?:one|body) else)\b",
+    re.IGNORECASE,
+)
+"""``X, but that is a separate story``: what it is said of is not what was asked."""
+
+
 def _rejected(answer: ReadText, place: Place, here: Sentence) -> str:
     """``X is wrong``, ``X has nothing to do with it``, ``X? No.``"""
     behind = answer.text[place.end : here.end]
     spoken = words(behind)
     if _ALL_BUT.search(answer.text[here.start : place.start]):
         return "says anything but that"
+    if matter := _OF_ANOTHER_MATTER.match(behind):
+        return f"tells it of another matter ({matter.group().strip(' ,;-')!r})"
     found = find_phrases(_LEXICON, "rejected", behind)
     agreed = here.asks and _TAG.fullmatch(behind) and _SAYS_YES.match(answer.text[here.end :])
     if found and found[0].at == 0 and spoken and not agreed:
@@ -221,6 +234,9 @@ def _set_aside(answer: ReadText, place: Place, here: Sentence, ahead: str) -> st
     return f"tells it as a mere belief ({found[-1].text!r})" if found else ""
 
 
+_HAS_IT = (["has"], ["had"], ["have"], ["puts"], ["put"])
+
+
 def _taken_back(answer: ReadText, place: Place, here: Sentence) -> str:
     """Whether what follows takes it back."""
     every = sentences(answer)
@@ -239,6 +255,8 @@ def _taken_back(answer: ReadText, place: Place, here: Sentence) -> str:
                 pronoun = section == "points_back" and found.text.split()[0] in _PRONOUNS
                 near = not pronoun or number == 0 or found.at <= _NEAR
                 behind = words(stretch)[found.at + len(found.text.split()) :][:2]
+                if found.text.startswith("it ") and words(stretch)[found.at - 1 : found.at] in _HAS_IT:
+                    continue  # `X, as the question has it, is mistaken` says nothing of what stands before X.
                 if found.text.endswith("what") and not _ASKERS.isdisjoint(behind):
                     continue
                 if near and not ahead & (_NEGATORS | _ANTICIPATES):
