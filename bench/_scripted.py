@@ -20,6 +20,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 _SO_TIMESTAMPNS = 35
 """socket(7): each packet's time of arrival comes with it, seconds and nanoseconds of the wall clock."""
@@ -39,7 +43,7 @@ class Arrivals(io.RawIOBase):
         """It is."""
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: Buffer, /) -> int:
         """Wait for something and read it; 0 once the other side has closed."""
         size, extra, _flags, _source = self._connection.recvmsg_into([buffer], socket.CMSG_SPACE(_STAMP.size))
         now_ns, wall_ns = time.monotonic_ns(), time.time_ns()

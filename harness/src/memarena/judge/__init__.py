@@ -4,8 +4,9 @@
 only. Judges that ask a model stand beside it under their own names.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from memarena.later import imported_later
 
 if TYPE_CHECKING:
     from memarena.judge.errors import JudgeError
@@ -40,8 +41,4 @@ _PLACES = {
 """Modules that are imported when a name is asked for: a run hashes the data files and loads no judge."""
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        if name not in _PLACES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_PLACES[name]), name)
+    __getattr__ = imported_later(__name__, _PLACES)

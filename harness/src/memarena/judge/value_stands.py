@@ -234,7 +234,7 @@ def _set_aside(answer: ReadText, place: Place, here: Sentence, ahead: str) -> st
     return f"tells it as a mere belief ({found[-1].text!r})" if found else ""
 
 
-_HAS_IT = (["has"], ["had"], ["have"], ["puts"], ["put"])
+_HAS_IT = frozenset(("has", "had", "have", "puts", "put"))
 
 
 def _taken_back(answer: ReadText, place: Place, here: Sentence) -> str:
@@ -255,7 +255,7 @@ def _taken_back(answer: ReadText, place: Place, here: Sentence) -> str:
                 pronoun = section == "points_back" and found.text.split()[0] in _PRONOUNS
                 near = not pronoun or number == 0 or found.at <= _NEAR
                 behind = words(stretch)[found.at + len(found.text.split()) :][:2]
-                if found.text.startswith("it ") and words(stretch)[found.at - 1 : found.at] in _HAS_IT:
+                if found.text.startswith("it ") and _HAS_IT & set(words(stretch)[max(0, found.at - 1) : found.at]):
                     continue  # `X, as the question has it, is mistaken` says nothing of what stands before X.
                 if found.text.endswith("what") and not _ASKERS.isdisjoint(behind):
                     continue

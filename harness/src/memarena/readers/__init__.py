@@ -1,7 +1,8 @@
 """Readers: starting, checking and scripting the model servers that answer over what a memory found."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from memarena.later import imported_later
 
 if TYPE_CHECKING:
     from memarena.readers.extractive import data_files
@@ -51,8 +52,4 @@ _PLACES = {
 """Modules that are imported when a name is asked for: a server of this package loads nothing of the others."""
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        if name not in _PLACES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_PLACES[name]), name)
+    __getattr__ = imported_later(__name__, _PLACES)

@@ -5,8 +5,9 @@ D1 ``choice``; D2, D3, D4, the answer half of D5 and extensions ``judged``; the 
 aggregate, ``run`` puts it all together.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from memarena.later import imported_later
 
 if TYPE_CHECKING:
     from memarena.scoring.errors import ScoringError
@@ -43,8 +44,4 @@ _PLACES = {
 """Modules that are imported when a name is asked for: a run hashes the data files and loads no SciPy."""
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        if name not in _PLACES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_PLACES[name]), name)
+    __getattr__ = imported_later(__name__, _PLACES)

@@ -36,15 +36,16 @@ def beside(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
 
     def result() -> T:
         try:
-            done, found = receiving.recv()
+            done, said = receiving.recv()
         except EOFError:
             process.join()
             raise ScoringError(
                 f"scoring: the second process ended with exit code {process.exitcode} before its part was done"
             ) from None
         if not done:
-            raise found
-        return found  # type: ignore[no-any-return]  # as work gave it
+            raise said
+        found: T = said
+        return found
 
     try:
         yield result
