@@ -63,7 +63,10 @@ VIOLATIONS = {
     "the simulator knows the data set, and its command the bars": ("masim", "memarena.run"),
     "the bars of the simulator know the data set and nothing of the simulator": ("masim_bars", "masim.errors"),
     "the harness imports no backend": ("memarena.cli", "memarena_backend_vanilla_oracle"),
-    "the data set and the guarded processes import nothing else of ours": ("memarena.dataset", "memarena.log.records"),
+    "the data set, the guarded processes and what packages import later import nothing else of ours": (
+        "memarena.dataset",
+        "memarena.log.records",
+    ),
     "the log and the readings of words know the data set": ("memarena.text", "memarena.log"),
     "scoring and judging know the log and the data set": ("memarena.judge", "memarena.scoring"),
     "reports know scores, the log and the data set": ("memarena.report", "memarena.judge"),
