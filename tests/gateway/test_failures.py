@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -167,8 +168,8 @@ def test_a_caller_that_goes_away_before_the_first_token_is_a_499(harness: Harnes
     assert (record.status, record.error, record.upstream_failed) == (499, "the caller went away", False)
 
 
-def test_a_caller_that_hangs_up_after_the_last_event_had_its_whole_reply(make_harness: Make) -> None:
-    """Clients close on [DONE]; a server may take its time to end the stream after it."""
+def test_a_caller_that_hangs_up_after_the_last_event_had_its_whole_reply(make_harness: Make, tmp_path: Path) -> None:
+    """Clients close on [DONE]; a server may take its time to end the stream after it. A cache has the reply by then."""
     hung_up = threading.Event()
 
     async def slow_to_end(request: web.BaseRequest) -> web.StreamResponse:
@@ -184,7 +185,7 @@ def test_a_caller_that_hangs_up_after_the_last_event_had_its_whole_reply(make_ha
 
     with ThreadedServer(slow_to_end, "slow-to-end") as server:
         upstream = Upstream("null-reader", f"http://127.0.0.1:{server.port}/v1", "m")
-        harness = make_harness(upstreams=[upstream])
+        harness = make_harness(upstreams=[upstream], cache_dir=tmp_path)
         token = harness.gateway.grant(CallContext("answer"))
         connection, reply = open_chat(harness, token, until=b"[DONE]")
         reply.close()
@@ -192,6 +193,8 @@ def test_a_caller_that_hangs_up_after_the_last_event_had_its_whole_reply(make_ha
         hung_up.set()
         harness.recorded(1)
         (record,) = harness.gateway.revoke(token)
+        again, cached = harness.one_chat(messages=[{"role": "user", "content": "?"}], stream=True)
+    assert (cached.from_cache, again.text()) == (True, "yes")
     assert (record.status, record.error, record.output) == (200, "", "yes")
     assert (record.prompt_tokens, record.completion_tokens) == (3, 1)
     assert record.done_ns is not None

@@ -57,7 +57,9 @@ class Vendor(CapturingBackend):
                 json.load(reply)
         except urllib.error.HTTPError as error:
             with error:
-                self.refused += error.code == 429
+                if error.code != 429:
+                    raise
+                self.refused += 1
 
 
 def run(out: Path, vendor: Vendor, reader: NullReader, **more: object) -> list[AnyRecord]:

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -30,6 +30,11 @@ _PROMPT_KEYS = {
 }
 _REPLY_KEYS = {"/v1/embeddings": "data", "/v1/rerank": "results"}
 """What a reply must hold a list of; ``choices`` for the routes that generate."""
+
+
+Keep = Callable[[str, bytes], None]
+"""Takes the content type and the bytes of a whole reply before the caller has the end of it: it may hang up then, which
+ends the handling of its call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +83,14 @@ class Forwarder:
         call: OpenCall,
         upstream: Upstream,
         outgoing: Outgoing,
-        kept: list[bytes] | None = None,
+        keep: Keep | None = None,
     ) -> web.StreamResponse:
         """Send the request, pass the reply back and fill in the call. The caller has its whole reply on return.
 
-        What the caller is given of a reply that is no error goes into ``kept`` too.
+        A reply of status 200 that came whole goes to ``keep`` first, when the call says all that its record will.
 
         Raises :class:`UpstreamError` if the server fails before the caller was sent anything; a failure after that
-        is told to the caller as an error event at the end of its stream.
+        is told to the caller as an error event at the end of its stream. What ``keep`` raises is passed on.
         """
         headers = {"Content-Type": "application/json"}
         if upstream.api_key:
@@ -96,10 +101,10 @@ class Forwarder:
             if reply.status >= 400:
                 return await self._pass_error(request, call, reply)
             if outgoing.stream and reply.content_type == "text/event-stream":
-                return await self._pass_stream(request, call, reply, kept, hide_usage=outgoing.hide_usage)
+                return await self._pass_stream(request, call, reply, keep, hide_usage=outgoing.hide_usage)
             if outgoing.stream:
                 raise UpstreamError(f"the server answered a streaming request with {reply.content_type}")
-            return await self._pass_whole(request, call, reply, kept)
+            return await self._pass_whole(request, call, reply, keep)
 
     async def _pass_error(
         self, request: web.BaseRequest, call: OpenCall, reply: aiohttp.ClientResponse
@@ -119,7 +124,7 @@ class Forwarder:
         return await send_json(request, call, reply.status, body)
 
     async def _pass_whole(
-        self, request: web.BaseRequest, call: OpenCall, reply: aiohttp.ClientResponse, kept: list[bytes] | None
+        self, request: web.BaseRequest, call: OpenCall, reply: aiohttp.ClientResponse, keep: Keep | None
     ) -> web.StreamResponse:
         raw = await reply.read()
         call.done_ns = call.since_forwarded()
@@ -135,8 +140,8 @@ class Forwarder:
         call.output, call.reasoning = _said(body)
         if "data" in body:
             call.output_sha256 = hashlib.sha256(raw).hexdigest()
-        if kept is not None:
-            kept.append(raw)
+        if keep is not None and reply.status == 200:
+            keep("application/json", raw)
         return await send(request, call, web.Response(status=reply.status, body=raw, content_type="application/json"))
 
     async def _pass_stream(
@@ -144,17 +149,30 @@ class Forwarder:
         request: web.BaseRequest,
         call: OpenCall,
         reply: aiohttp.ClientResponse,
-        kept: list[bytes] | None,
+        keep: Keep | None,
         *,
         hide_usage: bool,
     ) -> web.StreamResponse:
         watch = StreamWatch(call, hide_usage=hide_usage)
+        parts: list[bytes] | None = [] if keep is not None and reply.status == 200 else None
+
+        def keep_part(part: bytes) -> None:
+            nonlocal parts
+            if keep is None or parts is None:
+                return
+            parts.append(part)
+            if call.done_ns is not None and not watch.failure:
+                watch.settle()
+                keep("text/event-stream", b"".join(parts))
+                parts = None
+
         response = web.StreamResponse(
             status=reply.status, headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
         )
         try:
             while chunk := await reply.content.readany():
                 passed = watch.feed(chunk, time.monotonic_ns())
+                keep_part(passed)
                 if passed:
                     async with to_caller():
                         if not call.status:
@@ -162,13 +180,12 @@ class Forwarder:
                             await response.prepare(request)
                         await response.write(passed)
                     call.delivered = call.done_ns is not None
-                    if kept is not None:
-                        kept.append(passed)
                 if watch.failure:
                     raise watch.failure
             rest = watch.end(time.monotonic_ns())
             if call.done_ns is None:
                 call.done_ns = call.since_forwarded()
+            keep_part(rest)
         except (UpstreamError, aiohttp.ClientError, TimeoutError, OSError) as error:
             failure = upstream_error(error)
             if not call.status:
@@ -184,8 +201,7 @@ class Forwarder:
             if rest:
                 await response.write(rest)
             await response.write_eof()
-        if kept is not None:
-            kept.append(rest)
+        call.delivered = True
         return response
 
 
@@ -214,6 +230,7 @@ async def send(request: web.BaseRequest, call: OpenCall, response: web.Response)
     async with to_caller():
         await response.prepare(request)
         await response.write_eof()
+    call.delivered = True
     return response
 
 

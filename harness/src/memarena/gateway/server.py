@@ -296,11 +296,9 @@ class Gateway:
             return await send(
                 request, call, web.Response(body=known.body.encode(), headers={"Content-Type": known.content_type})
             )
-        kept: list[bytes] = []
-        response = await self._forwarder.forward(request, call, upstream, outgoing, kept)
-        if response.status == 200 and not call.upstream_failed:
-            cache.keep(key, response.headers["Content-Type"], b"".join(kept), call)
-        return response
+        return await self._forwarder.forward(
+            request, call, upstream, outgoing, lambda content_type, body: cache.keep(key, content_type, body, call)
+        )
 
     async def _models(self, request: web.BaseRequest, call: OpenCall) -> web.StreamResponse:
         offered: list[JsonValue] = [
