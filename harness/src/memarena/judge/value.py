@@ -13,18 +13,29 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TypeGuard
 
-from memarena.dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
+from memarena.dataset.gold import ConflictGold, CounterfactualGold, Gold
 from memarena.dataset.values import DurationValue, OrderValue, SetValue, TermValue, Value
 from memarena.judge.addressing import cleared
 from memarena.judge.errors import JudgeError
 from memarena.judge.ruling import Route, Ruling, right, wrong
 from memarena.judge.token_f1 import rule_by_token_f1
-from memarena.judge.value_case import FIRST_WORDS, Case, day_of, describe, first_words
+from memarena.judge.value_case import (
+    FIRST_WORDS,
+    Case,
+    OpenGold,
+    day_of,
+    describe,
+    first_words,
+    required_values,
+    scalars,
+)
+from memarena.judge.value_declining import read_declining
 from memarena.judge.value_lists import extra_members
 from memarena.judge.value_markers import without_markers
 from memarena.judge.value_mentions import mentions_beside, speaks_of_talk
 from memarena.judge.value_orders import rule_order
 from memarena.judge.value_rules import fault, is_doubtful, unstated
+from memarena.judge.value_settling import settles, without_denied
 from memarena.judge.value_standing import stands_wrongly
 from memarena.judge.value_weighing import Shape, tells_of_matter, weigh
 from memarena.judge.value_wording import known_stems, raw_words, signed
@@ -32,15 +43,10 @@ from memarena.log.records import EvidenceSession, Question
 from memarena.text.mentions import ProperMention
 from memarena.text.numbers import digits_for_words
 from memarena.text.reading import ReadText, read_text
-from memarena.text.stance import Stance, read_stance
-from memarena.text.stating import Place, ScalarValue, denied, places
+from memarena.text.stating import Place, denied, places
 from memarena.text.words import tidy, words
 
 JUDGE_NAME = "value"
-
-
-OpenGold = TextGold | CounterfactualGold | ConflictGold | AnaphoraGold
-"""Gold of open answers, which this judge judges."""
 
 
 def is_judged(gold: Gold) -> TypeGuard[OpenGold]:
@@ -62,124 +68,16 @@ def judge_answer(question: Question, evidence: Sequence[EvidenceSession], answer
     gold = question.instance.gold
     if not is_judged(gold):
         raise JudgeError(f"{question.instance.instance_id}: the value judge does not judge {gold.kind} questions")
-    required = _required(gold)
+    required = required_values(gold)
     route: Route = "value" if required else "token_f1"
     if not answer.strip():
         return wrong(route, "no answer")
-    spoken = _CERTAINLY.sub(" clearly ", answer)
-    stance = read_stance(spoken, question.question_text, (question.ego_name, question.asker_name))
-    if stance.abstains and not _gold_declines(gold) and not _stated_all_the_same(gold, answer, stance, question):
-        return wrong(route, f"declines: {stance.declines!r}")
+    declining = read_declining(question, gold, answer)
+    if declining.clause:
+        return wrong(route, f"declines: {declining.clause!r}")
     if not required:
         return rule_by_token_f1(question.instance.family, gold, answer, day_of(question.asked_at))
-    return _rule(gold, required, question, evidence, answer, hedge=_declined_first(gold, stance, spoken))
-
-
-_CERTAINLY = re.compile(
-    r"\b(?:there(?: is|'s| was) )?(?:no|not a|without(?: a| any)?|beyond(?: a| any| all)?|zero|leav(?:es|ing) no)\s+"
-    r"(?:real |reasonable |further |more )?(?:(?:room|need|reason|cause) (?:for|of|to)(?: any)? |shadow of an? )?"
-    r"(?:doubts?|questions?|ambiguity|uncertainty|confusion|guessing|guesswork|guess|calculation|wiggle room|"
-    r"contradictions?|difficult one|hard one|trick|mystery|surprise|secret)\b(?: about (?:it|that|this)| at all)?"
-    r"|\b(?:do(?:es)?|did)(?:n't| not) (?:need|have) to (?:guess|wonder|speculate|look|search|dig)\b",
-    re.IGNORECASE,
-)
-"""Phrases of certainty that look like declining for their negation."""
-_A_VALUE = 25
-"""So many characters behind a clause may belong to the value at its end (``not on Friday | May 14, 2025``)."""
-_BUT_GIVES = re.compile(
-    r"^(?:but|however|still|yet|though)\b.*\b(?:do|have|has|know|found|see|can|here|there|did|remember|got)\b",
-    re.IGNORECASE,
-)
-
-
-def _declined_first(gold: Gold, stance: Stance, answer: str) -> str:
-    """The clause in which an answer declines before it gives a value all the same; empty if there is none that counts.
-
-    Whoever puts a premise right denies it first, and of two versions neither has to be chosen.
-    """
-    if not stance.declines_first or isinstance(gold, ConflictGold):
-        return ""
-    read = read_text(answer)
-    if isinstance(gold, CounterfactualGold):
-        at = read.text.find(stance.declines)
-        near = ReadText(read.text[at : at + len(stance.declines) + _A_VALUE] if at >= 0 else stance.declines)
-        denies_premise = any(places(v, near) for v in _scalars(gold.altered_values))
-        return "" if denies_premise or _SPEAKS_OF_QUESTION.search(stance.declines) else stance.declines
-    if not _LACKS.search(stance.declines):
-        return ""
-    texts = [c.text for c in read.clauses]
-    at = texts.index(stance.declines) if stance.declines in texts else len(texts)
-    return "" if any(_BUT_GIVES.match(text) for text in texts[at + 1 : at + 2]) else stance.declines
-
-
-_LACKS = re.compile(
-    r"(?:n't|\b(?:not|no|never|cannot|unable|nothing|nowhere|none|nobody|neither|without|hardly))\b.*\b(?:know|"
-    r"sure|certain|"
-    r"recall|remember|find|found|confirm|verif\w+|tell|determine|records?|information|info|details?|idea|clue|evidence|"
-    r"stored|saved|written|noted|memor\w+|access|answers?|share|disclose|reveal|help|see|mention\w*|contain\w*|context|"
-    r"able|clear|positive|exact\w*|data)\b|"
-    r"\b(?:un(?:sure|certain|clear|known|able|available)|lack\w*|forg(?:e|o)t\w*|missing|sorry|afraid|unfortunately|"
-    r"private|confidential|secret|vague|incomplete|insufficient)\b",
-    re.IGNORECASE,
-)
-"""Words of a clause that says it does not know, has not got or will not tell."""
-_SPEAKS_OF_QUESTION = re.compile(r"\b(?:question|premise|assum\w*|asked|what you|as you|suppos\w*)\b", re.IGNORECASE)
-
-
-def _required(gold: Gold) -> tuple[Value, ...]:
-    """Typed values that a right answer states; empty where the gold is not fully typed."""
-    if isinstance(gold, ConflictGold):
-        return (*gold.values, *gold.changed_values) if gold.values and gold.changed_values else ()
-    return gold.values
-
-
-def _stated_all_the_same(gold: OpenGold, answer: str, stance: Stance, question: Question) -> bool:
-    """Whether an answer that seems to decline states a required value in a clause that declines nothing."""
-    required = _required(gold)
-    barred = _scalars(gold.altered_values) if isinstance(gold, CounterfactualGold) else ()
-    read = read_text(answer, day_of(question.asked_at))
-    asked = read_text(question.question_text, day_of(question.asked_at))
-    turned = {clause for text in stance.turned for clause in [read_text(text).text]}
-
-    def outside(value: ScalarValue) -> bool:
-        clauses = [read.clause_at(p.start).text for p in places(value, read)]
-        return any(
-            (barred or not _tells_source_of(value, clause))
-            and (not _TURNS.search(clause) or premise or not any(clause in text for text in turned))
-            for clause, premise in ((c, any(places(v, read_text(c)) for v in barred)) for c in clauses)
-        )
-
-    orders = [value for value in required if isinstance(value, OrderValue)]
-    if orders:
-        return all(outside(item) for order in orders for item in order.items)
-    return any(outside(value) for value in _scalars(required) if not places(value, asked))
-
-
-_TURNS = re.compile(
-    r"n't\b|\b(?:not|no|never|none|nothing|nobody|nor|neither|cannot|without|unable|unknown|unclear|missing|lacks?|"
-    r"private|privacy|confidential|secret|forgot(?:ten)?|unavailable|null|n/a|empty|decline[sd]?)\b",
-    re.IGNORECASE,
-)
-_PEOPLE_BESIDE = re.compile(
-    r"\b(?:privacy|private|ask(?:ing)?|contact|check with|consult|concerns?|involv\w+|respect|protect|trust|promised?|"
-    r"messages? (?:with|from|to)|conversations? with|did (?:speak|talk|mention|say)|(?:spoke|talked|speaks|"
-    r"talks) about|"
-    r"log of|chat with|talk with|better|between(?! (?:them|these|those|the (?:two|2)|both)\b)|"
-    r"(?:looked|went|searched|scrolled|combed|read) (?:through|over)|"
-    r"everything from|"
-    r"days around|searched|checked)\b",
-    re.IGNORECASE,
-)
-
-
-def _tells_source_of(value: ScalarValue, clause: str) -> bool:
-    """Whether a clause names a person or a day only to say with whom or when something was talked about."""
-    return value.type in ("name", "date") and _PEOPLE_BESIDE.search(clause) is not None
-
-
-def _gold_declines(gold: Gold) -> bool:
-    """Whether the right answer itself reads like a refusal, as some golds of imported sets do."""
-    return isinstance(gold, TextGold) and any(read_stance(answer).abstains for answer in gold.answers)
+    return _rule(gold, required, question, evidence, answer, hedge=declining.first)
 
 
 def _rule(
@@ -196,16 +94,16 @@ def _rule(
     window = _window(required)
     read = read_text(first_words(plain, window), today)
     asked = read_text(question.question_text, today)
-    scalars = tuple(v for v in required if not isinstance(v, SetValue | OrderValue))
-    if hedge and scalars:
+    single = tuple(v for v in required if not isinstance(v, SetValue | OrderValue))
+    if hedge and single:
         return wrong("value", f"offers it only after {hedge!r}")
-    barred = _scalars(gold.altered_values) if isinstance(gold, CounterfactualGold) else ()
-    case = Case(read, asked, evidence, scalars, barred, versions=isinstance(gold, ConflictGold))
-    problem = fault(case) if scalars or barred else ""
-    if scalars and (not problem or is_doubtful(problem)):
+    barred = scalars(gold.altered_values) if isinstance(gold, CounterfactualGold) else ()
+    case = Case(read, asked, evidence, single, barred, versions=isinstance(gold, ConflictGold))
+    problem = fault(case) if single or barred else ""
+    if single and (not problem or is_doubtful(problem)):
         # What is said to a marker is no wording of an answer, unless the value stands in it.
         said = read_text(first_words(cleared(plain).kept, window), today)
-        worded = replace(case, answer=said) if all(places(v, said) for v in scalars) else case
+        worded = replace(case, answer=said) if all(places(v, said) for v in single) else case
         problem = _by_wording(worded, gold, problem)
     if problem:
         return wrong("value", problem)
@@ -221,17 +119,19 @@ def _rule(
     return right("value", f"states {', '.join(describe(v) for v in required)}")
 
 
-# The thresholds were chosen on sets of phrasings by eleven hands, each judged by weights learned without that hand's
-# phrasings (the rules had been changed because of all of them, so those rates are no first sight); values were taken at
-# which neither kind of error exceeds what is wanted in a family. Below -1.5, hardly any right answer of typed gold is
+# The thresholds were chosen on sets of phrasings by fourteen hands, each judged by weights learned without that hand's
+# phrasings (rules had been changed because of most of them, so those rates are no first sight); values were taken at
+# which neither kind of error exceeds what is wanted in a family. Below -2, hardly any right answer of typed gold is
 # left, and rules see rivals of its type; of gold without a type, wrong answers weigh up to 0, since nothing but wording
 # shows their rival.
 _GIVES = 1.5
 """So much a wording has to weigh for giving its value to outweigh a rule that doubts it."""
 _GIVES_CORRECTION = 2.5
 """The same where the rule saw that a premise is affirmed: its correction is worded like that too."""
-_WITHHOLDS = -1.5
+_WITHHOLDS = -2.0
 """Below this, a wording does not give its value, though no rule is broken."""
+_WITHHOLDS_CORRECTION = -2.5
+"""The same where a premise is put right: what affirms it or leaves it open is seen by rules."""
 _WITHHOLDS_UNTYPED = 0.0
 """The same where the gold is a term, of which no rule knows what is another of its kind."""
 _WITHHOLDS_TELLING = -4.0
@@ -244,18 +144,22 @@ _WITHHOLDS_VERSIONS = -3.0
 def _by_wording(case: Case, gold: Gold, problem: str) -> str:
     """What stands against the answer once its wording is weighed: that outweighs a rule's doubt or raises a new one."""
     shape: Shape = gold.kind if isinstance(gold, ConflictGold | CounterfactualGold) else "plain"
-    versions = _scalars(gold.changed_values) if isinstance(gold, ConflictGold) else ()
+    versions = scalars(gold.changed_values) if isinstance(gold, ConflictGold) else ()
     rivals = mentions_beside(case)
     raw, known = raw_words(signed(case, rivals, versions)), known_stems(case)
     if standing := stands_wrongly(raw, shape):
         return standing
-    weight = weigh(raw, known, shape)
+    weight = weigh(without_denied(raw), known, shape)
     if problem:
+        if shape != "conflict" and weight > 0 and settles(raw):
+            return ""
         # A value of the gold's own type is seen, not guessed at: no wording outweighs it.
         enough = _GIVES_CORRECTION if shape == "counterfactual" else _GIVES
         return "" if weight > enough and not rivals else problem
     untyped = any(isinstance(value, TermValue) for value in case.required)
-    least = _WITHHOLDS_UNTYPED if untyped else _WITHHOLDS
+    least = _WITHHOLDS_UNTYPED if untyped and not settles(raw) else _WITHHOLDS
+    if shape == "counterfactual":
+        least = _WITHHOLDS_CORRECTION
     if shape == "conflict" and not untyped:
         least = _WITHHOLDS_VERSIONS
     if tells_of_matter(raw, known) or (rivals and shape != "conflict"):
@@ -289,26 +193,16 @@ def _without_echo(answer: str, question: str) -> str:
 def _without_speaker(answer: str, question: Question, evidence: Sequence[EvidenceSession]) -> str:
     """The answer without the name of a speaker before it, as small models write it (``Maya Chen: on Tuesday``)."""
     people = {question.ego_name, question.asker_name, *(t.speaker for s in evidence for t in s.turns)}
+    people |= {person.partition(" ")[0] for person in people}
     name, colon, rest = answer.strip().partition(":")
-    return rest.strip() if colon and re.search(r"\w", rest) and name.strip() in people else answer
+    spoken = colon and re.search(r"\w", rest) and name.strip(" >*_\"'-") in people
+    return rest.strip() if spoken else answer
 
 
 def _window(required: Sequence[Value]) -> int:
     """How many words an answer has to come to the point: more where the gold itself is long."""
     items = sum(len(value.items) for value in required if isinstance(value, OrderValue))
     return FIRST_WORDS + max(0, sum(len(words(text)) for text in map(describe, required)) - 10) + 6 * items
-
-
-def _scalars(values: Sequence[Value]) -> tuple[ScalarValue, ...]:
-    flat: list[ScalarValue] = []
-    for value in values:
-        if isinstance(value, SetValue):
-            flat += value.members
-        elif isinstance(value, OrderValue):
-            flat += value.items
-        else:
-            flat.append(value)
-    return tuple(flat)
 
 
 def _set(value: SetValue, answer: ReadText, question: ReadText) -> Ruling:

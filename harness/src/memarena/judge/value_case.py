@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
 
+from memarena.dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
 from memarena.dataset.values import OrderValue, SetValue, Value
 from memarena.log.records import EvidenceSession
 from memarena.text.mentions import DateMention, Mention, PartialDate, WeekdayMention
@@ -18,6 +19,8 @@ FIRST_WORDS = 60
 """An answer has to come to the point within so many words."""
 EXTRA_VALUES = 2
 """So many values of a type beyond the gold's may be named."""
+OpenGold = TextGold | CounterfactualGold | ConflictGold | AnaphoraGold
+"""Gold of open answers, which this judge judges."""
 
 
 @dataclass(frozen=True)
@@ -88,3 +91,23 @@ def describe(value: Value) -> str:
         return " → ".join(i.text for i in value.items)
     fields = value.model_dump(exclude={"type", "aliases"}, exclude_none=True)
     return f"{value.type} {' '.join(f'{v:g}' if isinstance(v, float) else str(v) for v in fields.values())}"
+
+
+def required_values(gold: Gold) -> tuple[Value, ...]:
+    """Typed values that a right answer states; empty where the gold is not fully typed."""
+    if isinstance(gold, ConflictGold):
+        return (*gold.values, *gold.changed_values) if gold.values and gold.changed_values else ()
+    return gold.values
+
+
+def scalars(values: Sequence[Value]) -> tuple[ScalarValue, ...]:
+    """The values with the members of sets and the items of orders in their place."""
+    flat: list[ScalarValue] = []
+    for value in values:
+        if isinstance(value, SetValue):
+            flat += value.members
+        elif isinstance(value, OrderValue):
+            flat += value.items
+        else:
+            flat.append(value)
+    return tuple(flat)

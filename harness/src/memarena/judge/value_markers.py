@@ -22,6 +22,16 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 """``entry two``, ``Version 1``: a number that counts what the answer speaks about."""
+_PROMPT = re.compile(r"^\s*[\w.-]{1,16}>{1,3}\s+(?=\S)")
+"""``HUD> X``: the prompt of a terminal."""
+_PIECES = re.compile(
+    r"\b((?:retrieved |source )?(?:snippet|chunk|document|doc|passage|excerpt|context|result|hit|fragment|segment)s?)"
+    r"[ _]#?(?:\d{1,3}|one|two|three|four|five)(?:(?:,? (?:and|&|or|to|through) |, ?| ?[-\u2013] ?)"
+    r"(?:\d{1,3}|one|two|three|four|five)\b(?!\s+of\b))*\b(?![.,:]?\d|\s+of\b|\s*%)|"
+    r"\s?\(\d{1,3} (?:of|out of) \d{1,3}\)",
+    re.IGNORECASE,
+)
+"""``snippets 1 and 2``, ``(1 of 3)``: pieces of what was retrieved, and how many of them."""
 _NUMBERED = re.compile(
     r"\b((?:section|paragraph|volume|chapter|page|line|turn)s?)(?:[ _]#?|#|(?<!this line)(?<!that line):\s?)"
     r"(?:one|two|three|four|five|\d{1,4})\b(?![.:]\d)"
@@ -45,6 +55,11 @@ _EFFORT = re.compile(
 _FOOTNOTE = re.compile(
     r"\s?\[\^?\d{1,2}\]:?|(?<=[^\Wm])[\u00b9\u00b2\u00b3](?=\W|$)|^[\u00b9\u00b2\u00b3]\s*", re.MULTILINE
 )
+_LONE_FOOTNOTE = re.compile(
+    r"(?<=\w)(?<!\bis)(?<!\bwas)(?<!\bare)(?<!\bwere)(?<!\bof)(?<!\bexactly)(?<!\bbe)\s\[\^?\d\](?=[.!]?\s*$)",
+    re.MULTILINE,
+)
+"""``76 minutes [1]``: behind something said, at the end; ``there are [3]`` gives it."""
 _GLUED_FOOTNOTE = re.compile(r"(?<=[\w.,!?])\[\^?\d{1,2}\]")
 _WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
@@ -85,12 +100,15 @@ def without_markers(answer: str) -> str:
     Left out are bullets, the numbers of a list (``1) … 2) …``) and of footnotes, forms of address (``X, sir.``), and
     numbers that belong to a way of speaking (``the two of you``, ``one second``).
     """
+    answer = _PROMPT.sub("", answer)
+    answer = _PIECES.sub(lambda match: (match[1] or "").lower(), answer)
     answer = _COUNTED.sub(r"\1", _GLUED_FOOTNOTE.sub("", _without_address(answer)))
     answer = _EFFORT.sub("", _SCORE.sub(r"\1", _NUMBERED.sub(_lower, answer)))
     answer = _idle().sub(lambda match: _idle_numbers()[" ".join(match.group().lower().split())], answer)
     if len(_FOOTNOTE.findall(answer)) > 1:
         # A lone `[3]` may be the answer; the mark of a footnote stands at both of its ends.
         answer = _FOOTNOTE.sub("", answer)
+    answer = _LONE_FOOTNOTE.sub("", answer)
     numbers = [m.group(1) for m in _MARKER.finditer(answer)]
     counted = [int(number) for number in numbers]
     listed = len(counted) > 1 and counted[0] == 1 and all(n in (1, before + 1) for before, n in pairwise(counted))
@@ -131,4 +149,4 @@ def _idle_numbers() -> Mapping[str, str]:
 def _idle() -> re.Pattern[str]:
     phrases = sorted(_idle_numbers(), key=len, reverse=True)
     joined = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases)
-    return re.compile(rf"(?<![\w/.])(?:{joined})(?![\w/])", re.IGNORECASE)
+    return re.compile(rf"(?<![\w/.])(?:{joined})(?![\w/]|[ -](?:hundred|thousand|million|and a half)\b)", re.IGNORECASE)

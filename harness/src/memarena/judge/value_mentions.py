@@ -15,13 +15,15 @@ from memarena.judge.value_names import by_line, names_nothing, tells_source
 from memarena.judge.value_stands import refused_place
 from memarena.text.amounts import canonical_unit, is_known_unit
 from memarena.text.lexicon import word_list
-from memarena.text.mentions import AmountMention, DateMention, Kind, Mention, WeekdayMention
+from memarena.text.mentions import AmountMention, DateMention, DurationMention, Kind, Mention, WeekdayMention
 from memarena.text.reading import ReadText
 from memarena.text.stating import Place, ScalarValue, is_value, kinds_of, places
 from memarena.text.words import Clause, content_words, stem, words
 
 _FEW = 4
 """So many accounts or sources an answer may count with an adjective between."""
+_WELL_ABOVE = 12
+"""A gold count above this has no near value among the few that ways of speaking count."""
 _OFFERS = re.compile(
     r"\b(?:help|assist|do for you|anything|something|support|serve|look up|remind|question|here for you|"
     r"have a)\b[^.!?\n]*$",
@@ -34,6 +36,12 @@ _NUMBERS_A_THING = re.compile(
 )
 _THE_TWO_OF = re.compile(r"\b(?:you|we|us|those|these|they|them)\s+$", re.IGNORECASE)
 """``you two were talking``"""
+_BETWEEN_TWO = re.compile(r"\b(?:between|of|both|either|neither) (?:the|these|those|them)\s+$", re.IGNORECASE)
+_IDIOM_AHEAD = re.compile(
+    r"\w+ (?:for|in|of|per|just|such|quite|wait|hold on|after|many|give me|take|took|back|times|once|twice)\s+$",
+    re.IGNORECASE,
+)
+"""Before an article and a unit: ``take you back for a second``; ``for a second`` alone is an answer."""
 _MORE_THAN_BEFORE = re.compile(r"\s+(?:more|fewer|less|extra|additional)\b(?! than)", re.IGNORECASE)
 """A difference from another number (``three more had signed up``)."""
 _HOLLOW = frozenset(
@@ -71,7 +79,7 @@ def other_mentions(case: Case) -> str:
             known = any(mention.same(m) for m in own_question)
             if (not known or gold_is_asked) and _in_answering_place(case, mention, kind):
                 return f"also gives {_quote(case, mention)} for the same"
-            if not known and not _in_evidence(case, mention):
+            if not known and not _in_evidence(case, mention) and not _is_small_count(case, mention):
                 return f"names {_quote(case, mention)}, which is in neither question nor evidence"
         extra = [m for m in others if not any(m.same(q) for q in own_question)]
         if _distinct(extra) > EXTRA_VALUES:
@@ -98,7 +106,12 @@ def _beside(case: Case, kind: Kind) -> list[Mention]:
 
 
 def _is_talk(case: Case, mention: Mention) -> bool:
-    return _counts_talk(case, mention) or _tells_versions_apart(case, mention) or _no_value(case, mention)
+    return (
+        _counts_talk(case, mention)
+        or _is_idiom(case, mention)
+        or _tells_versions_apart(case, mention)
+        or _no_value(case, mention)
+    )
 
 
 def _no_value(case: Case, mention: Mention) -> bool:
@@ -238,9 +251,11 @@ def _counts_talk(case: Case, mention: Mention) -> bool:
     answer = case.answer
     if not isinstance(mention, AmountMention):
         return False
-    if _NUMBERS_A_THING.search(answer.text[: mention.start]):
+    ahead = answer.text[: mention.start]
+    if _NUMBERS_A_THING.search(ahead):
         return True
-    if mention.amount == 2 and (case.versions or _THE_TWO_OF.search(answer.text[: mention.start])):
+    between = mention.unit is None and _BETWEEN_TWO.search(ahead)
+    if mention.amount == 2 and (case.versions or between or _THE_TWO_OF.search(ahead)):
         return True
     units = {v.unit and canonical_unit(v.unit) for v in case.required if isinstance(v, AmountValue)}
     asked = set(content_words(case.question.text))
@@ -251,6 +266,34 @@ def _counts_talk(case: Case, mention: Mention) -> bool:
     talk = {stem(w) for w in word_list("talk_words.v1.txt")}
     behind = words(answer.text[mention.end :])[:1]
     return mention.unit in talk or (mention.amount <= _FEW and bool({stem(w) for w in behind} & talk))
+
+
+def _is_small_count(case: Case, mention: Mention) -> bool:
+    """``go up for one and come down with three``: a small bare number in no clause of a gold value that counts nothing.
+
+    No near value of a gold with a unit, or of a gold well above it, looks like that.
+    """
+    if not isinstance(mention, AmountMention) or mention.unit is not None or mention.amount > _FEW:
+        return False
+    clause = case.answer.clause_at(mention.start)
+    if any(clause.start <= p.start < clause.end for v in case.required for p in places(v, case.answer)):
+        return False
+    counted = [v for v in case.required if isinstance(v, AmountValue)]
+    return all(v.unit is not None or v.amount > _WELL_ABOVE for v in counted)
+
+
+def _is_idiom(case: Case, mention: Mention) -> bool:
+    """``for a second``, ``in a day``, ``two times``: a way of speaking, in a clause that holds no gold value."""
+    answer = case.answer
+    clause = answer.clause_at(mention.start)
+    if any(clause.start <= p.start < clause.end for v in case.required for p in places(v, answer)):
+        return False
+    said = answer.text[mention.start : mention.end].lower()
+    if isinstance(mention, DurationMention | AmountMention) and said.startswith(("a ", "an ")):
+        return _IDIOM_AHEAD.search(answer.text[clause.start : mention.start]) is not None
+    asked = words(case.question.text)
+    counts = isinstance(mention, AmountMention) and mention.unit in ("time", "times")
+    return counts and not {"times", "often", "frequently"} & set(asked)
 
 
 def _tells_versions_apart(case: Case, mention: Mention) -> bool:

@@ -18,6 +18,9 @@ from memarena.text.words import stem, words
 
 _WORDLESS = re.compile(r"[^\w]*$")
 _OPENS = re.compile(r"[.!?:;\n|*#>{\"(\[\u2022\u2192]|[^\x00-\x7f]")
+_ENDS_SOUND = ("", ",", ".", "!", "?", "\u2026", ";")
+_TITLES = frozenset(("dr", "mr", "ms", "mrs", "prof"))
+"""Before a name, with a full stop that parts them."""
 _LABEL = re.compile(r"[\w'/#&+. -]{0,40}?(?:\([^()\n]{0,30}\))?[\"'*_)\]]*\s?[:=](?!\d)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|[^\n]*\n\s*[=-]{3,}\s*(?:\n|$))")
 _ENDINGS = re.compile(
@@ -61,6 +64,8 @@ def names_nothing(answer: ReadText, mention: Mention, evidence: Sequence[Evidenc
     """
     if not isinstance(mention, ProperMention):
         return False
+    if set(mention.name) <= _TITLES:
+        return True
     if not known and set(mention.name) <= word_list("initials.v1.txt"):
         return True
     return _at_opening(answer.text, mention.start) and _opens_without_name(answer, mention, evidence, known=known)
@@ -83,9 +88,11 @@ def _opens_without_name(
 
 
 def _is_adverb(text: str, mention: ProperMention, first: str) -> bool:
-    """``Honestly, …``: no name, though the conversation opens a sentence with it too."""
-    opens = _bare(first).endswith("ly") and _bare(first) in word_list("openers.v1.txt")
-    return opens and text[mention.end : mention.end + 1] == ","
+    """``Honestly, …``, ``Ha, …``: no name, though the conversation opens a sentence with it too."""
+    behind = text[mention.end : mention.end + 1]
+    if _bare(first) in word_list("interjections.v1.txt"):
+        return behind in _ENDS_SOUND
+    return behind == "," and _bare(first).endswith("ly") and _bare(first) in word_list("openers.v1.txt")
 
 
 def _at_opening(text: str, at: int) -> bool:
@@ -116,7 +123,13 @@ def _bare(word: str) -> str:
 
 @cache
 def _openers() -> frozenset[str]:
-    lists = ("openers.v1.txt", "function_words.v1.txt", "common_words.v1.txt", "talk_words.v1.txt")
+    lists = (
+        "openers.v1.txt",
+        "interjections.v1.txt",
+        "function_words.v1.txt",
+        "common_words.v1.txt",
+        "talk_words.v1.txt",
+    )
     of_stance = (w for members in table("stance_words.v1.txt").values() for w in members)
     return frozenset(of_stance).union(*map(word_list, lists))
 

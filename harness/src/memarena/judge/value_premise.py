@@ -37,11 +37,14 @@ _CALLED_RIGHT = re.compile(
 
 _LABELLED_A_CLAIM = re.compile(
     r"(?:^|[\n;.,|*_-]\s*)[\"'*_]*(?:the |your )?"
-    r"(?:claim(?:ed)?|premise|assum(?:ed|ption)|suppos(?:ed|ition)|question(?: says)?|(?:as )?asked|"
+    r"(?:claim(?:ed)?|premise|was|old|before|from|wrong|incorrect|false|original(?:ly)?|"
+    r"assum(?:ed|ption)|suppos(?:ed|ition)|question(?: says)?|(?:as )?asked|"
     r"you (?:said|wrote|noted|claimed|assumed))[\"'*_]*\s?[:=][\"'*_\s]*$",
     re.IGNORECASE,
 )
 """``Claimed: X``: what a field of this name holds is the question's word, not the answer's."""
+
+_WEEKDAY_AHEAD = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s+(?:the\s+)?$", re.IGNORECASE)
 
 
 def affirmed(answer: ReadText, value: ScalarValue, required: Sequence[ScalarValue]) -> bool:
@@ -53,7 +56,7 @@ def affirmed(answer: ReadText, value: ScalarValue, required: Sequence[ScalarValu
         # `January` is not said by `January 2`, the day of a conversation.
         if not any(start <= p.start and p.end < end for start, end in longer)
         and not refused_place(answer, p)
-        and not _LABELLED_A_CLAIM.search(answer.text[: p.start])
+        and not _LABELLED_A_CLAIM.search(_WEEKDAY_AHEAD.sub("", answer.text[: p.start]))
     ]
     if not open_places:
         return False

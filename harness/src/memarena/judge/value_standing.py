@@ -34,10 +34,10 @@ _MEASURE = re.compile(
 )
 """Words that belong to how a value is said (``exactly 40 minutes in all``)."""
 _NOWHERE = re.compile(
-    r"\b(?:nowhere|nothing|none of|at no point|in no \w+|never|(?:do|does|did|can|could) not (?:see|find|have|show))\b"
-    r"[^.;!?,]*$"
+    r"\b(?:nowhere|nothing|none of|at no point|in no \w+|never|(?:do|does|did|can|could) not (?:see|find|have|show)|"
+    r"if|whether)\b[^.;!?,]*$"
 )
-"""What denies all that follows it in its clause (``nowhere in it do I see it confirmed``)."""
+"""What denies or leaves open all that follows it in its clause (``nowhere in it do I see it confirmed``)."""
 _MEANS = {
     "source_only": "names it only as where another value comes from",
     "several": "gives several under one label, or rejects it",

@@ -23,7 +23,8 @@ _DENIES_AHEAD = re.compile(
     r"ing) out|reject(?:s|ed)?|dismiss(?:es|ed)?|"
     r"disput(?:e[sd]?|ing)|refut(?:e[sd]?|ing)|far from|anything (?:except|but)|everything (?:except|but)|all but|"
     r"(?:no|any) (?:sign|trace|mention|record|evidence|indication|support|basis) (?:of|for)|"
-    r"contradict(?:s|ed)?(?! (?:you|your|that|this|it|the question)\b)|"
+    r"contradict(?:s|ed)?(?! (?:you|your|that|this|it|the (?:question|context|record|notes?|chat|talk|"
+    r"conversation|log|logs|messages?|evidence|memory|memories|transcript|source|sources))\b)|"
     r"(?:can|could|must)(?:no|n'|\s+no)t(?: possibly)? (?:be|have been))(?:\W+[\w']+){0,4}\W*$",
     re.IGNORECASE,
 )
@@ -70,6 +71,7 @@ _ALL_BUT = re.compile(
     r"\b(?:any|every|all)(?:thing|one|body|where)? but\W*(?:the |a |an |on |in |at )?$", re.IGNORECASE
 )
 _NEGATORS = frozenset(("no", "not", "without", "never", "nor", "zero", "neither", "nothing", "hardly", "beyond"))
+_COMPARES = frozenset(("as", "like", "than", "what"))
 _ANTICIPATES = frozenset(("if", "unless", "whether"))
 _ON_CONDITION = frozenset(
     ("replace", "swap", "once", "else", "rest", "otherwise", "if", "change", "substitute", "put", "with")
@@ -116,7 +118,7 @@ def refused_place(answer: ReadText, place: Place, *, versions: bool = False) -> 
     here = _sentence_at(answer, place)
     if here is None:
         return ""
-    if reason := _rejected(answer, place, here):
+    if reason := _rejected(answer, place, here, versions=versions):
         return reason
     return "" if versions else _others_belief(answer, place, here) or _taken_back(answer, place, here)
 
@@ -143,6 +145,8 @@ def uncommitted(answer: ReadText, *, versions: bool = False) -> str:
                 ahead = words(sentence.text)[max(0, found.at - 3) : found.at]
                 if found.text.endswith(" to mind") and _GOES_ON_OTHERWISE.search(answer.text[sentence.start :]):
                     continue  # Another value is put for what came to mind, or it is refused where it stands.
+                if ahead and ahead[-1] in _COMPARES:
+                    continue  # `Not X, as one might think, but Y`
                 if not _NEGATORS & set(ahead[-2:]) and "you" not in ahead:
                     return found.text
     return ""
@@ -182,7 +186,7 @@ _OF_ANOTHER_MATTER = re.compile(
 """``X, but that is a separate story``: what it is said of is not what was asked."""
 
 
-def _rejected(answer: ReadText, place: Place, here: Sentence) -> str:
+def _rejected(answer: ReadText, place: Place, here: Sentence, *, versions: bool) -> str:
     """``X is wrong``, ``X has nothing to do with it``, ``X? No.``"""
     behind = answer.text[place.end : here.end]
     spoken = words(behind)
@@ -192,7 +196,8 @@ def _rejected(answer: ReadText, place: Place, here: Sentence) -> str:
         return f"tells it of another matter ({matter.group().strip(' ,;-')!r})"
     found = find_phrases(_LEXICON, "rejected", behind)
     agreed = here.asks and _TAG.fullmatch(behind) and _SAYS_YES.match(answer.text[here.end :])
-    if found and found[0].at == 0 and spoken and not agreed:
+    opposed = versions and _OPPOSED.match(behind)
+    if found and found[0].at == 0 and spoken and not agreed and not opposed:
         return f"rejects it ({found[0].text!r})"
     if here.asks and not behind.strip(" \"'*_") and re.match(r"\?\W*no(?:t|pe|ne)?\b", answer.text[here.end :], re.I):
         return "answers no to it"
@@ -234,6 +239,12 @@ def _set_aside(answer: ReadText, place: Place, here: Sentence, ahead: str) -> st
     return f"tells it as a mere belief ({found[-1].text!r})" if found else ""
 
 
+_OPPOSED = re.compile(
+    r"\s+(?:is|was|gets|got|has been)\s+(?:then |later |elsewhere |directly |flatly )?"
+    r"(?:contradicted|opposed|disputed|challenged|countered|contested)\s+(?:by|with)\b",
+    re.IGNORECASE,
+)
+"""``X is contradicted by Y``: of two versions, each is told."""
 _HAS_IT = frozenset(("has", "had", "have", "puts", "put"))
 
 

@@ -51,6 +51,7 @@ _BESIDES = re.compile(
 )
 _NEW_THING = re.compile(r"\b(?:an?|some|two|three|four|[2-9])\s+(?=[a-z])", re.IGNORECASE)
 _CLOSES = re.compile(
+    r"(?:but |and )?of course|naturally|obviously|what else|who else|as it happens|"
     r"respectively|in that order|full stop|period|end of (?:the )?story|(?:the )?case (?:is )?closed|job done|"
     r"hands down|bar none|(?:as )?simple as that|"
     r"for (?:sure|certain)|to be (?:exact|precise|specific)|loud and clear|clear as day|as (?:recorded|noted|"

@@ -8,25 +8,8 @@ from importlib.resources import files
 
 from memarena import text
 
-_JUDGE_CODE = (
-    "addressing.py",
-    "ruling.py",
-    "token_f1.py",
-    "value.py",
-    "value_case.py",
-    "value_lists.py",
-    "value_markers.py",
-    "value_mentions.py",
-    "value_names.py",
-    "value_orders.py",
-    "value_premise.py",
-    "value_rules.py",
-    "value_standing.py",
-    "value_stands.py",
-    "value_terms.py",
-    "value_weighing.py",
-    "value_wording.py",
-)
+_JUDGE_CODE = ("addressing.py", "ruling.py", "token_f1.py", "value.py")
+"""Beside every module whose name begins with ``value_``."""
 _FOLDERS = ("prompts", "tables")
 _VALUE_TABLES = ("judge/addressing.v2.toml", "judge/standing.v1.toml", "judge/token_f1.v1.toml")
 """Tables that the value judge reads; the others belong to judges with a model and to calibration."""
@@ -52,7 +35,11 @@ def value_judge_version() -> str:
         if name in _VALUE_TABLES or name.startswith("text/")
     ]
     judge, words = files("memarena.judge"), files("memarena.text")
-    sources = [(f"judge/{name}", judge / name) for name in _JUDGE_CODE]
+    sources = [
+        (f"judge/{entry.name}", entry)
+        for entry in sorted(judge.iterdir(), key=lambda e: e.name)
+        if entry.name in _JUDGE_CODE or (entry.name.startswith("value_") and entry.name.endswith(".py"))
+    ]
     sources += [
         (f"text/{entry.name}", entry)
         for entry in sorted(words.iterdir(), key=lambda e: e.name)

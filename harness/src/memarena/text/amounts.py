@@ -13,7 +13,7 @@ from memarena.text.words import stem
 _NUMBER = re.compile(
     r"(?P<before>[$€£¥]\s?)?(?<![\w.])(?<!\d[:/-])(?P<number>\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)"
     r"(?P<factor>\s?(?:k|m|bn)(?!\w)|\s+(?:thousand|million|billion)\b)?(?![\d:/]|-\d|(?:st|nd|rd|th)\b)"
-    r"(?:[\s-]?(?P<unit>[%€$£¥°]|[a-z][a-z-]*))?",
+    r"(?:(?:[^\S\n]|-)?(?P<unit>[%€$£¥°]|[a-z][a-z-]*))?",
     re.IGNORECASE,
 )
 _GRAMMAR = """
