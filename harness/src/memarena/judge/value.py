@@ -7,6 +7,7 @@ gold is text only, :mod:`memarena.judge.token_f1` decides, and the route says so
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -95,12 +96,15 @@ def _rule(
     read = read_text(first_words(plain, window), today)
     asked = read_text(question.question_text, today)
     single = tuple(v for v in required if not isinstance(v, SetValue | OrderValue))
-    if hedge and single:
-        return wrong("value", f"offers it only after {hedge!r}")
     barred = scalars(gold.altered_values) if isinstance(gold, CounterfactualGold) else ()
     case = Case(read, asked, evidence, single, barred, versions=isinstance(gold, ConflictGold))
     problem = fault(case) if single or barred else ""
-    if single and (not problem or is_doubtful(problem)):
+    if hedge and single:
+        offered = f"offers it only after {hedge!r}"
+        if problem and not is_doubtful(problem, gold.kind):
+            return wrong("value", offered)
+        problem = offered
+    if single and (not problem or is_doubtful(problem, gold.kind)):
         # What is said to a marker is no wording of an answer, unless the value stands in it.
         said = read_text(first_words(cleared(plain).kept, window), today)
         worded = replace(case, answer=said) if all(places(v, said) for v in single) else case
@@ -126,8 +130,10 @@ def _rule(
 # shows their rival.
 _GIVES = 1.5
 """So much a wording has to weigh for giving its value to outweigh a rule that doubts it."""
-_GIVES_CORRECTION = 2.5
-"""The same where the rule saw that a premise is affirmed: its correction is worded like that too."""
+_GIVES_CORRECTION = 1.0
+"""The same where a premise is put right, which is worded much like its being affirmed or its correction's denial."""
+_GIVES_BESIDE = 2.5
+"""The same where another value of the type is named that is no part of the answer."""
 _WITHHOLDS = -2.0
 """Below this, a wording does not give its value, though no rule is broken."""
 _WITHHOLDS_CORRECTION = -2.5
@@ -137,7 +143,7 @@ _WITHHOLDS_UNTYPED = 0.0
 _WITHHOLDS_TELLING = -4.0
 """The same for an answer that tells of the matter in its own words, of which fewer were learned, or that names another
 value of the type, which rules see."""
-_WITHHOLDS_VERSIONS = -3.0
+_WITHHOLDS_VERSIONS = -6.0
 """The same for two typed versions: how they stand to each other is seen by rules."""
 
 
@@ -147,15 +153,13 @@ def _by_wording(case: Case, gold: Gold, problem: str) -> str:
     versions = scalars(gold.changed_values) if isinstance(gold, ConflictGold) else ()
     rivals = mentions_beside(case)
     raw, known = raw_words(signed(case, rivals, versions)), known_stems(case)
+    weight = weigh(without_denied(raw), known, shape)
     if standing := stands_wrongly(raw, shape):
         return standing
-    weight = weigh(without_denied(raw), known, shape)
     if problem:
         if shape != "conflict" and weight > 0 and settles(raw):
             return ""
-        # A value of the gold's own type is seen, not guessed at: no wording outweighs it.
-        enough = _GIVES_CORRECTION if shape == "counterfactual" else _GIVES
-        return "" if weight > enough and not rivals else problem
+        return "" if weight > _enough(problem, shape, beside=bool(rivals)) else problem
     untyped = any(isinstance(value, TermValue) for value in case.required)
     least = _WITHHOLDS_UNTYPED if untyped and not settles(raw) else _WITHHOLDS
     if shape == "counterfactual":
@@ -165,6 +169,16 @@ def _by_wording(case: Case, gold: Gold, problem: str) -> str:
     if tells_of_matter(raw, known) or (rivals and shape != "conflict"):
         least = _WITHHOLDS_TELLING
     return f"its wording does not give it (weighs {weight:.1f})" if weight < least else ""
+
+
+def _enough(problem: str, shape: Shape, *, beside: bool) -> float:
+    """What a wording has to weigh to outweigh what a rule doubts; ``beside``: another value of the type is named."""
+    if beside:
+        # A value of the gold's own type is seen, not guessed at: hardly any wording outweighs it.
+        return _GIVES_BESIDE if problem.startswith("names ") and shape == "plain" else math.inf
+    if shape == "counterfactual":
+        return _GIVES_CORRECTION
+    return _GIVES
 
 
 _HOW_MANY = re.compile(

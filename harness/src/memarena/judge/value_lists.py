@@ -39,8 +39,9 @@ def announces_several(answer: ReadText) -> str:
 
 def counts_more_versions(answer: ReadText) -> str:
     """The words with which an answer counts more versions than the two that were told."""
-    match = _SEVERAL_VERSIONS.search(answer.text)
-    return match.group() if match else ""
+    matches = _SEVERAL_VERSIONS.finditer(answer.text)
+    days = [(m.start, m.end) for m in answer.of_kind("date")]
+    return next((m.group() for m in matches if not any(start <= m.start() < end for start, end in days)), "")
 
 
 def rival_item(case: Beside) -> str:

@@ -7,13 +7,14 @@ Rules would read a bullet as a dash, the mark of a footnote or the ``two`` of ``
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 
 from memarena.text.lexicon import sections, table
 
 _MARKER = re.compile(r"(?:^|(?<=\s))\(?(\d)[.)]\s+(?=\S)")
+_LINE_MARKER = re.compile(r"^[ \t]*\(?(\d)[.)]\s+(?=\S)", re.MULTILINE)
 _BULLET = re.compile(r"^[ \t]*(?:[-*\u2022\u2013\u2014\u2023\u25aa+>]|\[[ x]?\])\s+(?=\S)", re.MULTILINE)
 """Bullets, which would be read as dashes that stand for a pause."""
 _COUNTED = re.compile(
@@ -48,6 +49,8 @@ _SCORE = re.compile(
 _EFFORT = re.compile(
     r"\b(?:\d+(?:\.\d+)?|one|two|three|four|five|ten|a few) ?(?:ms|s|sec|seconds?|minutes?) of "
     r"(?=(?:look|search|digg|read|scroll|think|check)\w*ing\b)"
+    r"|\b(?:thought|searched|looked|waited|paused|took|reflected)(?: for)? "
+    r"(?:\d+(?:\.\d+)?|one|two|three|four|five|ten|a few) ?(?:ms|s|sec|seconds?|minutes?)\b"
     r"|(?<=\b(?:match|found) )in \d+(?:\.\d+)? ?(?:ms|s|sec|seconds?)\b",
     re.IGNORECASE,
 )
@@ -91,6 +94,8 @@ _MISREAD = (
 )
 """What would be read as a value or join two: ``7 p.m.. 16:22``, ``a second chat``, ``May 5: two versions``, ``going by
 January 1, Wednesday is …``."""
+_COUNTS_ON = rf"hundred|thousand|million|and a half|{_MONTH}|{_UNITS}s?|am|pm|o'clock|percent|times"
+"""Behind a number in a way of speaking: it is an amount or a date after all (``told you two hundred``)."""
 _EPITHETS = r"(?:(?:my|good|dear|kind|old|young|fair|gentle)\s+)*"
 
 
@@ -109,13 +114,18 @@ def without_markers(answer: str) -> str:
         # A lone `[3]` may be the answer; the mark of a footnote stands at both of its ends.
         answer = _FOOTNOTE.sub("", answer)
     answer = _LONE_FOOTNOTE.sub("", answer)
-    numbers = [m.group(1) for m in _MARKER.finditer(answer)]
-    counted = [int(number) for number in numbers]
-    listed = len(counted) > 1 and counted[0] == 1 and all(n in (1, before + 1) for before, n in pairwise(counted))
+    # A day at the end of a line (`of January 3.`) looks like the number of an item: those that open lines go first.
+    marker = next((m for m in (_LINE_MARKER, _MARKER) if _counts_up(m.findall(answer))), None)
     for pattern, instead in _MISREAD:
         answer = pattern.sub(instead, answer)
     answer = _BULLET.sub("; ", answer)
-    return _MARKER.sub("; ", answer) if listed else answer
+    return marker.sub("; ", answer) if marker else answer
+
+
+def _counts_up(numbers: Sequence[str]) -> bool:
+    """Whether the numbers of markers are those of a list, or of several lists."""
+    counted = [int(number) for number in numbers]
+    return len(counted) > 1 and counted[0] == 1 and all(n in (1, before + 1) for before, n in pairwise(counted))
 
 
 def _lower(match: re.Match[str]) -> str:
@@ -149,4 +159,4 @@ def _idle_numbers() -> Mapping[str, str]:
 def _idle() -> re.Pattern[str]:
     phrases = sorted(_idle_numbers(), key=len, reverse=True)
     joined = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases)
-    return re.compile(rf"(?<![\w/.])(?:{joined})(?![\w/]|[ -](?:hundred|thousand|million|and a half)\b)", re.IGNORECASE)
+    return re.compile(rf"(?<![\w/.])(?:{joined})(?![\w/]|[ -](?:{_COUNTS_ON})\b)", re.IGNORECASE)

@@ -29,6 +29,10 @@ _OFFERS = re.compile(
     r"have a)\b[^.!?\n]*$",
     re.IGNORECASE,
 )
+_TO_THIS_DAY = re.compile(
+    r"\b(?:stands?|stood|holds?|until|till|to|still|unchanged|valid|as of)\s+(?:\w+\s+)?$", re.IGNORECASE
+)
+"""``that note still stands today``"""
 _NUMBERS_A_THING = re.compile(
     r"(?:#|\b(?:no\.|step|item|entry|session|memory|message|line|page|turn|chat|conversation|record|note|id|chunk|"
     r"document))\s?#?$",
@@ -131,6 +135,8 @@ def _is_courtesy(answer: ReadText, mention: Mention) -> bool:
     if answer.text[mention.start : mention.end].lower() not in ("today", "tonight", "tomorrow"):
         return False
     clause = answer.clause_at(mention.start)
+    if _TO_THIS_DAY.search(answer.text[clause.start : mention.start]):
+        return True
     return _OFFERS.search(answer.text[: mention.start]) is not None or {"i", "you"} & set(words(clause.text)) != set()
 
 

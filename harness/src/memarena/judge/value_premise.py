@@ -14,7 +14,7 @@ _CORRECTS = re.compile(
     r"n't\b|\b(?:not|cannot|no|never|nobody|nowhere|none|stop you|off|yet|impression|misunderstanding|but|"
     r"actually|rather|instead|incorrect|wrong|wrongly|mistake[ns]?|false(?:ly)?|contrary|however|though|"
     r"although|whereas|while|really|correct(?:ed|ing|ion|ions)?|replac(?:e[sd]?|ing)|chang(?:e|ed|ing)|fix(?:ed|ing)?|"
-    r"strike|drop|remove|delete|discard|cross out|scrap|forget|ignore|disregard|amend(?:ed|ing|s)?|edit(?:ed)?|"
+    r"strike|drop|erase|cross|remove|delete|discard|scrap|forget|ignore|disregard|amend(?:ed|ing|s)?|edit(?:ed)?|"
     r"revise[sd]?|update[sd]?|adjust(?:ed)?|rectif\w+|disagree\w*|disput\w+|reject\w*|deny|denie[sd]|"
     r"refut\w+|turns? out|swap(?:ped)?|confus(?:e|ed|ing|ion)|mix(?:ed|ing)?|for granted|ought to|should be|"
     r"premise|misremember\w*|misread\w*|"

@@ -23,6 +23,7 @@ _GIVES = re.compile(
     rf"(?:^|[.!?\n] ?){_QUALITY}(?:answer|value|conclusion|result) :)"
     rf"(?: (?:therefore|thus|clearly|simply|just|indeed|:|the|an?))* {VALUE}\b|"
     rf"\b{VALUE} (?:is|was|would be)(?: \w+ly)? (?:the|your|my) {_QUALITY}{_NOUN}\b|"
+    rf"\b{VALUE} (?:is|was) what (?:you|the question) (?:want|need|seek|ask|asks|asked|wanted|needed|are)\b|"
     rf"\b{VALUE} [.;!,\u2014-] (?:and )?that is (?:the|your|my) {_QUALITY}{_NOUN}\b"
 )
 _GIVES_RIVAL = re.compile(
@@ -50,7 +51,7 @@ def settles(raw: Sequence[str]) -> bool:
         return False
     at = giving[-1]
     own = _own_part(said[at])
-    if _OPEN & set(own) or _against(own, _AGAINST) or RIVAL in said[at]:
+    if _OPEN & set(said[at]) or _against(own, _AGAINST) or RIVAL in said[at]:
         return False
     if any(RIVAL in sentence or _against(sentence, _TAKES_BACK) for sentence in said[at + 1 :]):
         return False
@@ -72,9 +73,11 @@ def without_denied(raw: Sequence[str]) -> list[str]:
 
 
 def _own_part(sentence: Sequence[str]) -> Sequence[str]:
-    """The part of a sentence that gives the value, without what stands before a colon or a semicolon ahead of it."""
+    """The part of a sentence that gives the value: behind a colon or a semicolon, and up to the next comma."""
     ends = [i for i, word in enumerate(sentence[: sentence.index(VALUE)]) if word in (":", ";") and i > _LABEL]
-    return sentence[ends[-1] + 1 :] if ends else sentence
+    behind = sentence.index(VALUE)
+    stops = [i for i, word in enumerate(sentence) if i > behind and word in (",", ";")]
+    return sentence[ends[-1] + 1 if ends else 0 : stops[0] if stops else len(sentence)]
 
 
 def _set_aside(sentence: Sequence[str]) -> bool:

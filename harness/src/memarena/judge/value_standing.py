@@ -47,6 +47,7 @@ _MEANS = {
     "thought_up": "thinks its versions up",
     "for_a_marker": "names a value only for whoever marks it",
     "affirmed": "affirms what the question only supposes",
+    "premise_given": "gives the premise as the answer",
     "refused": "refuses the correction",
     "left_open": "leaves open which value holds",
 }

@@ -71,6 +71,7 @@ _ALL_BUT = re.compile(
     r"\b(?:any|every|all)(?:thing|one|body|where)? but\W*(?:the |a |an |on |in |at )?$", re.IGNORECASE
 )
 _NEGATORS = frozenset(("no", "not", "without", "never", "nor", "zero", "neither", "nothing", "hardly", "beyond"))
+_ANYBODY = ("one ", "1 ")
 _COMPARES = frozenset(("as", "like", "than", "what"))
 _ANTICIPATES = frozenset(("if", "unless", "whether"))
 _ON_CONDITION = frozenset(
@@ -147,6 +148,8 @@ def uncommitted(answer: ReadText, *, versions: bool = False) -> str:
                     continue  # Another value is put for what came to mind, or it is refused where it stands.
                 if ahead and ahead[-1] in _COMPARES:
                     continue  # `Not X, as one might think, but Y`
+                if found.text.startswith(_ANYBODY) and _GOES_ON_OTHERWISE.search(answer.text[sentence.start :]):
+                    continue  # `One might think of X, but it was Y`: refused where X stands.
                 if not _NEGATORS & set(ahead[-2:]) and "you" not in ahead:
                     return found.text
     return ""
