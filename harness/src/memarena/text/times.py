@@ -96,11 +96,17 @@ def dotted_times(text: str, apart_from: list[TimeMention]) -> list[TimeMention]:
     return [TimeMention(*m.span(), minutes) for m, minutes in found if minutes and not _overlaps(taken, m.span())]
 
 
+AHEAD = 200
+"""So many characters before a length show whether one is meant: no more, so that long answers stay quick to read."""
+
+
 def durations(text: str) -> list[DurationMention]:
     """Lengths of time. ``a week`` counts only where a length is meant, not in ``twice a week``."""
     found = []
     for match in DURATION.finditer(text):
-        if match.group(1).lower() in ("a", "an") and not TAKES.search(text[: match.start()]):
+        if match.group(1).lower() in ("a", "an") and not TAKES.search(
+            text[max(0, match.start() - AHEAD) : match.start()]
+        ):
             continue
         groups = match.groups()
         parts = [groups[i : i + 4] for i in (0, 4) if groups[i]]
