@@ -11,10 +11,13 @@ from typing import Annotated
 
 import typer
 from masim_bars.errors import BarsError
+from memarena.once import OnceGroup
 
 from masim.errors import MasimError
 
-app = typer.Typer(help="Makes worlds whose ground truth is exact.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    cls=OnceGroup, help="Makes worlds whose ground truth is exact.", no_args_is_help=True, add_completion=False
+)
 
 
 @app.callback()

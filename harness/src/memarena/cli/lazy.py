@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from memarena.cli.repeated import refuse_repeated
+from memarena.once import refuse_repeated
 
 
 @dataclass(frozen=True)

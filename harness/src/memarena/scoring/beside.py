@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -61,5 +62,6 @@ def _work(work: Callable[[], object], receiving: Connection, sending: Connection
     try:
         said: tuple[bool, object] = (True, work())
     except Exception as error:  # noqa: BLE001 (raised again where the result is asked for)
+        error.add_note(f"In the second process:\n{''.join(traceback.format_tb(error.__traceback__))}")
         said = (False, error)
     sending.send(said)

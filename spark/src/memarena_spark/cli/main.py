@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Annotated
 
 import typer
+from memarena.once import OnceGroup
 from memarena.readers.starting import API_KEY_VARIABLE
 
 from memarena_spark.audit import REPORT, SHARE
@@ -32,6 +33,7 @@ from memarena_spark.running import run_certification
 
 app = typer.Typer(
     name="memarena-spark",
+    cls=OnceGroup,
     help="Certification runs on an edge node, and bundles that others can check offline.",
     add_completion=False,
     pretty_exceptions_enable=False,

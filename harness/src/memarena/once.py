@@ -1,4 +1,4 @@
-"""An option that takes one value and is given twice: the parser would keep the last one and say nothing."""
+"""Options that take one value, once: of two values the parser would keep the last one and say nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 
 def refuse_repeated(command: Any, arguments: Sequence[str]) -> None:
@@ -36,3 +37,13 @@ def refuse_repeated(command: Any, arguments: Sequence[str]) -> None:
         seen.add(option)
         if not joined:
             at += values  # what follows is its value, whatever it looks like
+
+
+class OnceGroup(TyperGroup):
+    """A group none of whose commands takes an option with one value twice: ``typer.Typer(cls=OnceGroup)``."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command of the first argument, its options looked at."""
+        name, command, rest = super().resolve_command(ctx, args)
+        refuse_repeated(command, rest)
+        return name, command, rest
