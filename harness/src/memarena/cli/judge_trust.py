@@ -44,6 +44,8 @@ from memarena.run.questions import evidence_texts, plan_questions
 
 FORMATS = ("table", "json")
 PHRASINGS: tuple[Phrasings, ...] = ("held_out", "development")
+LEAST_PLANTED = 300
+"""Right and wrong answers of each family, where only rules judge."""
 Asks = Callable[[Sequence[Planted]], PlantedWords]
 
 
@@ -94,7 +96,9 @@ def calibrate(
     """
     _check(output, phrasings)
     chosen = next(p for p in PHRASINGS if p == phrasings)
-    planted = list(plant(source.questions, source.evidence, chosen, seed))
+    # Each answer is a call of a judge with a model: there it is a few of each kind per question.
+    least = LEAST_PLANTED if candidate is None else 0
+    planted = list(plant(source.questions, source.evidence, chosen, seed, least=least))
     if not planted:
         raise judging.JudgeError("--calibrate: no open question with typed gold: nothing can be planted around it")
     said: dict[str, list[bool | None]] = {

@@ -7,7 +7,6 @@ gold is text only, :mod:`memarena.judge.token_f1` decides, and the route says so
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,7 +34,7 @@ from memarena.judge.value_lists import extra_members
 from memarena.judge.value_markers import without_markers
 from memarena.judge.value_mentions import mentions_beside, speaks_of_talk
 from memarena.judge.value_orders import rule_order
-from memarena.judge.value_rules import fault, is_doubtful, unstated
+from memarena.judge.value_rules import fault, is_doubtful, may_be_outweighed, unstated
 from memarena.judge.value_settling import settles, without_denied
 from memarena.judge.value_standing import stands_wrongly
 from memarena.judge.value_weighing import Shape, tells_of_matter, weigh
@@ -101,10 +100,10 @@ def _rule(
     problem = fault(case) if single or barred else ""
     if hedge and single:
         offered = f"offers it only after {hedge!r}"
-        if problem and not is_doubtful(problem, gold.kind):
+        if problem and not may_be_outweighed(problem, gold.kind):
             return wrong("value", offered)
         problem = offered
-    if single and (not problem or is_doubtful(problem, gold.kind)):
+    if single and (not problem or may_be_outweighed(problem, gold.kind)):
         # What is said to a marker is no wording of an answer, unless the value stands in it.
         said = read_text(first_words(cleared(plain).kept, window), today)
         worded = replace(case, answer=said) if all(places(v, said) for v in single) else case
@@ -132,8 +131,12 @@ _GIVES = 1.5
 """So much a wording has to weigh for giving its value to outweigh a rule that doubts it."""
 _GIVES_CORRECTION = 1.0
 """The same where a premise is put right, which is worded much like its being affirmed or its correction's denial."""
-_GIVES_BESIDE = 2.5
+_GIVES_BESIDE = 3.0
 """The same where another value of the type is named that is no part of the answer."""
+_GIVES_AGAINST = 2.0
+"""The same where a rule reads a hedge, a belief or a retraction, which other values than the gold's may have."""
+_GIVES_AGAINST_RIVAL = 4.0
+"""The same where another value of the type stands where the answer stands."""
 _WITHHOLDS = -2.0
 """Below this, a wording does not give its value, though no rule is broken."""
 _WITHHOLDS_CORRECTION = -2.5
@@ -173,12 +176,14 @@ def _by_wording(case: Case, gold: Gold, problem: str) -> str:
 
 def _enough(problem: str, shape: Shape, *, beside: bool) -> float:
     """What a wording has to weigh to outweigh what a rule doubts; ``beside``: another value of the type is named."""
-    if beside:
+    if problem.startswith("names "):
+        return _GIVES_BESIDE if beside else _GIVES
+    if not is_doubtful(problem, shape):
+        return _GIVES_AGAINST
+    if beside and problem.startswith("also gives "):
         # A value of the gold's own type is seen, not guessed at: hardly any wording outweighs it.
-        return _GIVES_BESIDE if problem.startswith("names ") and shape == "plain" else math.inf
-    if shape == "counterfactual":
-        return _GIVES_CORRECTION
-    return _GIVES
+        return _GIVES_AGAINST_RIVAL
+    return _GIVES_CORRECTION if shape == "counterfactual" else _GIVES
 
 
 _HOW_MANY = re.compile(

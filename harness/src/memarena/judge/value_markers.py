@@ -23,6 +23,11 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 """``entry two``, ``Version 1``: a number that counts what the answer speaks about."""
+_TAGS = re.compile(
+    r"<\|\w{1,20}\|>|</?(?:speak|s|p|br|b|i|u|em|strong|answer|final|break|prosody|emphasis|span|div|code|say-as)\b[^<>]{0,80}>",
+    re.IGNORECASE,
+)
+"""``<|im_end|>``, ``<break time="200ms"/>``: what a model's template or a voice's markup leaves."""
 _PROMPT = re.compile(r"^\s*[\w.-]{1,16}>{1,3}\s+(?=\S)")
 """``HUD> X``: the prompt of a terminal."""
 _PIECES = re.compile(
@@ -105,7 +110,7 @@ def without_markers(answer: str) -> str:
     Left out are bullets, the numbers of a list (``1) … 2) …``) and of footnotes, forms of address (``X, sir.``), and
     numbers that belong to a way of speaking (``the two of you``, ``one second``).
     """
-    answer = _PROMPT.sub("", answer)
+    answer = _PROMPT.sub("", _TAGS.sub(" ", answer))
     answer = _PIECES.sub(lambda match: (match[1] or "").lower(), answer)
     answer = _COUNTED.sub(r"\1", _GLUED_FOOTNOTE.sub("", _without_address(answer)))
     answer = _EFFORT.sub("", _SCORE.sub(r"\1", _NUMBERED.sub(_lower, answer)))

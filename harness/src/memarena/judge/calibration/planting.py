@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +23,7 @@ from memarena.text.words import words
 
 Phrasings = Literal["development", "held_out"]
 
-_FILES: Mapping[Phrasings, str] = {"development": "development.v6.toml", "held_out": "held_out.v5.toml"}
+_FILES: Mapping[Phrasings, str] = {"development": "development.v6.toml", "held_out": "held_out.v6.toml"}
 BEHAVIOURS = "behaviours.v1.toml"
 """Phrasings of behaviours, which are planted whatever file the others come from."""
 
@@ -35,6 +37,20 @@ class Planted:
     answer: str
     right: bool
     kind: str
+
+
+_WRONG = 2
+"""Answers of each wrong kind per question."""
+_SPARE = 1.3
+"""So many times what is wanted is planned: some phrasings need what a data set has not got, or come out alike."""
+
+
+@dataclass(frozen=True)
+class _Each:
+    """Answers of each kind per question."""
+
+    right: int
+    wrong: int
 
 
 @dataclass(frozen=True)
@@ -51,6 +67,7 @@ def plant(
     phrasings: Phrasings,
     seed: int = 0,
     per_kind: int = 3,
+    least: int = 0,
 ) -> Iterator[Planted]:
     """Planted answers to every open question with typed gold.
 
@@ -60,18 +77,24 @@ def plant(
         phrasings: which file of phrasings.
         seed: the same seed plants the same answers.
         per_kind: how many answers of each right kind per question; of each wrong kind there are up to two.
+        least: so many right and so many wrong answers for each family, as far as there are phrasings; a family of few
+            questions gets more per question.
     """
     phrases = _phrases(phrasings)
     pool = [v for q in questions for v in _values(q.instance.gold)]
-    for question in questions:
+    every = [q for q in questions if _values(q.instance.gold) and is_judged(q.instance.gold)]
+    count = Counter(q.instance.family for q in every)
+    for question in every:
         gold = question.instance.gold
-        values = _values(gold)
-        if not values or not is_judged(gold):
-            continue
+        wanted = math.ceil(_SPARE * least / count[question.instance.family])
+        each = _Each(
+            right=max(per_kind, math.ceil(wanted / len(phrases.right[_shape(gold)]))),
+            wrong=max(_WRONG, math.ceil(wanted / (len(phrases.wrong[_shape(gold)]) - 1))),
+        )
         sessions = tuple(evidence[s] for s in question.instance.evidence_session_ids if s in evidence)
         rng = random.Random(f"{seed}/{phrasings}/{question.instance.instance_id}")  # noqa: S311 (no secret)
         seen: set[str] = set()
-        for right, kind, template in _templates(phrases, gold, per_kind, rng):
+        for right, kind, template in _templates(phrases, gold, each, rng):
             answer = _answer(template, _Around(phrases, question, sessions, pool, rng), gold)
             if answer is not None and answer not in seen:
                 seen.add(answer)
@@ -103,15 +126,15 @@ def _shape(gold: Gold) -> str:
     return {"conflict": "conflict", "counterfactual": "counterfactual"}.get(gold.kind, "plain")
 
 
-def _templates(phrases: _Phrases, gold: Gold, per_kind: int, rng: random.Random) -> Iterator[tuple[bool, str, str]]:
+def _templates(phrases: _Phrases, gold: Gold, each: _Each, rng: random.Random) -> Iterator[tuple[bool, str, str]]:
     for kind, templates in phrases.right[_shape(gold)].items():
-        for template in rng.sample(list(templates), min(per_kind, len(templates))):
+        for template in rng.sample(list(templates), min(each.right, len(templates))):
             yield True, kind, template
     for kind, templates in phrases.wrong[_shape(gold)].items():
         # Things that nobody mentioned compete with things alone; a second date or name is `hostile`.
         if kind == "invented" and not all(v.type in ("term", "place") for v in _values(gold)):
             continue
-        for template in rng.sample(list(templates), min(2, len(templates))):
+        for template in rng.sample(list(templates), min(each.wrong, len(templates))):
             yield False, kind, template
 
 
