@@ -136,7 +136,7 @@ _GIVES_BESIDE = 3.0
 _GIVES_AGAINST = 2.0
 """The same where a rule reads a hedge, a belief or a retraction, which other values than the gold's may have."""
 _GIVES_AGAINST_RIVAL = 4.0
-"""The same where another value of the type stands where the answer stands."""
+"""The same where another value stands where the answer stands."""
 _WITHHOLDS = -2.0
 """Below this, a wording does not give its value, though no rule is broken."""
 _WITHHOLDS_CORRECTION = -2.5
@@ -180,8 +180,8 @@ def _enough(problem: str, shape: Shape, *, beside: bool) -> float:
         return _GIVES_BESIDE if beside else _GIVES
     if not is_doubtful(problem, shape):
         return _GIVES_AGAINST
-    if beside and problem.startswith("also gives "):
-        # A value of the gold's own type is seen, not guessed at: hardly any wording outweighs it.
+    if problem.startswith("also gives "):
+        # Another value where the answer stands is seen, not guessed at: hardly any wording outweighs it.
         return _GIVES_AGAINST_RIVAL
     return _GIVES_CORRECTION if shape == "counterfactual" else _GIVES
 
