@@ -106,7 +106,8 @@ def _rule(
     if single and (not problem or may_be_outweighed(problem, gold.kind)):
         # What is said to a marker is no wording of an answer, unless the value stands in it.
         said = read_text(first_words(cleared(plain).kept, window), today)
-        worded = replace(case, answer=said) if all(places(v, said) for v in single) else case
+        # What a rule found may stand in it, too (`X. Correction: please disregard that`): then the whole is weighed.
+        worded = replace(case, answer=said) if not problem and all(places(v, said) for v in single) else case
         problem = _by_wording(worded, gold, problem)
     if problem:
         return wrong("value", problem)
@@ -137,6 +138,8 @@ _GIVES_AGAINST = 2.0
 """The same where a rule reads a hedge, a belief or a retraction, which other values than the gold's may have."""
 _GIVES_AGAINST_RIVAL = 4.0
 """The same where another value stands where the answer stands."""
+_LEAST_WORDS = 5
+"""Fewer words beside its values are no wording that could outweigh another value (``Monday. Tuesday.``)."""
 _WITHHOLDS = -2.0
 """Below this, a wording does not give its value, though no rule is broken."""
 _WITHHOLDS_CORRECTION = -2.5
@@ -162,6 +165,9 @@ def _by_wording(case: Case, gold: Gold, problem: str) -> str:
     if problem:
         if shape != "conflict" and weight > 0 and settles(raw):
             return ""
+        firm = bool(rivals) or not is_doubtful(problem, shape)
+        if firm and sum(w[0].isalpha() and not w.startswith("zq") for w in raw) < _LEAST_WORDS:
+            return problem
         return "" if weight > _enough(problem, shape, beside=bool(rivals)) else problem
     untyped = any(isinstance(value, TermValue) for value in case.required)
     least = _WITHHOLDS_UNTYPED if untyped and not settles(raw) else _WITHHOLDS

@@ -82,6 +82,8 @@ def unstated(answer: ReadText, value: ScalarValue, *, versions: bool = False) ->
     stated = [p for p, reason in zip(found, refusals, strict=True) if not reason]
     if not stated:
         return f"denies {describe(value)}" if refusals[0] == "denied" else f"{refusals[0]}: {describe(value)}"
+    if not versions and refusals[-1] == "denied" and _LAST_WORD.search(answer.text[: found[-1].start]):
+        return f"denies {describe(value)} in the end"
     if all(asked_back(answer, p, versions=versions) for p in stated):
         return f"only asks whether {describe(value)}"
     hedges = [hedged(answer, p) or supposed(answer, p) for p in stated]
@@ -93,6 +95,12 @@ def unstated(answer: ReadText, value: ScalarValue, *, versions: bool = False) ->
 
 _MONTH_OF_MAY = re.compile(r"may (?:\d|(?:it|this|that|he|she|you|i) (?:should|is|was|must|will|has|would)\b)")
 """``May 25 had been named``: a month, and no hedge."""
+_LAST_WORD = re.compile(
+    r"\b(?:correction|disregard|ignore|scratch|wait|actually|definitely|garbled|sorry|retract\w*|withdraw\w*|mistaken?|"
+    r"on reflection|after all|in fact)\b",
+    re.IGNORECASE,
+)
+"""What announces that a denial which comes last holds (``X. Correction: … it's definitely not X``)."""
 _TELLS_CHANGE = re.compile(
     r"\b(?:any ?more|any longer|no longer|at first|first|originally|initially|earlier|before|previously|formerly|"
     r"beforehand|until|used to|instead|anew|changed|switched|replaced|moved|corrected|revised|updated|"
