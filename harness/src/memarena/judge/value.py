@@ -161,7 +161,7 @@ def _by_wording(case: Case, gold: Gold, problem: str) -> str:
     raw, known = raw_words(signed(case, rivals, versions)), known_stems(case)
     weight = weigh(without_denied(raw), known, shape)
     if standing := stands_wrongly(raw, shape):
-        return standing
+        return problem or standing
     if problem:
         if shape != "conflict" and weight > 0 and settles(raw):
             return ""
