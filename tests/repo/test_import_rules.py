@@ -63,7 +63,7 @@ VIOLATIONS = {
     "the simulator knows the data set, and its command the bars": ("masim", "memarena.run"),
     "the bars of the simulator know the data set and nothing of the simulator": ("masim_bars", "masim.errors"),
     "the harness imports no backend": ("memarena.cli", "memarena_backend_vanilla_oracle"),
-    "the data set, the guarded processes and what packages import later import nothing else of ours": (
+    "the data set, the guarded processes and what commands and packages share import nothing else of ours": (
         "memarena.dataset",
         "memarena.log.records",
     ),
