@@ -101,6 +101,9 @@ def test_a_premise_given_as_the_answer_is_none_put_right() -> None:
     assert "premise" in ruled(TIMES, said.format("7:21 p.m."), Family.COUNTERFACTUAL, asked)
     assert ruled(TIMES, said.format("16:22"), Family.COUNTERFACTUAL, asked) == ""
     assert ruled(TIMES, "Instead of 7:21 p.m. please read 16:22.", Family.COUNTERFACTUAL, asked) == ""
+    agrees = "I would love to agree with you, but I can't. Maya was clear. It was 16:22, and your 7:21 p.m. is wrong."
+    assert ruled(TIMES, agrees, Family.COUNTERFACTUAL, asked) == ""
+    assert ruled(TIMES, "The premise holds: 7:21 p.m. The notes have 16:22.", Family.COUNTERFACTUAL, asked) != ""
 
 
 @pytest.mark.parametrize(

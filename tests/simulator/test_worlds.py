@@ -98,7 +98,7 @@ def test_worlds_of_another_seed_are_not_taken_for_these(
 ) -> None:
     """One line, and nothing is changed."""
     before = contents(worlds)
-    assert masim(monkeypatch, "--worlds", "3", "--days", "4", "--out", str(worlds)) == 2
+    assert masim(monkeypatch, "--worlds", "3", "--preset", "s", "--out", str(worlds)) == 2
     errors = capsys.readouterr().err
     assert "world_00: holds a data set of another configuration" in errors
     assert errors.count("\n") == 1

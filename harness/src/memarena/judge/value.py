@@ -36,7 +36,7 @@ from memarena.judge.value_mentions import mentions_beside, speaks_of_talk
 from memarena.judge.value_orders import rule_order
 from memarena.judge.value_rules import fault, is_doubtful, may_be_outweighed, unstated
 from memarena.judge.value_settling import settles, without_denied
-from memarena.judge.value_standing import stands_wrongly
+from memarena.judge.value_standing import is_affirmation, stands_wrongly
 from memarena.judge.value_weighing import Shape, tells_of_matter, weigh
 from memarena.judge.value_wording import known_stems, raw_words, signed
 from memarena.log.records import EvidenceSession, Question
@@ -136,13 +136,15 @@ _GIVES_BESIDE = 3.0
 """The same where another value of the type is named that is no part of the answer."""
 _GIVES_AGAINST = 2.0
 """The same where a rule reads a hedge, a belief or a retraction, which other values than the gold's may have."""
+_GIVES_AGAINST_AFFIRMATION = 3.0
+"""The same where the whole wording seems to affirm a premise, which its correction may do on the way."""
 _GIVES_AGAINST_RIVAL = 4.0
 """The same where another value stands where the answer stands."""
 _LEAST_WORDS = 5
 """Fewer words beside its values are no wording that could outweigh another value (``Monday. Tuesday.``)."""
 _WITHHOLDS = -2.0
 """Below this, a wording does not give its value, though no rule is broken."""
-_WITHHOLDS_CORRECTION = -2.5
+_WITHHOLDS_CORRECTION = -3.5
 """The same where a premise is put right: what affirms it or leaves it open is seen by rules."""
 _WITHHOLDS_UNTYPED = 0.0
 """The same where the gold is a term, of which no rule knows what is another of its kind."""
@@ -160,7 +162,8 @@ def _by_wording(case: Case, gold: Gold, problem: str) -> str:
     rivals = mentions_beside(case)
     raw, known = raw_words(signed(case, rivals, versions)), known_stems(case)
     weight = weigh(without_denied(raw), known, shape)
-    if standing := stands_wrongly(raw, shape):
+    standing = stands_wrongly(raw, shape)
+    if standing and (weight < _GIVES_AGAINST_AFFIRMATION or not is_affirmation(standing)):
         return problem or standing
     if problem:
         if shape != "conflict" and weight > 0 and settles(raw):

@@ -53,6 +53,11 @@ _MEANS = {
 }
 
 
+def is_affirmation(reason: str) -> bool:
+    """Whether the reason is that a premise is affirmed, which corrections are often worded like."""
+    return reason.startswith(_MEANS["affirmed"])
+
+
 def stands_wrongly(raw: Sequence[str], shape: Shape) -> str:
     """Why the values do not stand as a right answer has them, with the words that say so; empty if they do.
 
@@ -63,7 +68,7 @@ def stands_wrongly(raw: Sequence[str], shape: Shape) -> str:
     text = _MEASURE.sub("", " ".join(raw))
     for reason, pattern in _patterns()[shape]:
         for found in pattern.finditer(text):
-            if reason == "affirmed" and _NOWHERE.search(text[: found.start()]):
+            if reason in ("affirmed", "premise_given") and _NOWHERE.search(text[: found.start()]):
                 continue
             return f"{_MEANS[reason]} ({found.group().strip()!r})"
     return ""
