@@ -24,6 +24,6 @@ def test_an_option_given_twice_is_refused(
 ) -> None:
     out = ("--out", str(tmp_path / "out")) if app is masim else ()
     result = CliRunner().invoke(app, [*arguments, *out])
-    assert result.exit_code == 2 or isinstance(result.exception, Exception)
-    assert f"{option}: given more than once" in f"{result.output}{result.exception}"
+    assert result.exit_code == 2
+    assert f"{option}: given more than once" in result.output
     assert not (tmp_path / "out").exists()

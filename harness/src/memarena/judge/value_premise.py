@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memarena.judge.value_stands import affirms_question, refused_place
+from memarena.judge.value_stands import WEEKDAY_AHEAD, affirms_question, refused_place
 from memarena.text.reading import ReadText
 from memarena.text.stating import Place, ScalarValue, places
 from memarena.text.words import words
@@ -44,8 +44,6 @@ _LABELLED_A_CLAIM = re.compile(
 )
 """``Claimed: X``: what a field of this name holds is the question's word, not the answer's."""
 
-_WEEKDAY_AHEAD = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s+(?:the\s+)?$", re.IGNORECASE)
-
 
 def affirmed(answer: ReadText, value: ScalarValue, required: Sequence[ScalarValue]) -> bool:
     """Whether the barred value is said without being put right, or is called right."""
@@ -56,7 +54,7 @@ def affirmed(answer: ReadText, value: ScalarValue, required: Sequence[ScalarValu
         # `January` is not said by `January 2`, the day of a conversation.
         if not any(start <= p.start and p.end < end for start, end in longer)
         and not refused_place(answer, p)
-        and not _LABELLED_A_CLAIM.search(_WEEKDAY_AHEAD.sub("", answer.text[: p.start]))
+        and not _LABELLED_A_CLAIM.search(WEEKDAY_AHEAD.sub("", answer.text[: p.start]))
     ]
     if not open_places:
         return False

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memarena.judge.value_wording import RIVAL, SENTENCE_ENDS, VALUE, class_of_word
+from memarena.judge.value_wording import RIVAL, VALUE, class_of_word, sentences_of
 
 _NOUN = (
     r"(?:answer|value|1|one|result|reply|entry|detail|fact|statement|information|bit|thing|version|response|conclusion)"
@@ -24,7 +24,7 @@ _GIVES = re.compile(
     rf"(?: (?:therefore|thus|clearly|simply|just|indeed|:|the|an?))* {VALUE}\b|"
     rf"\b{VALUE} (?:is|was|would be)(?: \w+ly)? (?:the|your|my) {_QUALITY}{_NOUN}\b|"
     rf"\b{VALUE} (?:is|was) what (?:you|the question) (?:want|need|seek|ask|asks|asked|wanted|needed|are)\b|"
-    rf"\b{VALUE} [.;!,\u2014-] (?:and )?that is (?:the|your|my) {_QUALITY}{_NOUN}\b"
+    rf"\b{VALUE} [;,\u2014-] (?:and )?that is (?:the|your|my) {_QUALITY}{_NOUN}\b"
 )
 _GIVES_RIVAL = re.compile(
     rf"\b{_QUALITY}{_NOUN}{_BETWEEN} (?:is|was|reads|:)(?: (?:therefore|thus|clearly|simply|just|indeed|:|the|an?))* "
@@ -45,7 +45,7 @@ def settles(raw: Sequence[str]) -> bool:
     Args:
         raw: the answer's words with signs for values (:func:`memarena.judge.value_wording.raw_words`).
     """
-    said = _sentences(raw)
+    said = sentences_of(raw)
     giving = [i for i, sentence in enumerate(said) if _GIVES.search(" ".join(sentence))]
     if not giving:
         return False
@@ -89,13 +89,3 @@ def _set_aside(sentence: Sequence[str]) -> bool:
 
 def _against(sentence: Sequence[str], classes: frozenset[str]) -> bool:
     return any(class_of_word().get(word) in classes for word in sentence)
-
-
-def _sentences(raw: Sequence[str]) -> list[list[str]]:
-    found: list[list[str]] = [[]]
-    for word in raw:
-        found[-1].append(word)
-        if word in SENTENCE_ENDS:
-            found.append([])
-    # An abbreviation's full stop ends none: a sentence has three words.
-    return [sentence for sentence in found if sentence]

@@ -66,7 +66,7 @@ _SAYS_YES = re.compile(
 """The answer's own yes to a value that it puts as a question (``X? Yes.``)."""
 _TAG = re.compile(r"\W*(?:was|is|were|are|did|does|has)(?:n't| not) (?:it|that|he|she|they)\W*", re.IGNORECASE)
 """``X, wasn't it?``"""
-_WEEKDAY_AHEAD = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s+(?:the\s+)?$", re.IGNORECASE)
+WEEKDAY_AHEAD = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s+(?:the\s+)?$", re.IGNORECASE)
 _ALL_BUT = re.compile(
     r"\b(?:any|every|all)(?:thing|one|body|where)? but\W*(?:the |a |an |on |in |at )?$", re.IGNORECASE
 )
@@ -112,7 +112,7 @@ def sentences(answer: ReadText) -> tuple[Sentence, ...]:
 
 def refused_place(answer: ReadText, place: Place, *, versions: bool = False) -> str:
     """Why the answer does not give what stands there: denied, rejected, somebody else's, taken back. Else empty."""
-    if weekday := _WEEKDAY_AHEAD.search(answer.text[: place.start]):
+    if weekday := WEEKDAY_AHEAD.search(answer.text[: place.start]):
         place = Place(weekday.start(), place.end)
     if denied(answer, place):
         return "denied"

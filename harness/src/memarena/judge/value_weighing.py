@@ -25,6 +25,7 @@ from memarena.judge.value_wording import (
     VALUE,
     class_of_word,
     is_of_matter,
+    sentences_of,
     wording,
 )
 from memarena.text.lexicon import read_file
@@ -83,7 +84,7 @@ def features(said: Sequence[str], shape: Shape) -> set[str]:
     found = {*_side_by_side(said, classes), *_counts(said)}
     if shape != "plain":
         found.update(_apart(said, classes))
-    sentences = _sentences(said)
+    sentences = sentences_of(said)
     holding = [i for i, s in enumerate(sentences) if VALUE in s]
     if holding:
         found.update(_around(sentences, holding))
@@ -110,15 +111,6 @@ def _counts(said: Sequence[str]) -> Iterator[str]:
     for name, sign, most in (("unheard", UNHEARD, 4), ("rivals", RIVAL, 3), ("values", VALUE, 4)):
         yield f"{name}:{min(said.count(sign), most)}"
     yield f"long:{len(said).bit_length()}"
-
-
-def _sentences(said: Sequence[str]) -> list[list[str]]:
-    found: list[list[str]] = [[]]
-    for word in said:
-        found[-1].append(word)
-        if word in SENTENCE_ENDS:
-            found.append([])
-    return [s for s in found if any(w[0].isalnum() for w in s)]
 
 
 def _around(sentences: Sequence[list[str]], holding: Sequence[int]) -> Iterator[str]:
@@ -161,7 +153,7 @@ def _apart(said: Sequence[str], classes: Sequence[str]) -> Iterator[str]:
         yield from (f"{way}:{c}" for c in classes[low + 1 : high])
         yield from (f"{way} behind:{c}" for c in classes[high + 1 :])
         yield from (f"{way} ahead:{c}" for c in classes[:low])
-        for sentence in _sentences(said):
+        for sentence in sentences_of(said):
             if other in sentence:
                 row = [_class(w) for w in sentence]
                 spot = sentence.index(other)

@@ -85,6 +85,16 @@ def wording(text: Sequence[str], vocabulary: frozenset[str], known: frozenset[st
     return out
 
 
+def sentences_of(said: Sequence[str]) -> list[list[str]]:
+    """The sentences of words, each with what ends it; those without a word are left out."""
+    found: list[list[str]] = [[]]
+    for word in said:
+        found[-1].append(word)
+        if word in SENTENCE_ENDS:
+            found.append([])
+    return [s for s in found if any(w[0].isalnum() for w in s)]
+
+
 def is_of_matter(word: str, vocabulary: frozenset[str], known: frozenset[str]) -> bool:
     """Whether a raw word is none that answers are made of, and stands in the question or its evidence."""
     return word[0].isalpha() and not _is_common(word, vocabulary) and stem(word) in known
