@@ -123,7 +123,7 @@ def _rule(
     return right("value", f"states {', '.join(describe(v) for v in required)}")
 
 
-# The thresholds were chosen on sets of phrasings by over twenty hands, each judged by weights learned without its hand's
+# Thresholds were chosen on sets of phrasings by over twenty hands, each judged by weights learned without its hand's
 # phrasings (rules had been changed because of most of them, so those rates are no first sight); values were taken at
 # which neither kind of error exceeds what is wanted in a family. Below -2, hardly any right answer of typed gold is
 # left, and rules see rivals of its type; of gold without a type, wrong answers weigh up to 0, since nothing but wording
