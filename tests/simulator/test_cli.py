@@ -92,6 +92,26 @@ def test_numbers_out_of_range_are_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("generate", "--bogus"), "No such option: --bogus"),
+        (("generate", "--out", "w", "--seed", "abc"), "Invalid value for '--seed'"),
+        (("generate",), "Missing option '--out'"),
+        ((), "Missing command"),
+        (("invent",), "No such command 'invent'"),
+        (("bars", "w", "--json", "a", "--json", "b"), "Invalid value: --json: given more than once"),
+    ],
+)
+def test_a_command_line_that_cannot_be_read_is_one_line(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says where help is, and draws no box."""
+    done = here(capsys, *arguments)
+    refused(done, said)
+    assert done.stderr.endswith("(--help says what there is)\n")
+
+
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file in its place or above it, and a file system that takes no folders."""
     file = tmp_path / "file"

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from masim_bars.errors import BarsError
 from memarena.once import OnceGroup
+from typer.exceptions import TyperException
 
 from masim.errors import MasimError
 
-app = typer.Typer(
-    cls=OnceGroup, help="Makes worlds whose ground truth is exact.", no_args_is_help=True, add_completion=False
-)
+app = typer.Typer(cls=OnceGroup, help="Makes worlds whose ground truth is exact.", add_completion=False)
 
 
 @app.callback()
@@ -109,16 +108,24 @@ def _say(line: str) -> None:
 
 
 def main() -> None:
-    """Entry point: bad input is one line and exit code 2."""
+    """Entry point: bad input is one line and exit code 2; Ctrl-C is exit code 130."""
     try:
-        app(standalone_mode=True)
+        code = app(standalone_mode=False)
+    except TyperException as error:
+        _fail(f"{error.format_message()} (--help says what there is)")
     except (MasimError, BarsError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(2)
+        _fail(str(error))
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        sys.stderr.write(f"error: {where}{error.strerror or error}\n")
-        sys.exit(2)
+        _fail(f"{where}{error.strerror or error}")
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str) -> NoReturn:
+    sys.stderr.write("error: " + " ".join(message.split()) + "\n")
+    sys.exit(2)
 
 
 if __name__ == "__main__":
