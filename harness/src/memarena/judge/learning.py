@@ -39,7 +39,7 @@ from memarena.text.learning import wordings
 from memarena.text.words import stem
 
 _FILES = (
-    "planted/development.v6.toml",
+    "planted/development.v7.toml",
     "training/wordings.v1.toml",
     "training/pairs.v1.toml",
     "training/verbose.v1.toml",

@@ -30,6 +30,7 @@ from memarena.judge.value_case import (
     scalars,
 )
 from memarena.judge.value_declining import read_declining
+from memarena.judge.value_denying import denies_in_the_end
 from memarena.judge.value_lists import extra_members
 from memarena.judge.value_markers import without_markers
 from memarena.judge.value_mentions import mentions_beside, speaks_of_talk
@@ -100,10 +101,10 @@ def _rule(
     problem = fault(case) if single or barred else ""
     if hedge and single:
         offered = f"offers it only after {hedge!r}"
-        if problem and not may_be_outweighed(problem, gold.kind):
+        if problem and not may_be_outweighed(problem):
             return wrong("value", offered)
         problem = offered
-    if single and (not problem or may_be_outweighed(problem, gold.kind)):
+    if single and (not problem or may_be_outweighed(problem)):
         # What is said to a marker is no wording of an answer, unless the value stands in it.
         said = read_text(first_words(cleared(plain).kept, window), today)
         # What a rule found may stand in it, too (`X. Correction: please disregard that`): then the whole is weighed.
@@ -138,8 +139,10 @@ _GIVES_AGAINST = 2.0
 """The same where a rule reads a hedge, a belief or a retraction, which other values than the gold's may have."""
 _GIVES_AGAINST_AFFIRMATION = 3.0
 """The same where the whole wording seems to affirm a premise, which its correction may do on the way."""
-_GIVES_AGAINST_RIVAL = 4.0
+_GIVES_AGAINST_RIVAL = 3.0
 """The same where another value stands where the answer stands."""
+_GIVES_VERSIONS = 2.0
+"""The same for two versions, whatever a rule found: on unseen sets, nothing wrong weighed half of that."""
 _LEAST_WORDS = 5
 """Fewer words beside its values are no wording that could outweigh another value (``Monday. Tuesday.``)."""
 _WITHHOLDS = -2.0
@@ -161,9 +164,15 @@ def _by_wording(case: Case, gold: Gold, problem: str) -> str:
     versions = scalars(gold.changed_values) if isinstance(gold, ConflictGold) else ()
     rivals = mentions_beside(case)
     raw, known = raw_words(signed(case, rivals, versions)), known_stems(case)
+    if shape != "conflict" and denies_in_the_end(raw):
+        return problem or f"denies {', '.join(map(describe, case.required))} in the end"
     weight = weigh(without_denied(raw), known, shape)
     standing = stands_wrongly(raw, shape)
-    if standing and (weight < _GIVES_AGAINST_AFFIRMATION or not is_affirmation(standing)):
+    if standing and not (
+        weight > _GIVES_VERSIONS
+        if shape == "conflict"
+        else weight >= _GIVES_AGAINST_AFFIRMATION and is_affirmation(standing)
+    ):
         return problem or standing
     if problem:
         if shape != "conflict" and weight > 0 and settles(raw):
@@ -185,6 +194,8 @@ def _by_wording(case: Case, gold: Gold, problem: str) -> str:
 
 def _enough(problem: str, shape: Shape, *, beside: bool) -> float:
     """What a wording has to weigh to outweigh what a rule doubts; ``beside``: another value of the type is named."""
+    if shape == "conflict":
+        return _GIVES_VERSIONS
     if problem.startswith("names "):
         return _GIVES_BESIDE if beside else _GIVES
     if not is_doubtful(problem, shape):

@@ -47,14 +47,13 @@ _DOUBTFUL = re.compile(
 )
 
 
-def may_be_outweighed(problem: str, kind: str) -> bool:
+def may_be_outweighed(problem: str) -> bool:
     """Whether the wording of an answer may decide against what a rule found: not where a value is missing.
 
     Args:
         problem: what :func:`fault` found.
-        kind: of the gold. How two versions stand to each other is told by rules.
     """
-    return is_doubtful(problem, kind) if kind == "conflict" else not problem.startswith("does not state ")
+    return not problem.startswith("does not state ")
 
 
 def is_doubtful(problem: str, kind: str) -> bool:

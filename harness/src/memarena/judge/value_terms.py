@@ -60,6 +60,29 @@ _CLOSES = re.compile(
     r"(?:just )?like that"
 )
 """How an answer closes behind its value."""
+_CLOSES_HERE = re.compile(rf"(?:{_CLOSES.pattern})(?=\s*(?:[.!?,;)\n]|$))", re.IGNORECASE)
+_NAME_OR_NEW = re.compile(r"[A-Z]|\b(?:[aA]n?|[tT]he|some)\b")
+_VERB_BEHIND = frozenset(
+    (
+        "can",
+        "could",
+        "will",
+        "would",
+        "may",
+        "might",
+        "shall",
+        "should",
+        "must",
+        "to",
+        "i",
+        "you",
+        "we",
+        "they",
+        "did",
+        "do",
+    )
+)
+"""Behind these, ``also`` stands before a verb (``I can also remind you``)."""
 _LAST = frozenset(("last", "lastly", "finally", "first", "third", "fourth", "later"))
 _BREAKING_WORDS = """
 i me you he she it we they this that there is are was were be been has have had do does did will would can could
@@ -141,6 +164,8 @@ def _behind(case: Beside, place: Place) -> Iterator[tuple[str, bool]]:
         yield _thing(rest[match.end() :]), True
     elif match := _LISTED.match(rest):
         listed = rest[match.end() :]
+        if _CLOSES_HERE.match(listed):
+            return
         thing = _thing(listed)
         stop = _STOP.search(listed)
         behind = listed[stop.start() :] if stop else ""
@@ -182,6 +207,8 @@ def competes(case: Beside, thing: str, term: ScalarValue, *, by_word: bool) -> b
     spoken = words(thing)
     if _CLOSES.fullmatch(" ".join(spoken)):
         return False
+    if not by_word and isinstance(term, NameValue) and not _NAME_OR_NEW.search(thing):
+        return False  # `Ms. Ray, plain as day`: behind a comma alone nothing small competes with a name.
     moment = not by_word and not _is_moment(_text(term)) and _is_moment(thing)
     if not _is_thing(spoken) or _is_known_value(case, thing) or moment:
         return False
@@ -243,6 +270,8 @@ def _offered_besides(case: Beside) -> str:
     known |= {w for v in (*case.required, *case.barred) for w in content_words(_text(v))}
     for spoken in offers:
         for position, word in enumerate(spoken):
+            if word in ("also", "additionally") and position and spoken[position - 1] in _VERB_BEHIND:
+                continue
             if word in _DETERMINERS or word.isdigit() or word in ("also", "additionally"):
                 thing = _up_to_grammar(spoken[position + 1 :])
                 if (

@@ -66,6 +66,11 @@ _ALL_BUT = re.compile(r"\b(?:(?:any|every)(?:one|body|thing|where| \w+)|all) but
 _NEGATED = re.compile(r"\b(?:not|never|no|nobody|nothing)\b")
 _NOT_UNTIL = re.compile(r"\bnot (?:\w+ ){1,2}(?=until\b)")
 _DENIED_BEHIND = re.compile(r"^\W*(?:is|was|are|were) (?:not|never|wrong|incorrect|false|mistaken)\b")
+_SET_ASIDE = re.compile(
+    r"(?<!not )(?<!never )\b(?:forget|disregard|ignore|discard|scrap|never mind|cross out|strike(?: out)?)(?: about)?"
+    r"(?: the| a| an)?$"
+)
+"""``Forget X; it was Y``."""
 _WITHDRAWN = re.compile(
     r"^(?:\w+\W+){0,3}(?:not sure|not certain|unsure|can not be (?:sure|certain)|not entirely (?:sure|certain)"
     r"|(?:might|could|may) be wrong|do not quote me)\b"
@@ -157,6 +162,8 @@ def denied(text: ReadText, place: Place) -> bool:
     if _ALL_BUT.search(before):
         return not _NEGATED.search(before)
     before = _NOT_UNTIL.sub("", before)
+    if _SET_ASIDE.search(before):
+        return True
     return bool(_DENIED.search(before)) or bool(_DENIED_BEHIND.match(behind))
 
 

@@ -23,7 +23,7 @@ from memarena.text.words import words
 
 Phrasings = Literal["development", "held_out"]
 
-_FILES: Mapping[Phrasings, str] = {"development": "development.v6.toml", "held_out": "held_out.v6.toml"}
+_FILES: Mapping[Phrasings, str] = {"development": "development.v7.toml", "held_out": "held_out.v7.toml"}
 BEHAVIOURS = "behaviours.v1.toml"
 """Phrasings of behaviours, which are planted whatever file the others come from."""
 
