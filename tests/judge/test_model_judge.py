@@ -158,6 +158,7 @@ BAD: dict[str, tuple[Script, str]] = {
     "a quote from nowhere": (lambda a: rules(a, quote="whatever comes to mind"), "malformed"),
     "a missing field": (lambda a: Says(json.dumps({"check": a.check, "correct": True})), "malformed"),
     "two that differ": (lambda a: Says(rules(a).text + rules(a, correct=False).text), "malformed"),
+    "a field twice": (lambda a: Says(rules(a, correct=False).text[:-1] + ', "correct": true, "score": 1}'), "malformed"),
     "cut off": (lambda a: Says(rules(a).text[:-9], finish_reason="length"), "malformed"),
     "an empty reply": (lambda a: Says(""), "malformed"),
     "a rate limit": (lambda a: Says("slow down", status=429, headers={"Retry-After": "0"}), "rate_limit"),
