@@ -146,6 +146,15 @@ def _prose(asked: Asked) -> Says:
     return Says("The answer looks right to me.")
 
 
+def _tells(code: object, message: str) -> Says:
+    """An error as some gateways send it: as a reply, with status 200."""
+    return Says("", body={"error": {"code": code, "message": message}})
+
+
+def _part(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
 BAD: dict[str, tuple[Script, str]] = {
     "prose": (_prose, "malformed"),
     "maybe": (lambda a: Says(json.dumps({"correct": "maybe"})), "malformed"),
@@ -158,11 +167,24 @@ BAD: dict[str, tuple[Script, str]] = {
     "a quote from nowhere": (lambda a: rules(a, quote="whatever comes to mind"), "malformed"),
     "a missing field": (lambda a: Says(json.dumps({"check": a.check, "correct": True})), "malformed"),
     "two that differ": (lambda a: Says(rules(a).text + rules(a, correct=False).text), "malformed"),
-    "a field twice": (lambda a: Says(rules(a, correct=False).text[:-1] + ', "correct": true, "score": 1}'), "malformed"),
+    "a field twice": (
+        lambda a: Says(rules(a, correct=False).text[:-1] + ', "correct": true, "score": 1}'),
+        "malformed",
+    ),
     "cut off": (lambda a: Says(rules(a).text[:-9], finish_reason="length"), "malformed"),
     "an empty reply": (lambda a: Says(""), "malformed"),
     "a rate limit": (lambda a: Says("slow down", status=429, headers={"Retry-After": "0"}), "rate_limit"),
     "an error of the server": (lambda a: Says("boom", status=503), "server_error"),
+    "a rate limit told in a reply": (lambda a: _tells(429, "slow down"), "rate_limit"),
+    "an error of the server told in a reply": (lambda a: _tells("502", "bad gateway"), "server_error"),
+    "an error without a code": (lambda a: Says("", body={"error": "try later"}), "server_error"),
+    "an error within the choice": (
+        lambda a: Says("", body={"choices": [{"finish_reason": "error", "error": {"code": 503, "message": "gone"}}]}),
+        "server_error",
+    ),
+    "a refusal told in a reply": (lambda a: _tells(400, "flagged"), "refused"),
+    "a message that is no text": (lambda a: Says("", content={"type": "text", "text": rules(a).text}), "malformed"),
+    "parts that are no text": (lambda a: Says("", content=[_part(rules(a).text), {"type": "image_url"}]), "malformed"),
     "a request it does not take": (lambda a: Says("context length exceeded", status=400), "refused"),
 }
 
@@ -221,6 +243,22 @@ def test_what_can_never_succeed_ends_the_judging_with_one_line(status: int, told
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "Porto"))
     with pytest.raises(JudgeError, match=told):
         judge(run, lambda a: Says("no", status=status))
+
+
+def test_a_key_that_is_refused_in_a_reply_ends_the_judging_too(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
+    with pytest.raises(JudgeError, match="refuses the key"):
+        judge(run, lambda a: _tells(401, "no such user"))
+
+
+def test_a_message_in_parts_is_read_as_their_text(tmp_path: Path) -> None:
+    def in_parts(asked: Asked) -> Says:
+        text = rules(asked).text
+        return Says("", content=[{"type": "thinking", "thinking": "{hm}"}, _part(text[:30]), _part(text[30:])])
+
+    run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
+    judged, asked = judge(run, in_parts)
+    assert (judged.verdicts, len(asked)) == (1, 1)
 
 
 def test_a_server_without_schemas_is_asked_without_and_only_once(tmp_path: Path) -> None:

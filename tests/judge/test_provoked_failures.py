@@ -101,6 +101,7 @@ def test_a_server_that_wants_the_other_name_for_the_limit_gets_it_from_then_on(t
 COSTLY: dict[str, tuple[Script, int]] = {
     "a reply that never came": (lambda a: Says("late", delay_s=1.0), 2),
     "a request that was refused": (lambda a: Says("filtered", status=400), 2),
+    "an error told in a reply": (lambda a: Says("", body={"error": {"code": 400, "message": "filtered"}}), 0),
     "a busy server": (lambda a: Says("busy", status=429, headers={"Retry-After": "0"}), 0),
 }
 

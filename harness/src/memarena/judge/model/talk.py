@@ -19,7 +19,8 @@ from memarena.log.records import JudgeTask, JudgeUsage
 
 _KEPT_REPLY = 1000
 _MAYBE_BILLED = frozenset({"timeout", "refused", "malformed"})
-"""Calls that brought nothing and that a server may have worked on all the same: they are charged their worst case."""
+"""Calls that brought nothing and that a server may have worked on all the same: they are charged their worst case,
+unless the server replied in full and told of an error alone."""
 
 
 @dataclass
@@ -61,6 +62,7 @@ class TalkFailedError(Exception):
         self.cause = failure.cause
         self.reply = reply[:_KEPT_REPLY]
         self.by_quote = isinstance(failure.__cause__, QuoteError)
+        self.forbidden = failure.forbidden
 
 
 class Talk:
@@ -141,7 +143,7 @@ class Talk:
                     seed=self._judge.seed,
                 )
             except CallFailedError as failure:
-                if failure.cause in _MAYBE_BILLED:
+                if failure.cause in _MAYBE_BILLED and not failure.in_reply:
                     self._ledger.spend(guess, prompt.max_reply_tokens)
                 raise
             meter.add(completion)
