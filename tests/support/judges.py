@@ -61,9 +61,10 @@ Script = Callable[[Asked], Says]
 
 
 def rules(asked: Asked, *, correct: object = True, **fields: Any) -> Says:
-    """A reply in good form. Beside the decoy's key nothing is right: this judge does judge."""
+    """A reply in good form. Beside the decoy's key nothing is right but what tells it: this judge does judge."""
     if decoy().gold in asked.user:
-        correct, fields = False, {**fields, "label": "other", "score": 0.0}
+        label = "disclose_correct" if decoy().told in asked.answer else "other"
+        correct, fields = False, {**fields, "label": label, "score": 0.0}
     by_task: dict[str, dict[str, Any]] = {
         "answer": {"correct": correct, "score": float(correct is True)},
         "behaviour": {"label": "refuse"},
