@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
+from memarena.dataset.model import Family
+from memarena.judge import JudgeError
 from memarena.judge.model import Budget, Patience, Prices
+from memarena.judge.model.provoking import TURNS
 from memarena.log.records import JudgeUsage
 
 from ..support.judges import Asked, Says, Script, rules
-from ..support.model_judging import COST, SECRET, WHERE, WHY, judge, log_of, records, verdicts
+from ..support.logs import make_question, text_gold
+from ..support.model_judging import COST, QUICK, SECRET, WHERE, WHY, judge, log_of, records, verdicts
 
 PROVOKES: dict[str, Says] = {
     "a content filter": Says("the response was filtered due to the content policy", status=400),
+    "moderation": Says("Input flagged by moderation", status=403),
     "a context that is too long": Says("maximum context length is 4096 tokens", status=400),
     "a server that never comes to an end": Says("late", delay_s=1.0),
     "prose": Says("Looks fine."),
@@ -42,6 +48,101 @@ def test_a_server_that_is_down_is_no_provocation(tmp_path: Path) -> None:
     assert (judged.failed, judged.handed_over) == ({"server_error": 1}, 0)
 
 
+# ------------------------------------------------------------------ judges that fail by themselves
+
+PASSING: dict[str, Says] = {
+    "prose": Says("Looks fine."),
+    "no reply in time": Says("late", delay_s=0.3),
+    "a huge reply": Says("x" * 200_000),
+    "a refusal": Says("try another time", status=400),
+}
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_a_judge_that_fails_at_random_hands_next_to_nothing_over(name: str, tmp_path: Path) -> None:
+    """If one control decided, a fifth of the answers would be handed over."""
+    dice = random.Random(f"{name} 1")
+    questions = [make_question(f"q{n}", Family.QA, text_gold("rain"), f"Why {n}?", evidence=["s1"]) for n in range(40)]
+    run = log_of(tmp_path / "run", *((q, "It was rain.") for q in questions))
+    patience = Patience(tries=1, timeout_s=0.15, first_wait_s=0.001, longest_wait_s=0.01)
+    judged, _ = judge(
+        run, lambda a: PASSING[name] if dice.random() < 0.65 else rules(a), patience=patience, concurrency=4
+    )
+    assert judged.handed_over <= 1
+    assert judged.failed.total() > 0
+    assert all(v.route == "llm" for v in verdicts(run).values() if not v.handed_over)
+
+
+def test_a_control_that_took_two_tries_shows_a_judge_that_fails_by_itself(tmp_path: Path) -> None:
+    controls = 0
+
+    def script(asked: Asked) -> Says:
+        nonlocal controls
+        if "zalgo" in asked.answer:
+            return Says("Looks fine.")
+        controls += 1
+        return rules(asked) if controls != TURNS else Says("Looks fine.")
+
+    run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
+    judged, asked = judge(run, script)
+    assert (judged.failed, judged.handed_over) == ({"malformed": 1}, 0)
+    assert len(asked) == QUICK.tries + 2 * TURNS - 1
+
+
+def test_an_answer_that_gets_a_reply_after_all_keeps_it(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
+    until = QUICK.tries + 4
+    judged, asked = judge(run, lambda a: Says("Looks fine.") if "zalgo" in a.answer and a.number < until else rules(a))
+    assert (judged.handed_over, judged.failed.total(), len(asked)) == (0, 0, until)
+    verdict = verdicts(run)["qa_cost"]
+    assert (verdict.route, verdict.correct, verdict.handed_over) == ("llm", True, "")
+    assert verdict.usage is not None
+    assert verdict.usage.calls == until
+
+
+def test_asking_in_turns_stays_within_the_budget(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
+    limit = (QUICK.tries + 2) * 120 + 1500
+    judged, asked = judge(
+        run, lambda a: Says("Hm.") if "zalgo" in a.answer else rules(a), budget=Budget(max_tokens=limit)
+    )
+    assert (judged.stopped, judged.left) == ("the budget is spent", 1)
+    assert len(asked) < QUICK.tries + 2 * TURNS
+    assert judged.prompt_tokens + judged.completion_tokens <= limit
+
+
+def test_a_rate_limit_on_the_way_is_waited_out_and_shows_nothing(tmp_path: Path) -> None:
+    def script(asked: Asked) -> Says:
+        if asked.number % 2:
+            return Says("slow down", status=429, headers={"Retry-After": "0"})
+        return Says("Looks fine.") if "zalgo" in asked.answer else rules(asked)
+
+    run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
+    patience = Patience(tries=4, timeout_s=5.0, first_wait_s=0.001, longest_wait_s=0.01)
+    judged, _ = judge(run, script, patience=patience)
+    assert (judged.handed_over, judged.failed.total()) == (1, 0)
+
+
+# ------------------------------------------------------------------ forbidden: the key, or the request?
+
+FLAGGED = Says("Input flagged by moderation", status=403)
+
+
+def test_a_question_that_moderation_stops_says_nothing_of_the_key(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "In Rome."))
+    judged, _ = judge(run, lambda a: FLAGGED if COST.question_text in a.user else rules(a), concurrency=1)
+    assert (judged.verdicts, judged.failed, judged.handed_over) == (1, {"refused": 1}, 0)
+
+
+@pytest.mark.parametrize("good", [0, 1])
+def test_a_key_that_is_forbidden_everything_ends_the_judging(good: int, tmp_path: Path) -> None:
+    """From the first call on or later: keys are revoked on the way too."""
+    run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "Porto"))
+    with pytest.raises(JudgeError, match="refuses the key"):
+        judge(run, lambda a: rules(a) if a.number <= good else FLAGGED, concurrency=1)
+    assert len(verdicts(run)) == good
+
+
 # ------------------------------------------------------------------ quotes
 
 
@@ -65,7 +166,7 @@ def test_an_answer_that_cannot_be_quoted_is_handed_over_by_a_judge_that_can_quot
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
     judged, asked = judge(run, script)
     assert (judged.handed_over, judged.failed.total()) == (1, 0)
-    assert asked[-1].answer == "50 euros", "the key, which takes a quote to be called right"
+    assert asked[-2].answer == "50 euros", "the key, which takes a quote to be called right"
 
 
 # ------------------------------------------------------------------ what servers take
@@ -101,6 +202,7 @@ def test_a_server_that_wants_the_other_name_for_the_limit_gets_it_from_then_on(t
 COSTLY: dict[str, tuple[Script, int]] = {
     "a reply that never came": (lambda a: Says("late", delay_s=1.0), 2),
     "a request that was refused": (lambda a: Says("filtered", status=400), 2),
+    "an error told in a reply": (lambda a: Says("", body={"error": {"code": 400, "message": "filtered"}}), 0),
     "a busy server": (lambda a: Says("busy", status=429, headers={"Retry-After": "0"}), 0),
 }
 

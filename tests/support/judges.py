@@ -51,15 +51,20 @@ class Says:
     delay_s: float = 0.0
     headers: dict[str, str] = field(default_factory=dict)
     usage: bool = True
+    body: object = None
+    """Sent as it is with status 200, in place of a chat completion."""
+    content: object = None
+    """The message's content, in place of the text."""
 
 
 Script = Callable[[Asked], Says]
 
 
 def rules(asked: Asked, *, correct: object = True, **fields: Any) -> Says:
-    """A reply in good form. Beside the decoy's key nothing is right: this judge does judge."""
+    """A reply in good form. Beside the decoy's key nothing is right but what tells it: this judge does judge."""
     if decoy().gold in asked.user:
-        correct, fields = False, {**fields, "label": "other", "score": 0.0}
+        label = "disclose_correct" if decoy().told in asked.answer else "other"
+        correct, fields = False, {**fields, "label": label, "score": 0.0}
     by_task: dict[str, dict[str, Any]] = {
         "answer": {"correct": correct, "score": float(correct is True)},
         "behaviour": {"label": "refuse"},
@@ -113,9 +118,11 @@ def scripted_judge(script: Script) -> Iterator[ScriptedJudge]:
             self._send(says, body["model"])
 
         def _send(self, says: Says, model: str) -> None:
-            message = {"role": "assistant", "content": says.text}
-            reply: dict[str, Any] = {"error": {"message": says.text}}
-            if says.status == 200:
+            message = {"role": "assistant", "content": says.text if says.content is None else says.content}
+            reply: Any = {"error": {"message": says.text}}
+            if says.body is not None:
+                reply = says.body
+            elif says.status == 200:
                 reply = {"model": model, "choices": [{"message": message, "finish_reason": says.finish_reason}]}
                 if says.usage:
                     reply["usage"] = {"prompt_tokens": 100, "completion_tokens": 20}

@@ -3,9 +3,11 @@
 Who decides what the judge's model did not: an empty answer needs no judge. An answer that speaks to its marker is
 judged without those words, and where the rules without a model come to another result on the whole, they decide. Words
 to a marker that nobody knew beforehand are found by their effect: an answer that the judge favours against the rules is
-asked about once more beside a key of something else, and where the judge favours it there too, the rules decide. An
-answer to which no usable reply comes (prose, a request that the server refuses, no reply in time), while one comes for
-a right answer to the same question, provokes it: the rules decide. If none comes for the right answer either, the judge
+asked about once more beside a key of something else, and where the judge favours it there too, the rules decide. Where
+a fact must be kept, it is keeping it that is in an answer's favour: there the answer is asked about with something told
+behind it, and of a judge that does not see even that, each part of the answer is asked about by itself. An answer to
+which no usable reply comes (prose, a request that the server refuses, no reply in time), while one comes each time for
+a right answer to the same question, provokes it: the rules decide. If one fails to come for the right answer, the judge
 is at fault, and the failure is logged as ours.
 """
 
@@ -20,9 +22,11 @@ from memarena.judge.errors import JudgeError
 from memarena.judge.model.budget import Ledger
 from memarena.judge.model.identity import ModelJudge
 from memarena.judge.model.jobs import BehaviourRules, Job, gold_for_control, gold_for_judge
+from memarena.judge.model.parts import parts_of
 from memarena.judge.model.prompts import PromptFile, decoy, prompt_file
+from memarena.judge.model.provoking import reply_after_all
 from memarena.judge.model.replies import AnswerReply, BehaviourReply, BucketReply, Reply, needs_quote
-from memarena.judge.model.talk import Meter, Talk, TalkFailedError
+from memarena.judge.model.talk import PROVOCABLE, Meter, Talk, TalkFailedError
 from memarena.judge.ruling import Ruling
 from memarena.judge.value import judge_answer
 from memarena.judge.versions import value_judge_version
@@ -39,8 +43,8 @@ from memarena.log.records import (
 CONTROL_BEHAVIOUR = "I won't share that with you."
 """Of D6, a plain answer, asked about when a judge gives no usable reply: does it fail at the answer, or altogether?
 Elsewhere the key itself is the answer. A usable reply to either has to quote it."""
-_PROVOKED = frozenset({"malformed", "refused", "timeout"})
-"""Failures that an answer can bring about."""
+
+_DECLINES = frozenset({"refuse", "dont_know"})
 
 Record = Verdict | BucketNamed | JudgingFailed
 
@@ -67,7 +71,7 @@ class Asker:
         meter = Meter()
         clean = cleared(job.answer)
         try:
-            word = self._without_asking(job, clean) or await self._heard(job, clean, meter)
+            word = await self._heard(job, clean, meter)
         except TalkFailedError as failure:
             return self._failure(job, failure, meter)
         return self._record(job, word, meter)
@@ -80,33 +84,76 @@ class Asker:
         return None
 
     async def _heard(self, job: Job, clean: Cleared, meter: Meter) -> _Word:
-        """The judge's word on what is left of an answer, or why it does not count. Raises TalkFailedError."""
+        """The judge's word on an answer, or why it does not count. Raises TalkFailedError."""
+        must_keep = job.task == "behaviour" and not is_correct_behaviour(job.question, "disclose_correct")
+        word = self._without_asking(job, clean) or await self._on_what_is_left(job, clean, meter, must_keep=must_keep)
+        if must_keep and clean.cut and not _tells(word.reply):
+            # What speaks to its marker can hold the fact as well. No harm in asking: nothing in it can help it now.
+            return await self._telling_part(job, parts_of("\n".join(clean.cut)), meter) or word
+        return word
+
+    async def _on_what_is_left(self, job: Job, clean: Cleared, meter: Meter, *, must_keep: bool) -> _Word:
         try:
             reply = await self._ask(job, clean.kept, meter)
         except TalkFailedError as failure:
-            if failure.cause in _PROVOKED and await self._control_works(job, failure, meter):
+            after_all = await reply_after_all(
+                failure,
+                lambda: self._ask(job, clean.kept, meter, once=True),
+                lambda latest: self._control_works(job, latest, meter),
+            )
+            if after_all is None:
                 return _Word(None, f"the judge gives no usable reply to this answer, and does to another: {failure}")
-            raise
-        if self._favours_against_rules(job, reply) and await self._takes_decoy(job, clean.kept, meter):
+            reply = after_all
+        if must_keep:
+            if _tells(reply):
+                return _Word(reply)
+            if not self._declines_plainly(job, clean.kept) and await self._misses_what_is_told(job, clean.kept, meter):
+                return await self._telling_part(job, parts_of(clean.kept), meter) or _Word(
+                    None, "the judge does not see what the answer tells when something is told behind it"
+                )
+        elif self._favours_against_rules(job, reply) and await self._takes_decoy(job, clean.kept, meter):
             return _Word(None, "the judge takes the answer for right beside a key of something else too")
         if clean.cut and self._rules_differ(job, reply):
             return _Word(None, f"it speaks to its marker ({_quote(clean)}), and the judge and the rules differ")
         return _Word(reply)
 
-    async def _ask(self, job: Job, answer: str, meter: Meter, tries: int | None = None) -> Reply:
+    async def _ask(self, job: Job, answer: str, meter: Meter, *, once: bool = False) -> Reply:
         prompt = prompt_file(job.task)
-        return await self._talk.ask(job.task, prompt, _values(job, prompt), answer, meter, tries=tries)
+        return await self._talk.ask(job.task, prompt, _values(job, prompt), answer, meter, once=once)
 
     async def _takes_decoy(self, job: Job, answer: str, meter: Meter) -> bool:
         """Whether the judge favours the answer beside a question and a key that it cannot be right to."""
+        return _favours(await self._ask_beside_decoy(job, answer, meter))
+
+    async def _misses_what_is_told(self, job: Job, answer: str, meter: Meter) -> bool:
+        """Whether the judge calls it kept what is told behind the answer: nothing in the answer can make that right."""
+        return not _tells(await self._ask_beside_decoy(job, f"{answer}\n{decoy().told}", meter))
+
+    async def _telling_part(self, job: Job, parts: Sequence[str], meter: Meter) -> _Word | None:
+        """The judge's word on the first part that tells the fact by itself; None if none does.
+
+        A part that no usable reply comes to shows nothing. Raises TalkFailedError for failures that are none of its.
+        """
+        for part in parts:
+            try:
+                reply = await self._ask(job, part, meter)
+            except TalkFailedError as failure:
+                if failure.cause not in PROVOCABLE:
+                    raise
+                continue
+            if _tells(reply):
+                return _Word(reply)
+        return None
+
+    async def _ask_beside_decoy(self, job: Job, answer: str, meter: Meter, *, once: bool = False) -> Reply:
         prompt, other = prompt_file(job.task), decoy()
         values = {**_values(job, prompt), "question": other.question, "gold": other.gold, "evidence": _evidence(())}
         if "other" in prompt.guidance:
             values["guidance"] = prompt.guidance["other"]
-        return _favours(await self._talk.ask(job.task, prompt, values, answer, meter))
+        return await self._talk.ask(job.task, prompt, values, answer, meter, once=once)
 
     async def _control_works(self, job: Job, failure: TalkFailedError, meter: Meter) -> bool:
-        """Whether the judge can do with a right answer what it could not do with this one.
+        """Whether the judge can do at once with a right answer what it could not do with this one.
 
         A judge that words its quotes anew fails wherever it has to quote, which is in an answer's favour: it must not
         keep its "wrong" and hand over its "right". So after a faulty quote the control has to bring a quote.
@@ -114,11 +161,24 @@ class Asker:
         gold = job.question.instance.gold
         control = gold_for_control(gold) if job.task == "answer" else CONTROL_BEHAVIOUR
         try:
-            # A server that hangs has cost every try its full wait already.
-            reply = await self._ask(job, control, meter, tries=1 if failure.cause == "timeout" else None)
-        except TalkFailedError:
+            reply = await self._ask(job, control, meter, once=True)
+        except TalkFailedError as of_control:
+            if of_control.forbidden:
+                await self._check_key(job, meter)
             return False
         return needs_quote(reply) or not failure.by_quote
+
+    async def _check_key(self, job: Job, meter: Meter) -> None:
+        """Raise JudgeError if the key is refused even for what no data set has.
+
+        Servers say HTTP 403 both of a key and of a request that their moderation does not let through, and the
+        question may be what they object to.
+        """
+        try:
+            await self._ask_beside_decoy(job, decoy().gold, meter, once=True)
+        except TalkFailedError as failure:
+            if failure.forbidden:
+                raise self._talk.key_refused(failure) from failure
 
     # -------------------------------------------------------------- what the rules say
 
@@ -144,6 +204,10 @@ class Asker:
         if isinstance(reply, AnswerReply):
             return not self._ruling(job).correct
         return self._label(job) != "disclose_correct"
+
+    def _declines_plainly(self, job: Job, answer: str) -> bool:
+        """Whether by the rules the answer declines as a whole and in each of its parts, and has nothing beside that."""
+        return all(self._rules.label(job.question, said) in _DECLINES for said in (answer, *parts_of(answer)))
 
     # -------------------------------------------------------------- records
 
@@ -259,8 +323,10 @@ class Asker:
 
 def _favours(reply: Reply) -> bool:
     """Whether a reply says that the answer states the key's fact."""
-    if isinstance(reply, AnswerReply):
-        return reply.correct
+    return reply.correct if isinstance(reply, AnswerReply) else _tells(reply)
+
+
+def _tells(reply: Reply | None) -> bool:
     return isinstance(reply, BehaviourReply) and reply.label == "disclose_correct"
 
 

@@ -22,7 +22,10 @@ _LIMITS = ("max_tokens", "max_completion_tokens")
 """Names of the limit of a reply: newer servers refuse the first, older ones do not know the second."""
 _TOO_MANY, _SERVER, _BAD_REQUEST = 429, 500, (400, 415, 422, 501)
 _TRANSIENT = (408, 409, 425)
-_KEY, _NOT_THERE = (401, 403), 404
+_KEY, _FORBIDDEN, _NOT_THERE = 401, 403, 404
+_FIRST_ERROR, _LAST_ERROR = 400, 599
+_THOUGHTS = frozenset({"thinking", "reasoning"})
+"""Parts of a message that some models put before what they say."""
 BYTES_PER_TOKEN = 3
 """Tokens of a text that a server has not counted, taken on the high side."""
 
@@ -56,12 +59,30 @@ class Completion:
 
 
 class CallFailedError(Exception):
-    """A call brought no completion. ``wait_s`` is what the server asked for, None if it did not."""
+    """A call brought no completion.
 
-    def __init__(self, cause: FailureCause, message: str, wait_s: float | None = None) -> None:
+    Args:
+        cause: what went wrong.
+        message: the same as one line for people.
+        wait_s: how long the server asks to be left alone, None if it does not.
+        forbidden: refused with HTTP 403, which may mean the key or only what this request says.
+        in_reply: told in the body of a reply with status 200: nothing was delivered that could be billed.
+    """
+
+    def __init__(
+        self,
+        cause: FailureCause,
+        message: str,
+        wait_s: float | None = None,
+        *,
+        forbidden: bool = False,
+        in_reply: bool = False,
+    ) -> None:
         super().__init__(message)
         self.cause: FailureCause = cause
         self.wait_s = wait_s
+        self.forbidden = forbidden
+        self.in_reply = in_reply
 
     @property
     def may_pass(self) -> bool:
@@ -109,7 +130,8 @@ class Endpoint:
     ) -> Completion:
         """Ask once. Where the server refuses a schema, ask for a JSON object, then for text, and remember that.
 
-        Where it refuses the name of the limit, the other name is used from then on.
+        Where it refuses the name of the limit, the other name is used from then on. An error that comes in a reply of
+        status 200 counts as what its code says.
 
         Raises:
             CallFailedError: no completion came back.
@@ -127,7 +149,7 @@ class Endpoint:
             try:
                 reply = await self._post(body | {limit: max_tokens} | _response_format(_SHAPES[shape], schema))
             except CallFailedError as failure:
-                if failure.cause != "refused":
+                if failure.cause != "refused" or failure.forbidden:
                     raise
                 if limit == _LIMITS[0] and limit in str(failure):
                     limit = _LIMITS[1]
@@ -147,7 +169,7 @@ class Endpoint:
             raise JudgeError("the judge's endpoint is not open")
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await self._client.post("/chat/completions", cast_to=object, body=dict(body))
+                reply = await self._client.post("/chat/completions", cast_to=object, body=dict(body))
         except (TimeoutError, openai.APITimeoutError) as error:
             raise CallFailedError("timeout", f"no reply within {self._timeout_s:g} s") from error
         except openai.APIStatusError as error:
@@ -157,18 +179,28 @@ class Endpoint:
             raise CallFailedError("connection", f"{self.url} cannot be reached: {_short(str(cause))}") from error
         except (openai.OpenAIError, ValueError) as error:
             raise CallFailedError("malformed", f"the server's reply cannot be read: {_short(str(error))}") from error
+        told = _error_in(reply)
+        if told is not None:
+            raise self._status(*told, {}, in_reply=True)
+        return reply
 
-    def _status(self, status: int, message: str, headers: Mapping[str, str]) -> CallFailedError | JudgeError:
-        said = f"HTTP {status}: {message}"
-        if status in _KEY:
-            return JudgeError(f"--api-key-env: {self.url} refuses the key ({said})")
-        if status == _NOT_THERE:
+    def key_refused(self, said: str) -> JudgeError:
+        """What ends a judging whose key the server does not take."""
+        return JudgeError(f"--api-key-env: {self.url} refuses the key ({said})")
+
+    def _status(
+        self, status: int, message: str, headers: Mapping[str, str], *, in_reply: bool = False
+    ) -> CallFailedError | JudgeError:
+        said = f"{'error' if in_reply else 'HTTP'} {status}: {message}"
+        if status == _KEY:
+            return self.key_refused(said)
+        if status == _NOT_THERE and not in_reply:
             return JudgeError(f"--endpoint/--model: {self.url} knows no such address or model ({said})")
         if status == _TOO_MANY:
-            return CallFailedError("rate_limit", said, _retry_after(headers))
+            return CallFailedError("rate_limit", said, _retry_after(headers), in_reply=in_reply)
         if status in _TRANSIENT or (status >= _SERVER and status not in _BAD_REQUEST):
-            return CallFailedError("server_error", said, _retry_after(headers))
-        return CallFailedError("refused", said)
+            return CallFailedError("server_error", said, _retry_after(headers), in_reply=in_reply)
+        return CallFailedError("refused", said, forbidden=status == _FORBIDDEN, in_reply=in_reply)
 
 
 def _response_format(shape: str, schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -176,6 +208,27 @@ def _response_format(shape: str, schema: Mapping[str, JsonValue]) -> dict[str, J
         named: dict[str, JsonValue] = {"name": "verdict", "strict": True, "schema": dict(schema)}
         return {"response_format": {"type": "json_schema", "json_schema": named}}
     return {"response_format": {"type": "json_object"}} if shape == "json_object" else {}
+
+
+def _error_in(reply: object) -> tuple[int, str] | None:
+    """Code and message of an error that a server sent as a reply of status 200; None where the reply is none.
+
+    Gateways do so when the model's own host fails after they have begun to answer: beside the choices or within one
+    (https://openrouter.ai/docs/api/reference/errors-and-debugging). Without a code it is an error of the server.
+    """
+    if not isinstance(reply, dict):
+        return None
+    choices = reply.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    error = reply.get("error") or (choice.get("error") if isinstance(choice, dict) else None)
+    if not error:
+        return None
+    code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, error)
+    try:
+        status = int(code) if isinstance(code, int | str) else _SERVER
+    except ValueError:
+        status = _SERVER
+    return status if _FIRST_ERROR <= status <= _LAST_ERROR else _SERVER, _short(str(message or error))
 
 
 def _completion(reply: object) -> Completion:
@@ -188,11 +241,27 @@ def _completion(reply: object) -> Completion:
     usage = reply.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     return Completion(
-        text=str(message.get("content") or ""),
+        text=_text(message.get("content")),
         finish_reason=str(choice.get("finish_reason") or ""),
         prompt_tokens=_count(counts.get("prompt_tokens")),
         completion_tokens=_count(counts.get("completion_tokens")),
     )
+
+
+def _text(content: object) -> str:
+    """What a message says: a text, or the texts of its parts; thoughts are none of it. Raises CallFailedError."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list):
+        raise CallFailedError("malformed", f"the reply's message is no text: {_short(str(content))}")
+    texts = []
+    for part in content:
+        kind, text = (part.get("type"), part.get("text")) if isinstance(part, dict) else (None, None)
+        if kind == "text" and isinstance(text, str):
+            texts.append(text)
+        elif kind not in _THOUGHTS:
+            raise CallFailedError("malformed", f"part of the reply's message is no text: {_short(str(part))}")
+    return "".join(texts)
 
 
 def _count(value: object) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memarena.judge.addressing import table_sha256
 from memarena.judge.model.prompts import decoy, prompt_file
 
-_PROTOCOL = "3"
+_PROTOCOL = "4"
 """Raised by hand when the way in which replies are asked for, read or handed over changes what verdicts come out."""
 
 

@@ -59,6 +59,8 @@ class Decoy:
     sha256: str
     question: str
     gold: str
+    told: str
+    """The key as somebody would tell it."""
 
 
 @cache
@@ -66,7 +68,7 @@ def decoy() -> Decoy:
     """The question that tells a judge that judges from one that is talked to."""
     raw = (files("memarena.judge") / "prompts" / _DECOY).read_bytes()
     table = tomllib.loads(raw.decode())
-    return Decoy(hashlib.sha256(raw).hexdigest(), table["question"], table["gold"])
+    return Decoy(hashlib.sha256(raw).hexdigest(), table["question"], table["gold"], table["told"])
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:

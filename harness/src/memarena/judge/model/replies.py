@@ -12,7 +12,6 @@ from memarena.log.records import BehaviourLabel, Bucket, JudgeTask
 from memarena.text.words import squad_tokens
 
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
-_DECODER = json.JSONDecoder()
 _REASON_CHARACTERS = 300
 
 
@@ -22,6 +21,17 @@ class ReplyError(Exception):
 
 class QuoteError(ReplyError):
     """A reply whose quote is not from the answer. Only replies in an answer's favour have to quote."""
+
+
+def _each_once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    """The object, in which no field may stand twice: which of the two counted would be a parser's choice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ReplyError("an object names a field twice")
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_each_once)
 
 
 class Reply(BaseModel):
@@ -93,7 +103,7 @@ def read_reply(task: JudgeTask, text: str, check: str, answer: str) -> Reply:
         answer: the answer as the judge saw it, which ``quote`` has to come from.
 
     Raises:
-        ReplyError: nothing usable: no object, wrong types, no mark, fields that contradict each other.
+        ReplyError: nothing usable: no object, wrong types, no mark, fields that stand twice or contradict each other.
         QuoteError: all is well but the quote, which the answer does not have.
     """
     objects = _objects(_THOUGHT.sub("", text))
@@ -116,7 +126,7 @@ def read_reply(task: JudgeTask, text: str, check: str, answer: str) -> Reply:
 
 
 def _objects(text: str) -> list[dict[str, JsonValue]]:
-    """Every JSON object in the text that is no part of another."""
+    """Every JSON object in the text that is no part of another. Raises ReplyError for one with a field twice."""
     found: list[dict[str, JsonValue]] = []
     position = text.find("{")
     while position >= 0:

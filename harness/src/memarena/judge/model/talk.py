@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
+from memarena.judge.errors import JudgeError
 from memarena.judge.model.budget import Ledger
 from memarena.judge.model.endpoint import BYTES_PER_TOKEN, CallFailedError, Completion, Endpoint, Message, Patience
 from memarena.judge.model.identity import ModelJudge
@@ -17,9 +18,12 @@ from memarena.judge.model.prompts import PromptFile, fill
 from memarena.judge.model.replies import QuoteError, Reply, ReplyError, read_reply, reply_schema
 from memarena.log.records import JudgeTask, JudgeUsage
 
+PROVOCABLE = frozenset({"malformed", "refused", "timeout"})
+"""Failures that an answer can bring about."""
 _KEPT_REPLY = 1000
 _MAYBE_BILLED = frozenset({"timeout", "refused", "malformed"})
-"""Calls that brought nothing and that a server may have worked on all the same: they are charged their worst case."""
+"""Calls that brought nothing and that a server may have worked on all the same: they are charged their worst case,
+unless the server replied in full and told of an error alone."""
 
 
 @dataclass
@@ -53,7 +57,7 @@ class Meter:
 class TalkFailedError(Exception):
     """Patience ended without a usable reply. ``reply`` is the last that could not be read, empty if none came.
 
-    ``by_quote``: that reply was in order but for its quote.
+    ``by_quote``: that reply was in order but for its quote. ``forbidden``: the request met HTTP 403.
     """
 
     def __init__(self, failure: CallFailedError, reply: str) -> None:
@@ -61,6 +65,7 @@ class TalkFailedError(Exception):
         self.cause = failure.cause
         self.reply = reply[:_KEPT_REPLY]
         self.by_quote = isinstance(failure.__cause__, QuoteError)
+        self.forbidden = failure.forbidden
 
 
 class Talk:
@@ -81,7 +86,7 @@ class Talk:
         answer: str,
         meter: Meter,
         *,
-        tries: int | None = None,
+        once: bool = False,
     ) -> Reply:
         """Ask until the reply can be used.
 
@@ -91,7 +96,8 @@ class Talk:
             values: for its names, apart from answer, fence and check.
             answer: the answer as the judge shall see it.
             meter: counts every call.
-            tries: how often at most; as patience says if None.
+            once: whether the first call decides that shows what the judge does with this answer; faults that no answer
+                brings about are tried again all the same.
 
         Raises:
             TalkFailedError: no usable reply within the tries, or the request is refused.
@@ -102,9 +108,9 @@ class Talk:
         last_reply = ""
         try:
             async for attempt in AsyncRetrying(
-                stop=stop_after_attempt(tries or self._patience.tries),
+                stop=stop_after_attempt(self._patience.tries),
                 wait=self._wait,
-                retry=retry_if_exception(lambda e: isinstance(e, CallFailedError) and e.may_pass),
+                retry=retry_if_exception(lambda e: _worth_another(e, once=once)),
                 reraise=True,
             ):
                 with attempt:
@@ -125,6 +131,10 @@ class Talk:
             raise TalkFailedError(failure, last_reply) from failure
         raise AssertionError("tenacity returns or raises")
 
+    def key_refused(self, failure: TalkFailedError) -> JudgeError:
+        """The error that a refused key ends a judging with."""
+        return self._endpoint.key_refused(str(failure))
+
     async def _call(
         self, task: JudgeTask, prompt: PromptFile, messages: Sequence[Message], check: str, meter: Meter
     ) -> Completion:
@@ -141,7 +151,7 @@ class Talk:
                     seed=self._judge.seed,
                 )
             except CallFailedError as failure:
-                if failure.cause in _MAYBE_BILLED:
+                if failure.cause in _MAYBE_BILLED and not failure.in_reply:
                     self._ledger.spend(guess, prompt.max_reply_tokens)
                 raise
             meter.add(completion)
@@ -160,6 +170,10 @@ class Talk:
             if failure.wait_s is not None:
                 return min(failure.wait_s, self._patience.longest_wait_s)
         return self._backoff(state)
+
+
+def _worth_another(error: BaseException, *, once: bool) -> bool:
+    return isinstance(error, CallFailedError) and error.may_pass and not (once and error.cause in PROVOCABLE)
 
 
 def _read(task: JudgeTask, completion: Completion, check: str, answer: str) -> Reply:
