@@ -21,9 +21,12 @@ _SEVERAL_VERSIONS = re.compile(
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"^\s*(?:[-*\u2022\u2013\u2023\u25aa>;+]|\(?\d{1,2}[.)]|\(?[a-h]\))\s+(?=\S)")
-_INLINE = re.compile(r"(?:^|(?<=[\s:;,]))\(?(?:[a-h]|\d)\)\s+")
+_INLINE = re.compile(r"(?:^|(?<=[\s:;,]))\(?(?:[a-h]|\d|i{1,3}|iv|v)\)\s+")
 _NUMBERED = re.compile(
-    r"^\W*(?:answer|option|version|item|choice|candidate|part|value|result|no\.?|number)\s?\w?\W*$", re.I
+    r"^\W*(?:(?:(?:main|first|second|third|other|another|further|also) )?"
+    r"(?:answer|option|version|item|choice|candidate|part|value|result|no\.?|number)\s?\w?|"
+    r"(?:also|equally) (?:correct|right|valid|true))\W*$",
+    re.IGNORECASE,
 )
 _ITEM_LABEL = re.compile(r"^[\s\"'*_]*(?P<label>[^:\n]{1,40}?)[\"'*_]*\s*:[\"'*_]*\s+(?P<rest>\S.*)$")
 _SENTENCE = re.compile(r"[.!?;](?:\s|$)")
