@@ -14,6 +14,7 @@ from memarena.judge import JudgeError, judge_run
 from memarena.judge.human.agreement import cohen_kappa, fleiss_kappa, majority
 from memarena.judge.human.labels import agreements, blank_labels, read_labels, read_sample
 from memarena.judge.human.sampling import Sample, draw_sample
+from memarena.log.store import read_records
 from typer.testing import CliRunner
 
 from ..support.logs import (
@@ -146,6 +147,40 @@ def test_a_run_that_nobody_judged_yet_is_sampled_by_the_verdicts_that_scoring_wo
     assert pairs == [("binary", 1, 1.0), ("behaviour", 1, 1.0)]
 
 
+def test_a_sample_of_another_run_is_refused(tmp_path: Path) -> None:
+    """Runs over one data set have the same cells and questions: labels of one would be read as of the other."""
+    run, out = _unjudged(tmp_path), tmp_path / "sample.json"
+    assert CliRunner().invoke(app, ["judge", str(run), "--sample", str(out)]).exit_code == 0
+    arguments = ["--labels", str(tmp_path / "labels.json"), "--of", str(out)]
+    assert CliRunner().invoke(app, ["judge", str(run), *arguments]).exit_code == 0
+    records = [r.model_copy(update={"run_id": "other"}) if r.kind == "run_started" else r for r in read_records(run)]
+    other = write_log(tmp_path / "other", records)
+    result = CliRunner().invoke(app, ["judge", str(other), *arguments])
+    assert isinstance(result.exception, JudgeError)
+    told = f"--of {out}: run_id: this sample is of run run-test, the log {other / 'run.sqlite'} is of run other"
+    assert str(result.exception) == told
+    out.write_text(out.read_text().replace('"run_id": "run-test"', '"run_id": "other"'))
+    result = CliRunner().invoke(app, ["judge", str(other), *arguments])
+    assert isinstance(result.exception, JudgeError)
+    assert "labels.json: sample_sha256: these labels belong to another sample" in str(result.exception)
+
+
+def test_items_that_too_few_labelled_are_counted_apart_from_those_without_a_majority(tmp_path: Path) -> None:
+    run, out = _unjudged(tmp_path), tmp_path / "sample.json"
+    assert CliRunner().invoke(app, ["judge", str(run), "--sample", str(out)]).exit_code == 0
+    said = {"anna": "refuse", "bela": "dont_know", "carl": "other"}
+    people = {name: {"b001": None if name == "anna" else "correct", "d001": label} for name, label in said.items()}
+    written = blank_labels(read_sample(out)).model_dump() | {"annotators": people}
+    (tmp_path / "labels.json").write_text(json.dumps(written))
+    arguments = ["--labels", str(tmp_path / "labels.json"), "--of", str(out), "--format", "json"]
+    tracks = {t["track"]: t for t in json.loads(CliRunner().invoke(app, ["judge", str(run), *arguments]).stdout)}
+    counted = ("majority_items", "without_majority", "too_few_labels")
+    assert [tracks["binary"][name] for name in counted] == [0, 0, 1]
+    assert [tracks["behaviour"][name] for name in counted] == [0, 1, 0]
+    table = " ".join(CliRunner().invoke(app, ["judge", str(run), *arguments[:-2]]).stdout.split())
+    assert "left out: 1 on which three or more did not agree, 0 with fewer than three labels" in table
+
+
 @pytest.mark.parametrize("task", ["--sample", "--labels"])
 def test_a_judge_that_judged_nothing_is_refused_whatever_is_asked_of_it(task: str, tmp_path: Path) -> None:
     """Its D6 answers have labels by the rules, which are nobody's verdict."""
@@ -173,7 +208,7 @@ def test_people_are_compared_with_each_other_and_their_majority_with_the_judge(s
     assert pairs["anna", "bela"].agree == pytest.approx(299 / 300)
     assert pairs["anna", "carl"].items == 100
     assert binary.fleiss_items == 100
-    assert (binary.majority_items, binary.without_majority) == (100, 0)
+    assert (binary.majority_items, binary.without_majority, binary.too_few_labels) == (100, 0, 200)
     assert binary.majority_with_judge is not None
     assert binary.majority_with_judge.agree == 1.0
     assert behaviour.majority_with_judge is None
@@ -193,6 +228,8 @@ BROKEN: dict[str, tuple[dict[str, object], str]] = {
     "an unknown item": ({"annotators": {"anna": {"b999": "wrong"}}}, r"anna\.b999: the sample has no such item"),
     "an unknown label": ({"annotators": {"anna": {"b001": "maybe"}}}, "'maybe': expected one of correct, wrong"),
     "an unknown field": ({"surprise": 1}, "surprise"),
+    "nobody": ({"annotators": {}}, "annotators: expected at least one"),
+    "somebody without a name": ({"annotators": {" ": {"b001": "wrong"}}}, "annotators: expected a name .* got ' '"),
 }
 
 
@@ -204,6 +241,30 @@ def test_labels_that_cannot_be_right_are_refused_by_file_and_field(name: str, sa
     with pytest.raises(JudgeError, match=told) as error:
         read_labels([path], sample)
     assert str(path) in str(error.value)
+
+
+TWICE = {
+    "annotators.anna.b001": '{"sample_sha256": "SHA", "annotators": {"anna": {"b001": "wrong", "b001": "correct"}}}',
+    "annotators.anna": '{"sample_sha256": "SHA", "annotators": {"anna": {"b001": "wrong"}, "anna": {}}}',
+    "sample_sha256": '{"sample_sha256": "0", "annotators": {"anna": {}}, "sample_sha256": "SHA"}',
+}
+
+
+@pytest.mark.parametrize("field", TWICE)
+def test_a_field_that_stands_twice_in_a_file_of_labels_is_refused(field: str, sample: Sample, tmp_path: Path) -> None:
+    """A parser would take the last of the two without a word."""
+    path = tmp_path / "labels.json"
+    path.write_text(TWICE[field].replace("SHA", sample.sha256()))
+    with pytest.raises(JudgeError) as error:
+        read_labels([path], sample)
+    assert str(error.value) == f"{path}: {field}: stands twice; expected each field once"
+
+
+def test_what_stands_twice_in_a_sample_is_named_by_its_place(sample: Sample, tmp_path: Path) -> None:
+    path = tmp_path / "sample.json"
+    path.write_text(sample.model_dump_json().replace('"item":"b002"', '"item":"x","item":"b002"'))
+    with pytest.raises(JudgeError, match=r"sample\.json: items\.1\.item: stands twice"):
+        read_sample(path)
 
 
 def test_an_annotator_in_two_files_is_refused(sample: Sample, tmp_path: Path) -> None:

@@ -290,6 +290,7 @@ def read_people(
     if output not in FORMATS:
         raise judging.JudgeError(f"--format {output}: expected one of {', '.join(FORMATS)}")
     sample = read_sample(sample_path)
+    sample.check_run(run, sample_path)
     people = read_labels(paths, sample)
     tracks = agreements(sample, people, judge, _said(run, sample, judge, rules))
     if output == "json":
@@ -302,7 +303,10 @@ def read_people(
         if track.majority_with_judge is None:
             console.print("no majority: it takes three annotators")
         else:
-            console.print(f"{track.without_majority} items without a majority are left out")
+            console.print(
+                f"{track.majority_items} items with a majority; left out: {track.without_majority} on which three or "
+                f"more did not agree, {track.too_few_labels} with fewer than three labels"
+            )
 
 
 def _people_table(track: TrackAgreement) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -53,6 +54,9 @@ class TrackAgreement:
     majority_items: int
     """Items on which more than half of at least three annotators agree; the others are left out."""
     without_majority: int
+    """Items that at least three labelled without a majority."""
+    too_few_labels: int
+    """Items that fewer than three labelled. With the two counts above they are all items of the track."""
     majority_with_judge: PairAgreement | None
     """None with fewer than three annotators."""
 
@@ -65,8 +69,8 @@ def read_sample(path: Path) -> Sample:
 def read_labels(paths: Sequence[Path], sample: Sample) -> dict[str, dict[str, str]]:
     """Labels by annotator and item, from one file or several.
 
-    Raises JudgeError for a file that is none, labels of another sample, unknown items or labels, an annotator that
-    stands in two files.
+    Raises JudgeError for a file that is none, labels of another sample, unknown items or labels, no annotator or one
+    without a name, an annotator that stands in two files.
     """
     choices = {i.item: i.choices for i in sample.items}
     merged: dict[str, dict[str, str]] = {}
@@ -74,7 +78,11 @@ def read_labels(paths: Sequence[Path], sample: Sample) -> dict[str, dict[str, st
         labels = _read(path, Labels)
         if labels.sample_sha256 != sample.sha256():
             raise JudgeError(f"{path}: sample_sha256: these labels belong to another sample")
+        if not labels.annotators:
+            raise JudgeError(f"{path}: annotators: expected at least one, with a name and labels")
         for annotator, own in labels.annotators.items():
+            if not annotator.strip():
+                raise JudgeError(f"{path}: annotators: expected a name for every annotator, got {annotator!r}")
             if annotator in merged:
                 raise JudgeError(f"{path}: annotators.{annotator}: this annotator stands in another file too")
             for item, label in own.items():
@@ -125,6 +133,7 @@ def _track(
         fleiss_items=len(by_all),
         majority_items=len(settled),
         without_majority=len(enough) - len(settled),
+        too_few_labels=len(items) - len(enough),
         majority_with_judge=_pair("majority", settled, judge, said, items) if enough else None,
     )
 
@@ -138,10 +147,34 @@ def _pair(one: str, ones: Mapping[str, str], two: str, twos: Mapping[str, str], 
 
 def _read(path: Path, model: type[T]) -> T:
     try:
-        return model.model_validate_json(path.read_bytes())
+        content = path.read_bytes()
+        read = model.model_validate_json(content)
     except OSError as error:
         raise JudgeError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "file"
         raise JudgeError(f"{path}: {where}: {first['msg'].lower()}") from error
+    twice = _named_twice(json.loads(content, object_pairs_hook=_Pairs))
+    if twice:
+        raise JudgeError(f"{path}: {twice}: stands twice; expected each field once")
+    return read
+
+
+class _Pairs(list[tuple[str, object]]):
+    """An object of JSON with every field as often as it stands there; a dict would keep the last of two alike."""
+
+
+def _named_twice(value: object) -> str:
+    """Where a field stands twice in its object, or empty."""
+    if not isinstance(value, list):
+        return ""
+    pairs = value if isinstance(value, _Pairs) else [(str(place), each) for place, each in enumerate(value)]
+    seen: set[str] = set()
+    for name, each in pairs:
+        if name in seen:
+            return name
+        seen.add(name)
+        if inner := _named_twice(each):
+            return f"{name}.{inner}"
+    return ""

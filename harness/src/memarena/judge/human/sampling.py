@@ -16,7 +16,7 @@ from memarena.judge.errors import JudgeError
 from memarena.judge.model.jobs import gold_for_judge
 from memarena.judge.value import JUDGE_NAME
 from memarena.log.records import BehaviourLabel, EvidenceSession, Question, QuestionAsked, Verdict
-from memarena.log.store import read_records
+from memarena.log.store import log_path, read_records
 
 BINARY_ITEMS = 300
 BEHAVIOUR_ITEMS = 200
@@ -60,8 +60,21 @@ class Sample(_File):
     items: tuple[SampleItem, ...]
 
     def sha256(self) -> str:
-        """Over the items, so that labels are never read against another sample."""
-        return hashlib.sha256("\n".join(i.model_dump_json() for i in self.items).encode()).hexdigest()
+        """Over the run and the items, so that labels are never read against another sample, nor as another run's."""
+        covered = (self.run_id, *(i.model_dump_json() for i in self.items))
+        return hashlib.sha256("\n".join(covered).encode()).hexdigest()
+
+    def check_run(self, run_dir: Path, own: Path) -> None:
+        """Raise JudgeError, naming the sample's ``own`` file, unless the sample was drawn from this run.
+
+        Other runs have the same cells and questions, so that nothing else would tell.
+        """
+        found = next((r.run_id for r in read_records(run_dir, "run_started") if r.kind == "run_started"), None)
+        if found != self.run_id:
+            other = "holds no run yet" if found is None else f"is of run {found}"
+            raise JudgeError(
+                f"--of {own}: run_id: this sample is of run {self.run_id}, the log {log_path(run_dir)} {other}"
+            )
 
 
 @dataclass(frozen=True)
