@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sqlite3
@@ -25,9 +26,11 @@ from memarena.log.records import (
     QuestionAsked,
     RunEnded,
 )
+from memarena.log.slim import read_slim
 from memarena.log.store import LogError, LogFullError, LogWriter, check_schema, log_path, read_records
 from memarena.log.texts import join_ids, pieces, split_ids
 
+from ..support.golden_run import SMALL_RUN
 from ..support.logs import make_asked, make_call, make_cell, make_item, make_question, text_gold
 
 
@@ -341,3 +344,90 @@ def test_a_log_of_version_1_can_be_written_on(tmp_path: Path) -> None:
     assert check_schema(log_path(run_dir)) == SCHEMA_VERSION
     assert list(read_records(run_dir)) == [*before, asked(1, TURN), asked(2, TURN)]
     assert len([text for text in texts_of(run_dir) if TURN in text]) == 1
+
+
+# ------------------------------------------------------------------ bodies that are not those of records
+
+
+def damage(run_dir: Path, seq: int, body: str | bytes) -> None:
+    with closing(sqlite3.connect(log_path(run_dir))) as db:
+        db.execute("DROP TRIGGER IF EXISTS records_no_update")
+        db.execute("UPDATE records SET body = ? WHERE seq = ?", (body, seq))
+        db.commit()
+
+
+@pytest.fixture(scope="module")
+def every_kind(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of whole records and packed ones, that its test may damage and has to mend."""
+    run_dir = shutil.copytree(SMALL_RUN, tmp_path_factory.mktemp("odd") / "run")
+    with LogWriter(run_dir) as log:
+        log.append(asked(1, TURN), call(1, TURN, TURN))
+    return run_dir
+
+
+ODD: list[object] = [None, [], "", 1, {}, {"t": 1}, [{"t": 2}], {"t": "1", "scores": 1}]
+
+
+def with_one_field_odd(body: str) -> list[str]:
+    """The body with each field odd, or missing, and the same within its spans."""
+    whole = json.loads(body)
+    spans = [whole, *(whole[name] for name in ("search", "answer") if isinstance(whole.get(name), dict))]
+    made = []
+    for span in spans:
+        for name, value in list(span.items()):
+            for odd in (None, [{"t": 2}], {"t": 1}, {"t": "1", "scores": 1}):
+                span[name] = odd
+                made.append(json.dumps(whole))
+            del span[name]
+            made.append(json.dumps(whole))
+            span[name] = value
+    return made
+
+
+def test_a_body_that_is_no_record_is_one_line_whatever_it_is(every_kind: Path) -> None:
+    """Both readers: that of scoring takes records apart itself, before anything has checked them."""
+    with closing(sqlite3.connect(log_path(every_kind))) as db:
+        rows = db.execute("SELECT max(seq), kind, body FROM records GROUP BY kind").fetchall()
+    assert {kind for _, kind, _ in rows} >= {"run_started", "question", "asked", "gateway_call", "floor", "ingest"}
+    for seq, kind, body in rows:
+        bad: list[str | bytes] = [b"{}", "{", *map(json.dumps, ODD)]
+        odd = with_one_field_odd(body) if kind in ("asked", "gateway_call") else []
+        for content in (*bad, *odd):
+            damage(every_kind, seq, content)
+            for read in (read_slim(every_kind, kind, wants_raw=lambda _: True), read_records(every_kind, kind)):
+                try:
+                    list(read)
+                except LogError as error:
+                    assert f"run.sqlite: record {seq} does not parse: " in str(error)
+                else:
+                    assert content in odd, (kind, content)
+        damage(every_kind, seq, body)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "told"),
+    [
+        ("asked", "null", "expected an object, got null"),
+        ("asked", "{}", "it lacks 'search'"),
+        ("gateway_call", "null", "gateway_call: Input should be an object"),
+        ("gateway_call", "{}", "gateway_call.call_id: Field required"),
+        ("ingest", '{"kind":"ingest"}', "ingest.cell_id: Field required"),
+    ],
+)
+def test_what_is_wrong_with_a_body_is_said(tmp_path: Path, kind: str, body: str, told: str) -> None:
+    run_dir = shutil.copytree(SMALL_RUN, tmp_path / "run")
+    with LogWriter(run_dir) as log:
+        log.append(call(1, TURN))
+    with closing(sqlite3.connect(log_path(run_dir))) as db:
+        [seq] = db.execute("SELECT max(seq) FROM records WHERE kind = ?", (kind,)).fetchone()
+    damage(run_dir, seq, body)
+    with pytest.raises(LogError, match=re.escape(f"record {seq} does not parse: {told}")):
+        list(read_slim(run_dir, wants_raw=lambda _: False))
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database"])
+def test_a_writer_of_a_run_takes_no_file_that_is_none_and_leaves_it_as_it_is(tmp_path: Path, content: bytes) -> None:
+    log_path(tmp_path).write_bytes(content)
+    with pytest.raises(LogError, match=r"run\.sqlite: not a run log"):
+        LogWriter.of_run(tmp_path)
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("run.sqlite", content)]

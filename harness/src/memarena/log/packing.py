@@ -51,18 +51,27 @@ def unpack(kind: str, body: str, texts: Callable[[], TextReader]) -> str | Body:
     """
     if kind not in ("asked", "gateway_call") or _MARK not in body:
         return body
-    whole: Body = from_json(body)
+    whole = object_of(body)
     reader = texts()
     if kind == "gateway_call":
         for name in _CALL_TEXTS:
             whole[name] = unpack_text(whole[name], reader)
         return whole
+    # A span that is neither null nor an object is left for the record's own check.
     for span in (whole["search"], whole["answer"]):
-        if span is not None:
+        if isinstance(span, dict):
             span["items"] = _unpacked_items(span["items"], reader)
-    if whole["answer"] is not None:
+    if isinstance(whole["answer"], dict):
         whole["answer"]["raw"] = unpack_text(whole["answer"]["raw"], reader)
     return whole
+
+
+def object_of(text: str) -> Body:
+    """The object that a text of JSON is. Raises ValueError if it is none."""
+    value = from_json(text)
+    if not isinstance(value, dict):
+        raise ValueError(f"expected an object, got {'null' if value is None else type(value).__name__}")
+    return value
 
 
 def unpack_text(value: JsonValue, reader: TextReader) -> str:
@@ -81,11 +90,14 @@ def _packed_items(items: list[Body], texts: TextWriter) -> JsonValue:
     return {"t": join_ids([texts.put(_dumped(item)) for item in items]), "scores": scores}
 
 
-def _unpacked_items(value: Any, reader: TextReader) -> list[Body]:
+def _unpacked_items(value: Any, reader: TextReader) -> Any:
+    """The items as a list; what is not packed stays as it is, for the record's own check."""
     if not isinstance(value, dict):
-        return list(value)
-    ids = split_ids(value["t"])
-    return [{**from_json(reader.get(n)), "score": score} for n, score in zip(ids, value["scores"], strict=True)]
+        return value
+    ids, scores = split_ids(str(value["t"])), value["scores"]
+    if not isinstance(scores, list):
+        raise ValueError("scores: expected a list")
+    return [{**object_of(reader.get(n)), "score": score} for n, score in zip(ids, scores, strict=True)]
 
 
 def _dumped(value: Body) -> str:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from pydantic_core import from_json
+from pydantic import TypeAdapter
 
-from memarena.log.packing import unpack_text
+from memarena.log.packing import object_of, unpack_text
 from memarena.log.records import RECORD_ADAPTER, AnyRecord, GatewayCall, QuestionAsked, RetrievedItem
 from memarena.log.store import LogReader, Row
 from memarena.log.texts import split_ids
@@ -109,6 +108,11 @@ class SlimCall:
         )
 
 
+_CALL = TypeAdapter(SlimCall)
+"""Reads a call's body past its texts, which it does not even make."""
+_ITEMS = TypeAdapter(tuple[RetrievedItem, ...])
+_SESSIONS = TypeAdapter(tuple[str, ...])
+
 WantsRaw = Callable[[str], bool]
 """Whether the raw output of a question (by instance id) is needed."""
 
@@ -135,27 +139,27 @@ class _SlimReader:
         """The record of a row."""
         if row.kind == "asked":
             return self._asked(row.body)
-        return _call(row.body) if row.kind == "gateway_call" else RECORD_ADAPTER.validate_json(row.body)
+        return _CALL.validate_json(row.body) if row.kind == "gateway_call" else RECORD_ADAPTER.validate_json(row.body)
 
     def _asked(self, body: str) -> SlimAsked:
         """An attempt from its body."""
-        whole: dict[str, Any] = from_json(body, cache_strings="all")
+        whole = object_of(body)
         search, answer = whole["search"], whole["answer"]
         found = self._taken(search)
         read = self._taken(answer)
-        if answer is not None:
-            wanted = self._wants_raw(whole["instance_id"])
+        if isinstance(answer, dict):
+            wanted = self._wants_raw(str(whole["instance_id"]))
             answer["raw"] = unpack_text(answer["raw"], self._log.texts) if wanted else ""
         return SlimAsked(QuestionAsked.model_validate(whole), found, read)
 
-    def _taken(self, span: dict[str, Any] | None) -> SeenItems:
-        """Takes the items out of a span."""
-        items = span.pop("items", None) if span is not None else None
+    def _taken(self, span: object) -> SeenItems:
+        """Takes the items out of a span; one that is no object is left for the record's own check."""
+        items = span.pop("items", None) if isinstance(span, dict) else None
         if not items:
             return NOTHING
         if not isinstance(items, dict):
-            return _seen(tuple(RetrievedItem.model_validate(item) for item in items))
-        key: str = items["t"]
+            return _seen(_ITEMS.validate_python(items))
+        key = str(items["t"])
         known = self._results.get(key)
         if known is None:
             known = SeenItems(tuple(self._item(number) for number in split_ids(key)), key)
@@ -165,31 +169,11 @@ class _SlimReader:
     def _item(self, number: int) -> SeenItem:
         known = self._items.get(number)
         if known is None:
-            stored: dict[str, Any] = from_json(self._log.texts.get(number))
+            stored = object_of(self._log.texts.get(number))
             text = str(stored["text"])
-            known = SeenItem(text, tuple(map(str, stored["session_ids"])), len(text.encode()))
+            known = SeenItem(text, _SESSIONS.validate_python(stored["session_ids"]), len(text.encode()))
             self._items[number] = known
         return known
-
-
-def _call(body: str) -> SlimCall:
-    call: dict[str, Any] = from_json(body, cache_strings="keys")
-    return SlimCall(
-        call["call_id"],
-        call["cell_id"],
-        call["phase"],
-        call.get("first_content_ns"),
-        call.get("last_content_ns"),
-        call.get("server_prompt_ms"),
-        call.get("prompt_tokens"),
-        call.get("completion_tokens"),
-        call.get("done_ns"),
-        call.get("refusal", ""),
-        call.get("from_cache", False),
-        call.get("cached_tokens"),
-        call["route"],
-        call["status"],
-    )
 
 
 def _seen(items: tuple[RetrievedItem, ...]) -> SeenItems:

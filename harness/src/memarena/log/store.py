@@ -78,8 +78,12 @@ class LogWriter:
 
     @classmethod
     def of_run(cls, run_dir: Path) -> LogWriter:
-        """The writer of a log that is there already. Raises LogError if there is none."""
+        """The writer of a log that is there already. Raises LogError if there is none, and then writes nothing.
+
+        A file without tables counts as none: only a run begins a log.
+        """
         check_log(run_dir)
+        check_schema(log_path(run_dir))
         return cls(run_dir)
 
     def __init__(self, run_dir: Path) -> None:
@@ -235,6 +239,8 @@ class LogReader:
         """What ``parse`` makes of each row; a row that it cannot read is named in the LogError."""
         for row in self.rows(*kinds, cell_id=cell_id):
             try:
+                if not isinstance(row.body, str):
+                    raise ValueError("its body is no text")
                 made = parse(row)
             except (ValidationError, sqlite3.Error, KeyError, ValueError, zlib.error) as error:
                 raise LogError(f"{self._path}: {_unread(row, error)}") from error
@@ -290,7 +296,9 @@ def _unread(row: Row, error: Exception) -> str:
     if isinstance(error, sqlite3.Error):
         return f"cannot be read: {error}"
     if isinstance(error, ValidationError):
-        return f"record {row.seq} does not parse: {error.errors()[0]['msg']}"
+        first = error.errors(include_url=False)[0]
+        where = ".".join((row.kind, *(str(part) for part in first["loc"] if part != row.kind)))
+        return f"record {row.seq} does not parse: {where}: {first['msg']}"
     if isinstance(error, KeyError):
         return f"record {row.seq} does not parse: it lacks {error}"
     return f"record {row.seq} does not parse: {error}"

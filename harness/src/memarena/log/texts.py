@@ -112,7 +112,7 @@ class TextReader:
         self._cache: dict[int, str] = {}
 
     def get(self, number: int) -> str:
-        """A text. Raises KeyError if the log has none of this number."""
+        """A text. Raises KeyError if the log has none of this number, ValueError if it is none."""
         cached = self._cache.get(number)
         if cached is not None:
             return cached
@@ -120,6 +120,8 @@ class TextReader:
         if row is None:
             raise KeyError(number)
         body = row[0]
+        if not isinstance(body, str | bytes):
+            raise ValueError(f"text {number}: expected characters or bytes")
         text = body if isinstance(body, str) else zlib.decompress(body).decode()
         if len(self._cache) >= _CACHED_TEXTS:
             self._cache.clear()
