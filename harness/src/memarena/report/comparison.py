@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memarena.report.figures import few_egos
 from memarena.report.layout import Cell, Column, Document, Section, section
 from memarena.scoring.uncertainty import FEWEST_CLUSTERS, Comparison, Interval, Side, WorldsComparison
 
@@ -18,10 +19,11 @@ def comparison_document(found: Comparison) -> Document:
         f"B         {_side(found.b)}",
         f"questions {found.questions:,} settled on both sides, paired; {found.left_out:,} left out",
     ]
-    few = min((d.interval.clusters for d in found.differences if d.interval), default=0)
     notes = [*found.cautions]
-    if few < FEWEST_CLUSTERS:
-        notes.append(f"egos: {few or 'fewer than 2'}; below {FEWEST_CLUSTERS} no interval can be relied on")
+    if few := few_egos((d.metric, d.interval) for d in found.differences):
+        notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals cannot be relied on")
+    elif not any(d.interval for d in found.differences):
+        notes.append(f"egos: fewer than 2; below {FEWEST_CLUSTERS} no interval can be relied on")
     columns = [
         Column("figure", align="left"),
         Column("A"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from memarena.report.layout import Cell
 from memarena.scoring.results import RowScores, Score
+from memarena.scoring.uncertainty import Interval
 
 NA = Cell("n/a", faint=True)
 
@@ -28,6 +29,20 @@ def score(figure: Score | None, *, so_far: bool = False, strong: bool = False) -
         return Cell(f"{mark}{low}" if low == high else f"{mark}{low}…{high}")
     spread = "" if figure.sd is None else f" ±{100 * figure.sd:.1f}"
     return Cell(f"{mark}{100 * figure.value:.1f}{spread}", strong=strong)
+
+
+def few_egos(found: Iterable[tuple[str, Interval | None]]) -> str:
+    """Which of the intervals, by name, rest on too few egos, and on how many; empty if none does.
+
+    D6, and all that it goes into, rests on the egos with DENY items or those with ALLOW items, whichever are fewer:
+    that can be less than a table has egos.
+    """
+    counts: dict[str, set[int]] = {}
+    for name, made in found:
+        if made is not None and made.few_clusters:
+            counts.setdefault(name, set()).add(made.clusters)
+    ranges = {name: sorted({min(some), max(some)}) for name, some in counts.items()}
+    return ", ".join(f"{name} ({'–'.join(map(str, ends))})" for name, ends in ranges.items())
 
 
 def signed(share: float | None) -> Cell:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memarena.log.records import Bucket
-from memarena.report.figures import NA, percent, whole
+from memarena.report.figures import NA, few_egos, percent, whole
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace_behaviour
 from memarena.scoring.uncertainty import FEWEST_CLUSTERS, Interval, Variance
@@ -31,14 +31,17 @@ def _intervals(rows: Sequence[ReportRow], title: str, names: Sequence[str]) -> S
         clusters = {interval.clusters for interval in intervals.values()}
         cells = [_interval(intervals.get(name)) for name in names]
         body.append([*lead_cells(rows, row), *cells, whole(max(clusters, default=None))])
-    few = any(interval.few_clusters for row in rows for interval in row.scores.intervals.values())
     notes = ["percent; bootstrap over egos, since the questions of an ego share a life"]
-    if few:
-        notes.append(f"fewer than {FEWEST_CLUSTERS} egos: these intervals are too narrow to be relied on")
+    if few := few_egos((name, row.scores.intervals.get(name)) for name in names for row in rows):
+        notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals are too narrow to be relied on")
     shown = [found for row in rows for name in names if (found := row.scores.intervals.get(name)) is not None]
     if any(interval.low == interval.high for interval in shown):
         notes.append("an interval without width: no ego differs from another, which is not certainty")
-    columns = [*lead_columns(rows), *(Column(n) for n in names), Column("egos", "clusters that were drawn")]
+    columns = [
+        *lead_columns(rows),
+        *(Column(n) for n in names),
+        Column("egos", "clusters drawn; D6, and what it goes into, rests on those with the rarer kind of item"),
+    ]
     return section(title, columns, body, notes, breaks=breaks(rows))
 
 

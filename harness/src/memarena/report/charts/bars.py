@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from memarena.report.charts.scale import Linear, round_up, tick_label
 from memarena.report.charts.scatter import series_of, shortened
 from memarena.report.charts.svg import Drawing, Figure
+from memarena.report.figures import few_egos
 from memarena.report.rows import ReportRow, row_name
+from memarena.scoring.uncertainty import FEWEST_CLUSTERS
 
 WIDTH, NAMES, RIGHT = 460.0, 180.0, 66.0
 ROW = 30.0
@@ -83,8 +85,8 @@ def average_intervals(rows: Sequence[ReportRow], key: str = "avg-intervals") -> 
         title = f"{100 * value:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
         drawing.marker(scale.at(100 * value), y, shape, hollow=row.scores.diagnostic, title=title)
         drawing.text(WIDTH - RIGHT + 10, y + 4, f"{100 * value:.1f}", "value")
-    few = any(interval.few_clusters for _, _, interval in known)
-    warning = " Fewer than eight egos stand behind some of them: do not rely on those." if few else ""
+    few = few_egos((row.tag, interval) for row, _, interval in known)
+    warning = f" Fewer than {FEWEST_CLUSTERS} egos stand behind {few}: do not rely on these." if few else ""
     caption = f"Intervals at 95%, resampled by ego: what another set of people in the same world would give.{warning}"
     return Figure(key, "Avg with its interval", caption, drawing.render())
 
