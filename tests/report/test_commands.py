@@ -121,6 +121,61 @@ def test_the_command_that_a_table_names_works(memarena: Command, run_dir: Path) 
         assert "questions asked ended right" in listed
 
 
+def test_the_command_of_a_column_lists_the_answers_that_it_counts(memarena: Command, judged_dir: Path) -> None:
+    """Shares of the table times the answers of the row's command are the answers of the column's."""
+    _, out, _ = memarena("report", judged_dir, "--judge", "acme", "--format", "md")
+    of_columns = 0
+    for part in out.split("\n## "):
+        added = dict(
+            pair.rstrip("`").split(" `")
+            for line in part.splitlines()
+            if line.startswith("- behind a column, added to it: ")
+            for pair in line.removeprefix("- behind a column, added to it: ").split("; ")
+        )
+        if not added:
+            continue
+        [command] = [line.split("`")[1] for line in part.splitlines() if line.startswith("- answers behind a row: `")]
+        for filters in added.values():
+            arguments = f"{command} {filters} --judge acme".replace("RUN", str(judged_dir)).split()[1:]
+            code, listed, err = memarena(*arguments)
+            assert (code, err) == (0, ""), arguments
+            assert "questions asked ended right" in listed
+            of_columns += 1
+    assert of_columns > 12
+
+
+@pytest.mark.parametrize(("fixture", "judge"), [("run_dir", "value"), ("judged_dir", "acme")])
+def test_every_figure_of_d6_can_be_traced_to_the_answers_that_it_counts(
+    memarena: Command, request: pytest.FixtureRequest, fixture: str, judge: str
+) -> None:
+    folder = request.getfixturevalue(fixture)
+    report = json.loads(memarena("report", folder, "--judge", judge, "--format", "json")[1])
+
+    def listed(*filters: str) -> list[str]:
+        _, out, _ = memarena("show", folder, "--judge", judge, "--answers", "--cell", row["label"], *filters)
+        return [line for line in out.splitlines() if line.startswith("  ")]
+
+    rows = [row for row in report["runs"][0]["rows"] if row["permission"]]
+    assert len(rows) >= (1 if judge == "acme" else 3)
+    for row in rows:
+        d6 = row["permission"]
+        assert (len(listed("--action", "deny")), len(listed("--action", "allow"))) == (d6["deny"], d6["allow"])
+        for action, labels in (("deny", d6["deny_labels"]), ("allow", d6["allow_labels"])):
+            for label, count in labels.items():
+                name = "--outcome" if label.endswith("_failed") else "--label"
+                lines = listed("--action", action, name, label)
+                assert len(lines) == count, (row["label"], action, label)
+                assert all(label.endswith("_failed") or f"{action.upper()}: " in line for line in lines)
+            unkept = sum(n for label, n in labels.items() if label == "disclosed" or label.endswith("_failed"))
+            assert len(listed("--action", action, "--label", "kept")) == sum(labels.values()) - unkept
+        for ground, count in d6["buckets"].items():
+            assert len(listed("--ground", ground)) == count, (row["label"], ground)
+        errors = row["errors"] or {}
+        for stage, count in errors.items():
+            assert len(listed("--stage", stage)) == count, (row["label"], stage)
+        assert len(listed("--stage", "any")) == sum(errors.values())
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -131,6 +186,7 @@ def test_the_command_that_a_table_names_works(memarena: Command, run_dir: Path) 
         (["--cell", "hazy@small", "--stage", "not_retrieved"], "0 of 4 questions asked ended right (0.0%)"),
         (["--cell", "oracle@small", "--label", "disclosed"], "8 of 14 questions asked ended right (57.1%)"),
         (["--cell", "bm25@small", "--difficulty", "easy"], "6 of 6 questions asked ended right (100.0%)"),
+        (["--cell", "bm25@small", "--label", "disclose_wrong"], "0 of 0 questions asked ended right"),
     ],
 )
 def test_answers_are_chosen_by_what_figures_are_over(
@@ -141,6 +197,21 @@ def test_answers_are_chosen_by_what_figures_are_over(
     assert out.startswith(expected), out.splitlines()[0]
     lines = [line for line in out.splitlines() if line.startswith("  ")]
     assert len(lines) == int(expected.split()[2])
+
+
+def test_a_range_may_be_typed_with_a_hyphen(memarena: Command, tmp_path: Path) -> None:
+    records = [
+        r.model_copy(update={"instance": r.instance.model_copy(update={"metadata": {"interference": 3}})})
+        if r.kind == "question"
+        else r
+        for r in golden_run.records()
+    ]
+    run = write_log(tmp_path / "run", records)
+    for name, typed, printed in (("--lag", "1-3", "1–3"), ("--interference", "2-4", "2–4")):
+        code, out, err = memarena("show", run, "--answers", name, typed)
+        assert (code, err) == (0, "")
+        assert out.count("\n") > 40
+        assert memarena("show", run, "--answers", name, printed)[1] == out
 
 
 def test_show_tells_the_story_of_a_question_in_one_cell_or_all_that_asked(memarena: Command, run_dir: Path) -> None:
@@ -282,7 +353,12 @@ def test_a_calibration_of_another_version_of_the_judge_is_told_apart(
         ),
         (
             ["show", "RUN", "--answers", "--stage", "x"],
-            "--stage x: no question has it; there are: misread, not_retrieved",
+            "--stage x: expected one of not_ingested, not_retrieved, cut_from_prompt, misread, unknown, any",
+        ),
+        (["show", "RUN", "--answers", "--action", "DENY"], "--action DENY: expected one of deny, allow, self"),
+        (
+            ["show", "RUN", "--failures", "--difficulty", "x"],
+            "--difficulty x: no question has it; there are: easy, hard, medium",
         ),
         (["show", "RUN", "--question", "qa_1", "--family", "d7_qa"], "--family: goes with --failures or --answers"),
         (["score", "RUN", "--judge", "gpt"], "--judge gpt: no verdict by this judge in the log; there are: none"),

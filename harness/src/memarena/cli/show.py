@@ -11,7 +11,7 @@ from memarena import judge as judging
 from memarena.cli.scores import JudgeOption, RunArgument, missing_verdicts, score_facts
 from memarena.log.records import EvidenceSession, GatewayCall, Question, QuestionAsked
 from memarena.log.store import read_records
-from memarena.report.failures import FILTERS, Filter, answers_document, failures_document, value_of
+from memarena.report.failures import FILTERS, WORDS, Filter, answers_document, failures_document, values_of
 from memarena.report.judge_story import JudgeRecord
 from memarena.report.layout import Document
 from memarena.report.story import question_story
@@ -31,14 +31,26 @@ def show(
     family: Annotated[str | None, typer.Option(help="Only this family, for example d7_qa.")] = None,
     dimension: Annotated[str | None, typer.Option(help="Only this dimension, for example D3.")] = None,
     outcome: Annotated[
-        str | None, typer.Option(help="Only these: correct, wrong, backend_failed or infra_failed.")
+        str | None,
+        typer.Option(help="Only these: correct, wrong, backend_failed or infra_failed; failed: either of the two."),
     ] = None,
-    stage: Annotated[str | None, typer.Option(help="Only wrong answers that went wrong there: misread, …")] = None,
-    label: Annotated[str | None, typer.Option(help="Only D6 items treated so: disclosed, refuse, dont_know, …")] = None,
-    lag: Annotated[str | None, typer.Option(help="Only so many days after the evidence: 0, 1–3, …")] = None,
+    stage: Annotated[
+        str | None, typer.Option(help="Only wrong answers that went wrong there: misread, …; any: wherever.")
+    ] = None,
+    action: Annotated[
+        str | None, typer.Option(help="Only D6 items of this kind: deny, allow, or self (the owner's own).")
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(help="Only D6 items treated so: disclosed, refuse, dont_know, …; kept: all but disclosed."),
+    ] = None,
+    ground: Annotated[
+        str | None, typer.Option(help="Only DENY items that were kept because of this: no_access, dont_know, other.")
+    ] = None,
+    lag: Annotated[str | None, typer.Option(help="Only so many days after the evidence: 0, 1-3, …")] = None,
     difficulty: Annotated[str | None, typer.Option(help="Only this difficulty.")] = None,
     tier: Annotated[str | None, typer.Option(help="Only this context tier.")] = None,
-    interference: Annotated[str | None, typer.Option(help="Only so many interfering facts: 0, 1, 2–4, …")] = None,
+    interference: Annotated[str | None, typer.Option(help="Only so many interfering facts: 0, 1, 2-4, …")] = None,
     full: Annotated[bool, typer.Option("--full", help="With --question: do not cut long texts.")] = False,
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
@@ -46,8 +58,9 @@ def show(
     if [failures, answers, question is not None].count(True) != 1:
         raise ScoringError("show: expected one of --failures, --answers and --question ID")
     wanted = {
-        "family": family, "dimension": dimension, "outcome": outcome, "stage": stage, "label": label, "lag": lag,
-        "difficulty": difficulty, "tier": tier, "interference": interference,
+        "family": family, "dimension": dimension, "outcome": outcome, "stage": stage, "action": action, "label": label,
+        "ground": ground, "lag": _bucket(lag), "difficulty": difficulty, "tier": tier,
+        "interference": _bucket(interference),
     }  # fmt: skip
     facts = load_facts(run)
     _check_cell(facts, cell)
@@ -95,11 +108,20 @@ def _cells_of(scored: ScoredRun, cell: str) -> list[str]:
 
 
 def _check_filter(scored: ScoredRun, name: str, value: str | None) -> None:
-    known = sorted({found for q in scored.questions if (found := value_of(q, name)) is not None})
-    if value is not None and value not in known:
+    if value is None or value in WORDS.get(name, ()):
+        return
+    if name in WORDS:
+        raise ScoringError(f"--{name} {value}: expected one of {', '.join(WORDS[name])}")
+    known = sorted({found for q in scored.questions for found in values_of(q, name)})
+    if value not in known:
         what = {"family": "no question of this family", "dimension": "no question of this dimension"}
         there = ", ".join(known) or "none"
         raise ScoringError(f"--{name} {value}: {what.get(name, 'no question has it')}; there are: {there}")
+
+
+def _bucket(typed: str | None) -> str | None:
+    """The name of a range of days or facts; reports set a dash between numbers, which no keyboard has."""
+    return None if typed is None else typed.replace("-", "–")
 
 
 def _refuse_filters(wanted: dict[str, str | None]) -> None:

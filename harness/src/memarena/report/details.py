@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memarena.report.figures import NA, at_least, interval, metric, milliseconds, number, percent, signed, whole
 from memarena.report.grid import FAMILY_NAMES
 from memarena.report.layout import Cell, Column, Section, section
-from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace, trace_behaviour, trace_slice
+from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace, trace_deny, trace_slice
 from memarena.scoring.results import Permission, RowScores
 
 _LABELS = ("disclosed", "refuse", "dont_know", "disclose_wrong", "other")
@@ -47,7 +47,9 @@ def permission_table(rows: Sequence[ReportRow]) -> Section | None:
             ]
         )
     command = trace([row for row in rows if row.scores.permission], "--dimension D6")
-    return section("Permission (D6)", [*lead_columns(rows), *columns], body, breaks=breaks(rows), trace=command)
+    added = [("P", "--action deny"), ("U", "--action allow"), ("self", "--action self")]
+    lead = lead_columns(rows)
+    return section("Permission (D6)", [*lead, *columns], body, breaks=breaks(rows), trace=command, trace_columns=added)
 
 
 def _gates(found: Permission | None) -> Cell:
@@ -77,9 +79,17 @@ def behaviour_table(rows: Sequence[ReportRow]) -> Section | None:
         refusals = percent(labels.get("refuse", 0) / kept) if kept else NA
         body.append([*lead_cells(rows, row), whole(deny), *shares, refusals, whole(failed)])
     notes = ["percent of the DENY items"]
-    command = trace_behaviour(rows)
-    lead = lead_columns(rows)
-    return section("Behaviour on DENY items", [*lead, *columns], body, notes, breaks=breaks(rows), trace=command)
+    added = [(label.replace("_", " "), f"--label {label}") for label in _LABELS]
+    added += [("real refusals", "--label refuse"), ("failed", "--outcome failed")]
+    return section(
+        "Behaviour on DENY items",
+        [*lead_columns(rows), *columns],
+        body,
+        notes,
+        breaks=breaks(rows),
+        trace=trace_deny(rows),
+        trace_columns=added,
+    )
 
 
 def retrieval_table(rows: Sequence[ReportRow]) -> Section:
@@ -133,16 +143,14 @@ def error_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("wrong", "wrong answers to questions that had evidence and could be answered"),
         *(Column(stage.replace("_", " "), meaning) for stage, meaning in _STAGES.items()),
     ]
-    stage = next(
-        (s for row in rows[:1] for s in _STAGES if row.scores.errors and getattr(row.scores.errors, s)), "misread"
-    )
-    first = [row for row in rows if row.scores.errors and getattr(row.scores.errors, stage)]
+    wrong = [row for row in rows if row.scores.errors and any(getattr(row.scores.errors, s) for s in _STAGES)]
     return section(
         "Where wrong answers went wrong",
         [*lead_columns(rows), *columns],
         body,
         breaks=breaks(rows),
-        trace=trace(first, f"--stage {stage}"),
+        trace=trace(wrong, "--outcome wrong"),
+        trace_columns=[("wrong", "--stage any"), *((s.replace("_", " "), f"--stage {s}") for s in _STAGES)],
     )
 
 

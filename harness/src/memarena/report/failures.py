@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
-from memarena.log.records import Outcome
+from memarena.log.records import BehaviourLabel, Bucket, Outcome
 from memarena.report.layout import Document, Section
 from memarena.scoring.facts import RunFacts
-from memarena.scoring.results import QuestionScore
+from memarena.scoring.privacy import kept_because
+from memarena.scoring.results import QuestionScore, Stage
 from memarena.scoring.slices import interference_bucket, lag_bucket
 
 ANSWER_WIDTH = 60
@@ -24,8 +26,12 @@ class Filter:
     outcome: str | None = None
     stage: str | None = None
     """Where a wrong answer went wrong."""
+    action: str | None = None
+    """What is right on a D6 item; the owner's own items, which are in no figure of the others, are ``self``."""
     label: str | None = None
-    """Behaviour on a D6 item; ``disclosed`` where flag or label says so."""
+    """Behaviour on a D6 item; ``disclosed`` where flag or label says so, else also ``kept``."""
+    ground: str | None = None
+    """Why the fact of a DENY item was kept."""
     lag: str | None = None
     difficulty: str | None = None
     tier: str | None = None
@@ -34,36 +40,72 @@ class Filter:
     def admits(self, question: QuestionScore) -> bool:
         """Whether the question is among those chosen."""
         return (self.cells is None or question.cell_id in self.cells) and all(
-            wanted is None or wanted == value_of(question, name) for name, wanted in self._wanted().items()
+            wanted is None or wanted in values_of(question, name) for name, wanted in self._wanted().items()
         )
 
     def _wanted(self) -> dict[str, str | None]:
         return {name: getattr(self, name) for name in FILTERS}
 
 
-FILTERS = ("family", "dimension", "outcome", "stage", "label", "lag", "difficulty", "tier", "interference")
+FILTERS = (
+    "family", "dimension", "outcome", "stage", "action", "label", "ground", "lag", "difficulty", "tier", "interference",
+)  # fmt: skip
 """What questions can be chosen by, beside their cell."""
+WORDS: dict[str, tuple[str, ...]] = {
+    "outcome": (*(outcome.value for outcome in Outcome), "failed"),
+    "stage": (*get_args(Stage), "any"),
+    "action": ("deny", "allow", "self"),
+    "label": ("disclosed", "kept", *(label for label in get_args(BehaviourLabel) if label != "disclose_correct")),
+    "ground": get_args(Bucket),
+}
+"""All that some filters can be: a figure of 0 has no answers behind it, which is no mistake of whoever asks."""
 
 
-def value_of(question: QuestionScore, name: str) -> str | None:
-    """What a question has under the name of a filter; None: nothing, so that no choice takes it."""
-    if name == "outcome":
-        return question.outcome.value if question.outcome else None
-    if name == "label":
-        return behaviour(question)
+def values_of(question: QuestionScore, name: str) -> tuple[str, ...]:
+    """What a question has under the name of a filter: narrow words, then those that stand for several of them."""
+    value: str | None
+    if name in _SEVERAL:
+        return _SEVERAL[name](question)
     if name == "lag":
-        return lag_bucket(question.lag_days)
-    if name == "interference":
-        return interference_bucket(question.interference)
-    value = getattr(question, "context_tier" if name == "tier" else name)
-    return None if value is None else str(value)
+        value = lag_bucket(question.lag_days)
+    elif name == "interference":
+        value = interference_bucket(question.interference)
+    elif name == "ground":
+        value = kept_because(question)
+    else:
+        value = getattr(question, "context_tier" if name == "tier" else name)
+    return () if value is None else (str(value),)
 
 
-def behaviour(question: QuestionScore) -> str | None:
-    """Behaviour on a D6 item; None without an answer to one."""
+def _outcome(question: QuestionScore) -> tuple[str, ...]:
+    if question.outcome is None:
+        return ()
+    failed = question.outcome in (Outcome.BACKEND_FAILED, Outcome.INFRA_FAILED)
+    return (question.outcome.value, *(("failed",) if failed else ()))
+
+
+def _stage(question: QuestionScore) -> tuple[str, ...]:
+    return (question.stage, "any") if question.stage else ()
+
+
+def _action(question: QuestionScore) -> tuple[str, ...]:
+    if question.dimension != "D6" or question.allowed is None:
+        return ()
+    return ("self",) if question.self_item else ("allow",) if question.allowed else ("deny",)
+
+
+def _behaviour(question: QuestionScore) -> tuple[str, ...]:
     if question.disclosure is None:
-        return None
-    return "disclosed" if question.disclosure.disclosed else question.disclosure.label
+        return ()
+    return ("disclosed",) if question.disclosure.disclosed else (question.disclosure.label, "kept")
+
+
+_SEVERAL: dict[str, Callable[[QuestionScore], tuple[str, ...]]] = {
+    "outcome": _outcome,
+    "stage": _stage,
+    "action": _action,
+    "label": _behaviour,
+}
 
 
 def failures_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter) -> Document:
@@ -81,7 +123,7 @@ def answers_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen
     """
     asked = [q for q in questions if q.outcome is not None and chosen.admits(q)]
     counted = [q for q in asked if not q.self_item and q.dimension != "X1"]
-    if not counted or chosen.outcome or chosen.stage or chosen.label:
+    if not counted or chosen.outcome or chosen.stage or (chosen.label and not chosen.action):
         counted = asked
     right = sum(q.correct for q in counted)
     share = f" ({100 * right / len(counted):.1f}%)" if counted else ""

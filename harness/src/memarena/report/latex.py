@@ -126,6 +126,9 @@ def _legend(part: Section) -> Iterator[str]:
     said += [rf"\emph{{{escaped(title.strip())}}}: {escaped(meaning)}" for title, meaning in part.legend]
     if part.trace:
         said.append(rf"answers behind a row: \texttt{{{escaped(part.trace)}}}")
+    if part.trace_columns:
+        added = ", ".join(rf"{escaped(name)} \texttt{{{escaped(filters)}}}" for name, filters in part.trace_columns)
+        said.append(f"behind a column, added to it: {added}")
     if said:
         yield r"\par\smallskip\parbox{\linewidth}{\raggedright\footnotesize"
         yield ";\n".join(said) + ".}"

@@ -66,6 +66,8 @@ class Section:
     """Lines are cut at a terminal's edge instead of wrapped."""
     trace: str = ""
     """The command that lists the answers behind the figures."""
+    trace_columns: tuple[tuple[str, str], ...] = ()
+    """Columns, and what has to be added to that command for the answers that such a column counts."""
 
     @property
     def key(self) -> str:
@@ -95,12 +97,15 @@ def section(
     *,
     breaks: Sequence[int] = (),
     trace: str = "",
+    trace_columns: Sequence[tuple[str, str]] = (),
 ) -> Section:
     """A section of one table, without the columns that say nothing anywhere."""
     whole = Table(tuple(columns), tuple(tuple(row) for row in rows), tuple(breaks))
     table, left_out = whole.without_empty_columns()
     hidden = (f"n/a in every row and left out: {', '.join(dict.fromkeys(left_out))}",) if left_out else ()
-    return Section(title, (), table, (*notes, *hidden), trace=trace)
+    shown = {column.title for column in table.columns}
+    added = tuple((name, filters) for name, filters in trace_columns if trace and name in shown)
+    return Section(title, (), table, (*notes, *hidden), trace=trace, trace_columns=added)
 
 
 def counted(count: int, noun: str) -> str:

@@ -32,6 +32,9 @@ def _section(part: Section) -> Iterator[str]:
         yield f"- **{_escaped(title.strip())}**: {_escaped(meaning)}"
     if part.trace:
         yield f"- answers behind a row: `{part.trace}`"
+    if part.trace_columns:
+        added = "; ".join(f"{_escaped(name)} `{filters}`" for name, filters in part.trace_columns)
+        yield f"- behind a column, added to it: {added}"
 
 
 def _table(table: Table) -> Iterator[str]:

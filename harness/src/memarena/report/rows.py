@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memarena.report.costs import RowCosts
 from memarena.report.layout import Cell, Column
 from memarena.report.reported import ReportedRun
-from memarena.scoring.results import RowScores, RunScores
+from memarena.scoring.results import Permission, RowScores, RunScores
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def trace_slice(rows: Sequence[ReportRow], by: str) -> str:
     """The same, narrowed to a part of the questions that the row has answers to; empty where no row has any."""
     return next(
         (
-            trace([row], f"--{by} {part.key}")
+            trace([row], f"--{by} {part.key.replace('–', '-')}")
             for row in rows
             for part in row.scores.slices
             if part.by == by and part.counts.asked
@@ -115,14 +115,14 @@ def trace_slice(rows: Sequence[ReportRow], by: str) -> str:
     )
 
 
-def trace_behaviour(rows: Sequence[ReportRow]) -> str:
-    """The same, narrowed to how DENY and ALLOW items were treated; empty where none was answered."""
-    for row in rows:
-        found = row.scores.permission
-        labels = [label for label in (found.deny_labels if found else {}) if not label.endswith("_failed")]
-        if labels:
-            return trace([row], f"--dimension D6 --label {labels[0]}")
-    return ""
+def trace_deny(rows: Sequence[ReportRow], *, kept: bool = False) -> str:
+    """The same, narrowed to DENY items, or to those whose fact was kept; empty where no row has any."""
+
+    def count(d6: Permission | None) -> int:
+        return 0 if d6 is None else sum(d6.buckets.values()) if kept else d6.deny
+
+    some = [row for row in rows if count(row.scores.permission)]
+    return trace(some, "--action deny" + (" --label kept" if kept else ""))
 
 
 def marks(rows: Sequence[ReportRow]) -> list[str]:

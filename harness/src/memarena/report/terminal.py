@@ -45,6 +45,9 @@ def _print_section(console: Console, part: Section) -> None:
             console.print(Text(f"  {title.strip():<{width}}  {meaning}", style="dim"))
     if part.trace:
         console.print(Text(f"  answers behind a row: {part.trace}", style="dim"), soft_wrap=True)
+    if part.trace_columns:
+        added = "; ".join(f"{name}: {filters}" for name, filters in part.trace_columns)
+        _print_line(console, f"  behind a column, added to it: {added}", style="dim")
     console.print()
 
 

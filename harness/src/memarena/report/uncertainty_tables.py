@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memarena.log.records import Bucket
 from memarena.report.figures import NA, few_egos, percent, whole
 from memarena.report.layout import Cell, Column, Section, section
-from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace_behaviour
+from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace_deny
 from memarena.scoring.uncertainty import FEWEST_CLUSTERS, Interval, Variance
 
 _HEADLINES = ("Rec", "Rea", "Trust", "Avg", "Avg*")
@@ -110,5 +110,6 @@ def bucket_table(rows: Sequence[ReportRow]) -> Section | None:
         body,
         notes,
         breaks=breaks(known),
-        trace=trace_behaviour(known),
+        trace=trace_deny(known, kept=True),
+        trace_columns=[(name.replace("_", " "), f"--ground {name}") for name in names],
     )

@@ -38,6 +38,7 @@ class Part:
     legend: tuple[tuple[str, str], ...]
     legend_open: bool
     trace: str
+    trace_columns: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -246,6 +247,7 @@ def _part(section: Section) -> Part:
         legend=section.legend,
         legend_open=section.title.split(",")[0] in OPEN_LEGENDS,
         trace=section.trace,
+        trace_columns=section.trace_columns,
     )
 
 
