@@ -52,9 +52,16 @@ def test_report_prints_every_form_and_writes_the_same_to_a_file(
     assert (tmp_path / "report").read_text(encoding="utf-8") == out
 
 
-def test_report_takes_several_runs(memarena: Command, run_dir: Path) -> None:
-    _, out, _ = memarena("report", run_dir, run_dir, "--format", "json")
-    assert len(json.loads(out)["runs"]) == 2
+def test_report_takes_several_runs_each_once(memarena: Command, run_dir: Path, tmp_path: Path) -> None:
+    records = [
+        r.model_copy(update={"run_id": "another"}) if r.kind == "run_started" else r for r in read_records(run_dir)
+    ]
+    other = write_log(tmp_path / "other", records)
+    _, out, _ = memarena("report", run_dir, other, "--format", "json")
+    assert [run["run_id"] for run in json.loads(out)["runs"]] == ["run-test", "another"]
+    copy = shutil.copytree(run_dir, tmp_path / "copy")
+    told = f"error: report: run run-test is given twice, as {run_dir} and as {copy}\n"
+    assert memarena("report", run_dir, other, copy) == (2, "", told)
 
 
 def test_score_prints_the_dimensions(memarena: Command, run_dir: Path) -> None:

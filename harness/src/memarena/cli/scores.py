@@ -76,8 +76,25 @@ def write_report(
     published: bool = False,
     calibrations: Sequence[Calibration] = (),
 ) -> None:
-    """Report runs in a format, to a file or standard output."""
-    found = [report_run(run, name, stories=output == "html", runs=len(runs)) for run in runs]
+    """Report runs in a format, to a file or standard output. Raises ScoringError if one is given twice."""
+    found: dict[str, ReportedRun] = {}
+    for run in runs:
+        made = report_run(run, name, stories=output == "html", runs=len(runs))
+        if made.scores.run_id in found:
+            first = runs[list(found).index(made.scores.run_id)]
+            raise ScoringError(f"report: run {made.scores.run_id} is given twice, as {first} and as {run}")
+        found[made.scores.run_id] = made
+    _write_reported(list(found.values()), output, out, published=published, calibrations=calibrations)
+
+
+def _write_reported(
+    found: Sequence[ReportedRun],
+    output: str,
+    out: Path | None,
+    *,
+    published: bool,
+    calibrations: Sequence[Calibration],
+) -> None:
     if output == "html":
         from memarena.report.page import to_html  # noqa: PLC0415 (templates, which no other format has)
 
