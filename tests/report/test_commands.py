@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -328,6 +329,17 @@ def test_a_calibration_of_another_version_of_the_judge_is_told_apart(
     (tmp_path / "calibration.json").write_text(json.dumps(written), encoding="utf-8")
     _, out, _ = memarena("report", run_dir, "--calibration", tmp_path / "calibration.json")
     assert "calibrated was another version of value (000000000000)" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("output", ["table", "md", "json"])
+def test_a_reader_that_leaves_ends_a_report_as_quietly_as_cat(run_dir: Path, output: str) -> None:
+    """A short report is written at the very end, a long one before; rich has a way out of its own."""
+    command = [sys.executable, "-m", "memarena", "report", str(run_dir), "--format", output]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert (process.wait(60), process.stderr.read()) == (141, "")
 
 
 @pytest.mark.parametrize(

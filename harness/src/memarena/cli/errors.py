@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from typing import NoReturn
@@ -16,6 +17,8 @@ EXIT_BAD_INPUT = 2
 EXIT_INCOMPLETE = 3
 """The run ended, and questions are left that failed for reasons of our own."""
 EXIT_INTERRUPTED = 130
+EXIT_CLOSED_PIPE = 141
+"""Whoever read standard output left, as ``head`` does: what a shell says of ``cat`` then, 128 and SIGPIPE's number."""
 
 USER_ERRORS = {
     "ConformanceError": "memarena.conformance.errors",
@@ -48,15 +51,33 @@ def run_guarded(app: typer.Typer) -> None:
     """Run a command line; errors that are the user's to mend become one line and exit code 2."""
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()
     except TyperException as error:
         fail(f"{error.format_message()} (--help says what there is)")
     except raisable(INFRA_ERRORS) as error:
         fail(str(error), EXIT_INCOMPLETE)
     except raisable(USER_ERRORS) as error:
         fail(str(error))
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):
+            # rich's own way out, with the exit code of a command that found something wrong.
+            sys.exit(EXIT_CLOSED_PIPE)
+        raise
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and _nobody_reads():
+            sys.exit(EXIT_CLOSED_PIPE)
         # What no command foresaw of files and sockets: still one line, never a trace.
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(EXIT_INTERRUPTED)
     sys.exit(code if isinstance(code, int) else EXIT_OK)
+
+
+def _nobody_reads() -> bool:
+    """Whether standard output is a closed pipe; then what it still holds is dropped, since Python would try again."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
