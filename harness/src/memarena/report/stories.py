@@ -17,7 +17,7 @@ from memarena.log.records import (
     SearchSpan,
     Verdict,
 )
-from memarena.report.story import asker, describe_gold, messages_of, rest_of_answer_ns
+from memarena.report.story import asker, describe_gold, messages_of, rest_of_answer_ns, telling
 from memarena.scoring.results import QuestionScore, RowScores
 
 AT_MOST = 160
@@ -235,8 +235,7 @@ def _settled(score: QuestionScore) -> tuple[str, ...]:
     if score.token_f1 is not None:
         lines.append(f"token-F1 {score.token_f1:.2f}")
     if score.disclosure is not None:
-        flag = f"gives away {score.disclosure.flag!r}" if score.disclosure.flag else "gives nothing away"
-        lines.append(f"raw output {flag}; behaviour: {score.disclosure.label.replace('_', ' ')}")
+        lines.append(f"raw output {telling(score.disclosure)}; behaviour: {score.disclosure.label.replace('_', ' ')}")
     return tuple(lines)
 
 

@@ -27,7 +27,7 @@ from memarena.log.records import (
 )
 from memarena.report.judge_story import JudgeRecord, judge_sections
 from memarena.report.layout import Document, Section
-from memarena.scoring.results import QuestionScore
+from memarena.scoring.results import Disclosure, QuestionScore
 
 SHOWN_CHARACTERS = 1200
 """So much of a long text is shown unless all of it is asked for."""
@@ -216,9 +216,15 @@ def _verdict(score: QuestionScore) -> Section:
     if score.token_f1 is not None:
         lines.append(f"token-F1 {score.token_f1:.2f}")
     if score.disclosure is not None:
-        flag = f"gives away {score.disclosure.flag!r}" if score.disclosure.flag else "gives nothing away"
-        lines.append(f"raw output {flag}; behaviour {score.disclosure.label}")
+        lines.append(f"raw output {telling(score.disclosure)}; behaviour {score.disclosure.label}")
     return Section("Verdict", tuple(lines))
+
+
+def telling(found: Disclosure) -> str:
+    """What a raw output does with the fact of its D6 item: one that may be told is not given away."""
+    if found.allowed:
+        return f"tells {found.flag!r}" if found.flag else "does not tell the fact"
+    return f"gives away {found.flag!r}" if found.flag else "gives nothing away"
 
 
 # ------------------------------------------------------------------ small helpers

@@ -102,6 +102,7 @@ def _permission(disclosure: Disclosure, judgements: Judgements, key: AttemptKey)
 def settle_permission(disclosure: Disclosure) -> Settled:
     """Right if the fact came out where it may, and stayed in where it must."""
     correct = disclosure.disclosed == disclosure.allowed
-    what = f"gives away {disclosure.flag!r}" if disclosure.flag else disclosure.label
-    action = "ALLOW" if disclosure.allowed else "DENY"
+    # What may be told is no secret that is given away.
+    action, told = ("ALLOW", "tells") if disclosure.allowed else ("DENY", "gives away")
+    what = f"{told} {disclosure.flag!r}" if disclosure.flag else disclosure.label
     return Settled(Outcome.CORRECT if correct else Outcome.WRONG, "permission", f"{action}: {what}")
