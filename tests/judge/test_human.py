@@ -181,6 +181,13 @@ def test_items_that_too_few_labelled_are_counted_apart_from_those_without_a_majo
     assert "left out: 1 on which three or more did not agree, 0 with fewer than three labels" in table
 
 
+def test_a_sample_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    out = tmp_path / "nowhere" / "sample.json"
+    result = CliRunner().invoke(app, ["judge", str(_unjudged(tmp_path)), "--sample", str(out)])
+    assert isinstance(result.exception, JudgeError)
+    assert str(result.exception) == f"--sample {out}: cannot be written: No such file or directory"
+
+
 @pytest.mark.parametrize("task", ["--sample", "--labels"])
 def test_a_judge_that_judged_nothing_is_refused_whatever_is_asked_of_it(task: str, tmp_path: Path) -> None:
     """Its D6 answers have labels by the rules, which are nobody's verdict."""

@@ -365,6 +365,8 @@ def test_a_reader_that_leaves_ends_a_report_as_quietly_as_cat(run_dir: Path, out
         (["report", "RUN", "--out", "EMPTY"], "--out EMPTY: expected a file, this is a folder"),
         (["report", "RUN", "--out", "RUN/run.sqlite"], "this is the name of a run's log, which is never overwritten"),
         (["report", "RUN", "--out", "RUN/no/r.md"], "--out RUN/no/r.md: cannot be written: No such file"),
+        (["report", "RUN", "--out", "/dev/full"], "--out /dev/full: cannot be written: No space left on device"),
+        (["report", "RUN", "--format", "html", "--out", "/dev/full"], "--out /dev/full: cannot be written: No space"),
         (["report", "RUN", "--against", "me"], "--against me: expected published; two runs are compared by"),
         (
             ["show", "RUN", "--answers", "--dimension", "D9"],

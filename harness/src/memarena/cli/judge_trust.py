@@ -275,8 +275,11 @@ def write_sample(run: Path, out: Path, judge: str, seed: int, rules: BehaviourRu
         if path.exists():
             raise judging.JudgeError(f"--sample {path}: this file exists already; expected a new one")
     sample = draw_sample(run, judge, _labels_by_rules(run, rules), seed, _missing(run, judge))
-    out.write_text(sample.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    labels_out.write_text(blank_labels(sample).model_dump_json(indent=2) + "\n", encoding="utf-8")
+    for path, content in ((out, sample), (labels_out, blank_labels(sample))):
+        try:
+            path.write_text(content.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise judging.JudgeError(f"--sample {path}: cannot be written: {error.strerror}") from error
     binary = sum(i.track == "binary" for i in sample.items)
     sys.stdout.write(
         f"{out}: {binary} open answers, {len(sample.items) - binary} of D6; to be labelled in {labels_out}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -176,14 +177,17 @@ def _write(text: str, out: Path | None) -> None:
         file.write(text)
 
 
-def _opened(out: Path) -> TextIO:
+@contextmanager
+def _opened(out: Path) -> Iterator[TextIO]:
     """The file that a report goes to. A report is written anew each time; a run's log is never taken for one."""
     if out.is_dir():
         raise ScoringError(f"--out {out}: expected a file, this is a folder")
     if out.name == LOG_NAME:
         raise ScoringError(f"--out {out}: this is the name of a run's log, which is never overwritten")
     try:
-        return out.open("w", encoding="utf-8")
+        # Closing writes too: a full disk shows there at the latest.
+        with out.open("w", encoding="utf-8") as file:
+            yield file
     except OSError as error:
         raise ScoringError(f"--out {out}: cannot be written: {error.strerror}") from error
 
