@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -18,15 +17,21 @@ from memarena.dataset.model import Family
 TINY = ("generate", "--preset", "tiny", "--seed", "3", "--workers", "1", "--quiet")
 
 
+CONFINED = """
+import resource, runpy, sys
+size = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+runpy.run_module("masim", run_name="__main__")
+"""
+"""The limit is set in the new process: a fork that has work to do before it runs a command disturbs gRPC's threads."""
+
+
 def masim(*arguments: str, file_size: int | None = None) -> subprocess.CompletedProcess[str]:
     """The command; no file that it writes can become larger than ``file_size`` bytes."""
-
-    def confine() -> None:
-        if file_size is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
-
     command = [sys.executable, "-m", "masim", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=confine)
+    if file_size is not None:
+        command = [sys.executable, "-c", CONFINED, str(file_size), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def here(capsys: pytest.CaptureFixture[str], *arguments: str) -> subprocess.CompletedProcess[str]:
