@@ -6,7 +6,7 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 # Some container images forbid Python to keep what it compiled: every start of a program then compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup demo test lint proto proto-check proto-baseline conformance typescript bench bars images compose-test clean
+.PHONY: help python setup demo test lint proto proto-check proto-baseline conformance typescript bench bars images compose-test clean
 
 help:
 	@echo "make demo            run the benchmark on a tiny world and print the table"
@@ -19,13 +19,15 @@ help:
 	@echo "make proto           generate the stubs of the contract"
 	@echo "make proto-check     compare the stubs with what the contract generates"
 	@echo "make proto-baseline  make the contract as it is the one to stay compatible with"
-	@echo "make conformance     hold our backends to SPEC.md (ARGS=bm25; the one in TypeScript is built first)"
-	@echo "make typescript      build and test the backend in TypeScript (Node 20 or newer)"
+	@echo "make conformance     hold every backend of backends/ to SPEC.md (ARGS=bm25, or a folder; make typescript first)"
+	@echo "make typescript      build and test backends in TypeScript (Node 20 or newer)"
 	@echo "make clean           remove what was set up"
 
-setup:
+python:
 	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is not there; Python 3.11 or newer is needed" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $(PYTHON) is Python $$($(PYTHON) -c 'import platform; print(platform.python_version())'), but 3.11 or newer is needed: make PYTHON=/path/to/python3.11 TARGET" >&2; exit 1; }
+
+setup: python
 	@$(PYTHON) scripts/setup_environment.py
 
 demo: setup
@@ -40,7 +42,7 @@ test: setup
 lint: setup
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check .
-	$(BIN)/mypy
+	$(BIN)/python -m scripts.check_types
 	$(BIN)/lint-imports
 	cd proto && ../$(BIN)/buf lint
 	cd proto && ../$(BIN)/buf breaking --against baseline.binpb
@@ -57,11 +59,11 @@ proto-baseline: setup
 	cd proto && ../$(BIN)/buf build -o baseline.binpb --exclude-source-info
 
 conformance: setup
-	$(BIN)/python scripts/conformance.py $(or $(ARGS),bm25 memsearch memobase+double memobase_oracle+double vanilla oracle omniscient example_typescript)
+	$(BIN)/python -m scripts.conformance $(ARGS)
 
 typescript:
 	@command -v npm >/dev/null || { echo "error: npm is not there; Node 20 or newer is needed" >&2; exit 1; }
-	cd backends/example_typescript && npm ci && npm run build && npm test
+	for folder in $(dir $(wildcard backends/*/package.json)); do (cd $$folder && npm ci && npm run build && npm test) || exit 1; done
 
 bench: setup
 	$(BIN)/python bench/run.py $(ARGS)
@@ -71,9 +73,8 @@ bars: setup
 
 # docker-compose 1.29 or Compose v2, whichever is there; another one: make images COMPOSE='podman compose'
 COMPOSE ?= $(if $(shell command -v docker-compose),docker-compose,docker compose)
-images:
-	cd compose && $(COMPOSE) $(foreach f,base bm25 memsearch vanilla oracle example_typescript,-f $(f).yaml) build
-	cd compose && $(COMPOSE) -f base.yaml -f memobase.yaml build memobase
+images: python
+	options=$$($(PYTHON) scripts/backend_folders.py compose) && cd compose && $(COMPOSE) -f base.yaml $$options
 	docker images --filter reference='memarena-*' --format 'table {{.Repository}}\t{{.Size}}'
 
 compose-test: setup

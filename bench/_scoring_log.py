@@ -12,20 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memarena.dataset.gold import (
-    AbstainGold,
-    AnaphoraGold,
-    ClozeGold,
-    ConflictGold,
-    CounterfactualGold,
-    Gold,
-    PermissionGold,
-    TextGold,
-)
-from memarena.dataset.model import Family, Instance
-from memarena.dataset.values import AmountValue, DateValue, NameValue, PlaceValue, TermValue
-from memarena.judge import JUDGE_NAME, judge_answer, value_judge_version
-from memarena.judge.value import is_judged
+from memarena.judging import JUDGE_NAME, judge_answer, value_judge_version
+from memarena.judging.value import is_judged
 from memarena.log.records import (
     AnswerSpan,
     AnyRecord,
@@ -49,6 +37,18 @@ from memarena.log.records import (
     Versions,
 )
 from memarena.log.store import LogWriter
+from memarena_dataset.gold import (
+    AbstainGold,
+    AnaphoraGold,
+    ClozeGold,
+    ConflictGold,
+    CounterfactualGold,
+    Gold,
+    PermissionGold,
+    TextGold,
+)
+from memarena_dataset.model import Family, Instance
+from memarena_dataset.values import AmountValue, DateValue, NameValue, PlaceValue, TermValue
 
 COUNTS = {
     Family.CLOZE: 198,
@@ -315,7 +315,7 @@ def _records_of(cell: Cell, asked: list[_Asked], evidence: dict[str, EvidenceSes
                 route=ruling.route,
                 correct=ruling.correct,
                 score=ruling.score,
-                reason=ruling.reason,
+                reason=ruling.text,
             )
 
 

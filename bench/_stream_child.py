@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 
 from memarena.client.backend import BackendClient, Deadlines
-from memarena.dataset.reading import open_dataset
-from memarena.run.floor import NULL_BACKEND
-from memarena.run.ids import NamespaceIds
-from memarena.run.launch import launch
-from memarena.run.manifests import LaunchableBackend, choose_backend
-from memarena.run.wire import day_batch
+from memarena.execution.backends.manifests import LaunchableBackend, choose_backend
+from memarena.execution.backends.overhead_baseline import NULL_BACKEND
+from memarena.execution.backends.process import launch
+from memarena.execution.cells.messages import day_batch
+from memarena.execution.cells.opaque_ids import NamespaceIds
+from memarena_dataset.io.reading import open_dataset
 
 
 def main() -> None:

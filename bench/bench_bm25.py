@@ -11,11 +11,11 @@ import _ego
 import numpy as np
 from _measure import interleaved, percentile
 from memarena.client.backend import BackendClient, Deadlines
-from memarena.run.floor import NULL_BACKEND
-from memarena.run.launch import launch
-from memarena.run.manifests import LaunchableBackend, choose_backend
+from memarena.execution.backends.manifests import LaunchableBackend, choose_backend
+from memarena.execution.backends.overhead_baseline import NULL_BACKEND
+from memarena.execution.backends.process import launch
 from memarena_backend import Day
-from memarena_backend.assembly import DayAssembler
+from memarena_backend.day_decoder import DayAssembler
 from memarena_backend_bm25.okapi import OkapiCorpus
 from memarena_backend_bm25.passages import passages_of, tokenize
 from memarena_backend_bm25.ranking import best

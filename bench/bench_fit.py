@@ -14,16 +14,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from _corpus import EXAMPLE
-from memarena.dataset.reading import Dataset, open_dataset
 from memarena.gateway import CallContext, Gateway
-from memarena.latency.checking import server_check
-from memarena.latency.fitting import fit_reader
+from memarena.latency.fit import fit_reader
 from memarena.latency.results import Fit, Model, Sample
+from memarena.latency.stopwatch_check import server_check
 from memarena.log.records import GatewayCall
 from memarena.readers.starting import start_reader
 from memarena.readers.types import RunningReader
 from memarena.readers.warming import warm_up
 from memarena_answering import Asker, ContextItem, ReaderClient, ReadingPlan, build_prompt
+from memarena_dataset.io.reading import Dataset, open_dataset
 from rich.table import Table
 
 _PROMPTS = 90

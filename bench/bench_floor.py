@@ -14,15 +14,15 @@ import _awake
 from _scripted import serving
 from _wire import Witness, allowed, witness
 from memarena.client.backend import BackendClient, Deadlines
-from memarena.gateway import CallContext, Gateway, Upstream
-from memarena.log.records import GatewayCall
-from memarena.readers import Script
-from memarena.run.floor import (
+from memarena.execution.backends.overhead_baseline import (
     first_text_ns,
     measure_gateway_added,
     measure_gateway_floor,
     measure_search_floor,
 )
+from memarena.gateway import CallContext, Gateway, Upstream
+from memarena.log.records import GatewayCall
+from memarena.readers import Script
 from memarena_answering import ReaderClient
 from memarena_proto import memory_backend_pb2 as pb
 from rich.table import Table

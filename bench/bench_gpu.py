@@ -18,16 +18,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import _commands
-from memarena.latency.protocol import run_dirs
-from memarena.latency.studying import study_runs
-from memarena.latency_report.tables import study_document
+from memarena.latency.pipeline import study_runs
+from memarena.latency.report.tables import study_document
+from memarena.latency.study import run_dirs
 from memarena.log.measuring import MeterFigure, PhaseMeasured
 from memarena.log.records import MeteringStarted
 from memarena.log.store import read_records
 from memarena.meters.energy import COUNTER_TOLERANCE_PERCENT
 from memarena.meters.nvml import NvmlSource, load_nvml
 from memarena.processes import GuardedProcess
-from memarena.report.terminal import print_document
+from memarena.report.render.terminal import print_document
 from rich.table import Table
 
 SEED = 142

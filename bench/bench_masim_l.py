@@ -74,7 +74,7 @@ def _costs(table: Table, made: Made, *, barred: bool) -> None:
 
 def _command(preset: str, seed: int, workers: int, out: Path) -> list[str]:
     size = ["--preset", preset, "--seed", str(seed), "--workers", str(workers)]
-    return [sys.executable, "-m", "masim", "generate", *size, "--quiet", "--out", str(out)]
+    return [sys.executable, "-m", "memarena_masim", "generate", *size, "--quiet", "--out", str(out)]
 
 
 def watched(command: list[str]) -> Made:

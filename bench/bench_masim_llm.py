@@ -21,14 +21,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from aiohttp import web
-from masim.config import preset, sized
-from masim.engines.connection import EndpointConfig
-from masim.engines.llm import LlmEngine
-from masim.output.generate import generate
+from memarena_masim.config import preset, sized
+from memarena_masim.engines.connection import EndpointConfig
+from memarena_masim.engines.llm import LlmEngine
+from memarena_masim.output.generate import generate
 from pydantic import JsonValue
 from rich.table import Table
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "simulator"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "simulator" / "engines"))
 scripted = importlib.import_module("llm_server")
 
 CONCURRENCIES = (1, 4, 8)

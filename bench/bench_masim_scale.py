@@ -40,8 +40,8 @@ def generate(agents: int) -> Cost:
     """One generation at density 1. CPU time, because it does not depend on what else the machine does."""
     with tempfile.TemporaryDirectory() as folder:
         child = subprocess.Popen(
-            [sys.executable, "-m", "masim", "generate", "--agents", str(agents), "--days", str(DAYS), "--density", "1",
-             "--seed", str(SEED), "--workers", "1", "--quiet", "--out", str(Path(folder) / "world")],
+            [sys.executable, "-m", "memarena_masim", "generate", "--agents", str(agents), "--days", str(DAYS),
+             "--density", "1", "--seed", str(SEED), "--workers", "1", "--quiet", "--out", str(Path(folder) / "world")],
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
         _, status, usage = os.wait4(child.pid, 0)

@@ -22,20 +22,20 @@ import _ego
 import numpy as np
 from _measure import percentile
 from aiohttp import web
-from masim.config import preset
-from masim.output.generate import generate
 from memarena.client.backend import BackendClient, Deadlines
-from memarena.dataset.reading import open_dataset
+from memarena.execution.backends.manifests import LaunchableBackend, choose_backend
+from memarena.execution.backends.process import launch
+from memarena.execution.engine import execute
+from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.request import RunRequest
 from memarena.gateway import CallContext, Gateway
 from memarena.gateway.types import Upstream
 from memarena.log.records import AnyRecord, FootprintTaken, IngestDone, Question, QuestionAsked
 from memarena.log.store import read_records
 from memarena.readers.serving import ThreadedServer
-from memarena.run.config import parse_config
-from memarena.run.engine import execute
-from memarena.run.launch import launch
-from memarena.run.manifests import LaunchableBackend, choose_backend
-from memarena.run.request import RunRequest
+from memarena_dataset.io.reading import open_dataset
+from memarena_masim.config import preset
+from memarena_masim.output.generate import generate
 from memarena_proto import memory_backend_pb2 as pb
 from rich.table import Table
 

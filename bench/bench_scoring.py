@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from _scoring_log import write_grid
-from memarena import judge as judging
-from memarena.log.records import EvidenceSession, Question, Verdict
+from memarena.evaluation import evaluate, load_facts, missing_verdicts
 from memarena.log.store import log_path
-from memarena.scoring import RunFacts, load_facts, score_run
-from memarena.scoring.pace import without_collecting
 from rich.table import Table
 
 T = TypeVar("T")
@@ -31,9 +28,9 @@ def tables() -> list[Table]:
         asked = cells * questions
         size = log_path(run_dir).stat().st_size
         facts, load_s, load_cpu_s = _timed(lambda: load_facts(run_dir))
-        pending, judge_s, judge_cpu_s = _timed(lambda: _missing(facts))
-        _, score_s, score_cpu_s = _timed(lambda: score_run(facts, pending, judging.JUDGE_NAME, _is_right, resamples=0))
-        _, whole_s, whole_cpu_s = _timed(lambda: score_run(facts, pending, judging.JUDGE_NAME, _is_right))
+        pending, judge_s, judge_cpu_s = _timed(lambda: list(missing_verdicts(facts)))
+        _, score_s, score_cpu_s = _timed(lambda: evaluate(facts, resamples=0))
+        _, whole_s, whole_cpu_s = _timed(lambda: evaluate(facts))
     log = Table("log", "value", title=f"The log of {cells} cells × {questions:,} questions")
     log.add_row("written in", f"{written_s:.0f} s")
     log.add_row("size", f"{size / 1e6:,.0f} MB, {size / asked:,.0f} bytes per question and cell")
@@ -51,18 +48,8 @@ def tables() -> list[Table]:
     return [log, spent]
 
 
-def _missing(facts: RunFacts) -> list[Verdict]:
-    attempts = (attempt.record for made in facts.attempts.values() for attempt in made)
-    with without_collecting():  # as within the scoring that takes them
-        return list(judging.verdicts_to_add(facts.questions, facts.evidence, facts.verdicts, attempts))
-
-
 def _timed(work: Callable[[], T]) -> tuple[T, float, float]:
     """What the work gave, its wall time and its processor time in seconds."""
     wall, processor = time.perf_counter(), time.process_time()
     result = work()
     return result, time.perf_counter() - wall, time.process_time() - processor
-
-
-def _is_right(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> bool:
-    return judging.judge_answer(question, evidence, answer).correct

@@ -20,12 +20,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from _commands import run as run_command
-from memarena.cli.scores import score_facts
-from memarena.judge import JUDGE_NAME
-from memarena.scoring import ScoredRun, load_facts
+from memarena.evaluation import evaluate
+from memarena.scoring import ScoredRun
 from memarena.scoring.compare import across_worlds, choose, compare
 from memarena.scoring.results import Baseline
-from memarena.scoring.uncertainty import AcrossWorlds, Comparison, Interval
+from memarena.scoring.uncertainty_records import AcrossWorlds, Comparison, Interval
 from rich.table import Table
 
 ORDER = ("oracle", "bm25", "vanilla")
@@ -151,7 +150,7 @@ def _run(out: Path, preset: str, seed: int) -> ScoredRun:
     resumed = ["--resume"] if (run / "run.sqlite").exists() else []
     asked = ["--dataset", str(world), "--backend", ",".join(ORDER), "--reader", "extractive"]
     run_command("memarena", "run", *asked, "--floor-samples", "0", "--out", str(run), *resumed)
-    return score_facts(load_facts(run), run, JUDGE_NAME)
+    return evaluate(run)
 
 
 def _compared(runs: Sequence[ScoredRun], better: str, worse: str) -> list[Gap]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from _corpus import EXAMPLE
 from _measure import percentile
-from memarena.latency.studying import read_samples_of
-from memarena.run.config import ReaderConfig, RunConfig
-from memarena.run.engine import execute
-from memarena.run.request import RunRequest
+from memarena.execution.engine import execute
+from memarena.execution.planning.config import ReaderConfig, RunConfig
+from memarena.execution.planning.request import RunRequest
+from memarena.latency.pipeline import read_samples_of
 from rich.table import Table
 
 _BUDGETS = (128, 512, 1500)

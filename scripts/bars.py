@@ -24,7 +24,7 @@ WORLDS = 26
 
 def masim(*arguments: str) -> None:
     """Run the command of the simulator; its failure ends ours."""
-    done = subprocess.run([sys.executable, "-m", "masim", *arguments], check=False)
+    done = subprocess.run([sys.executable, "-m", "memarena_masim", *arguments], check=False)
     if done.returncode:
         raise SystemExit(done.returncode)
 

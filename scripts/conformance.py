@@ -1,12 +1,11 @@
-"""Holds backends of this repository to SPEC.md: starts each by its manifest and runs the conformance suite against it.
+"""Holds backends to SPEC.md: starts each by its manifest and runs the conformance suite against it.
 
-python scripts/conformance.py NAME…      exit 1 if one of them fails a check, 2 if one cannot be started
+python -m scripts.conformance [BACKEND[+VARIANT]…]    exit 1 if one fails a check, 2 if one cannot be started
 
-Several are held side by side, since most of a run of the suite is waiting. It ends with the time that each took. More
-than two minutes is a warning, not a failure: the machine decides it too.
-
-``memobase+double`` and ``memobase_oracle+double`` run before a stand-in for the Memobase server (tests/memobase), which
-is held to recorded exchanges; plain ``memobase`` needs a real one (MEMOBASE_URL, MEMOBASE_TOKEN).
+Without a name: every backend of backends/, in each of the ways that its manifest names (``conformance``). BACKEND is
+what ``memarena run --backend`` takes and can be started here: a name, a folder or a backend.toml. Several are held side
+by side, since most of a run of the suite is waiting. It ends with the time that each took. More than two minutes is a
+warning, not a failure: the machine decides it too.
 """
 
 from __future__ import annotations
@@ -21,13 +20,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memarena.conformance import ConformanceError, SuiteResult, result_line, run_suite, summary_line
-from memarena.run.errors import RunError
-from memarena.run.launch import LaunchError, launch
-from memarena.run.manifests import LaunchableBackend, choose_backend
+from memarena.execution.backends.manifests import (
+    ConformanceVariant,
+    LaunchableBackend,
+    choose_backend,
+    load_manifest,
+)
+from memarena.execution.backends.process import LaunchError, launch
+from memarena.execution.errors import RunError
 
-ROOT = Path(__file__).resolve().parent.parent
-DOUBLE = "+double"
-DOUBLE_KEY = secrets.token_hex(8)
+from scripts import backend_folders
+
 TARGET_S = 120.0
 """What the suite is meant to take at most with a healthy backend, in seconds of wall-clock time."""
 
@@ -37,12 +40,11 @@ SIDE_BY_SIDE = 3
 
 def main(names: Sequence[str]) -> int:
     """Run the suite against each backend and print what failed; the exit code."""
-    if not names:
-        return _refuse("expected names of backends")
     results: dict[str, SuiteResult] = {}
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        begun = {name: pool.submit(_held, name) for name in names}
         try:
+            chosen = {name: _chosen(name) for name in names or all_names()}
+            begun = {name: pool.submit(_held, *each) for name, each in chosen.items()}
             for name, held in begun.items():
                 results[name] = held.result()
                 sys.stdout.write("".join(f"{line}\n" for line in lines_of(name, results[name])))
@@ -55,9 +57,33 @@ def main(names: Sequence[str]) -> int:
     return 0 if all(result.passed for result in results.values()) else 1
 
 
+def all_names(root: Path = backend_folders.ROOT) -> list[str]:
+    """Every backend of a repository, ``BACKEND+VARIANT`` where its manifest names variants."""
+    backends = (each for folder in backend_folders.folders(root) for each in load_manifest(folder / "backend.toml"))
+    return [name for each in backends for name in _names_of(each)]
+
+
+def _names_of(backend: LaunchableBackend) -> list[str]:
+    return [f"{backend.name}+{variant.name}" for variant in backend.manifest.conformance] or [backend.name]
+
+
+def _chosen(name: str) -> tuple[LaunchableBackend, ConformanceVariant | None]:
+    """What a name means. Raises RunError if there is no such backend or variant."""
+    of, plus, wanted = (name, "", "") if Path(name).exists() else name.partition("+")
+    backend = choose_backend(of)
+    if not isinstance(backend, LaunchableBackend):
+        raise RunError(f"{name}: expected a backend that can be started; for an address there is memarena conformance")
+    if not plus:
+        return backend, None
+    for variant in backend.manifest.conformance:
+        if variant.name == wanted:
+            return backend, variant
+    raise RunError(f"{name}: expected one of {', '.join(_names_of(backend))}")
+
+
 def lines_of(name: str, result: SuiteResult) -> list[str]:
     """What failed of a backend, one line each, and how it ended."""
-    before = ["before a stand-in for the Memobase server:"] if name.endswith(DOUBLE) else []
+    before = [f"{name}:"] if "+" in name else []
     return [*before, *(result_line(each) for each in result.results if each.status == "failed"), summary_line(result)]
 
 
@@ -73,32 +99,41 @@ def times(took_s: Mapping[str, float]) -> list[str]:
     return ["", "seconds of the suite:", *lines, *slow]
 
 
-def _held(name: str) -> SuiteResult:
-    if not name.endswith(DOUBLE):
-        return _hold(name, {})
-    with _double() as settings:
-        return _hold(name.removesuffix(DOUBLE), settings)
+def _held(backend: LaunchableBackend, variant: ConformanceVariant | None) -> SuiteResult:
+    if variant is None:
+        return _hold(backend, {})
+    key = secrets.token_hex(8)
+    with _stand_in(backend, variant, key) as url:
+        settings = {k: v.replace("{url}", url).replace("{key}", key) for k, v in variant.settings.items()}
+        return _hold(backend, settings)
 
 
 @contextmanager
-def _double() -> Iterator[Mapping[str, str]]:
-    """A stand-in for a Memobase server as long as needed; what its backend is told of it."""
-    command = [sys.executable, "-m", "tests.memobase.double", "--scripted", "--token", DOUBLE_KEY]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+def _stand_in(backend: LaunchableBackend, variant: ConformanceVariant, key: str) -> Iterator[str]:
+    """What a variant puts in a server's place, as long as needed: the line that it prints. Without one, empty."""
+    if not variant.stand_in:
+        yield ""
+        return
+    filled = {"{python}": sys.executable, "{folder}": str(backend.folder), "{key}": key}
+    command = [_fill(word, filled) for word in variant.stand_in]
+    with subprocess.Popen(command, cwd=backend_folders.ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             url = process.stdout.readline().strip()
             if not url:
-                raise LaunchError("the stand-in for the Memobase server did not start")
-            yield {"MEMOBASE_URL": url, "MEMOBASE_TOKEN": DOUBLE_KEY}
+                raise LaunchError(f"the stand-in of {backend.name}+{variant.name} did not start")
+            yield url
         finally:
             process.kill()
 
 
-def _hold(name: str, settings: Mapping[str, str]) -> SuiteResult:
-    backend = choose_backend(name)
-    if not isinstance(backend, LaunchableBackend):
-        raise RunError(f"{name}: expected the name of a backend; for an address there is memarena conformance")
+def _fill(word: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        word = word.replace(name, value)
+    return word
+
+
+def _hold(backend: LaunchableBackend, settings: Mapping[str, str]) -> SuiteResult:
     with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
         process = launch(backend, Path(folder), settings=settings)
         try:

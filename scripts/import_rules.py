@@ -1,15 +1,20 @@
-"""A contract type for import-linter: a package may import only the packages of ours that are listed.
+"""Contract types for import-linter: a package may import only the packages of ours that are listed.
 
 The built-in types list what is forbidden, so that a package which is added later is allowed by default. Here it is not.
-What is not ours (the standard library, dependencies) is left to other contracts.
+What is not ours (the standard library, dependencies) is left to other contracts. Backends are found by their manifests
+(scripts/backend_folders.py): no list names them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import cast
 
+import grimp
 from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
+
+from scripts import backend_folders
 
 
 class MayImportOnly(Contract):
@@ -26,23 +31,77 @@ class MayImportOnly(Contract):
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
         """Return the imports that no rule allows, as ``importer -> imported (line n)``."""
-        ours = tuple(cast(list[str], self.session_options["root_packages"]))
-        allowed = tuple(str(module) for module in cast(list[object] | None, self.allowed_modules) or ())
-        illegal = []
-        for source in (str(module) for module in cast(list[object], self.source_modules)):
-            for importer in sorted({source, *graph.find_descendants(source)}):
-                for imported in sorted(graph.find_modules_directly_imported_by(importer)):
-                    if _within(imported, ours) and not _within(imported, (source, *allowed)):
-                        line = graph.get_import_details(importer=importer, imported=imported)[0]["line_number"]
-                        illegal.append(f"{importer} -> {imported} (line {line})")
-        return ContractCheck(kept=not illegal, metadata={"illegal": illegal})
+        sources = [str(module) for module in cast(list[object], self.source_modules)]
+        illegal = _illegal(graph, sources, _names(self.allowed_modules), _ours(self))
+        return _verdict(illegal)
 
     def render_broken_contract(self, check: ContractCheck) -> None:
         """Print one line per import that is not allowed."""
-        for line in cast(list[str], check.metadata["illegal"]):
-            output.print_error(line, bold=False)
-        output.new_line()
+        _print(check)
 
 
-def _within(module: str, packages: tuple[str, ...]) -> bool:
+class BackendsImportOnly(Contract):
+    """Option: ``allowed_modules``, what the packages of every backend may import beside themselves.
+
+    Within a backend, no files or folders may import each other in a circle.
+    """
+
+    type_name = "backends_import_only"
+
+    allowed_modules = fields.ListField(subfield=fields.ModuleField(), required=False)
+
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
+        """Return the imports that are not allowed; ``graph`` holds none of a backend, so one is made here."""
+        sources = sorted(backend_folders.packages())
+        if not sources:
+            return _verdict(())
+        backends = grimp.build_graph(*sources, include_external_packages=True, cache_dir=None)
+        illegal = _illegal(backends, sources, _names(self.allowed_modules), _ours(self))
+        circles = [f"{source}: a circle, {step}" for source in sources for step in _circles(backends, source)]
+        return _verdict([*illegal, *circles])
+
+    def render_broken_contract(self, check: ContractCheck) -> None:
+        """Print one line per import that is not allowed."""
+        _print(check)
+
+
+def _ours(contract: Contract) -> tuple[str, ...]:
+    """All packages of this repository."""
+    return (*cast(list[str], contract.session_options["root_packages"]), *backend_folders.packages())
+
+
+def _names(modules: object) -> tuple[str, ...]:
+    return tuple(str(module) for module in cast(list[object] | None, modules) or ())
+
+
+def _illegal(
+    graph: ImportGraph, sources: Sequence[str], allowed: Sequence[str], ours: Collection[str]
+) -> Iterator[str]:
+    for source in sources:
+        for importer in sorted({source, *graph.find_descendants(source)}):
+            for imported in sorted(graph.find_modules_directly_imported_by(importer)):
+                if _within(imported, ours) and not _within(imported, (source, *allowed)):
+                    line = graph.get_import_details(importer=importer, imported=imported)[0]["line_number"]
+                    yield f"{importer} -> {imported} (line {line})"
+
+
+def _circles(graph: ImportGraph, package: str) -> list[str]:
+    """Imports without which there would be no circle below a package."""
+    parents = {package, *(module for module in graph.find_descendants(package) if graph.find_children(module))}
+    steps = {step for parent in parents for step in graph.nominate_cycle_breakers(parent)}
+    return [f"{importer} -> {imported}" for importer, imported in sorted(steps)]
+
+
+def _verdict(illegal: Iterable[str]) -> ContractCheck:
+    found = list(illegal)
+    return ContractCheck(kept=not found, metadata={"illegal": found})
+
+
+def _print(check: ContractCheck) -> None:
+    for line in cast(list[str], check.metadata["illegal"]):
+        output.print_error(line, bold=False)
+    output.new_line()
+
+
+def _within(module: str, packages: Collection[str]) -> bool:
     return any(module == package or module.startswith(f"{package}.") for package in packages)

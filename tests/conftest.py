@@ -21,9 +21,8 @@ LONGEST_FIRST = (
     "spark/test_embedded.py",
     "e2e/test_struck.py",
     "conformance/test_broken.py",
-    "text/test_declining_held_out.py",
-    "simulator/test_worlds_demo.py",
-    "simulator/test_llm_engine_embedded.py",
+    "simulator/test_demo_world.py",
+    "simulator/engines/test_llm_embedded.py",
 )
 """Files of a minute and more, begun first: none of them is left for one process when the other has nothing left."""
 

@@ -118,3 +118,13 @@ def test_hostile_replies_are_parsed_quickly(raw: str) -> None:
 def test_stripping_thinking_twice_changes_nothing_more(raw: str) -> None:
     once = strip_thinking(raw)
     assert strip_thinking(once) == once
+
+
+@pytest.mark.parametrize("nested", ['{"a":' * 480 + "1" + "}" * 480, "[" * 900 + "]" * 900])
+def test_an_answer_deeper_than_any_is_read_as_text(nested: str) -> None:
+    assert parse_answer('{"answer":' + nested + "}").parse in {"text", "lenient_json"}
+
+
+@pytest.mark.timeout(20)
+def test_thinking_that_is_opened_over_and_over_does_not_cost_the_square() -> None:
+    assert parse_answer("</think>yes" + "<think>" * 100_000).answer == "yes"

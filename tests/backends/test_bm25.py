@@ -144,6 +144,7 @@ def test_it_says_what_it_is(bm25: Served) -> None:
         pb.CAPABILITY_ANSWER,
         pb.CAPABILITY_PROVENANCE,
         pb.CAPABILITY_DURABLE,
+        pb.CAPABILITY_FORGET,
     }
     assert described.preferred_prompt_style == pb.PROMPT_STYLE_JSON_CONTEXT
     assert {option.key: option.default_value for option in described.options} == {

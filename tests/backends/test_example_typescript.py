@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from memarena.cli.main import app
 from memarena.conformance import restart_by, result_line, run_suite
-from memarena.run.launch import LaunchError, launch
-from memarena.run.manifests import load_manifest
+from memarena.execution.backends.manifests import load_manifest
+from memarena.execution.backends.process import LaunchError, launch
 from typer.testing import CliRunner
 
 from tests.conformance.support import restartable
@@ -47,7 +47,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_its_own_tests_pass(built: Path) -> None:
     done = subprocess.run(["npm", "test"], cwd=built, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout
-    assert "# pass 31" in done.stdout or "pass 31" in done.stdout
+    assert "# pass 32" in done.stdout or "pass 32" in done.stdout
 
 
 @needs_node

@@ -15,8 +15,8 @@ from pathlib import Path
 import grpc
 import pytest
 from memarena_backend import Call, CallError, StoreError
-from memarena_backend.assembly import DayAssembler, ReceivedDay
-from memarena_backend.gate import Gate
+from memarena_backend.day_decoder import DayAssembler, ReceivedDay
+from memarena_backend.namespace_lock import Gate
 from memarena_backend.store import STORE_NAME, DayStore
 from memarena_proto import memory_backend_pb2 as pb
 

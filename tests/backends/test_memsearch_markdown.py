@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memarena_backend import Day, Participant, Role, Session, Turn
 from memarena_backend_memsearch.markdown import HEADING_LIMIT_CHARS, day_file, heading_of
-from memsearch.chunker import chunk_markdown
+from memsearch.chunker import chunk_markdown  # type: ignore[import-untyped]
 
 OWNER = Participant("p1", "Maya Chen", Role.OWNER)
 FRIEND = Participant("p2", "Omar\nHaddad", Role.PERSON)

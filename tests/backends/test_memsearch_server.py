@@ -21,7 +21,7 @@ from memarena.conformance import result_line, run_suite
 from memarena.readers.scripted import NullReader
 from memarena_backend_memsearch import MemSearchMemory
 from memarena_backend_memsearch.settings import Settings
-from pymilvus import MilvusClient
+from pymilvus import MilvusClient  # type: ignore[import-untyped]
 
 from tests.backends.support import Served, code_of, connect, launch, make_day, make_session, message_of, serve
 

@@ -13,8 +13,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
+from scripts import backend_folders
+
 ROOT = Path(__file__).parents[2]
-BACKENDS = ("bm25", "memsearch", "vanilla", "oracle", "example_typescript")
+BACKENDS = tuple(
+    name
+    for name, path in backend_folders.compose_files().items()
+    if set(yaml.safe_load(path.read_text(encoding="utf-8"))["services"]) == {name, "harness"}
+)
+"""All that need no server beside them; one that does has tests of its own, as memobase in test_memobase.py."""
 HELPER_IMAGE = "memarena-backend-bm25"
 WAIT_S = 120.0
 
@@ -91,7 +100,10 @@ class Stack:
 
     project: str
     out: Path
-    files: tuple[str, ...] = tuple(f"compose/{name}.yaml" for name in ("base", *BACKENDS))
+    files: tuple[str, ...] = (
+        "compose/base.yaml",
+        *(str(backend_folders.compose_files()[name].relative_to(ROOT)) for name in BACKENDS),
+    )
     limit: int = 6
     more: tuple[tuple[str, str], ...] = ()
     """Variables beside those that every stack gets."""

@@ -59,6 +59,18 @@ def test_a_backend_that_ends_in_the_middle_of_a_run_is_started_again(name: str) 
     assert backend["restart"] == "on-failure"
 
 
+def test_the_harness_is_told_of_signals_and_given_time() -> None:
+    harness = content_of("base.yaml")["services"]["harness"]
+    assert (harness["init"], harness["stop_grace_period"]) == (True, "60s")
+
+
+@pytest.mark.parametrize("name", [name for name in ADDED if not name.startswith("reader-")])
+def test_a_backend_is_bound_as_one_that_the_harness_starts_itself(name: str) -> None:
+    backend = content_of(name)["services"][name.removesuffix(".yaml")]
+    assert (backend["pids_limit"], backend["tmpfs"]) == (1024, ["/tmp:size=1g"])
+    assert backend["mem_limit"] == "${MEMARENA_BACKEND_MEMORY:-4g}"
+
+
 @pytest.mark.parametrize("name", ADDED)
 def test_only_the_harness_and_model_servers_are_on_the_network_of_models(name: str) -> None:
     on_it = {service for service, how in content_of(name)["services"].items() if "models" in how.get("networks", ())}

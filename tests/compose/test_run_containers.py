@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 import pytest
+from memarena.execution.backends.containers import LABEL
 from memarena.log.records import Cell, Problem, RunStarted
 from memarena.log.store import LogError, read_records
-from memarena.run.containers import LABEL
 
 from tests.e2e.harnessing import EXAMPLE, Key, answers, asked, count, memarena, start, wait_until
 

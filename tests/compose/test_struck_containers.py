@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from memarena.execution.backends.containers import LABEL
 from memarena.log.records import IngestDone, Outcome
 from memarena.log.store import read_records
-from memarena.run.containers import LABEL
 
 from tests.compose.stack import docker
 from tests.e2e.harnessing import Key, answers, asked, memarena, namespaces, problems

@@ -6,6 +6,7 @@ from grpc_health.v1 import health_pb2
 
 from tests.conformance import broken_days as days
 from tests.conformance import broken_memories as memories
+from tests.conformance import broken_retrieval as retrieval
 from tests.conformance import broken_wire as wire
 from tests.conformance.sound import Parts
 
@@ -58,5 +59,37 @@ BROKEN: dict[str, Parts] = {
     "completed-first": Parts(servicer=wire.CompletedFirst),
     "strips-answers": Parts(servicer=wire.StripsAnswers),
     "overfills-window": Parts(servicer=wire.OverfillsWindow),
+    "sorts-sessions": Parts(engine=days.SortsSessions),
+    "sorts-sessions-by-time": Parts(engine=days.SortsSessionsByTime),
+    "sorts-turns": Parts(engine=days.SortsTurns),
+    "sorts-events": Parts(engine=days.SortsEvents),
+    "compares-times-as-text": Parts(engine=days.ComparesTimesAsText),
+    "keeps-damaged-staging": Parts(engine=days.KeepsDamagedStaging),
+    "cuts-batch-ids": Parts(store=days.CutsBatchIds),
+    "reset-forgets-every-ledger": Parts(engine=days.ResetForgetsEveryLedger),
+    "answer-ignores-the-day": Parts(servicer=wire.AnswerIgnoresTheDay),
+    "answer-ignores-bounds": Parts(servicer=wire.AnswerIgnoresBounds),
+    "prompt-ignores-bounds": Parts(servicer=wire.PromptIgnoresBounds),
+    "worst-first": Parts(memory=retrieval.WorstFirst),
+    "scores-are-distances": Parts(memory=retrieval.ScoresAreDistances),
+    "keeps-the-worst": Parts(memory=retrieval.KeepsTheWorst),
+    "rounds-k-down": Parts(memory=retrieval.RoundsKDown),
+    "budget-is-one-too-small": Parts(memory=retrieval.BudgetIsOneTooSmall),
+    "loses-the-first-turn": Parts(memory=retrieval.LosesTheFirstTurn),
+    "loses-the-last-turn": Parts(memory=retrieval.LosesTheLastTurn),
+    "loses-the-middle": Parts(memory=retrieval.LosesTheMiddle),
+    "loses-short-turns": Parts(memory=retrieval.LosesShortTurns),
+    "loses-repetitions": Parts(memory=retrieval.LosesRepetitions),
+    "frequencies-of-all-days": Parts(memory=retrieval.FrequenciesOfAllDays),
+    "frequencies-of-all-namespaces": Parts(memory=retrieval.FrequenciesOfAllNamespaces),
+    "cuts-names": Parts(memory=retrieval.CutsNames),
+    "cuts-turn-ids": Parts(memory=retrieval.CutsTurnIds),
+    "forgets-old-namespaces": Parts(memory=retrieval.ForgetsOldNamespaces),
+    "shared-scratch": Parts(memory=retrieval.SharedScratch),
+    "times-of-its-own": Parts(memory=retrieval.TimesOfItsOwn),
+    "times-without-offset": Parts(memory=retrieval.TimesWithoutOffset),
+    "forget-keeps-the-index": Parts(engine=days.ForgetKeepsTheIndex),
+    "forget-takes-the-day": Parts(engine=days.ForgetTakesTheDay),
+    "forget-forgets-the-batch": Parts(engine=days.ForgetForgetsTheBatch),
     "uses-evidence": Parts(memory=memories.UsesEvidence, servicer=wire.LetsEvidenceIn),
 }

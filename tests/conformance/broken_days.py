@@ -6,15 +6,16 @@ import abc
 import threading
 import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import grpc
 from memarena_backend import Call, Query, SearchResult
-from memarena_backend.assembly import DayAssembler
+from memarena_backend.day_decoder import DayAssembler
 from memarena_backend.engine import Engine, Ingested
-from memarena_backend.errors import CallError, above_limit
+from memarena_backend.errors import CallError, above_limit, invalid_argument
+from memarena_backend.forgetting import Target
 from memarena_backend.store import Committed, DayStore
 from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto.digest import DIGEST_BYTES, DayDigest
@@ -109,6 +110,145 @@ def _in_normal_form(frame: pb.IngestRequest) -> pb.IngestRequest:
         for turn in copy.session.turns:
             turn.text = unicodedata.normalize("NFC", turn.text)
     return copy
+
+
+class DigestOfAnOrder(EditedIngest):
+    """Compares the trailer with the digest of the day in an order of its own."""
+
+    def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
+        arranged = [pb.IngestRequest(header=header)]
+        as_sent = DayDigest()
+        as_sent.add(arranged[0])
+        for frame in rest:
+            if frame.HasField("trailer") and len(frame.trailer.digest) == DIGEST_BYTES:
+                own = DayDigest()
+                for each in self.arranged(arranged):
+                    own.add(each)
+                matches = frame.trailer.digest == own.digest()
+                frame.trailer.digest = as_sent.digest() if matches else bytes(DIGEST_BYTES)
+            yield frame
+            if not frame.HasField("trailer"):
+                as_sent.add(frame)
+                arranged.append(_copy(frame))
+
+    @abc.abstractmethod
+    def arranged(self, frames: list[pb.IngestRequest]) -> list[pb.IngestRequest]: ...
+
+
+def _copy(frame: pb.IngestRequest) -> pb.IngestRequest:
+    copy = pb.IngestRequest()
+    copy.CopyFrom(frame)
+    return copy
+
+
+def _is_split(frames: list[pb.IngestRequest]) -> bool:
+    return any(frame.session.continuation for frame in frames)
+
+
+class SortsSessions(DigestOfAnOrder):
+    def arranged(self, frames: list[pb.IngestRequest]) -> list[pb.IngestRequest]:
+        if _is_split(frames):
+            return frames
+        sessions = sorted((f for f in frames if f.HasField("session")), key=lambda f: f.session.session_id)
+        return [frames[0], *sessions, *(f for f in frames if f.HasField("event"))]
+
+
+class SortsSessionsByTime(DigestOfAnOrder):
+    def arranged(self, frames: list[pb.IngestRequest]) -> list[pb.IngestRequest]:
+        if _is_split(frames):
+            return frames
+        sessions = sorted((f for f in frames if f.HasField("session")), key=lambda f: f.session.started_at)
+        return [frames[0], *sessions, *(f for f in frames if f.HasField("event"))]
+
+
+class SortsTurns(DigestOfAnOrder):
+    def arranged(self, frames: list[pb.IngestRequest]) -> list[pb.IngestRequest]:
+        for frame in frames:
+            turns = sorted(frame.session.turns, key=lambda turn: turn.said_at)
+            if frame.HasField("session"):
+                del frame.session.turns[:]
+                frame.session.turns.extend(turns)
+        return frames
+
+
+class SortsEvents(DigestOfAnOrder):
+    def arranged(self, frames: list[pb.IngestRequest]) -> list[pb.IngestRequest]:
+        events = sorted((f for f in frames if f.HasField("event")), key=lambda f: f.event.event_id)
+        return [*(f for f in frames if not f.HasField("event")), *events]
+
+
+class ComparesTimesAsText(EditedIngest):
+    def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
+        for frame in rest:
+            if frame.session.ended_at and frame.session.ended_at < frame.session.started_at:
+                raise invalid_argument("session.ended_at", "is before started_at")
+            yield frame
+
+
+class KeepsDamagedStaging(Engine):
+    """What arrived of a day that was DATA_LOSS waits for the next one of the same batch."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._staged: dict[tuple[str, str], list[pb.IngestRequest]] = {}
+
+    def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
+        seen, key = [pb.IngestRequest(header=header)], (header.namespace, header.batch_id)
+
+        def noted() -> Frames:
+            for frame in rest:
+                if not frame.HasField("trailer"):
+                    seen.append(_copy(frame))
+                yield frame
+
+        try:
+            done = super().ingest(header, noted(), call)
+        except CallError as error:
+            if error.code is grpc.StatusCode.DATA_LOSS:
+                self._staged[key] = seen
+            raise
+        staged, days = self._staged.pop(key, None), memory_of(self).days.get(header.namespace)
+        if staged is not None and days:
+            digest, assembler = DayDigest(), DayAssembler()
+            for frame in staged:
+                digest.add(frame)
+                assembler.add(frame)
+            assembler.add(pb.IngestRequest(trailer=digest.trailer()))
+            there = {session.session_id for session in days[-1].sessions}
+            left = tuple(s for s in assembler.finish().day.sessions if s.session_id not in there)
+            days[-1] = replace(days[-1], sessions=(*left, *days[-1].sessions))
+        return done
+
+
+class CutsBatchIds(DayStore):
+    """Batch ids are compared by their first 64 bytes."""
+
+    def find_batch(self, namespace: str, batch_id: str) -> Committed | None:
+        with self._guarded() as db:
+            row = db.execute(
+                "SELECT day_index, digest FROM days WHERE namespace = ? AND substr(batch_id, 1, 64) = ?",
+                (namespace, batch_id[:64]),
+            ).fetchone()
+        return None if row is None else Committed(int(row[0]), bytes(row[1]))
+
+
+class ResetForgetsEveryLedger(Engine):
+    """A Reset empties the one table that holds the batch ids of all namespaces."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        find, self._lost = self._store.find_batch, set[tuple[str, str]]()
+        self._known = set[tuple[str, str]]()
+
+        def found(namespace: str, batch_id: str) -> Committed | None:
+            self._known.add((namespace, batch_id))
+            return None if (namespace, batch_id) in self._lost else find(namespace, batch_id)
+
+        self._store.find_batch = found  # type: ignore[method-assign]
+
+    def reset(self, namespace: str, call: Call) -> None:
+        super().reset(namespace, call)
+        self._lost |= self._known
 
 
 class LastFrameOnly(EditedIngest):
@@ -266,6 +406,47 @@ class DaysGoBack(DayStore):
 class ResetKeeps(Engine):
     def reset(self, namespace: str, call: Call) -> None:
         """Nothing."""
+
+
+class ForgetKeepsTheIndex(Engine):
+    def forget(self, namespace: str, target: Target, call: Call) -> int:
+        visible = self._visible_through.get(namespace)
+        days = list(memory_of(self).days.get(namespace, ()))
+        deleted = super().forget(namespace, target, call)
+        if visible is not None:
+            self._visible_through[namespace] = visible
+            memory_of(self).days[namespace] = days
+        return deleted
+
+
+class ForgetTakesTheDay(Engine):
+    def forget(self, namespace: str, target: Target, call: Call) -> int:
+        return super().forget(namespace, _WholeDays(target.session_id, target.says), call)
+
+
+class _WholeDays(Target):
+    def frames_without(self, frames: Iterable[pb.IngestRequest]) -> tuple[list[pb.IngestRequest], int]:
+        whole = list(frames)
+        left, gone = super().frames_without(whole)
+        return ([frame for frame in left if frame.HasField("header")] if gone else left), gone
+
+
+class ForgetForgetsTheBatch(Engine):
+    """The day is taken out of the ledger, so that a replay brings it back."""
+
+    def forget(self, namespace: str, target: Target, call: Call) -> int:
+        before = dict(self._store._db.execute("SELECT day_index, frames FROM days WHERE namespace = ?", (namespace,)))
+        deleted = super().forget(namespace, target, call)
+        for index, batch in list(
+            self._store._db.execute("SELECT day_index, batch_id FROM days WHERE namespace = ?", (namespace,))
+        ):
+            query = "SELECT frames FROM days WHERE namespace = ? AND day_index = ?"
+            if self._store._db.execute(query, (namespace, index)).fetchone()[0] != before[index]:
+                self._store._db.execute(
+                    "UPDATE days SET batch_id = ? WHERE namespace = ? AND batch_id = ?",
+                    (f"old-{batch}", namespace, batch),
+                )
+        return deleted
 
 
 class AnswersFromTheFuture(Engine):

@@ -37,7 +37,7 @@ class NoBadRequest(Servicer):
     """INVALID_ARGUMENT keeps its message and loses its details."""
 
     def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-        plain: dict[str, Any] = dict.fromkeys(("ingest", "search", "reset"), self._plain)
+        plain: dict[str, Any] = dict.fromkeys(("ingest", "search", "reset", "forget"), self._plain)
         for name, make in {**plain, "answer": self._plain_stream}.items():
             setattr(self, name, make(getattr(self, name)))
         return super().handlers()
@@ -172,6 +172,36 @@ class OverfillsWindow(Servicer):
         for model in request.search.model_access.models:
             model.context_window_tokens = 0
         return super().answer(request, context)
+
+
+class AnswerIgnoresTheDay(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
+        last = self._engine._store.last_day(request.search.namespace)
+        if last is not None:
+            request.search.as_of_day = last
+        return super().answer(request, context)
+
+
+class AnswerIgnoresBounds(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
+        request.search.max_items = request.search.max_context_tokens = 0
+        return super().answer(request, context)
+
+
+class PromptIgnoresBounds(Servicer):
+    """Retrieved is what was asked for; the prompt is made from everything that was found."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
+        bounded = pb.SearchRequest()
+        bounded.CopyFrom(request.search)
+        request.search.max_items = request.search.max_context_tokens = 0
+        for event in super().answer(request, context):
+            if event.HasField("retrieved"):
+                _, found = self._find(bounded, Call(context, _models(bounded, "model_access")))
+                event.retrieved.CopyFrom(
+                    pb.Retrieved(items=wire_items(found.result.items), visible_through_day=found.visible_through_day)
+                )
+            yield event
 
 
 class _TakesEvidence(QueryParser):

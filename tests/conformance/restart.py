@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -23,7 +24,8 @@ def restart(state: Path) -> None:
     """Kill what was started last, start the command again, detached, and note its id."""
     noted = json.loads(state.read_text(encoding="utf-8"))
     if "pid" in noted:
-        kill(noted["pid"])
+        with suppress(ProcessLookupError):  # it may have died by itself
+            kill(noted["pid"])
     with Path(noted["log"]).open("ab") as log:
         process = subprocess.Popen(noted["argv"], stderr=log, stdout=log, start_new_session=True)
     state.write_text(json.dumps({**noted, "pid": process.pid}), encoding="utf-8")

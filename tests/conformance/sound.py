@@ -29,7 +29,7 @@ from memarena_backend.servicer import Servicer
 from memarena_backend.store import DayStore
 from memarena_backend.transport import SERVICE
 
-_WORD = re.compile(r"\w+")
+WORD = re.compile(r"\w+")
 
 
 class SoundMemory(Memory):
@@ -42,7 +42,9 @@ class SoundMemory(Memory):
         return Description(
             name="sound",
             version="1",
-            capabilities=frozenset({Capability.ANSWER, Capability.PROVENANCE, Capability.TIME_TRAVEL}),
+            capabilities=frozenset(
+                {Capability.ANSWER, Capability.PROVENANCE, Capability.TIME_TRAVEL, Capability.FORGET}
+            ),
             options=(OptionSpec("depth", "Nothing; it is here to be sent.", "1"),),
             limits=Limits(max_items=100),
         )
@@ -59,14 +61,13 @@ class SoundMemory(Memory):
         return [day for day in self.days.get(namespace, []) if day.index <= query.as_of_day]
 
     def found(self, namespace: str, query: Query) -> list[Item]:
-        """The turns that share a word with the question."""
-        wanted = set(_WORD.findall(query.text.lower()))
+        """The turns and events that share a word with the question."""
+        wanted = set(WORD.findall(query.text.lower()))
         return [
-            Item(turn.text, 1.0, (session.session_id,), (turn.turn_id,), turn.said_at.isoformat())
+            item
             for day in self.searched(namespace, query)
-            for session in day.sessions
-            for turn in session.turns
-            if wanted & set(_WORD.findall(turn.text.lower()))
+            for item in items_of(day)
+            if wanted & set(WORD.findall(item.text.lower()))
         ]
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
@@ -74,6 +75,17 @@ class SoundMemory(Memory):
 
     def forget(self, namespace: str) -> None:
         self.days.pop(namespace, None)
+
+
+def items_of(day: Day) -> list[Item]:
+    """What was said and what happened, as items."""
+    said = [
+        Item(turn.text, 1.0, (session.session_id,), (turn.turn_id,), turn.said_at.isoformat())
+        for session in day.sessions
+        for turn in session.turns
+        if turn.text
+    ]
+    return [*said, *(Item(event.text, 1.0, (), (), event.happened_at.isoformat()) for event in day.events)]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 from memarena.cli.main import app
-from memarena.conformance import CheckResult, Settings, run_suite
+from memarena.conformance import CheckResult, Settings, restart_by, run_suite
 from typer.testing import CliRunner
 
 from tests.conformance.support import restartable
@@ -50,18 +50,39 @@ def test_a_backend_passes_and_survives_sigkill(name: str, tmp_path: Path) -> Non
     assert {"ING-7", "HLT-3", "SRC-5"} <= clauses
 
 
-def test_days_that_do_not_survive_sigkill_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["not-durable", "reset-not-durable"])
+def test_what_does_not_survive_sigkill_is_found_out(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     report = tmp_path / "report.xml"
-    with restartable([sys.executable, "-m", "tests.conformance.forgetful"], tmp_path) as backend:
+    with restartable([sys.executable, "-m", "tests.conformance.broken_processes", name], tmp_path) as backend:
         arguments = ["--target", backend.address, "--restart-command", backend.restart_command, "--junit", str(report)]
-        done = CliRunner().invoke(app, ["conformance", *arguments])
+        done = CliRunner().invoke(app, ["conformance", *arguments, "--only", "hlt", "--only", "rst"])
     assert done.exit_code == 1
     failed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("FAIL")]
-    assert failed == TABLE["not-durable"]["fails"]
+    assert failed == TABLE[name]["fails"]
     assert [
         case.attrib["name"] for case in ElementTree.parse(report).iter("testcase") if case.find("failure") is not None
     ] == failed
+
+
+def test_a_backend_that_dies_is_told_once_with_its_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    checks = ["dsc.complete", "ing.session-rules", "ing.no-trailer", "src.finds"]
+    settings = Settings(timeout_s=10.0, log=tmp_path / "log")
+    with restartable([sys.executable, "-m", "tests.conformance.broken_processes", "dies"], tmp_path) as backend:
+        again = restart_by(backend.restart_command)
+        restarted = run_suite(backend.address, only=checks, restart=again, settings=settings)
+        alone = run_suite(backend.address, only=checks, settings=settings)
+    for result in (restarted, alone):
+        assert not result.passed
+        assert result.ids("failed") == TABLE["dies"]["fails"]
+        (message,) = [each.message for each in result.results if each.status == "failed"]
+        assert message.startswith("the backend died during this check: nothing listens at its address any more")
+        assert message.endswith("std::out_of_range'")
+    assert restarted.ids("passed") == ["dsc.complete", "ing.no-trailer", "src.finds"]
+    assert {each.message for each in alone.results if each.status == "skipped"} == {
+        "not run: the backend died during ing.session-rules"
+    }
 
 
 def test_a_backend_that_stops_answering_is_one_failed_check_and_an_end(tmp_path: Path) -> None:
@@ -72,7 +93,7 @@ def test_a_backend_that_stops_answering_is_one_failed_check_and_an_end(tmp_path:
                 os.kill(backend.pid, signal.SIGSTOP)
 
         try:
-            result = run_suite(backend.address, settings=Settings(timeout_s=2.0), on_result=freeze)
+            result = run_suite(backend.address, only=("ing", "src"), settings=Settings(timeout_s=2.0), on_result=freeze)
         finally:
             os.kill(backend.pid, signal.SIGCONT)
     assert not result.passed

@@ -18,8 +18,8 @@ from memarena.cli.main import main
 from memarena.client.backend import BackendClient, Deadlines
 from memarena.client.errors import BackendCallError
 from memarena.conformance import Check, Settings, all_checks, run_suite, suite, write_junit
-from memarena.conformance.models import EMBEDDER, READER, ReaderScript, ScriptedModels, count_tokens, embed
-from memarena.conformance.subject import Subject
+from memarena.conformance.backend_under_test import BackendUnderTest
+from memarena.conformance.scripted_models import EMBEDDER, READER, ReaderScript, ScriptedModels, count_tokens, embed
 from memarena_backend import BackendServer, Security
 from memarena_backend.servicer import Servicer
 from memarena_proto import memory_backend_pb2 as pb
@@ -60,6 +60,7 @@ def test_the_list_names_every_check_with_its_clauses(capsys: pytest.CaptureFixtu
         (["--target", "127.0.0.1:1", "--wait", "0"], "--target 127.0.0.1:1: no backend answers there"),
         (["--target", "127.0.0.1:1", "--only", "src.nothing"], "--only src.nothing: no such check"),
         (["--target", "127.0.0.1:1", "--junit", "/no/such/folder/x.xml"], "--junit"),
+        (["--target", "127.0.0.1:1", "--log", "/no/such/file"], "--log"),
         (["--target", "127.0.0.1:1", "--tls-ca", "/no/such/file"], "--tls-ca"),
         (["--target", "127.0.0.1:1", "--token-env", "NO_SUCH_VARIABLE_HERE"], "--token-env"),
         (["--target", "127.0.0.1:1", "--restart-command", "no-such-program-here now"], "--restart-command"),
@@ -136,7 +137,7 @@ def test_numbers_that_no_enum_has_are_failed_checks_and_a_report(
     dsc, hlt, summary = done.stdout.splitlines()
     assert dsc.endswith("kind is 7, expected COMPETITOR or DIAGNOSTIC")
     assert hlt.endswith("Health of '' is unknown_7")
-    assert summary.startswith("two lines 1 (unknown_7, contract 1.0): 0 passed, 2 failed")
+    assert summary.startswith("two lines 1 (unknown_7, contract 1.1): 0 passed, 2 failed")
     assert ElementTree.parse(report).getroot().attrib["failures"] == "2"
 
 
@@ -156,7 +157,7 @@ def test_a_run_says_which_health_it_waited_with_in_vain(tmp_path: Path) -> None:
 def test_a_response_that_the_suite_cannot_read_is_a_failed_check_that_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unread(_: Subject) -> None:
+    def unread(_: BackendUnderTest) -> None:
         raise ValueError("nobody thought of that")
 
     odd = Check("src.odd", ("SRC-1",), "odd", unread)

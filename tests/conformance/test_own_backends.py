@@ -1,16 +1,18 @@
-"""``make conformance``: all of our backends are held to the suite by default, and the time of each is told."""
+"""``make conformance`` and ``make images`` take every backend of the repository by its manifest; no list names it."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
+from memarena.execution.backends.manifests import LaunchableBackend, choose_backend
 
 import scripts.conformance as script
+from scripts import backend_folders
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,20 +24,39 @@ def printed_by_make(target: str, path: str) -> str:
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
 
 
-def test_every_backend_of_a_manifest_is_on_the_default_list() -> None:
-    declared = {
-        backend["name"]
-        for path in ROOT.glob("backends/*/backend.toml")
-        for backend in tomllib.loads(path.read_text(encoding="utf-8"))["backend"]
-    }
-    (line,) = [
-        line
-        for line in printed_by_make("conformance", os.environ["PATH"]).splitlines()
-        if "scripts/conformance.py" in line
-    ]
-    held = {name.removesuffix(script.DOUBLE) for name in line.split("scripts/conformance.py")[1].split()}
-    assert len(declared) > 6
-    assert held == declared
+def test_every_backend_of_the_repository_is_held_by_default() -> None:
+    assert "scripts.conformance" in printed_by_make("conformance", os.environ["PATH"])
+    held = script.all_names()
+    assert {name.partition("+")[0] for name in held} == set(backend_folders.backend_names())
+    assert {"bm25", "memobase+double"} <= set(held)
+
+
+def test_a_backend_that_is_added_is_held_in_the_ways_that_its_manifest_names(tmp_path: Path) -> None:
+    folder = tmp_path / "backends" / "added"
+    folder.mkdir(parents=True)
+    command = 'kind = "competitor"\ncommand = ["added"]\n'
+    (folder / "backend.toml").write_text(
+        f'schema = 1\n[[backend]]\nname = "plain"\n{command}[[backend]]\nname = "added"\n{command}'
+        '[[backend.conformance]]\nname = "dense"\nsettings = { MODE = "dense" }\n'
+        '[[backend.conformance]]\nname = "sparse"\nsettings = { MODE = "sparse" }\n'
+    )
+    assert script.all_names(tmp_path) == ["plain", "added+dense", "added+sparse"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("memobase+nothing", "memobase+nothing: expected one of memobase+double"),
+        ("bm25+double", "bm25+double: expected one of bm25"),
+        ("nobody", "--backend nobody: no backend of this name"),
+        ("127.0.0.1:1", "127.0.0.1:1: expected a backend that can be started"),
+    ],
+)
+def test_a_name_that_means_nothing_is_one_line(capsys: pytest.CaptureFixture[str], name: str, told: str) -> None:
+    assert script.main([name]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"error: {told}")
 
 
 def test_the_time_of_each_is_told_and_too_long_a_one_is_a_warning() -> None:
@@ -66,8 +87,26 @@ def test_a_backend_above_the_target_is_warned_of_and_passes(
 def test_images_are_built_with_the_compose_that_is_there(tmp_path: Path, there: tuple[str, ...], program: str) -> None:
     for name in ("sh", *there):
         (tmp_path / name).symlink_to(shutil.which("sh") or "/bin/sh")
-    builds = [
-        line for line in printed_by_make("images", str(tmp_path)).splitlines() if line.endswith(("build", "memobase"))
-    ]
-    assert len(builds) == 2
-    assert all(line.startswith(f"cd compose && {program} -f base.yaml ") for line in builds)
+    (build,) = [line for line in printed_by_make("images", str(tmp_path)).splitlines() if "-f base.yaml" in line]
+    assert f"cd compose && {program} -f base.yaml $options" in build
+    assert "scripts/backend_folders.py compose" in build
+
+
+def test_images_of_all_backends_with_a_compose_file_are_built_and_no_others() -> None:
+    files, services = backend_folders.build_options().split(" build ")
+    assert services.split() == ["harness", *backend_folders.compose_files()]
+    assert {"bm25", "oracle", "memobase", "example_typescript"} <= set(services.split())
+    named = files.removeprefix("-f ").split(" -f ")
+    assert [(ROOT / "compose" / name).resolve() for name in named] == list(backend_folders.compose_files().values())
+
+
+@pytest.mark.parametrize("name", backend_folders.compose_files())
+def test_a_compose_file_runs_the_backend_under_its_name(name: str) -> None:
+    """The harness is told of it by a variable of its own, and of a diagnostic, that it is one."""
+    services = yaml.safe_load(backend_folders.compose_files()[name].read_text(encoding="utf-8"))["services"]
+    assert "build" in services[name]
+    told = services["harness"]["environment"]
+    assert told[f"MEMARENA_BACKEND_{name.upper()}"] == f"{name}={name}:50051"
+    backend = choose_backend(name)
+    assert isinstance(backend, LaunchableBackend)
+    assert told.get(f"MEMARENA_DIAGNOSTIC_{name.upper()}") == (name if backend.diagnostic else None)

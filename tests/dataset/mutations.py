@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from memarena.dataset.checks import cloze, evidence, overlap, permission, structural, uniqueness
-from memarena.dataset.validate import Check
+from memarena_dataset.checks import cloze, evidence, overlap, permission, structural, uniqueness
+from memarena_dataset.validate import Check
 
 Spoil = Callable[[Any], object]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from memarena.dataset.errors import DatasetError
-from memarena.dataset.reading import open_dataset
+from memarena_dataset.errors import DatasetError
+from memarena_dataset.io.reading import open_dataset
 
 
 def refusal(path: Path) -> str:

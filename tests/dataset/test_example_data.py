@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from memarena.dataset.gold import PermissionGold
-from memarena.dataset.gold_reading import lettered_options
-from memarena.dataset.model import Family
-from memarena.dataset.reading import open_dataset
+from memarena_dataset.gold import PermissionGold
+from memarena_dataset.io.gold_reading import lettered_options
+from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.model import Family
 
 NINE = {family for family in Family if family is not Family.WITNESS}
 

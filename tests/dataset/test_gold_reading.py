@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.dataset.errors import FieldError
-from memarena.dataset.gold import (
+from memarena_dataset.errors import FieldError
+from memarena_dataset.gold import (
     AbstainGold,
     AnaphoraGold,
     ClozeGold,
@@ -19,9 +19,10 @@ from memarena.dataset.gold import (
     PermissionGold,
     TextGold,
 )
-from memarena.dataset.gold_reading import lettered_options, parse_gold, query_with_options
-from memarena.dataset.model import Family
-from memarena.dataset.values import (
+from memarena_dataset.io.gold_reading import lettered_options, parse_gold, query_with_options
+from memarena_dataset.io.writing import ground_truth_of
+from memarena_dataset.model import Family
+from memarena_dataset.values import (
     AmountValue,
     DateValue,
     NameValue,
@@ -32,7 +33,6 @@ from memarena.dataset.values import (
     TimeValue,
     WeekdayValue,
 )
-from memarena.dataset.writing import ground_truth_of
 
 OPTIONS = ["apron", "bucket", "candle", "drum", "easel"]
 
@@ -196,7 +196,7 @@ VALUE = st.one_of(
     st.dates().map(lambda day: DateValue(date=day.isoformat())),
     st.times().map(lambda time: TimeValue(time=time.strftime("%H:%M"))),
     st.just(WeekdayValue(weekday="friday")),
-    st.builds(AmountValue, amount=st.integers(-999, 999).map(float), unit=st.none() | TEXT),
+    st.builds(AmountValue, amount=st.integers(0, 999).map(float), unit=st.none() | TEXT),
     st.builds(SetValue, members=st.lists(TERM, min_size=1, max_size=3).map(tuple)),
     st.builds(OrderValue, items=st.lists(TERM, min_size=1, max_size=3).map(tuple)),
 )

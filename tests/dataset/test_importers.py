@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.dataset.errors import DatasetError
-from memarena.dataset.gold import AbstainGold, TextGold
-from memarena.dataset.importers.common import clean, plain_date, plain_number, slug, turn_times
-from memarena.dataset.importers.locomo import import_locomo
-from memarena.dataset.importers.longmemeval import import_longmemeval
-from memarena.dataset.model import Family
-from memarena.dataset.reading import open_dataset
-from memarena.dataset.stats import stats
-from memarena.dataset.validate import Profile, validate
-from memarena.dataset.values import AmountValue, DateValue
+from memarena_dataset.errors import DatasetError
+from memarena_dataset.gold import AbstainGold, TextGold
+from memarena_dataset.importers.common import clean, plain_date, plain_number, slug, turn_times
+from memarena_dataset.importers.locomo import import_locomo
+from memarena_dataset.importers.longmemeval import import_longmemeval
+from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.model import Family
+from memarena_dataset.stats import stats
+from memarena_dataset.validate import Profile, validate
+from memarena_dataset.values import AmountValue, DateValue
 
 SIX_QUESTIONS = Path(__file__).resolve().parents[1] / "data" / "longmemeval" / "six_questions.json"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.dataset.permission_rules import AccessCase, Decision, decide
+from memarena_dataset.permission_rules import AccessCase, Decision, decide
 
 
 def case(

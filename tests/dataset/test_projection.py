@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memarena.dataset.reading import open_dataset
+from memarena_dataset.io.reading import open_dataset
 
 AGENTS = ("ada", "bo", "cy", "assistant_ada")
 SOMEBODY = st.lists(st.sampled_from(AGENTS), min_size=1, max_size=4, unique=True)

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memarena.dataset.errors import DatasetError
-from memarena.dataset.model import Instance
-from memarena.dataset.reading import open_dataset
-from memarena.dataset.rows import dump_row
+from memarena_dataset.errors import DatasetError
+from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.io.rows import dump_row
+from memarena_dataset.model import Instance
 
 from .refusing import refusal
 

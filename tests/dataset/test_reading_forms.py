@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.dataset.model import Session
-from memarena.dataset.reading import open_dataset
-from memarena.dataset.rows import dump_row, session_of
+from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.io.rows import dump_row, session_of
+from memarena_dataset.model import Session
 
 from .refusing import refusal
 

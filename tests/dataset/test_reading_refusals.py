@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from memarena.dataset.reading import open_dataset
+from memarena_dataset.io.reading import open_dataset
 
 from .refusing import refusal
 

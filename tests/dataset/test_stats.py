@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.dataset.errors import DatasetError
-from memarena.dataset.stats import LAG_BUCKETS, NO_EVIDENCE, lag_bucket, markdown, stats, table
+from memarena_dataset.errors import DatasetError
+from memarena_dataset.stats import LAG_BUCKETS, NO_EVIDENCE, lag_bucket, markdown, stats, table
 
 PEOPLE = ("ines_okafor", "priya_raman", "tomas_lindqvist")
 

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memarena.dataset.checks import permission, uniqueness
-from memarena.dataset.checks.blind_words import auc_of_words, standard_error
-from memarena.dataset.checks.findings import Finding
-from memarena.dataset.checks.overlap import function_words
-from memarena.dataset.checks.permission import auc_of_feature
-from memarena.dataset.checks.world import World
-from memarena.dataset.errors import DatasetError
-from memarena.dataset.reading import open_dataset
-from memarena.dataset.validate import FULL, STRUCTURAL, Check, Profile, validate
+from memarena_dataset.checks import permission, uniqueness
+from memarena_dataset.checks.blind_words import auc_of_words, standard_error
+from memarena_dataset.checks.findings import Finding
+from memarena_dataset.checks.overlap import function_words
+from memarena_dataset.checks.permission import auc_of_feature
+from memarena_dataset.checks.world import World
+from memarena_dataset.errors import DatasetError
+from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.validate import FULL, STRUCTURAL, Check, Profile, validate
 
 from .mutations import MUTATIONS, OTHER_FEE, Spoil, fact, telling_pool
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.dataset.date_words import dates_in, explicit_dates_in
-from memarena.dataset.number_words import durations_in, numbers_in, times_in
-from memarena.dataset.value_matching import Passage, names_value, normal, phrase_occurs, states
-from memarena.dataset.values import Value
+from memarena_dataset.date_words import dates_in, explicit_dates_in
+from memarena_dataset.number_words import durations_in, numbers_in, times_in
+from memarena_dataset.value_matching import Passage, names_value, normal, phrase_occurs, states
+from memarena_dataset.values import Value
 from pydantic import TypeAdapter
 
 THURSDAY = date(2025, 3, 6)

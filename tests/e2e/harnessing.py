@@ -21,7 +21,7 @@ from memarena.log.store import LogError, LogReader, read_records
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "tests" / "data" / "example"
-FAULTY = ROOT / "tests" / "run" / "faulty_backend.py"
+FAULTY = ROOT / "tests" / "execution" / "faulty_backend.py"
 
 Key = tuple[str, str]
 
@@ -95,8 +95,14 @@ def count(run: Path, *kinds: str) -> int:
 
 
 def start(*arguments: str | Path) -> subprocess.Popen[str]:
-    """Start the command and leave it running."""
-    return subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT)
+    """Start the command and leave it running; it hears SIGINT also where a shell runs these tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(
+            command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str], timeout_s: float = 120.0) -> None:

@@ -12,14 +12,12 @@ from pathlib import Path
 
 import pytest
 from memarena.cli.main import app
-from memarena.cli.scores import score_facts
 from memarena.client.backend import BackendClient, TimedSearch
-from memarena.judge import JUDGE_NAME
+from memarena.evaluation import evaluate
+from memarena.execution.engine import execute
+from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.request import RunRequest
 from memarena.log.records import Outcome
-from memarena.run.config import parse_config
-from memarena.run.engine import execute
-from memarena.run.request import RunRequest
-from memarena.scoring.facts import load_facts
 from memarena_proto import memory_backend_pb2 as pb
 from typer.testing import CliRunner
 
@@ -171,5 +169,5 @@ def scores_of(run: Path) -> list[str]:
 
 def outcomes_of(run: Path) -> dict[Key, tuple[Outcome | None, float | None]]:
     """Outcome and score of each question."""
-    scored = score_facts(load_facts(run), run, JUDGE_NAME)
+    scored = evaluate(run)
     return {(each.cell_id, each.instance_id): (each.outcome, each.token_f1) for each in scored.questions}

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from memarena.client.backend import BackendClient, TimedSearch
+from memarena.client.backend import BackendClient, Deadlines, TimedSearch
+from memarena.execution.engine import execute
+from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.request import RunRequest
 from memarena.log.records import NamespaceOpened, Problem
 from memarena.log.store import read_records
-from memarena.run.config import parse_config
-from memarena.run.engine import execute
-from memarena.run.request import RunRequest
 from memarena_proto import memory_backend_pb2 as pb
 
 from .harnessing import EXAMPLE, answers, asked
@@ -51,6 +51,10 @@ class AtAddress:
         """Stop it, so that a call made now stays with it, and replace it soon."""
         psutil.Process(self._process.pid).suspend()
         threading.Timer(0.3, self.replace).start()
+
+    def start_again(self) -> None:
+        """After it was ended: a new process."""
+        self._process = self._start()
 
     def close(self) -> None:
         """End it."""
@@ -144,3 +148,42 @@ def test_a_backend_that_was_replaced_at_its_address_is_proven_before_it_is_used(
     lost = [r for r in asked(out) if r.status != "answered"]
     assert len(lost) == (1 if moment == "search" or (moment == "between" and forgets) else 0)
     assert sum("it is asked again" in message for message in problems) == len(lost)
+
+
+def test_a_backend_that_is_gone_for_good_interrupts_its_cell_alone_and_the_run_goes_on_when_it_is_back(
+    whole: dict[str, str], tmp_path: Path, start: Callable[..., AtAddress], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is held against it: its questions stay open, also the one that was lost with it."""
+    leaving, staying = start(), start()
+    searches = iter(range(1000))
+    search = BackendClient.search
+
+    def disturbed(client: BackendClient, request: pb.SearchRequest) -> TimedSearch:
+        if next(searches) == 1:
+            leaving.close()
+        return search(client, request)
+
+    monkeypatch.setattr(BackendClient, "search", disturbed)
+    out = tmp_path / "run"
+    values = {
+        "dataset": EXAMPLE,
+        "backends": [f"leaving={leaving.address}", f"staying={staying.address}"],
+        "readers": [{"spec": "extractive"}],
+        "meters": ["none"],
+        "limit": 6,
+        "floor_samples": 0,
+        "deadlines_s": {"health": 4},
+    }
+    for backend in (leaving, staying):
+        BackendClient(backend.address, Deadlines()).wait_until_serving()
+    outcome = execute(RunRequest(out=out, config=parse_config(values, "test")))
+    assert (outcome.reason, outcome.left) == ("incomplete", 5)
+    ended = {r.cell_id.partition("@")[0]: r for r in asked(out)}
+    assert (ended["leaving"].status, ended["leaving"].lost) == ("backend_failed", True)
+    problems = [r.message for r in read_records(out, "problem") if isinstance(r, Problem)]
+    assert sum("the cell is interrupted: the backend went away and did not come back" in each for each in problems) == 1
+    leaving.start_again()
+    BackendClient(leaving.address, Deadlines()).wait_until_serving()
+    assert execute(RunRequest(out=out, resume=True)).reason == "completed"
+    for name in ("leaving", "staying"):
+        assert {key[1]: text for key, text in answers(out).items() if key[0].startswith(name)} == whole

@@ -20,10 +20,12 @@ def test_the_backends_of_this_checkout_are_started_and_described() -> None:
 
 
 @pytest.fixture(scope="module")
-def with_two_more(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], str]:
-    """An environment with a backend that lacks what it needs and one that does not start; what doctor says there."""
+def with_three_more(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], str]:
+    """An environment with a backend that lacks what it needs, one that does not start, and another bm25; what doctor
+    says there.
+    """
     folder = tmp_path_factory.mktemp("backends")
-    for name, more in (("apart", 'requires_env = ["APART_URL", "APART_KEY"]\n'), ("bad", "")):
+    for name, more in (("apart", 'requires_env = ["APART_URL", "APART_KEY"]\n'), ("bad", ""), ("bm25", "")):
         (folder / name).mkdir()
         (folder / name / "backend.toml").write_text(
             f'schema = 1\n[[backend]]\nname = "{name}"\nkind = "competitor"\n{more}'
@@ -40,9 +42,9 @@ def run(arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]
 
 
 def test_a_backend_whose_server_is_not_named_is_missing_and_not_broken(
-    with_two_more: tuple[dict[str, str], str], tmp_path: Path
+    with_three_more: tuple[dict[str, str], str], tmp_path: Path
 ) -> None:
-    given, told = with_two_more
+    given, told = with_three_more
     (line,) = [x for x in told.splitlines() if x.startswith("backend apart ")]
     assert "missing" in line and "APART_URL must be set" in told
     flags = f"--reader extractive --backend apart --out {tmp_path / 'run'}"
@@ -51,8 +53,14 @@ def test_a_backend_whose_server_is_not_named_is_missing_and_not_broken(
     assert "APART_URL must be set" in refused.stderr
 
 
-def test_a_backend_that_does_not_start_is_broken(with_two_more: tuple[dict[str, str], str]) -> None:
-    _, told = with_two_more
+def test_a_backend_that_does_not_start_is_broken(with_three_more: tuple[dict[str, str], str]) -> None:
+    _, told = with_three_more
     (line,) = [x for x in told.splitlines() if x.startswith("backend bad ")]
     assert "broken" in line
     assert "exit code 7" in told
+
+
+def test_a_name_that_two_backends_have_is_broken(with_three_more: tuple[dict[str, str], str]) -> None:
+    _, told = with_three_more
+    (line,) = [x for x in told.splitlines() if x.startswith("backend bm25 ")]
+    assert "broken" in line and "different backends have this" in line

@@ -15,11 +15,11 @@ import pytest
 from memarena.cli.run_config import settled
 from memarena.cli.run_flags import RunFlags
 from memarena.configs import Configuration, named_configurations, read_file, read_named
+from memarena.execution.engine import execute
+from memarena.execution.planning.request import RunRequest
 from memarena.log.records import BackendDescribed, Cell, GatewayCall, IngestDone, QuestionAsked, RunStarted
 from memarena.log.store import read_records
 from memarena.readers.scripted import NullReader
-from memarena.run.engine import execute
-from memarena.run.request import RunRequest
 from memarena_answering import control_text
 
 from tests.memobase.double import TOKEN, Double, Models

@@ -13,21 +13,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from masim.config import WorldConfig
-from masim.output.generate import generate
-from memarena.dataset.gold import PermissionGold
-from memarena.dataset.model import Family, Instance
-from memarena.dataset.reading import open_dataset
-from memarena.judge import JUDGE_NAME, judge_answer, missing_verdicts
+from memarena.evaluation import evaluate
+from memarena.execution.engine import execute
+from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.request import RunRequest
 from memarena.readers.scripted import NullReader, Script
 from memarena.report.document import report_document
-from memarena.report.markdown import to_markdown
-from memarena.report.reported import ReportedRun
-from memarena.run.config import parse_config
-from memarena.run.engine import execute
-from memarena.run.request import RunRequest
-from memarena.scoring import RowScores, ScoredRun, load_facts, score_run
+from memarena.report.render.markdown import to_markdown
+from memarena.report.report_input import ReportInput
+from memarena.scoring import RowScores, ScoredRun
 from memarena_answering import Message, PromptParts, split_prompt
+from memarena_dataset.gold import PermissionGold
+from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.model import Family, Instance
+from memarena_masim.config import WorldConfig
+from memarena_masim.output.generate import generate
 from pydantic import JsonValue
 
 SEEDS = ("s2", "s3", "s4")
@@ -101,7 +101,7 @@ def play(world: Path, out: Path, policy: Policy, seeds: Sequence[str]) -> Scored
             "floor_samples": 0,
         }
         assert execute(RunRequest(out=out, config=parse_config(values, "test"))).reason == "completed"
-    return score_run(load_facts(out), missing_verdicts(out), JUDGE_NAME, lambda q, e, a: judge_answer(q, e, a).correct)
+    return evaluate(out)
 
 
 def the_row(scored: ScoredRun) -> RowScores:
@@ -112,7 +112,7 @@ def the_row(scored: ScoredRun) -> RowScores:
 
 def said_to_gate(scored: ScoredRun) -> str:
     """What the report says under ``gates``."""
-    text = to_markdown(report_document([ReportedRun(scored.scores)]))
+    text = to_markdown(report_document([ReportInput(scored.scores)]))
     lines = [x.split("|") for x in text.split("## Permission (D6)")[1].splitlines() if x.startswith("|")]
     titles = [cell.strip() for cell in lines[0]]
     line = next(x for x in lines if x[1].strip() == "bm25")

@@ -8,12 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from memarena.execution.engine import execute
+from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.request import RunRequest
 from memarena.log.records import BackendDescribed, RunEnded
 from memarena.log.store import LogFullError, LogWriter, log_path, read_records
 from memarena.readers.scripted import NullReader, Script
-from memarena.run.config import parse_config
-from memarena.run.engine import execute
-from memarena.run.request import RunRequest
 
 from .harnessing import (
     EXAMPLE,

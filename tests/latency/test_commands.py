@@ -13,14 +13,14 @@ import pytest
 import yaml
 from memarena.cli.errors import run_guarded
 from memarena.cli.main import app
-from memarena.latency import protocol
+from memarena.execution.planning.config import RunConfig, parse_config
+from memarena.execution.planning.request import EndReason, RunOutcome, RunRequest
+from memarena.latency import study as protocol
 from memarena.latency.errors import LatencyError
-from memarena.latency.protocol import PHASE1, SET_BY_THE_STUDY, StudyPlan, run_study
+from memarena.latency.study import PHASE1, SET_BY_THE_STUDY, StudyPlan, run_study
 from memarena.log.records import RunEnded
 from memarena.log.store import LogError, read_records
 from memarena.readers import NullReader, Script
-from memarena.run.config import RunConfig, parse_config
-from memarena.run.request import EndReason, RunOutcome, RunRequest
 
 from ..e2e.harnessing import EXAMPLE, overridden, start, survivors, wait_until
 
@@ -160,7 +160,7 @@ def test_a_list_of_queries_that_is_not_the_studys_own_is_refused(tmp_path: Path)
     recorder = Recorder()
     run_study(plan_with(out, phase2=(), queries=same), recorder)
     assert recorder.configs["phase1"].question_ids == ids
-    with pytest.raises(LatencyError, match=r"--queries .*other.txt: another list than that which the study was begun"):
+    with pytest.raises(LatencyError, match=r"--queries .*other.txt: not the list that the study began with"):
         run_study(plan_with(out, phase2=(), queries=other), recorder)
 
 
@@ -243,7 +243,7 @@ def test_sigterm_ends_with_130_and_the_way_to_go_on(command: str, tmp_path: Path
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=60)
     assert process.returncode == 130, output
-    assert f"go on with: {again}" in output
+    assert f"resume with: {again}" in output
     assert "Traceback" not in output
     assert [r.reason for r in read_records(log, "run_ended") if isinstance(r, RunEnded)] == ["interrupted"]
     assert survivors(family) == []

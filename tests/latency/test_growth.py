@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 from memarena.cli.main import app
-from memarena.latency.beside import BESIDE_FILE, servers
 from memarena.latency.errors import LatencyError
 from memarena.latency.growth import growth_config, read_growth
+from memarena.latency.report.growth import growth_document
 from memarena.latency.results import Growth
-from memarena.latency_report.growth import growth_document
+from memarena.latency.sidecar_footprint import BESIDE_FILE, servers
 from memarena.log.records import IngestDone, RunEnded, RunStarted, SearchesTimed
 from memarena.log.store import LogWriter, read_records
 from memarena.report.charts.scale import tick_label
-from memarena.report.markdown import to_markdown
+from memarena.report.render.markdown import to_markdown
 from typer.testing import CliRunner
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from memarena.cli.main import app
-from memarena.dataset.model import Family, Instance
-from memarena.dataset.reading import Dataset, open_dataset
+from memarena.execution.planning.questions import plan_questions
 from memarena.latency.errors import LatencyError
-from memarena.latency.protocol import read_queries
 from memarena.latency.selection import FAMILIES, choose_egos, query_time, select_queries, write_selection
-from memarena.run.questions import plan_questions
+from memarena.latency.study import read_queries
+from memarena_dataset.io.reading import Dataset, open_dataset
+from memarena_dataset.model import Family, Instance
 from typer.testing import CliRunner
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"

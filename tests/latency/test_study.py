@@ -14,20 +14,20 @@ from typing import Any
 
 import pytest
 from memarena.cli.main import app
+from memarena.evaluation import load_facts
+from memarena.execution.engine import execute
+from memarena.execution.planning.config import RunConfig, parse_config
 from memarena.latency.errors import LatencyError
-from memarena.latency.protocol import PHASE1, StudyPlan, run_dirs, run_study
+from memarena.latency.pipeline import read_samples_of, study_runs
+from memarena.latency.report.tables import study_document
 from memarena.latency.results import Study, TotalCell
 from memarena.latency.samples import cell_samples
-from memarena.latency.studying import read_samples_of, study_runs
-from memarena.latency_report.tables import study_document
+from memarena.latency.study import PHASE1, StudyPlan, run_dirs, run_study
 from memarena.log.measuring import MeterFigure
 from memarena.log.records import AnyRecord, GatewayCall, Question, QuestionAsked, RunStarted
 from memarena.log.store import LogWriter, read_records
 from memarena.readers import NullReader, Script, wire
-from memarena.report.markdown import to_markdown
-from memarena.run.config import RunConfig, parse_config
-from memarena.run.engine import execute
-from memarena.scoring import load_facts
+from memarena.report.render.markdown import to_markdown
 from pydantic import JsonValue
 from typer.testing import CliRunner
 
@@ -131,7 +131,7 @@ def test_the_report_says_where_in_the_range_a_fit_holds_and_how_the_stopwatch_wa
     assert "## First token beside the server's own prompt time" in text
     silent = made.results.server_checks[0].model_copy(update={"told": 0, "within": 0})
     text = to_markdown(study_document(made.results.model_copy(update={"server_checks": (silent,)})))
-    assert "scripted: its server tells no prompt time" in text
+    assert "scripted: its server reports no prompt time" in text
 
 
 def test_tokens_of_ingest_stand_in_its_table_and_bounds_are_marked(made: Made) -> None:
@@ -323,7 +323,7 @@ def test_times_of_two_processes_never_mix(made: Made) -> None:
     keys = sorted(key for key in facts.attempts if key[0] == cell)
     for key in keys[: len(keys) // 3]:
         attempts = facts.attempts[key]
-        facts.attempts[key] = [type(a)(a.record, 1, a.seen) for a in attempts]
+        facts.attempts[key] = [type(a)(a.record, 1, a.evidence) for a in attempts]
     (found,) = [c for c in cell_samples("run", facts) if c.cell.cell_id == cell]
     assert found.left_out == len(keys) // 3
     assert len(found.samples) == len(keys) - found.left_out

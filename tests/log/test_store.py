@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from memarena.dataset.model import Family
+from memarena.log.projection import read_projection
 from memarena.log.records import (
     RECORD_ADAPTER,
     SCHEMA_VERSION,
@@ -26,12 +26,13 @@ from memarena.log.records import (
     QuestionAsked,
     RunEnded,
 )
-from memarena.log.slim import read_slim
 from memarena.log.store import LogError, LogFullError, LogWriter, check_schema, log_path, read_records
 from memarena.log.texts import join_ids, pieces, split_ids
+from memarena_dataset.model import Family
 
 from ..support.golden_run import SMALL_RUN
 from ..support.logs import make_asked, make_call, make_cell, make_item, make_question, text_gold
+from ..support.summed import put_body
 
 
 def problem(message: str) -> Problem:
@@ -350,10 +351,7 @@ def test_a_log_of_version_1_can_be_written_on(tmp_path: Path) -> None:
 
 
 def damage(run_dir: Path, seq: int, body: str | bytes) -> None:
-    with closing(sqlite3.connect(log_path(run_dir))) as db:
-        db.execute("DROP TRIGGER IF EXISTS records_no_update")
-        db.execute("UPDATE records SET body = ? WHERE seq = ?", (body, seq))
-        db.commit()
+    put_body(log_path(run_dir), seq, body)
 
 
 @pytest.fixture(scope="module")
@@ -394,7 +392,7 @@ def test_a_body_that_is_no_record_is_one_line_whatever_it_is(every_kind: Path) -
         odd = with_one_field_odd(body) if kind in ("asked", "gateway_call") else []
         for content in (*bad, *odd):
             damage(every_kind, seq, content)
-            for read in (read_slim(every_kind, kind, wants_raw=lambda _: True), read_records(every_kind, kind)):
+            for read in (read_projection(every_kind, kind, wants_raw=lambda _: True), read_records(every_kind, kind)):
                 try:
                     list(read)
                 except LogError as error:
@@ -422,7 +420,7 @@ def test_what_is_wrong_with_a_body_is_said(tmp_path: Path, kind: str, body: str,
         [seq] = db.execute("SELECT max(seq) FROM records WHERE kind = ?", (kind,)).fetchone()
     damage(run_dir, seq, body)
     with pytest.raises(LogError, match=re.escape(f"record {seq} does not parse: {told}")):
-        list(read_slim(run_dir, wants_raw=lambda _: False))
+        list(read_projection(run_dir, wants_raw=lambda _: False))
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database"])

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from memarena.cli.main import app
+from memarena.execution.engine import execute
+from memarena.execution.errors import InfraError
+from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.latency.errors import LatencyError
 from memarena.latency.growth import read_growth
 from memarena.log.records import BackendDescribed, GatewayCall, IngestDone, QuestionAsked
 from memarena.log.store import read_records
-from memarena.run.config import parse_config
-from memarena.run.engine import execute
-from memarena.run.errors import InfraError
-from memarena.run.request import RunOutcome, RunRequest
 from typer.testing import CliRunner
 
 from tests.memobase.double import TOKEN, Double, Models

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memarena.execution.errors import RunError
+from memarena.execution.models.model_pool import HelperPool
+from memarena.execution.planning.config import HelperConfig, ReaderConfig, RunConfig
 from memarena.gateway import CallContext, Gateway
 from memarena.log.records import GatewayCall
 from memarena.readers import NullReader, ReaderError, Script, start_helper
 from memarena.readers.embedding_server import texts_of
 from memarena.readers.helpers import HelperRole
-from memarena.run.config import HelperConfig, ReaderConfig, RunConfig
-from memarena.run.errors import RunError
-from memarena.run.pool import HelperPool
 
 
 def test_an_embedder_behind_a_url_is_tried_before_it_is_used(tmp_path: Path) -> None:

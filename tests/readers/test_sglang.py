@@ -12,6 +12,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from memarena.execution.engine import execute
+from memarena.execution.errors import InfraError
+from memarena.execution.planning.config import ReaderConfig, RunConfig
+from memarena.execution.planning.request import RunRequest
 from memarena.gateway import Gateway
 from memarena.log.records import GatewayCall, QuestionAsked, ReaderProbed, RunStarted
 from memarena.log.store import read_records
@@ -19,10 +23,6 @@ from memarena.readers import ReaderError, RunningReader, SglangSettings, probe
 from memarena.readers.flushing import flush_cache
 from memarena.readers.sglang import check_settings, server_command, start_sglang
 from memarena.readers.sglang_settings import launch_flags, wanted_settings
-from memarena.run.config import ReaderConfig, RunConfig
-from memarena.run.engine import execute
-from memarena.run.errors import InfraError
-from memarena.run.request import RunRequest
 
 SERVER = Path(__file__).parent / "servers" / "fake_sglang.py"
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"

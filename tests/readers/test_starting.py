@@ -11,6 +11,8 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +27,8 @@ from memarena_answering import (
     Asker,
     Completion,
     ContextItem,
+    Message,
+    Prompt,
     ReaderCallError,
     ReaderClient,
     ReadingPlan,
@@ -100,9 +104,30 @@ def test_the_extractive_reader_answers_through_the_gateway(extractive: RunningRe
     with gateway_before(extractive) as (gateway, _):
         assert probe(extractive, gateway).ok
         raw, call = read_with(gateway, extractive, "When does Bo's train leave?")
-        assert parse_answer(raw).answer == "Bo: My train leaves at 14:20."
+        assert parse_answer(raw).answer == "14:20"
         assert call.first_content_ns is not None
         assert call.completion_tokens == -(-len(raw) // 4)
+
+
+def test_the_extractive_reader_refuses_a_prompt_without_question_and_context(extractive: RunningReader) -> None:
+    """Machine-readably, and past the gateway in words that name the way out."""
+    body = json.dumps({"model": "extractive", "messages": [{"role": "user", "content": "Say hello."}]}).encode()
+    url = f"{extractive.upstream.base_url}/chat/completions"
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    with pytest.raises(urllib.error.HTTPError) as direct:
+        urllib.request.urlopen(request, timeout=30)
+    with direct.value as refused:
+        assert (refused.code, json.load(refused)["error"]["code"]) == (422, "prompt_not_understood")
+    with gateway_before(extractive) as (gateway, calls), contextlib.closing(ReaderClient(gateway.base_url)) as client:
+        prompt = Prompt((Message("user", "Say hello."),), 0, 0, 0, 0, 0)
+        with pytest.raises(ReaderCallError, match=r"no question.*--central-reading") as caught:
+            list(
+                client.stream(
+                    prompt, ReadingPlan(extractive.upstream.model, 8), gateway.grant(CallContext("probe")), 30
+                )
+            )
+    assert caught.value.status == 422
+    assert not calls[0].upstream_failed
 
 
 def test_the_extractive_reader_keeps_to_max_tokens(extractive: RunningReader) -> None:

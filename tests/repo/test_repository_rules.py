@@ -164,8 +164,9 @@ def test_a_distribution_is_typed_licensed_and_has_a_src_layout(folder: Path) -> 
         assert package.startswith("src/")
         assert Path(package) / "py.typed" in here
         assert Path(package) / "__init__.py" in here
+    nested = {other.relative_to(folder).parts[0] for other in distributions() if folder in other.parents}
     top = {path.parts[0] for path in here if path.suffix == ".py" and "tests" not in path.parts}
-    assert top <= {"src", "answering"}, "code outside src/"
+    assert top <= {"src", *nested}, "code outside src/"
     generic = {"harness", "simulator", "proto", "backends", "tests", "spark", "compose"}
     assert generic.isdisjoint(Path(package).name for package in packages)
 

@@ -116,17 +116,17 @@ def test_every_figure_of_the_families_can_be_traced_to_answers_that_give_it(mema
         counts = part["counts"]
         asked = counts["correct"] + counts["wrong"] + counts["backend_failed"]
         _, out, _ = memarena("show", run_dir, "--answers", "--cell", label, f"--{part['by']}", part["key"])
-        assert out.startswith(f"{counts['correct']} of {asked} questions asked ended right"), (label, part)
+        assert out.startswith(f"{counts['correct']} of {asked} questions asked were answered right"), (label, part)
 
 
 def test_the_command_that_a_table_names_works(memarena: Command, run_dir: Path) -> None:
     _, out, _ = memarena("report", run_dir, "--format", "md")
-    commands = [line.split("`")[1] for line in out.splitlines() if line.startswith("- answers behind a row: `")]
+    commands = [line.split("`")[1] for line in out.splitlines() if line.startswith("- list these answers: `")]
     assert len(commands) > 8
     for command in commands:
         code, listed, err = memarena(*command.replace("RUN", str(run_dir)).split()[1:])
         assert (code, err) == (0, ""), command
-        assert "questions asked ended right" in listed
+        assert "questions asked were answered right" in listed
 
 
 def test_the_command_of_a_column_lists_the_answers_that_it_counts(memarena: Command, judged_dir: Path) -> None:
@@ -137,17 +137,17 @@ def test_the_command_of_a_column_lists_the_answers_that_it_counts(memarena: Comm
         added = dict(
             pair.rstrip("`").split(" `")
             for line in part.splitlines()
-            if line.startswith("- behind a column, added to it: ")
-            for pair in line.removeprefix("- behind a column, added to it: ").split("; ")
+            if line.startswith("- for the answers of one column, add: ")
+            for pair in line.removeprefix("- for the answers of one column, add: ").split("; ")
         )
         if not added:
             continue
-        [command] = [line.split("`")[1] for line in part.splitlines() if line.startswith("- answers behind a row: `")]
+        [command] = [line.split("`")[1] for line in part.splitlines() if line.startswith("- list these answers: `")]
         for filters in added.values():
             arguments = f"{command} {filters} --judge acme".replace("RUN", str(judged_dir)).split()[1:]
             code, listed, err = memarena(*arguments)
             assert (code, err) == (0, ""), arguments
-            assert "questions asked ended right" in listed
+            assert "questions asked were answered right" in listed
             of_columns += 1
     assert of_columns > 12
 
@@ -187,14 +187,17 @@ def test_every_figure_of_d6_can_be_traced_to_the_answers_that_it_counts(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--cell", "bm25@small", "--dimension", "D2"], "2 of 3 questions asked ended right (66.7%)"),
-        (["--cell", "bm25@small/s2", "--dimension", "D2"], "1 of 1 questions asked ended right (100.0%)"),
-        (["--cell", "hazy@small", "--outcome", "backend_failed"], "0 of 2 questions asked ended right (0.0%)"),
-        (["--cell", "hazy@small", "--family", "d7_qa"], "0 of 2 questions asked ended right (0.0%), 1 failed for"),
-        (["--cell", "hazy@small", "--stage", "not_retrieved"], "0 of 4 questions asked ended right (0.0%)"),
-        (["--cell", "oracle@small", "--label", "disclosed"], "8 of 14 questions asked ended right (57.1%)"),
-        (["--cell", "bm25@small", "--difficulty", "easy"], "6 of 6 questions asked ended right (100.0%)"),
-        (["--cell", "bm25@small", "--label", "disclose_wrong"], "0 of 0 questions asked ended right"),
+        (["--cell", "bm25@small", "--dimension", "D2"], "2 of 3 questions asked were answered right (66.7%)"),
+        (["--cell", "bm25@small/s2", "--dimension", "D2"], "1 of 1 questions asked were answered right (100.0%)"),
+        (["--cell", "hazy@small", "--outcome", "backend_failed"], "0 of 2 questions asked were answered right (0.0%)"),
+        (
+            ["--cell", "hazy@small", "--family", "d7_qa"],
+            "0 of 2 questions asked were answered right (0.0%), 1 with infra",
+        ),
+        (["--cell", "hazy@small", "--stage", "not_retrieved"], "0 of 5 questions asked were answered right (0.0%)"),
+        (["--cell", "oracle@small", "--label", "disclosed"], "8 of 14 questions asked were answered right (57.1%)"),
+        (["--cell", "bm25@small", "--difficulty", "easy"], "5 of 6 questions asked were answered right (83.3%)"),
+        (["--cell", "bm25@small", "--label", "disclose_wrong"], "0 of 0 questions asked were answered right"),
     ],
 )
 def test_answers_are_chosen_by_what_figures_are_over(
@@ -249,12 +252,12 @@ def test_show_tells_what_every_judge_said_of_a_question(memarena: Command, judge
     assert "attempt 1, repeat 1: right by llm" in temporal
     [handed] = shown("qa_2")
     assert "right by token_f1" in handed
-    assert "handed over to the value judge 0123456789ab: the judge gives no usable reply" in handed
+    assert "decided instead by the value judge 0123456789ab: the judge gives no usable reply" in handed
     [failed] = shown("conf_1")
     assert failed.endswith("attempt 1: failed (answer): rate limit: HTTP 429: slow down")
     [secret] = shown("perm_4")
     assert "behaviour refuse" in secret
-    assert "attempt 1: kept because: no access: it names whom it is for" in secret
+    assert "attempt 1: withheld because: no access: it names whom it is for" in secret
     own, other = shown("temp_1", "value")
     assert own.startswith("Judge value (")
     assert other == temporal, "the judge that was chosen comes first, then the others"
@@ -293,7 +296,7 @@ def test_a_run_whose_every_verdict_the_rules_made_says_so(memarena: Command, tmp
     _, out, _ = memarena("report", write_log(tmp_path / "run", records), "--judge", "acme")
     text = " ".join(out.split())
     assert "verdicts 8: 4 by typed values, 4 by the deterministic labels of D6; " in text
-    assert "handed over to the rules 8 (100.0%)" in text
+    assert "decided by the rules instead 8 (100.0%)" in text
 
 
 def _rounded(value: object) -> object:
@@ -315,10 +318,10 @@ def test_a_calibration_stands_among_the_methods_of_every_form(
         for key, value in json.loads(written).items():
             assert key == "kappa" or found[key] == _rounded(value), "figures of a report have six decimals"
         return
-    assert "How far judges can be trusted" in out
+    assert "Error rates of judges on synthetic answers" in out
     assert "another version of value" not in " ".join(out.split())
     answers = json.loads(written)["answers"]
-    assert f"{answers:,} answers planted around gold" in " ".join(out.split())
+    assert f"{answers:,} synthetic answers made from gold" in " ".join(out.split())
 
 
 def test_a_calibration_of_another_version_of_the_judge_is_told_apart(

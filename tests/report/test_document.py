@@ -6,14 +6,14 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from memarena.dataset.model import Family
 from memarena.log.records import AnyRecord
-from memarena.report.as_json import JsonReport, committed_schema, schema, to_json
 from memarena.report.document import report_document
 from memarena.report.layout import Cell, Column, Document, Section, section
-from memarena.report.markdown import to_markdown
-from memarena.report.reported import ReportedRun
+from memarena.report.render.json import JsonReport, committed_schema, schema, to_json
+from memarena.report.render.markdown import to_markdown
+from memarena.report.report_input import ReportInput
 from memarena.scoring import RunScores
+from memarena_dataset.model import Family
 from pydantic import ValidationError
 
 from ..support import golden_run
@@ -46,7 +46,7 @@ def scores_of(*rights: int, asked: int = 4, diagnostic: bool = False, real: bool
 
 
 def document_of(*runs: RunScores) -> Document:
-    return report_document([ReportedRun(run) for run in runs])
+    return report_document([ReportInput(run) for run in runs])
 
 
 def part(document: Document, title: str) -> Section:
@@ -94,7 +94,7 @@ def test_columns_that_are_na_everywhere_are_left_out_and_named() -> None:
     grid = part(document_of(scores_of(3)), "Main grid")
     assert grid.table is not None
     assert [c.title for c in grid.table.columns] == ["backend", "reader", "Rec", "all"]
-    assert "n/a in every row and left out: Rea, Trust, Avg, Avg*, Δ Vanilla, TTFT, search" in grid.notes
+    assert "left out, n/a in every row: Rea, Trust, Avg, Avg*, Δ Vanilla, TTFT, search" in grid.notes
 
 
 def test_a_column_with_one_figure_stays() -> None:
@@ -178,12 +178,12 @@ def test_control_characters_never_reach_a_terminal() -> None:
 
 
 def test_the_committed_schema_is_that_of_the_records() -> None:
-    how = "python -m memarena.report.as_json > harness/src/memarena/report/schema/report.v1.json writes it anew"
+    how = "python -m memarena.report.render.json > harness/src/memarena/report/schema/report.v1.json writes it anew"
     assert committed_schema() == schema(), how
 
 
 def test_json_reports_follow_their_records(golden: RunScores) -> None:
-    text = to_json([ReportedRun(golden)] * 2)
+    text = to_json([ReportInput(golden)] * 2)
     assert len(JsonReport.model_validate_json(text).runs) == 2
     for broken in (text.replace('"metrics"', '"figures"', 1), text.replace('"runs": [', '"runs": [7, ', 1)):
         with pytest.raises(ValidationError):
@@ -191,7 +191,7 @@ def test_json_reports_follow_their_records(golden: RunScores) -> None:
 
 
 def test_json_holds_figures_as_numbers_and_na_as_null(golden: RunScores) -> None:
-    row = json.loads(to_json([ReportedRun(golden)]))["runs"][0]["rows"][0]
+    row = json.loads(to_json([ReportInput(golden)]))["runs"][0]["rows"][0]
     assert isinstance(row["metrics"]["D1"]["value"], float)
     assert row["metrics"]["X1"]["value"] is None
     assert _no_long_floats(row)

@@ -11,9 +11,9 @@ from memarena.cli.scores import report_run
 from memarena.log.records import FootprintTaken, MeterFigure, PhaseMeasured, RailMeasured
 from memarena.log.store import LogWriter
 from memarena.report.document import report_document
-from memarena.report.markdown import to_markdown
-from memarena.report.page import to_html
-from memarena.report.terminal import print_document
+from memarena.report.render.html import to_html
+from memarena.report.render.markdown import to_markdown
+from memarena.report.render.terminal import print_document
 
 SMALL_RUN = Path(__file__).parent.parent / "golden" / "small_run"
 NO_GPU = MeterFigure(status="unavailable", reason="NVML: no GPU")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from memarena.dataset.model import Family
 from memarena.log.records import AnyRecord
 from memarena.report.charts.bars import average_intervals
-from memarena.report.comparison import comparison_document
 from memarena.report.figures import few_egos
 from memarena.report.layout import Section
-from memarena.report.reported import ReportedRun
+from memarena.report.report_input import ReportInput
 from memarena.report.rows import ReportRow, rows_of
-from memarena.report.uncertainty_tables import interval_tables
+from memarena.report.tables.comparison import comparison_document
+from memarena.report.tables.uncertainty import interval_tables
 from memarena.scoring import ScoredRun
 from memarena.scoring.compare import choose, compare
-from memarena.scoring.uncertainty import Interval
+from memarena.scoring.uncertainty_records import Interval
+from memarena_dataset.model import Family
 
 from ..support.logs import make_asked, make_cell, make_question, make_run, permission, text_gold
 from ..support.scoring import score_records
@@ -46,8 +46,8 @@ def notes_of(sections: list[Section]) -> list[str]:
 @pytest.mark.parametrize("denying", [5, 9])
 def test_tables_name_the_figures_that_rest_on_too_few_egos(denying: int) -> None:
     run = scored(denying)
-    told = notes_of(interval_tables(rows_of([ReportedRun(run.scores)])))
-    few = "fewer than 8 egos behind D6 (5): these intervals are too narrow to be relied on"
+    told = notes_of(interval_tables(rows_of([ReportInput(run.scores)])))
+    few = "fewer than 8 egos behind D6 (5): these intervals are too narrow to rely on"
     assert told == ([few] if denying == 5 else [])
 
 
@@ -71,13 +71,13 @@ def test_figures_of_several_rows_share_a_name_and_the_range_of_their_egos() -> N
 
 def test_a_chart_names_the_rows_whose_average_rests_on_too_few_egos() -> None:
     rows = []
-    for row, clusters in zip(rows_of([ReportedRun(scored(9).scores)]), (5, 9), strict=True):
+    for row, clusters in zip(rows_of([ReportInput(scored(9).scores)]), (5, 9), strict=True):
         metrics = {**row.scores.metrics, "Avg": row.scores.metrics["D2"]}
         scores = row.scores.model_copy(update={"metrics": metrics, "intervals": {"Avg": made(clusters)}})
         rows.append(replace(row, scores=scores))
     figure = average_intervals(rows)
     assert figure is not None
-    assert "Fewer than 8 egos stand behind A (5): do not rely on these." in figure.caption
+    assert "Fewer than 8 egos behind A (5): do not rely on these." in figure.caption
     whole: list[ReportRow] = rows[1:]
     figure = average_intervals(whole)
     assert figure is not None

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memarena.report.document import report_document
-from memarena.report.latex import escaped, to_latex
 from memarena.report.layout import Cell, Column, Document, Section, section
-from memarena.report.reported import ReportedRun
+from memarena.report.render.latex import escaped, to_latex
+from memarena.report.report_input import ReportInput
 
 from ..support import golden_run
 from ..support.scoring import score_records
@@ -32,7 +32,7 @@ def test_the_reading_takes_a_table_in_order() -> None:
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return to_latex(report_document([ReportedRun(score_records(golden_run.records()).scores)] * 2))
+    return to_latex(report_document([ReportInput(score_records(golden_run.records()).scores)] * 2))
 
 
 def test_the_golden_run_is_in_order(text: str) -> None:
@@ -41,7 +41,7 @@ def test_the_golden_run_is_in_order(text: str) -> None:
 
 
 def test_every_table_of_the_report_is_there_with_a_caption_and_a_label(text: str) -> None:
-    tables = [s for s in report_document([ReportedRun(score_records(golden_run.records()).scores)]).sections if s.table]
+    tables = [s for s in report_document([ReportInput(score_records(golden_run.records()).scores)]).sections if s.table]
     for part in tables:
         assert rf"\caption{{{escaped(part.title)}}}\label{{tab:{part.key}}}" in text
     assert text.count(r"\begin{tabular}") == len(tables)

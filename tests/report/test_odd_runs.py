@@ -13,12 +13,12 @@ import pytest
 from memarena.cli.main import main
 from memarena.cli.scores import report_run
 from memarena.log.records import AnyRecord, Question, QuestionAsked, RunStarted
-from memarena.report.as_json import committed_schema, to_json
 from memarena.report.document import report_document
-from memarena.report.latex import to_latex
-from memarena.report.markdown import to_markdown
-from memarena.report.page import to_html
-from memarena.report.reported import ReportedRun
+from memarena.report.render.html import to_html
+from memarena.report.render.json import committed_schema, to_json
+from memarena.report.render.latex import to_latex
+from memarena.report.render.markdown import to_markdown
+from memarena.report.report_input import ReportInput
 
 from ..support import golden_run
 from ..support.golden_reports import plain
@@ -54,7 +54,7 @@ RUNS: dict[str, Callable[[], list[AnyRecord]]] = {
         golden_run.EVIDENCE,
         [make_asked(ORACLE, q, golden_run.RIGHT[q.instance.instance_id]) for q in QUESTIONS],
     ),
-    "all failed for reasons of ours": lambda: make_run([CELL], QUESTIONS, [], failed(QUESTIONS), ended="incomplete"),
+    "infrastructure failures only": lambda: make_run([CELL], QUESTIONS, [], failed(QUESTIONS), ended="incomplete"),
     "no times": lambda: make_run([make_cell("bm25", timing=False)], QUESTIONS, [], answered(QUESTIONS), floor=False),
 }
 
@@ -65,7 +65,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_every_format_comes_out_in_order_and_follows_its_schema(folder: Path) -> None:
-    run = report_run(folder, stories=True)
+    run = report_run(folder, traces=True)
     document = report_document([run])
     assert "Main grid" in to_markdown(document)
     assert max(len(line) for line in plain(document).splitlines() if "memarena show" not in line) <= 120
@@ -111,14 +111,14 @@ def _parsed(text: str) -> dict[str, list[dict[str, list[dict[str, object]]]]]:
 
 
 def test_a_run_without_a_headline_gives_ranges_and_marks_nothing_best(tmp_path: Path) -> None:
-    run = report_run(write_log(tmp_path / "run", RUNS["all failed for reasons of ours"]()))
+    run = report_run(write_log(tmp_path / "run", RUNS["infrastructure failures only"]()))
     text = plain(report_document([run]))
     assert "0.0…100.0" in text
     assert "no headline until" in text
 
 
 def test_runs_over_other_data_never_share_a_table_or_a_figure(tmp_path: Path) -> None:
-    one = report_run(shutil.copytree(golden_run.SMALL_RUN, tmp_path / "one"), stories=True)
+    one = report_run(shutil.copytree(golden_run.SMALL_RUN, tmp_path / "one"), traces=True)
     other = _over_other_data(tmp_path)
     page = to_html([one, other])
     assert page.count("<h3") > 30
@@ -132,10 +132,10 @@ def test_runs_over_other_data_never_share_a_table_or_a_figure(tmp_path: Path) ->
         assert f'id="{name}"' in page
 
 
-def _over_other_data(tmp_path: Path) -> ReportedRun:
+def _over_other_data(tmp_path: Path) -> ReportInput:
     first, *rest = golden_run.records()
     assert isinstance(first, RunStarted)
     data = first.manifest.dataset.model_copy(update={"name": "mountain", "sha256": "cd" * 32})
     other = first.model_copy(update={"manifest": first.manifest.model_copy(update={"dataset": data})})
     assert any(isinstance(record, QuestionAsked) for record in rest)
-    return report_run(write_log(tmp_path / "other", [other, *rest]), stories=True)
+    return report_run(write_log(tmp_path / "other", [other, *rest]), traces=True)

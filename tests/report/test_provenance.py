@@ -24,11 +24,11 @@ def test_it_names_the_configuration_the_backends_settings_and_the_models_beside_
     (facts, *_) = provenance_sections([provenance_of("run-1", "2026-01-01T00:00:00+00:00", manifest)])
     lines = [line for line in facts.lines if line.startswith(("set by", "backend", "embedder"))]
     assert lines == [
-        "set by     distractors, sha256 c0ffee; flags that were given win",
+        "set by     distractors, sha256 c0ffee; flags override it",
         "backend    recent: k=5, FLUSH=day",
         "backend    boxed: image boxed:2 (sha256:beef)",
         "backend    remote: at 10.0.0.2:50051",
-        "backend    bm25: as it comes",
+        "backend    bm25: default settings",
         f"embedder   {lines[-1].removeprefix('embedder   ')}",
     ]
     assert make_reader().model in lines[-1]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 from memarena.configs.reading import named_configurations
-from memarena.report.as_json import JsonReport, to_json
+from memarena.paper.published import load_published
 from memarena.report.document import report_document
 from memarena.report.layout import Document, Section
-from memarena.report.page import to_html
-from memarena.report.published import published_sections
-from memarena.report.reported import ReportedRun
+from memarena.report.paper.sections import published_sections
+from memarena.report.render.html import to_html
+from memarena.report.render.json import JsonReport, to_json
+from memarena.report.report_input import ReportInput
 from memarena.scoring import RunScores
-from memarena.scoring.published import load_published
 
 from ..support import golden_run
 from ..support.golden_reports import plain
@@ -37,7 +37,9 @@ def rows(found: Section) -> list[list[str]]:
 
 
 def test_a_memory_stands_beside_the_papers_cells_of_its_kind() -> None:
-    found = rows(part(report_document([ReportedRun(scores_of("bm25"))], published=True), "Beside the published cells"))
+    found = rows(
+        part(report_document([ReportInput(scores_of("bm25"))], published=True), "Beside the published figures")
+    )
     assert found[0][:7] == ["ours", "bm25", "small", "100.0", "100.0", "100.0", "100.0"]
     assert [row[:3] for row in found[1:]] == [
         ["paper", "RAG", reader] for reader in ("Qwen3-0.6B", "Llama-3.2-3B", "Mistral-7B", "Qwen3-8B", "Qwen3-32B")
@@ -46,18 +48,18 @@ def test_a_memory_stands_beside_the_papers_cells_of_its_kind() -> None:
 
 
 def test_a_reader_that_the_paper_has_stands_beside_its_own_cell_only() -> None:
-    document = report_document([ReportedRun(scores_of("memsearch", "Qwen3-8B"))], published=True)
-    found = rows(part(document, "Beside the published cells"))
+    document = report_document([ReportInput(scores_of("memsearch", "Qwen3-8B"))], published=True)
+    found = rows(part(document, "Beside the published figures"))
     assert [row[2] for row in found] == ["Qwen3-8B", "Qwen3-8B"]
     assert found[1][7:] == ["≈1,106", "48"], "composed from a fit"
-    assert rows(part(document, "Beside the published cells: dimensions"))[1][3:] == [
+    assert rows(part(document, "Beside the published figures: dimensions"))[1][3:] == [
         "79.3 ±0.5", "21.3 ±1.2", "49.3 ±0.8", "17.2 ±2.5", "32.5 ±1.2", "2.7",
     ]  # fmt: skip
 
 
 def test_tables_beyond_the_grid_stand_beside_ours_too() -> None:
-    document = report_document([ReportedRun(scores_of("bm25", "Qwen3-8B"))], published=True)
-    f1 = rows(part(document, "Beside the published cells: token-F1"))
+    document = report_document([ReportInput(scores_of("bm25", "Qwen3-8B"))], published=True)
+    f1 = rows(part(document, "Beside the published figures: token-F1"))
     assert f1[1] == [
         "paper",
         "RAG",
@@ -69,16 +71,16 @@ def test_tables_beyond_the_grid_stand_beside_ours_too() -> None:
         "33.9 ±0.2",
         "24.8 ±0.0",
     ]
-    denied = rows(part(document, "Beside the published cells: DENY items"))
+    denied = rows(part(document, "Beside the published figures: DENY items"))
     assert denied[0][3:] == ["0.0", "100.0", "0.0", "0.0", "100.0"], "the run answers everything right"
     assert denied[1] == ["paper", "RAG", "Qwen3-8B", "7.5", "13.8", "20.4", "58.3", "14.9"]
-    times = rows(part(document, "Beside the published cells: time of an answer"))
+    times = rows(part(document, "Beside the published figures: time of an answer"))
     assert times[-1] == ["paper", "RAG", "Qwen3-8B", "1,424", "2.4", "21,340", "45", "4,748"]
 
 
 def test_levers_on_permission_stand_below_our_rows_with_what_their_j_is() -> None:
     found = rows(
-        part(report_document([ReportedRun(scores_of("novel"))], published=True), "Published levers on permission")
+        part(report_document([ReportInput(scores_of("novel"))], published=True), "Published variations of permission")
     )
     assert found[0] == ["ours", "novel", "small", "100.0", "100.0", "100.0", "100.0"]
     assert len(found) == 17
@@ -104,7 +106,7 @@ def test_tables_of_an_ablation_are_those_that_its_configuration_names() -> None:
 
 def test_what_differs_is_said_beside_it() -> None:
     found = rows(
-        part(report_document([ReportedRun(scores_of("oracle"))], published=True), "Where the protocols differ")
+        part(report_document([ReportInput(scores_of("oracle"))], published=True), "Where the protocols differ")
     )
     told = {row[0]: row[1:] for row in found}
     assert told["budgets"][1] == "512 context tokens, 64 answer tokens"
@@ -113,18 +115,18 @@ def test_what_differs_is_said_beside_it() -> None:
 
 
 def test_a_memory_that_the_paper_has_not_says_so() -> None:
-    found = part(report_document([ReportedRun(scores_of("novel"))], published=True), "Beside the published cells")
-    assert "none of these backends has a published cell" in found.lines[0]
+    found = part(report_document([ReportInput(scores_of("novel"))], published=True), "Beside the published figures")
+    assert "the paper has no figures for these backends" in found.lines[0]
 
 
 @pytest.mark.parametrize("backend", ["bm25", "oracle", "novel"])
 def test_every_format_holds_it(backend: str) -> None:
-    run = ReportedRun(scores_of(backend))
+    run = ReportInput(scores_of(backend))
     text = plain(report_document([run], published=True))
     assert max(len(line) for line in text.splitlines() if "memarena show" not in line) <= 120
     assert len(JsonReport.model_validate_json(to_json([run], published=True)).published) == 25
     assert JsonReport.model_validate_json(to_json([run])).published == ()
     assert JsonReport.model_validate_json(to_json([run], published=True)).published_tables == load_published()
     assert JsonReport.model_validate_json(to_json([run])).published_tables is None
-    assert "Beside the published cells" in to_html([run], published=True)
-    assert "Beside the published cells" not in to_html([run])
+    assert "Beside the published figures" in to_html([run], published=True)
+    assert "Beside the published figures" not in to_html([run])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from memarena.log.records import Outcome
-from memarena.scoring.abstention import settle_abstention
+from memarena.scoring.abstention import abstention_outcome
 
 from ..support.logs import abstain
 
@@ -19,14 +19,14 @@ GOLD = abstain("self-care is important")
         ("The context does not mention a charity race of Caroline's.", Outcome.CORRECT, "declines"),
         ("I can't share that.", Outcome.CORRECT, "declines"),
         ("Caroline did not have a charity race.", Outcome.CORRECT, "declines"),
-        ("That self-care is important.", Outcome.WRONG, "the premise"),
-        ("I don't know, but perhaps that self-care is important.", Outcome.WRONG, "yet asserts"),
-        ("She realized that running is fun.", Outcome.WRONG, "asserts"),
+        ("That self-care is important.", Outcome.WRONG, "states the trap"),
+        ("I don't know, but perhaps that self-care is important.", Outcome.WRONG, "states the trap"),
+        ("She realized that running is fun.", Outcome.WRONG, "does not decline"),
         ("", Outcome.WRONG, "empty"),
     ],
 )
 def test_an_answer_about_nothing_is_right_only_if_it_offers_nothing(answer: str, outcome: Outcome, why: str) -> None:
-    settled = settle_abstention(GOLD, QUESTION, answer)
+    settled = abstention_outcome(GOLD, QUESTION, answer)
     assert settled.outcome is outcome, settled
     assert settled.route == "refusal"
     assert why in settled.why

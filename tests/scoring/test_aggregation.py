@@ -7,11 +7,11 @@ from statistics import stdev
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.dataset.model import Family
 from memarena.log.records import AnyRecord, Cell, Outcome, Question
 from memarena.scoring import formulas
 from memarena.scoring.metrics import cell_metrics
 from memarena.scoring.results import QuestionScore
+from memarena_dataset.model import Family
 
 from ..support.logs import (
     abstain,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from memarena.dataset.gold import ConflictGold
-from memarena.dataset.model import Family
-from memarena.dataset.values import PlaceValue
 from memarena.log.records import AnyRecord, Question
+from memarena_dataset.gold import ConflictGold
+from memarena_dataset.model import Family
+from memarena_dataset.values import PlaceValue
 
 from ..support.logs import abstain, cloze, make_asked, make_cell, make_item, make_question, make_run, text_gold
 from ..support.scoring import score_records

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from memarena.cli.main import app
-from memarena.dataset.model import Family
 from memarena.log.records import AnyRecord, Question
 from memarena.scoring import ScoredRun, ScoringError
 from memarena.scoring.compare import across_worlds, choose, compare
+from memarena_dataset.model import Family
 from typer.testing import CliRunner
 
 from ..support.logs import make_asked, make_cell, make_question, make_reader, make_run, text_gold, write_log

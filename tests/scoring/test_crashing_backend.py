@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from memarena.cli.scores import report_run
-from memarena.dataset.model import Family
-from memarena.dataset.values import PlaceValue
 from memarena.log.records import AnyRecord, Outcome
 from memarena.log.store import read_records
 from memarena.report.document import report_document
+from memarena_dataset.model import Family
+from memarena_dataset.values import PlaceValue
 
 from ..support.golden_reports import plain
 from ..support.judges import rules

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from memarena.dataset.model import Family
 from memarena.log.records import AnyRecord, Outcome, Question
 from memarena.scoring import QuestionScore, ScoringError, gather, score_run
+from memarena_dataset.model import Family
 
 from ..support.logs import (
     abstain,

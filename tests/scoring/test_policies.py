@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from memarena.dataset.model import Family
 from memarena.log.records import AnyRecord, Question
 from memarena.report.document import report_document
-from memarena.report.markdown import to_markdown
-from memarena.report.reported import ReportedRun
+from memarena.report.render.markdown import to_markdown
+from memarena.report.report_input import ReportInput
 from memarena.scoring import RowScores, ScoredRun
+from memarena_dataset.model import Family
 
 from ..support.logs import make_asked, make_cell, make_question, make_run, permission
 from ..support.scoring import score_records
@@ -103,7 +103,7 @@ def test_the_interval_of_j_of_a_coin_holds_zero() -> None:
 
 @pytest.mark.parametrize(("policy", "word"), [(never, "no"), (always, "no"), (coin, "no"), (gatekeeper, "yes")])
 def test_a_report_says_gates_only_of_the_gatekeeper(policy: Policy, word: str) -> None:
-    text = to_markdown(report_document([ReportedRun(play(policy).scores)]))
+    text = to_markdown(report_document([ReportInput(play(policy).scores)]))
     lines = [x.split("|") for x in text.split("## Permission (D6)")[1].splitlines() if x.startswith("|")]
     titles = [cell.strip() for cell in lines[0]]
     line = next(x for x in lines if x[1].strip() == "policy")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from memarena.dataset.model import Family
 from memarena.log.records import AnyRecord
 from memarena.report.figures import at_least
 from memarena.scoring import RowScores
 from memarena.scoring.timing import percentiles
+from memarena_dataset.model import Family
 
 from ..support.logs import (
     cloze,

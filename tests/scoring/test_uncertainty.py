@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memarena.dataset.model import Family
 from memarena.log.records import AnyRecord, BehaviourLabel, Outcome, Question
-from memarena.scoring.bootstrap import clusters_of, draw_egos, interval, p_value
 from memarena.scoring.compare import t_interval
 from memarena.scoring.metrics import cell_metrics
 from memarena.scoring.results import Disclosure, QuestionScore
 from memarena.scoring.tally import GROUPS_OF, drawn, figures_of, tally
-from memarena.scoring.uncertainty import FEWEST_CLUSTERS
+from memarena.scoring.uncertainty.bootstrap import clusters_of, draw_egos, interval, p_value
+from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS
+from memarena_dataset.model import Family
 
 from ..support.logs import make_asked, make_cell, make_question, make_run, permission, text_gold
 from ..support.scoring import score_records

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from memarena.dataset.model import Family
 from memarena.log.records import AnyRecord
 from memarena.scoring import ScoredRun
 from memarena.scoring.compare import across_worlds, choose, compare
 from memarena.scoring.results import Baseline
-from memarena.scoring.uncertainty import Comparison, Interval, PairedDifference, Side
+from memarena.scoring.uncertainty_records import Comparison, Interval, PairedDifference, Side
+from memarena_dataset.model import Family
 
 from ..support.logs import make_asked, make_cell, make_question, make_run, text_gold
 from ..support.scoring import score_records

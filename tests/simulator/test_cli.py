@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from masim.cli import main
-from masim.config import preset
-from masim.generating import SESSIONS_PER_PROCESS, usual_workers
-from masim.output.worlds import shortage, summary
-from memarena.dataset.model import Family
+from memarena_dataset.model import Family
+from memarena_masim.cli import main
+from memarena_masim.config import preset
+from memarena_masim.generation import SESSIONS_PER_PROCESS, usual_workers
+from memarena_masim.output.worlds import shortage, summary
 
 TINY = ("generate", "--preset", "tiny", "--seed", "3", "--workers", "1", "--quiet")
 
@@ -21,14 +21,14 @@ CONFINED = """
 import resource, runpy, sys
 size = int(sys.argv.pop(1))
 resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-runpy.run_module("masim", run_name="__main__")
+runpy.run_module("memarena_masim", run_name="__main__")
 """
 """The limit is set in the new process: a fork that has work to do before it runs a command disturbs gRPC's threads."""
 
 
 def masim(*arguments: str, file_size: int | None = None) -> subprocess.CompletedProcess[str]:
     """The command; no file that it writes can become larger than ``file_size`` bytes."""
-    command = [sys.executable, "-m", "masim", *arguments]
+    command = [sys.executable, "-m", "memarena_masim", *arguments]
     if file_size is not None:
         command = [sys.executable, "-c", CONFINED, str(file_size), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -22,11 +22,12 @@ from memarena_spark.machine import ThisMachine
 from memarena_spark.plans import load_plan
 from memarena_spark.running import run_certification
 
+from ..support.summed import put_body
 from .commands import Done, Invoke
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "tests" / "data" / "example"
-FAULTY = ROOT / "tests" / "run" / "faulty_backend.py"
+FAULTY = ROOT / "tests" / "execution" / "faulty_backend.py"
 QUICK = Path(__file__).parent / "profile-quick.toml"
 
 
@@ -118,14 +119,12 @@ def uncertifiable(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rewrite_log(path: Path, kind: str, change: Callable[[dict[str, object]], None], *, first: bool = True) -> None:
     """Change records of a log, as only somebody with the file in hand can: the first of a kind, or all of them."""
-    with closing(sqlite3.connect(path)) as log, log:
-        for name in ("records_no_update", "records_no_delete"):
-            log.execute(f"DROP TRIGGER IF EXISTS {name}")
+    with closing(sqlite3.connect(path)) as log:
         rows = log.execute("SELECT seq, body FROM records WHERE kind = ? ORDER BY seq", (kind,)).fetchall()
-        for seq, body in rows[:1] if first else rows:
-            content = json.loads(body)
-            change(content)
-            log.execute("UPDATE records SET body = ? WHERE seq = ?", (json.dumps(content), seq))
+    for seq, body in rows[:1] if first else rows:
+        content = json.loads(body)
+        change(content)
+        put_body(path, seq, json.dumps(content))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memarena.run.config import ReaderConfig, RunConfig
+from memarena.execution.planning.config import ReaderConfig, RunConfig
 from memarena_spark.facts import (
     CanaryResult,
     Embedder,

@@ -28,13 +28,14 @@ from memarena_spark.bundle.certify import certify
 from memarena_spark.bundle.derived import read_record
 from memarena_spark.bundle.rules import refusals_of
 from memarena_spark.bundle.verify import Trust, verify
-from memarena_spark.codes import RESULT
 from memarena_spark.errors import Refusal, RefusedError, SparkError
 from memarena_spark.facts import Unknown
 from memarena_spark.files import canonical_json
+from memarena_spark.refusal_codes import RESULT
 from memarena_spark.running import RunRecord
 
-from .conftest import Studied, rewrite_log
+from .commands import Invoke
+from .conftest import ROOT, Keys, Studied, rewrite_log
 from .studies import write_study_of
 
 Copy = Callable[[Path], Path]
@@ -237,8 +238,8 @@ def test_a_log_from_which_a_question_was_cut_out_is_refused(finished: Path, tmp_
     with closing(sqlite3.connect(run / "run" / "run.sqlite")) as log, log:
         log.execute("DROP TRIGGER records_no_delete")
         log.execute("DELETE FROM records WHERE instance_id = ?", (name,))
-    found = {r.code: r.reason for r in refused(run, tmp_path)}
-    assert found["missing-question"] == "11 questions are in the log, the plan asks 12"
+    with pytest.raises(SparkError, match=r"run\.sqlite: damaged: record \d+ comes after record \d+"):
+        refused(run, tmp_path)
 
 
 # ------------------------------------------------------------------ a good run, and another record of it
@@ -475,3 +476,28 @@ def test_a_key_that_cannot_sign_leaves_nothing(finished: Path, tmp_path: Path) -
     with pytest.raises(SparkError, match="cannot sign"):
         certify(finished, tmp_path / "bundle", key)
     assert list(tmp_path.iterdir()) == [key]
+
+
+def test_a_key_that_cannot_sign_is_found_before_anything_is_measured(
+    tmp_path: Path, keys: Keys, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user id without a name, a key that is none: said at once, with the remedy, and no run begins."""
+    command = (
+        "run",
+        "--plan",
+        ROOT / "spark" / "plans" / "cpu-dev.yaml",
+        "--out",
+        tmp_path / "run",
+        "--certify",
+        "--key",
+    )
+    no_key = tmp_path / "no-key"
+    no_key.write_text("nothing to sign with")
+    no_key.chmod(0o600)
+    done = invoke(*command, no_key)
+    assert (done.code, "cannot sign" in done.err) == (2, True), done.err
+    monkeypatch.setattr("os.getuid", lambda: 54321)
+    done = invoke(*command, keys.key)
+    assert (done.code, "user id 54321 has no name here" in done.err) == (2, True), done.err
+    assert "MEMARENA_USER" in done.err
+    assert not (tmp_path / "run").exists()

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena_spark import canary
 from memarena_spark.errors import RefusedError, SparkError
 from memarena_spark.facts import CanaryResult, Unknown
 from memarena_spark.locking import VARIABLE, lock_path, node_lock
 from memarena_spark.machine import ThisMachine
+from memarena_spark.machine import gpu_benchmark as canary
 from memarena_spark.profiles import CanarySettings, Thermal
 from memarena_spark.thermal import check_thermal, slope_c_per_min, wait_until_settled
 
@@ -157,7 +157,7 @@ def test_a_canary_counts_the_operations_of_its_products(monkeypatch: pytest.Monk
     def multiply() -> None:
         clock.now += 0.25
 
-    monkeypatch.setattr("memarena_spark.canary.time.monotonic", lambda: clock.now)
+    monkeypatch.setattr("memarena_spark.machine.gpu_benchmark.time.monotonic", lambda: clock.now)
     engine = canary.Engine(multiply, lambda: None, lambda: 2000.0, mark=lambda: lambda: True)
     windows, mhz = canary.measure(engine, size=1000, seconds=3)
     assert windows == pytest.approx([4 * 2e9 / 1e12] * len(windows))
@@ -196,7 +196,7 @@ class Queue:
 
 def test_the_clock_of_a_device_is_read_while_it_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
     queue = Queue()
-    monkeypatch.setattr("memarena_spark.canary.time.monotonic", lambda: queue.now)
+    monkeypatch.setattr("memarena_spark.machine.gpu_benchmark.time.monotonic", lambda: queue.now)
     windows, mhz = canary.measure(queue.engine(), size=1000, seconds=3)
     assert mhz == 2300.0
     assert windows == pytest.approx([2e9 / 0.02 / 1e12] * len(windows))
@@ -204,7 +204,7 @@ def test_the_clock_of_a_device_is_read_while_it_multiplies(monkeypatch: pytest.M
 
 def test_a_clock_that_is_read_after_the_work_was_done_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     queue = Queue(reading_s=0.5)
-    monkeypatch.setattr("memarena_spark.canary.time.monotonic", lambda: queue.now)
+    monkeypatch.setattr("memarena_spark.machine.gpu_benchmark.time.monotonic", lambda: queue.now)
     _, mhz = canary.measure(queue.engine(), size=1000, seconds=3)
     assert mhz == Unknown(unknown="the device had done its work before its clock was read")
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 from memarena_spark.cli.errors import EXIT_REFUSED
-from memarena_spark.codes import REMEDIES
 from memarena_spark.machine.images import DECLARED, ORDER
 from memarena_spark.profiles import known_profiles
+from memarena_spark.refusal_codes import REMEDIES
 
 from .conftest import ROOT
 
@@ -98,6 +98,22 @@ def test_the_stack_starts_in_the_order_that_preflight_asks_for() -> None:
     assert after["embedder-warm"] == {"ollama": {"condition": "service_healthy"}}
     assert after["sglang"] == {"embedder-warm": {"condition": "service_completed_successfully"}}
     assert after["certify"]["sglang"] == {"condition": "service_healthy"}
+
+
+def test_nothing_touches_the_engine_once_it_serves() -> None:
+    """SGLang's /health makes a token on the GPU, also while something else is timed."""
+    for file, name in (("spark.yaml", "sglang"), ("reader-sglang.yaml", "reader")):
+        server = yaml.safe_load((STACK.parent / file).read_text(encoding="utf-8"))["services"][name]
+        assert server["environment"]["SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION"] == "0"
+        program = server["healthcheck"]["test"]
+        assert program[:3] == ["CMD", "python3", "-c"]
+        assert not [word for word in program if "health" in word or "http" in word]
+
+
+def test_no_command_that_is_told_ends_the_stack_with_its_warm_up() -> None:
+    told = [STACK.read_text(encoding="utf-8"), GUIDE, (STACK.parent / "certify-spark.sh").read_text(encoding="utf-8")]
+    assert not [text for text in told if "abort-on-container-exit" in text or "exit-code-from" in text]
+    assert all("certify-spark.sh" in text for text in told[:2])
 
 
 def test_no_network_of_the_stack_has_a_way_out_and_the_backend_meets_no_model() -> None:

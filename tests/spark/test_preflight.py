@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from memarena_spark.checks.canaries import check_drift
-from memarena_spark.codes import NODE
 from memarena_spark.facts import GpuProcess, Image, Memory, Place, Unknown
 from memarena_spark.plans import Golden, LoadedPlan
 from memarena_spark.preflight import preflight, still_well
+from memarena_spark.refusal_codes import NODE
 
 from .nodes import (
     DIGEST,

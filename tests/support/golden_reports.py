@@ -6,16 +6,16 @@ import io
 from pathlib import Path
 
 from memarena.cli.scores import report_run
-from memarena.judge import JUDGE_NAME, value_judge_version
-from memarena.report.as_json import to_json
+from memarena.evaluation import load_facts
+from memarena.judging import JUDGE_NAME, value_judge_version
+from memarena.report.answer_list import Filter, failures_document
 from memarena.report.document import report_document, score_document
-from memarena.report.failures import Filter, failures_document
-from memarena.report.latex import to_latex
 from memarena.report.layout import Document
-from memarena.report.markdown import to_markdown
-from memarena.report.page import to_html
-from memarena.report.terminal import print_document
-from memarena.scoring import load_facts
+from memarena.report.render.html import to_html
+from memarena.report.render.json import to_json
+from memarena.report.render.latex import to_latex
+from memarena.report.render.markdown import to_markdown
+from memarena.report.render.terminal import print_document
 
 REPORTS = ("report.md", "report.json", "report.txt", "report.tex", "report.html", "scores.txt", "failures.txt")
 
@@ -25,7 +25,7 @@ JUDGED_REPORTS = ("report.md", "report.json", "report.txt", "report.tex", "repor
 def render(run_dir: Path, name: str, judge: str = JUDGE_NAME) -> str:
     """One report. The value judge's version, which changes with its code, is replaced by a fixed word."""
     facts = load_facts(run_dir)
-    run = report_run(run_dir, judge, stories=name == "report.html")
+    run = report_run(run_dir, judge, traces=name == "report.html")
     if name == "report.json":
         text = to_json([run])
     elif name == "report.html":

@@ -12,11 +12,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from memarena.dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold
-from memarena.dataset.model import Family
-from memarena.dataset.values import AmountValue, DateValue, NameValue, PlaceValue, TermValue
 from memarena.log.records import AnyRecord, Cell, Problem, Question, QuestionAsked
 from memarena.log.store import LOG_NAME
+from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold
+from memarena_dataset.model import Family
+from memarena_dataset.values import AmountValue, DateValue, NameValue, PlaceValue, TermValue
 
 from .logs import (
     abstain,

@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator
 from random import Random
 
-from memarena.dataset.model import Family
 from memarena.log.records import AnyRecord, Cell, IngestDone, Question, QuestionAsked
+from memarena_dataset.model import Family
 
 from .logs import (
     abstain,

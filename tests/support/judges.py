@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from memarena.judge.model.prompts import decoy
+from memarena.judging.llm.prompts import decoy
 
 _CHECK = re.compile(r'"check": the text ([0-9a-f]+)')
 _FENCED = re.compile(r"(?m)^(-----[0-9a-f]{16}-----)\n(.*?)\n\1$", re.DOTALL)

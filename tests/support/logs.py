@@ -6,17 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from memarena.dataset.gold import (
-    AbstainGold,
-    AnaphoraGold,
-    ClozeGold,
-    ConflictGold,
-    CounterfactualGold,
-    Gold,
-    PermissionGold,
-    TextGold,
-)
-from memarena.dataset.model import Family, Instance
 from memarena.log.records import (
     AnswerSpan,
     AnyRecord,
@@ -43,6 +32,17 @@ from memarena.log.records import (
     Versions,
 )
 from memarena.log.store import LogWriter
+from memarena_dataset.gold import (
+    AbstainGold,
+    AnaphoraGold,
+    ClozeGold,
+    ConflictGold,
+    CounterfactualGold,
+    Gold,
+    PermissionGold,
+    TextGold,
+)
+from memarena_dataset.model import Family, Instance
 
 EPOCH = "2025-01-01"
 ASKED_AT = "2025-01-09T00:00:00Z"

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from memarena.cli.judge import DeterministicRules
-from memarena.dataset.model import Family
-from memarena.dataset.values import AmountValue, PlaceValue
-from memarena.judge.model import Campaign, Judged, ModelJudge, Patience, judge_with_model
+from memarena.judging.llm import Campaign, Judged, ModelJudge, Patience, judge_with_model
 from memarena.log.records import AnyRecord, BucketNamed, JudgingFailed, Question, Verdict
 from memarena.log.store import read_records
+from memarena_dataset.model import Family
+from memarena_dataset.values import AmountValue, PlaceValue
 
 from .judges import Asked, Script, scripted_judge
 from .logs import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memarena.judge import judge_answer
+from memarena.judging import judge_answer
 from memarena.log.records import AnyRecord, EvidenceSession, Question, Verdict
 from memarena.scoring import ScoredRun, gather, score_run
 
@@ -37,7 +37,7 @@ def verdicts_for(records: Sequence[AnyRecord]) -> list[Verdict]:
                 route=ruling.route,
                 correct=ruling.correct,
                 score=ruling.score,
-                reason=ruling.reason,
+                reason=ruling.text,
             )
         )
     return found

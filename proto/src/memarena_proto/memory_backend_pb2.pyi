@@ -72,6 +72,8 @@ class _CapabilityEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     """What was ingested survives a restart of the backend's process."""
     CAPABILITY_CELL_MODEL_ACCESS: _Capability.ValueType  # 6
     """The backend cannot pass on a token per call, so that one model access is good for a whole cell (SPEC.md, MOD-8)."""
+    CAPABILITY_FORGET: _Capability.ValueType  # 7
+    """Forget is implemented: what it deletes is never found again (SPEC.md, FGT). Since 1.1."""
 
 class Capability(_Capability, metaclass=_CapabilityEnumTypeWrapper):
     """An ability beyond the mandatory ones."""
@@ -90,6 +92,8 @@ CAPABILITY_DURABLE: Capability.ValueType  # 5
 """What was ingested survives a restart of the backend's process."""
 CAPABILITY_CELL_MODEL_ACCESS: Capability.ValueType  # 6
 """The backend cannot pass on a token per call, so that one model access is good for a whole cell (SPEC.md, MOD-8)."""
+CAPABILITY_FORGET: Capability.ValueType  # 7
+"""Forget is implemented: what it deletes is never found again (SPEC.md, FGT). Since 1.1."""
 Global___Capability: typing_extensions.TypeAlias = Capability
 
 class _TokenCounting:
@@ -304,14 +308,20 @@ Global___FinishReason: typing_extensions.TypeAlias = FinishReason
 class DescribeRequest(google.protobuf.message.Message):
     """---------------------------------------------------------------- Describe
 
-    Asks a backend to describe itself. It has no fields.
+    Asks a backend to describe itself.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    CALLER_MINOR_VERSION_FIELD_NUMBER: builtins.int
+    caller_minor_version: builtins.int
+    """OPTIONAL. Minor version of this contract that the caller speaks, 1 for this file. Zero value: 0. Since 1.1."""
     def __init__(
         self,
+        *,
+        caller_minor_version: builtins.int = ...,
     ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["caller_minor_version", b"caller_minor_version"]) -> None: ...
 
 Global___DescribeRequest: typing_extensions.TypeAlias = DescribeRequest
 
@@ -338,7 +348,7 @@ class DescribeResponse(google.protobuf.message.Message):
     version: builtins.str
     """REQUIRED. Version of the backend's implementation, free form."""
     contract_version: builtins.str
-    """REQUIRED. Version of this contract that the backend implements, "1.0" for this file."""
+    """REQUIRED. Version of this contract that the backend implements, "1.1" for this file."""
     kind: Global___BackendKind.ValueType
     """REQUIRED. Whether results may compete or serve diagnosis only."""
     token_counting: Global___TokenCounting.ValueType
@@ -426,6 +436,7 @@ class Limits(google.protobuf.message.Message):
     MAX_TURN_TEXT_BYTES_FIELD_NUMBER: builtins.int
     MAX_QUERY_TEXT_BYTES_FIELD_NUMBER: builtins.int
     MAX_CONCURRENT_NAMESPACES_FIELD_NUMBER: builtins.int
+    MAX_DAY_BYTES_FIELD_NUMBER: builtins.int
     max_items: builtins.int
     """OPTIONAL. Largest max_items that Search and Answer accept. Zero value: no limit."""
     max_turn_text_bytes: builtins.int
@@ -434,6 +445,8 @@ class Limits(google.protobuf.message.Message):
     """OPTIONAL. Longest text of a query in bytes of UTF-8. Zero value: that of SPEC.md."""
     max_concurrent_namespaces: builtins.int
     """OPTIONAL. How many namespaces may be worked on at the same time. Zero value: no limit."""
+    max_day_bytes: builtins.int
+    """OPTIONAL. Most bytes that the frames of a day may have together, serialised. Zero value: no limit. Since 1.1."""
     def __init__(
         self,
         *,
@@ -441,8 +454,9 @@ class Limits(google.protobuf.message.Message):
         max_turn_text_bytes: builtins.int = ...,
         max_query_text_bytes: builtins.int = ...,
         max_concurrent_namespaces: builtins.int = ...,
+        max_day_bytes: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["max_concurrent_namespaces", b"max_concurrent_namespaces", "max_items", b"max_items", "max_query_text_bytes", b"max_query_text_bytes", "max_turn_text_bytes", b"max_turn_text_bytes"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["max_concurrent_namespaces", b"max_concurrent_namespaces", "max_day_bytes", b"max_day_bytes", "max_items", b"max_items", "max_query_text_bytes", b"max_query_text_bytes", "max_turn_text_bytes", b"max_turn_text_bytes"]) -> None: ...
 
 Global___Limits: typing_extensions.TypeAlias = Limits
 
@@ -1015,10 +1029,15 @@ class SearchResponse(google.protobuf.message.Message):
     VISIBLE_THROUGH_DAY_FIELD_NUMBER: builtins.int
     SEARCH_TIME_US_FIELD_NUMBER: builtins.int
     NOTICES_FIELD_NUMBER: builtins.int
+    TRUNCATED_FIELD_NUMBER: builtins.int
     visible_through_day: builtins.int
     """REQUIRED. The last committed day that the search could see. Zero value: day 0."""
     search_time_us: builtins.int
     """OPTIONAL. The backend's own timing in microseconds, shown as advisory only. Zero value: not measured."""
+    truncated: builtins.bool
+    """OPTIONAL. True if more was found than the bounds of the request let through. Zero value: no, or not known.
+    Since 1.1.
+    """
     @property
     def items(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___MemoryItem]:
         """REPEATED. Items in the order in which the backend would show them to a reader."""
@@ -1034,8 +1053,9 @@ class SearchResponse(google.protobuf.message.Message):
         visible_through_day: builtins.int = ...,
         search_time_us: builtins.int = ...,
         notices: collections.abc.Iterable[Global___Notice] | None = ...,
+        truncated: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["items", b"items", "notices", b"notices", "search_time_us", b"search_time_us", "visible_through_day", b"visible_through_day"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["items", b"items", "notices", b"notices", "search_time_us", b"search_time_us", "truncated", b"truncated", "visible_through_day", b"visible_through_day"]) -> None: ...
 
 Global___SearchResponse: typing_extensions.TypeAlias = SearchResponse
 
@@ -1050,6 +1070,10 @@ class MemoryItem(google.protobuf.message.Message):
     SOURCE_SESSION_IDS_FIELD_NUMBER: builtins.int
     SOURCE_TURN_IDS_FIELD_NUMBER: builtins.int
     TIME_FIELD_NUMBER: builtins.int
+    SOURCE_EVENT_IDS_FIELD_NUMBER: builtins.int
+    VALID_FROM_FIELD_NUMBER: builtins.int
+    VALID_UNTIL_FIELD_NUMBER: builtins.int
+    DERIVED_FIELD_NUMBER: builtins.int
     text: builtins.str
     """REQUIRED. The text that a reader would see. Not empty."""
     score: builtins.float
@@ -1058,6 +1082,16 @@ class MemoryItem(google.protobuf.message.Message):
     """
     time: builtins.str
     """OPTIONAL. The time that the item speaks of or was said at, RFC 3339 or a date. Empty: unknown."""
+    valid_from: builtins.str
+    """OPTIONAL. Since when what the item says holds, RFC 3339 or a date. Empty: unknown. Since 1.1."""
+    valid_until: builtins.str
+    """OPTIONAL. Until when it held, RFC 3339 or a date, not before valid_from. Empty: it holds still, or unknown.
+    Since 1.1.
+    """
+    derived: builtins.bool
+    """OPTIONAL. True if the text was made by the backend (a summary, an extracted fact) and not said in these words.
+    Zero value: said so, or not known. Since 1.1.
+    """
     @property
     def source_session_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """REPEATED. Sessions that the item came from. Empty: the backend cannot say."""
@@ -1065,6 +1099,10 @@ class MemoryItem(google.protobuf.message.Message):
     @property
     def source_turn_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """REPEATED. Turns that the item came from. Empty: the backend cannot say."""
+
+    @property
+    def source_event_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """REPEATED. Events that the item came from. Empty: none, or the backend cannot say. Since 1.1."""
 
     def __init__(
         self,
@@ -1074,8 +1112,12 @@ class MemoryItem(google.protobuf.message.Message):
         source_session_ids: collections.abc.Iterable[builtins.str] | None = ...,
         source_turn_ids: collections.abc.Iterable[builtins.str] | None = ...,
         time: builtins.str = ...,
+        source_event_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        valid_from: builtins.str = ...,
+        valid_until: builtins.str = ...,
+        derived: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["score", b"score", "source_session_ids", b"source_session_ids", "source_turn_ids", b"source_turn_ids", "text", b"text", "time", b"time"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["derived", b"derived", "score", b"score", "source_event_ids", b"source_event_ids", "source_session_ids", b"source_session_ids", "source_turn_ids", b"source_turn_ids", "text", b"text", "time", b"time", "valid_from", b"valid_from", "valid_until", b"valid_until"]) -> None: ...
 
 Global___MemoryItem: typing_extensions.TypeAlias = MemoryItem
 
@@ -1189,8 +1231,11 @@ class Retrieved(google.protobuf.message.Message):
 
     ITEMS_FIELD_NUMBER: builtins.int
     VISIBLE_THROUGH_DAY_FIELD_NUMBER: builtins.int
+    TRUNCATED_FIELD_NUMBER: builtins.int
     visible_through_day: builtins.int
     """REQUIRED. As in SearchResponse. Zero value: day 0."""
+    truncated: builtins.bool
+    """OPTIONAL. As in SearchResponse. Zero value: no, or not known. Since 1.1."""
     @property
     def items(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___MemoryItem]:
         """REPEATED. Items as in SearchResponse."""
@@ -1200,8 +1245,9 @@ class Retrieved(google.protobuf.message.Message):
         *,
         items: collections.abc.Iterable[Global___MemoryItem] | None = ...,
         visible_through_day: builtins.int = ...,
+        truncated: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["items", b"items", "visible_through_day", b"visible_through_day"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["items", b"items", "truncated", b"truncated", "visible_through_day", b"visible_through_day"]) -> None: ...
 
 Global___Retrieved: typing_extensions.TypeAlias = Retrieved
 
@@ -1306,3 +1352,68 @@ class ResetResponse(google.protobuf.message.Message):
     ) -> None: ...
 
 Global___ResetResponse: typing_extensions.TypeAlias = ResetResponse
+
+@typing.final
+class ForgetRequest(google.protobuf.message.Message):
+    """---------------------------------------------------------------- Forget
+
+    Asks a backend to delete a part of a namespace. Since 1.1.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAMESPACE_FIELD_NUMBER: builtins.int
+    SESSION_ID_FIELD_NUMBER: builtins.int
+    SUBJECT_FIELD_NUMBER: builtins.int
+    FACT_TEXT_FIELD_NUMBER: builtins.int
+    MODEL_ACCESS_FIELD_NUMBER: builtins.int
+    namespace: builtins.str
+    """REQUIRED. The namespace to delete from."""
+    session_id: builtins.str
+    """A session with everything that was said in it."""
+    subject: builtins.str
+    """Somebody or something by its name: every turn and event whose text names it, in any letter case."""
+    fact_text: builtins.str
+    """A fact in the words in which it was said: every turn and event whose text contains them."""
+    @property
+    def model_access(self) -> Global___ModelAccess:
+        """OPTIONAL. Models for this call. Absent: no model may be called."""
+
+    def __init__(
+        self,
+        *,
+        namespace: builtins.str = ...,
+        session_id: builtins.str = ...,
+        subject: builtins.str = ...,
+        fact_text: builtins.str = ...,
+        model_access: Global___ModelAccess | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["fact_text", b"fact_text", "model_access", b"model_access", "session_id", b"session_id", "subject", b"subject", "target", b"target"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["fact_text", b"fact_text", "model_access", b"model_access", "namespace", b"namespace", "session_id", b"session_id", "subject", b"subject", "target", b"target"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["target", b"target"]) -> typing.Literal["session_id", "subject", "fact_text"] | None: ...
+
+Global___ForgetRequest: typing_extensions.TypeAlias = ForgetRequest
+
+@typing.final
+class ForgetResponse(google.protobuf.message.Message):
+    """Says that what was asked for is gone, from every store beneath. Since 1.1."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DELETED_COUNT_FIELD_NUMBER: builtins.int
+    NOTICES_FIELD_NUMBER: builtins.int
+    deleted_count: builtins.int
+    """OPTIONAL. Turns and events that were deleted. Zero value: none was there, or not known."""
+    @property
+    def notices(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Notice]:
+        """REPEATED. What went less than well. Empty: nothing."""
+
+    def __init__(
+        self,
+        *,
+        deleted_count: builtins.int = ...,
+        notices: collections.abc.Iterable[Global___Notice] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["deleted_count", b"deleted_count", "notices", b"notices"]) -> None: ...
+
+Global___ForgetResponse: typing_extensions.TypeAlias = ForgetResponse

@@ -60,6 +60,11 @@ class MemoryBackendStub(object):
                 request_serializer=memarena_dot_v1_dot_memory__backend__pb2.ResetRequest.SerializeToString,
                 response_deserializer=memarena_dot_v1_dot_memory__backend__pb2.ResetResponse.FromString,
                 _registered_method=True)
+        self.Forget = channel.unary_unary(
+                '/memarena.v1.MemoryBackend/Forget',
+                request_serializer=memarena_dot_v1_dot_memory__backend__pb2.ForgetRequest.SerializeToString,
+                response_deserializer=memarena_dot_v1_dot_memory__backend__pb2.ForgetResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryBackendServicer(object):
@@ -102,6 +107,13 @@ class MemoryBackendServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Forget(self, request, context):
+        """Forget deletes a session, or what is known of a subject or a fact, from a namespace. Only with FORGET. Since 1.1.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryBackendServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -129,6 +141,11 @@ def add_MemoryBackendServicer_to_server(servicer, server):
                     servicer.Reset,
                     request_deserializer=memarena_dot_v1_dot_memory__backend__pb2.ResetRequest.FromString,
                     response_serializer=memarena_dot_v1_dot_memory__backend__pb2.ResetResponse.SerializeToString,
+            ),
+            'Forget': grpc.unary_unary_rpc_method_handler(
+                    servicer.Forget,
+                    request_deserializer=memarena_dot_v1_dot_memory__backend__pb2.ForgetRequest.FromString,
+                    response_serializer=memarena_dot_v1_dot_memory__backend__pb2.ForgetResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -267,6 +284,33 @@ class MemoryBackend(object):
             '/memarena.v1.MemoryBackend/Reset',
             memarena_dot_v1_dot_memory__backend__pb2.ResetRequest.SerializeToString,
             memarena_dot_v1_dot_memory__backend__pb2.ResetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Forget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memarena.v1.MemoryBackend/Forget',
+            memarena_dot_v1_dot_memory__backend__pb2.ForgetRequest.SerializeToString,
+            memarena_dot_v1_dot_memory__backend__pb2.ForgetResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -114,7 +114,23 @@ _MemoryBackendResetType = typing_extensions.TypeVar(
     ],
 )
 
-class MemoryBackendStub(typing.Generic[_MemoryBackendDescribeType, _MemoryBackendIngestType, _MemoryBackendSearchType, _MemoryBackendAnswerType, _MemoryBackendResetType]):
+_MemoryBackendForgetType = typing_extensions.TypeVar(
+    '_MemoryBackendForgetType',
+    grpc.UnaryUnaryMultiCallable[
+        _pb.ForgetRequest,
+        _pb.ForgetResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        _pb.ForgetRequest,
+        _pb.ForgetResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        _pb.ForgetRequest,
+        _pb.ForgetResponse,
+    ],
+)
+
+class MemoryBackendStub(typing.Generic[_MemoryBackendDescribeType, _MemoryBackendIngestType, _MemoryBackendSearchType, _MemoryBackendAnswerType, _MemoryBackendResetType, _MemoryBackendForgetType]):
     """A memory of one person's life per namespace: it takes in days, finds what matters for a question, and may answer."""
 
     @typing.overload
@@ -138,6 +154,10 @@ class MemoryBackendStub(typing.Generic[_MemoryBackendDescribeType, _MemoryBacken
         grpc.UnaryUnaryMultiCallable[
             _pb.ResetRequest,
             _pb.ResetResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            _pb.ForgetRequest,
+            _pb.ForgetResponse,
         ],
     ], channel: grpc.Channel) -> None: ...
 
@@ -163,6 +183,10 @@ class MemoryBackendStub(typing.Generic[_MemoryBackendDescribeType, _MemoryBacken
             _pb.ResetRequest,
             _pb.ResetResponse,
         ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            _pb.ForgetRequest,
+            _pb.ForgetResponse,
+        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     Describe: _MemoryBackendDescribeType
@@ -181,6 +205,9 @@ class MemoryBackendStub(typing.Generic[_MemoryBackendDescribeType, _MemoryBacken
 
     Reset: _MemoryBackendResetType
     """Reset forgets a namespace and everything that was kept for it. A namespace that is absent is OK."""
+
+    Forget: _MemoryBackendForgetType
+    """Forget deletes a session, or what is known of a subject or a fact, from a namespace. Only with FORGET. Since 1.1."""
 
 MemoryBackendAsyncStub: typing_extensions.TypeAlias = MemoryBackendStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -202,6 +229,10 @@ MemoryBackendAsyncStub: typing_extensions.TypeAlias = MemoryBackendStub[
     grpc.aio.UnaryUnaryMultiCallable[
         _pb.ResetRequest,
         _pb.ResetResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        _pb.ForgetRequest,
+        _pb.ForgetResponse,
     ],
 ]
 
@@ -249,5 +280,13 @@ class MemoryBackendServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[_pb.ResetResponse, collections.abc.Awaitable[_pb.ResetResponse]]:
         """Reset forgets a namespace and everything that was kept for it. A namespace that is absent is OK."""
+
+    @abc.abstractmethod
+    def Forget(
+        self,
+        request: _pb.ForgetRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[_pb.ForgetResponse, collections.abc.Awaitable[_pb.ForgetResponse]]:
+        """Forget deletes a session, or what is known of a subject or a fact, from a namespace. Only with FORGET. Since 1.1."""
 
 def add_MemoryBackendServicer_to_server(servicer: MemoryBackendServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

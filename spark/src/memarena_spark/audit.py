@@ -7,17 +7,18 @@ import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from memarena import judge, scoring
-from memarena.dataset.reading import open_dataset
+from memarena import judging
+from memarena.evaluation import evaluate, load_facts
+from memarena.execution.engine import execute
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.request import RunRequest
 from memarena.log.base import Record
 from memarena.log.records import ReaderRef
-from memarena.run.config import RunConfig
-from memarena.run.engine import execute
-from memarena.run.request import RunRequest
-from memarena.scoring import QuestionScore, RunFacts, load_facts, score_run
+from memarena.scoring import QuestionScore, RunFacts
+from memarena_dataset.io.reading import open_dataset
 
 from memarena_spark.bundle import layout
-from memarena_spark.bundle.derived import Facts, is_right, read_facts
+from memarena_spark.bundle.derived import Facts, read_facts
 from memarena_spark.bundle.verify import Trust, verify
 from memarena_spark.errors import SparkError
 from memarena_spark.files import canonical_json, sha256_of, write_whole
@@ -72,7 +73,7 @@ def audit(
 
     Raises SparkError if the bundle does not verify, the data set is not that of the bundle, or ``out`` is in use,
     :class:`~memarena_spark.errors.RefusedError` (``locked``) while another run or audit holds the node, and what
-    :func:`memarena.run.engine.execute` raises.
+    :func:`memarena.execution.engine.execute` raises.
     """
     if not 0 < share <= 1:
         raise SparkError(f"--share {share}: expected more than 0 and at most 1")
@@ -90,7 +91,7 @@ def audit(
     say(f"{len(drawn)} of {len(facts.run.questions)} questions are asked again, drawn with seed {seed}")
     config = RunConfig.model_validate_json(facts.run.manifest.config_json)
     config = config.model_copy(update={"dataset": dataset, "question_ids": drawn, "limit": None, "egos": ()})
-    files = (judge.data_files, scoring.data_files)
+    files = (judging.data_files,)
     # Asking loads the node as a run does: neither may go on beside the other.
     with node_lock(lock_path(), identity(Path("/")).boot_id, out) as left_by:
         if left_by is not None:
@@ -107,9 +108,7 @@ def compare(
     facts: Facts, again: RunFacts, drawn: tuple[str, ...], seed: int, share: float, statement_sha256: str
 ) -> AuditReport:
     """Set the answers of two runs side by side."""
-    attempts = (attempt.record for made in again.attempts.values() for attempt in made)
-    verdicts = judge.verdicts_to_add(again.questions, again.evidence, again.verdicts, attempts)
-    scored = score_run(again, verdicts, judge.JUDGE_NAME, is_right, resamples=0)
+    scored = evaluate(again, resamples=0)
     cells = tuple(
         _cell(cell.cell_id, cell.reading.temperature == 0, drawn, facts, again, scored.questions)
         for cell in facts.run.manifest.cells

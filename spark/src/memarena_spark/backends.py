@@ -9,24 +9,24 @@ from pathlib import Path
 
 from memarena.conformance import SuiteResult, run_suite
 from memarena.conformance.junit import junit
-from memarena.log.base import Record
-from memarena.run.containers import ContainerHost, docker_client, image_facts
-from memarena.run.launch import LaunchError, launch
-from memarena.run.manifests import (
+from memarena.execution.backends.containers import ContainerHost, docker_client, image_facts
+from memarena.execution.backends.manifests import (
     AddressedBackend,
     BackendChoice,
     ContainerBackend,
     LaunchableBackend,
     choose_backend,
 )
+from memarena.execution.backends.process import LaunchError, launch
+from memarena.log.base import Record
 
 from memarena_spark.code import folder_sha256, package_folder
-from memarena_spark.codes import refusal
 from memarena_spark.errors import RefusedError, SparkError
 from memarena_spark.facts import Unknown
 from memarena_spark.files import write_whole
 from memarena_spark.node import Node
 from memarena_spark.plans import Plan
+from memarena_spark.refusal_codes import refusal
 
 
 class BackendCode(Record):
@@ -117,4 +117,4 @@ def _launched(backend: LaunchableBackend | ContainerBackend, folder: Path, plan:
 
 
 def _counts(result: SuiteResult) -> dict[str, int]:
-    return {status: len(result.ids(status)) for status in ("passed", "failed", "skipped")}
+    return {status: len(result.ids(status)) for status in ("passed", "failed", "skipped", "advice")}

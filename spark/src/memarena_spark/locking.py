@@ -13,8 +13,8 @@ from pathlib import Path
 from memarena.log.base import Record
 from pydantic import ValidationError
 
-from memarena_spark.codes import refusal
 from memarena_spark.errors import RefusedError, SparkError
+from memarena_spark.refusal_codes import refusal
 
 VARIABLE = "MEMARENA_SPARK_LOCK"
 _NAME = "memarena-spark.lock"

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
+from memarena.execution.planning.config import RunConfig
 from memarena.log.base import Record
 from memarena.readers.errors import ReaderError
 from memarena.readers.remote import api_url
-from memarena.run.config import RunConfig
 from pydantic import Field, ValidationError
 
 from memarena_spark.errors import SparkError

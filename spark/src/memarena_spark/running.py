@@ -10,14 +10,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
-from memarena import judge, scoring
-from memarena.dataset.reading import open_dataset
+from memarena import judging
+from memarena.execution.backends.manifests import choose_backend
+from memarena.execution.engine import execute
+from memarena.execution.errors import InfraError
+from memarena.execution.planning.plan import choose_questions
+from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.log.base import Record
-from memarena.run.engine import execute
-from memarena.run.errors import InfraError
-from memarena.run.manifests import choose_backend
-from memarena.run.plan import choose_questions
-from memarena.run.request import RunOutcome, RunRequest
+from memarena_dataset.io.reading import open_dataset
 
 from memarena_spark.backends import BackendCode, ConformanceReport, code_of, hold_to_contract
 from memarena_spark.code import own_code
@@ -77,7 +77,7 @@ def run_certification(
     """Do a run into the new folder ``out``.
 
     Raises :class:`~memarena_spark.errors.RefusedError` with every reason why it is not begun,
-    :class:`~memarena_spark.errors.SparkError` for bad input, and what :func:`memarena.run.engine.execute` raises.
+    :class:`~memarena_spark.errors.SparkError` for bad input, and what :func:`memarena.execution.engine.execute` raises.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SparkError(f"--out {out}: expected a new or empty folder")
@@ -103,7 +103,7 @@ def run_certification(
         outcome = _execute(loaded, out, reader_api_key)
         span = Span(start_ns=start_ns, end_ns=time.monotonic_ns())
         if outcome.reason == "completed":
-            judge.judge_run(out / RUN)
+            judging.judge_run(out / RUN)
         say("canary after the run")
         record = RunRecord(
             spark_version=version("memarena-spark"),
@@ -154,7 +154,7 @@ def _execute(loaded: LoadedPlan, out: Path, reader_api_key: str | None) -> RunOu
         out=out / RUN,
         config=effective_run(loaded.plan, loaded.profile),
         reader_api_key=reader_api_key,
-        scoring_files=(judge.data_files, scoring.data_files),
+        scoring_files=(judging.data_files,),
     )
     try:
         return execute(request)

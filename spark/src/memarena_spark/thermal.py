@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from memarena.log.base import Record
 
-from memarena_spark.codes import refusal
 from memarena_spark.errors import Refusal
 from memarena_spark.facts import Unknown
 from memarena_spark.node import Node
 from memarena_spark.profiles import Thermal
+from memarena_spark.refusal_codes import refusal
 
 
 class ThermalGate(Record):

@@ -30,7 +30,7 @@ from memarena_backend import (
 )
 from memarena_backend.endpoints import Purpose
 
-from memarena_backend_bm25.life import Life
+from memarena_backend_bm25.namespace_index import Life
 from memarena_backend_bm25.okapi import Floats
 from memarena_backend_bm25.passages import Passage
 from memarena_backend_bm25.searching import OPTIONS, VECTOR_OPTION, find, plan_of
@@ -60,7 +60,7 @@ class Bm25Memory(Memory):
         return Description(
             name="bm25",
             version=version("memarena-backend-bm25"),
-            capabilities=frozenset({Capability.ANSWER, Capability.PROVENANCE}),
+            capabilities=frozenset({Capability.ANSWER, Capability.PROVENANCE, Capability.FORGET}),
             options=options,
             prompt_style=PromptStyle.JSON_CONTEXT,
         )

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from memarena_backend import Item, Notice, OptionSpec, Query
 
-from memarena_backend_bm25.life import Life
+from memarena_backend_bm25.namespace_index import Life
 from memarena_backend_bm25.okapi import Floats, Ints
 from memarena_backend_bm25.passages import tokenize
 from memarena_backend_bm25.ranking import best, fused, with_recency

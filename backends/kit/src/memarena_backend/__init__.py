@@ -11,8 +11,9 @@ from memarena_backend.cli import run_backend
 from memarena_backend.endpoints import Endpoint, ModelClient, offered, prefix_of
 from memarena_backend.errors import CallError, failed_precondition, invalid_argument, unavailable
 from memarena_backend.fitting import cut_text, fit_ranked, tokens_by_bytes
-from memarena_backend.framing import IDENTITY_OPTION, POLICY_OPTION
+from memarena_backend.formatting import date_in_words, line_of, moment_in_words, setting_in_words
 from memarena_backend.memory import Memory
+from memarena_backend.reader_prompt import IDENTITY_OPTION, POLICY_OPTION
 from memarena_backend.records import (
     AskerKind,
     Capability,
@@ -41,7 +42,6 @@ from memarena_backend.records import (
 )
 from memarena_backend.server import BackendServer, MemoryFactory, Security, ServeError
 from memarena_backend.store import StoreError
-from memarena_backend.wording import date_in_words, line_of, moment_in_words, setting_in_words
 
 __all__ = [
     "IDENTITY_OPTION",

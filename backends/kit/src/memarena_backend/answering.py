@@ -26,7 +26,7 @@ from memarena_proto import memory_backend_pb2 as pb
 
 from memarena_backend.calls import Call
 from memarena_backend.errors import CallError, invalid_argument, unavailable
-from memarena_backend.framing import asker_of, framed
+from memarena_backend.reader_prompt import asker_of, framed
 from memarena_backend.records import Item, ModelAccess, ModelRole, Query
 
 REPLY_TIMEOUT_S = 600.0

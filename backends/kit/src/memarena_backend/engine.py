@@ -15,12 +15,13 @@ from dataclasses import dataclass
 import grpc
 from memarena_proto import memory_backend_pb2 as pb
 
-from memarena_backend.assembly import DayAssembler, ReceivedDay
 from memarena_backend.calls import Call
-from memarena_backend.errors import CallError, failed_precondition
+from memarena_backend.day_decoder import DayAssembler, ReceivedDay
+from memarena_backend.errors import CallError, above_limit, failed_precondition
 from memarena_backend.fitting import tokens_by_bytes
-from memarena_backend.gate import Gate
+from memarena_backend.forgetting import Target
 from memarena_backend.memory import Memory
+from memarena_backend.namespace_lock import Gate
 from memarena_backend.records import Capability, Notice, Query, SearchResult, TokenCounting
 from memarena_backend.store import DayStore
 
@@ -73,7 +74,11 @@ class Engine:
                 raise failed_precondition(
                     f"day {header.day_index} is not above the last committed day {last} of the namespace"
                 )
+            size, most = pb.IngestRequest(header=header).ByteSize(), self.description.limits.max_day_bytes
             for frame in rest:
+                size += frame.ByteSize()
+                if most is not None and size > most:
+                    raise above_limit("day", size, most)
                 assembler.add(frame)
             received = assembler.finish()
             call.check()
@@ -165,6 +170,21 @@ class Engine:
             and (tokens := sum(tokens_by_bytes(item.text) for item in result.items)) > query.max_context_tokens
         ):
             raise MemoryFaultError(f"{tokens} tokens, max_context_tokens is {query.max_context_tokens}")
+
+    # -------------------------------------------------------------- Forget
+
+    def forget(self, namespace: str, target: Target, call: Call) -> int:
+        """Delete a part of what was committed, from the days kept on disk and from the memory; how much went.
+
+        The memory is made again from what is left by the next call, so that nothing derived from the rest stays.
+        """
+        with self._gate.alone(namespace, call):
+            if self._store.last_day(namespace) is None:
+                raise CallError(grpc.StatusCode.NOT_FOUND, "the namespace has no committed day", field="namespace")
+            deleted = self._store.rewrite(namespace, target.frames_without)
+            self._visible_through.pop(namespace, None)
+            self.memory.forget(namespace)
+            return deleted
 
     # -------------------------------------------------------------- Reset
 

@@ -20,7 +20,8 @@ class CallError(Exception):
     """A call ends with this code.
 
     ``field`` is the path of the field at fault within the request, for example ``session.turns[3].text``; it opens the
-    message, and INVALID_ARGUMENT carries it in a BadRequest. ``retry_after_s`` adds a RetryInfo.
+    message, and INVALID_ARGUMENT carries it in a BadRequest. ``retry_after_s`` adds a RetryInfo, ``limit`` a
+    QuotaFailure and an ErrorInfo.
     """
 
     def __init__(
@@ -30,18 +31,26 @@ class CallError(Exception):
         *,
         field: str | None = None,
         retry_after_s: float | None = None,
+        limit: int | None = None,
     ) -> None:
         super().__init__(description if field is None else f"{field}: {description}")
         self.code = code
         self.description = description
         self.field = field
         self.retry_after_s = retry_after_s
+        self.limit = limit
 
     def within(self, parent: str) -> CallError:
         """The same error of a request that stands in the field ``parent`` of a larger one."""
         if self.field is None:
             return self
-        return CallError(self.code, self.description, field=f"{parent}.{self.field}", retry_after_s=self.retry_after_s)
+        return CallError(
+            self.code,
+            self.description,
+            field=f"{parent}.{self.field}",
+            retry_after_s=self.retry_after_s,
+            limit=self.limit,
+        )
 
     def to_status(self) -> status_pb2.Status:
         """The same error as a google.rpc.Status, small enough for the trailers."""
@@ -50,6 +59,14 @@ class CallError(Exception):
             bad_request = error_details_pb2.BadRequest()
             bad_request.field_violations.add(field=_cut(self.field), description=_cut(self.description))
             status.details.add().Pack(bad_request)
+        if self.limit is not None:
+            named = self.field or ""
+            quota = error_details_pb2.QuotaFailure()
+            quota.violations.add(subject=_cut(named), description=_cut(self.description))
+            status.details.add().Pack(quota)
+            metadata = {"field": named, "limit": str(self.limit)}
+            info = error_details_pb2.ErrorInfo(reason="LIMIT_EXCEEDED", domain="memarena.v1", metadata=metadata)
+            status.details.add().Pack(info)
         if self.retry_after_s is not None:
             delay = Duration()
             delay.FromMilliseconds(round(self.retry_after_s * 1000))
@@ -64,7 +81,8 @@ def invalid_argument(field: str, description: str) -> CallError:
 
 def above_limit(field: str, size: int, limit: int, unit: str = "bytes") -> CallError:
     """RESOURCE_EXHAUSTED: something is larger than the contract or the backend's own limits allow (LIM-2)."""
-    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{size} {unit} are above the limit of {limit}", field=field)
+    told = f"{size} {unit} are above the limit of {limit}"
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, told, field=field, limit=limit)
 
 
 def failed_precondition(message: str) -> CallError:

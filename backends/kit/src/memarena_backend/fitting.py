@@ -21,25 +21,26 @@ def fit_ranked(items: Sequence[Item], max_items: int | None, max_context_tokens:
     be read is worth more than nothing.
     """
     kept = items if max_items is None else items[:max_items]
+    truncated = len(kept) < len(items)
     if max_context_tokens is None:
-        return SearchResult(kept)
+        return SearchResult(kept, truncated=truncated)
     total = 0
     for position, item in enumerate(kept):
         total += tokens_by_bytes(item.text)
         if total > max_context_tokens:
             if position > 0:
-                return SearchResult(kept[:position])
+                return SearchResult(kept[:position], truncated=True)
             return _only_cut(item, max_context_tokens)
-    return SearchResult(kept)
+    return SearchResult(kept, truncated=truncated)
 
 
 def _only_cut(item: Item, max_context_tokens: int) -> SearchResult:
     text = cut_text(item.text, max_context_tokens)
     if not text:
-        return SearchResult((), (Notice("item_left_out", "the best item does not fit max_context_tokens"),))
-    return SearchResult(
-        (replace(item, text=text),), (Notice("item_cut", "the best item was cut to fit max_context_tokens"),)
-    )
+        left_out = Notice("item_left_out", "the best item does not fit max_context_tokens")
+        return SearchResult((), (left_out,), truncated=True)
+    cut = Notice("item_cut", "the best item was cut to fit max_context_tokens")
+    return SearchResult((replace(item, text=text),), (cut,), truncated=True)
 
 
 def cut_text(text: str, max_tokens: int) -> str:

@@ -138,6 +138,10 @@ def wire_items(items: Iterable[Item]) -> list[pb.MemoryItem]:
             source_session_ids=item.session_ids,
             source_turn_ids=item.turn_ids,
             time=item.time,
+            source_event_ids=item.event_ids,
+            valid_from=item.valid_from,
+            valid_until=item.valid_until,
+            derived=item.derived,
         )
         for item in items
     ]
@@ -154,7 +158,7 @@ def wire_description(description: Description) -> pb.DescribeResponse:
     return pb.DescribeResponse(
         name=description.name,
         version=description.version,
-        contract_version="1.0",
+        contract_version="1.1",
         kind=pb.BackendKind.Value(f"BACKEND_KIND_{description.kind.name}"),
         capabilities=sorted(
             [pb.CAPABILITY_DURABLE, *(pb.Capability.Value(f"CAPABILITY_{c.name}") for c in description.capabilities)]
@@ -164,6 +168,7 @@ def wire_description(description: Description) -> pb.DescribeResponse:
             max_turn_text_bytes=limits.max_turn_text_bytes or 0,
             max_query_text_bytes=limits.max_query_text_bytes or 0,
             max_concurrent_namespaces=limits.max_concurrent_namespaces or 0,
+            max_day_bytes=limits.max_day_bytes or 0,
         ),
         options=[
             pb.OptionSpec(key=option.key, description=option.description, default_value=option.default)

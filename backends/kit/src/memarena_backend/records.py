@@ -48,12 +48,13 @@ class Kind(str, Enum):
 
 
 class Capability(str, Enum):
-    """Abilities beyond the mandatory ones. ANSWER is served by the kit, DURABLE is declared by it."""
+    """Abilities beyond the mandatory ones. ANSWER and FORGET are served by the kit, DURABLE is declared by it."""
 
     ANSWER = "answer"
     TIME_TRAVEL = "time_travel"
     STATEFUL_SEARCH = "stateful_search"
     PROVENANCE = "provenance"
+    FORGET = "forget"
     CELL_MODEL_ACCESS = "cell_model_access"
 
 
@@ -220,13 +221,20 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A piece of memory. Higher scores are better; ids and ``time`` (RFC 3339) may be empty if not known."""
+    """A piece of memory. Higher scores are better; ids and times (RFC 3339, or a date) may be empty if not known.
+
+    ``derived``: the text was made by the memory and not said in these words.
+    """
 
     text: str
     score: float
     session_ids: tuple[str, ...] = ()
     turn_ids: tuple[str, ...] = ()
     time: str = ""
+    event_ids: tuple[str, ...] = ()
+    valid_from: str = ""
+    valid_until: str = ""
+    derived: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +252,8 @@ class SearchResult:
 
     items: Sequence[Item]
     notices: Sequence[Notice] = ()
+    truncated: bool = False
+    """Whether more was found than the bounds let through."""
 
 
 # ------------------------------------------------------------------ what a memory says of itself
@@ -274,6 +284,7 @@ class Limits:
     max_turn_text_bytes: int | None = None
     max_query_text_bytes: int | None = None
     max_concurrent_namespaces: int | None = None
+    max_day_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The five RPCs of the contract over an engine: parse the request, do the work, form the response."""
+"""The RPCs of the contract over an engine: parse the request, do the work, form the response."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from memarena_backend.calls import Call
 from memarena_backend.checks import check_id
 from memarena_backend.engine import Engine, Found
 from memarena_backend.errors import CallError, invalid_argument
+from memarena_backend.forgetting import parse_target
 from memarena_backend.limits import RESPONSE_BYTES
 from memarena_backend.parsing import QueryParser, parse_model_access, wire_description, wire_items, wire_notices
 from memarena_backend.records import Capability, ModelAccess, Notice, Query
@@ -40,6 +41,7 @@ class Servicer:
             "Search": unary(pb.SearchRequest, self.search),
             "Answer": server_stream(pb.AnswerRequest, self.answer),
             "Reset": unary(pb.ResetRequest, self.reset),
+            "Forget": unary(pb.ForgetRequest, self.forget),
         }
 
     def close(self) -> None:
@@ -76,6 +78,7 @@ class Servicer:
             visible_through_day=found.visible_through_day,
             search_time_us=found.search_time_us,
             notices=wire_notices(notices),
+            truncated=found.result.truncated or len(items) < len(found.result.items),
         )
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
@@ -93,7 +96,12 @@ class Servicer:
         except CallError as error:
             raise error.within("search") from error
         items, _ = _bounded(wire_items(found.result.items), ())
-        yield pb.AnswerEvent(retrieved=pb.Retrieved(items=items, visible_through_day=found.visible_through_day))
+        retrieved = pb.Retrieved(
+            items=items,
+            visible_through_day=found.visible_through_day,
+            truncated=found.result.truncated or len(items) < len(found.result.items),
+        )
+        yield pb.AnswerEvent(retrieved=retrieved)
         shown = found.result.items[: len(items)]
         yield from self._answerer.answer(query, request.search.asked_at, shown, plan, models, call)
 
@@ -101,6 +109,14 @@ class Servicer:
         """Forget a namespace."""
         self._engine.reset(check_id("namespace", request.namespace), Call(context))
         return pb.ResetResponse()
+
+    def forget(self, request: pb.ForgetRequest, context: grpc.ServicerContext) -> pb.ForgetResponse:
+        """Delete a session, a subject or a fact."""
+        if Capability.FORGET not in self._engine.description.capabilities:
+            raise CallError(grpc.StatusCode.UNIMPLEMENTED, "Forget is not declared")
+        namespace = check_id("namespace", request.namespace)
+        deleted = self._engine.forget(namespace, parse_target(request), Call(context))
+        return pb.ForgetResponse(deleted_count=deleted)
 
     def _find(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
         namespace = check_id("namespace", request.namespace)

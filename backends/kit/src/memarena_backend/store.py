@@ -10,7 +10,7 @@ import sqlite3
 import struct
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +19,14 @@ from typing import IO
 import grpc
 from google.protobuf.message import DecodeError
 from memarena_proto import memory_backend_pb2 as pb
+from memarena_proto.digest import DayDigest
 
-from memarena_backend.assembly import DayAssembler, ReceivedDay
+from memarena_backend.day_decoder import DayAssembler, ReceivedDay
 from memarena_backend.errors import CallError, data_loss
 from memarena_backend.records import Day
 
 STORE_NAME = "days.sqlite"
-STORE_VERSION = 1
+STORE_VERSION = 2
 
 _LENGTH = struct.Struct(">I")
 
@@ -37,12 +38,25 @@ CREATE TABLE days (
     batch_id TEXT NOT NULL,
     digest BLOB NOT NULL,
     frames BLOB NOT NULL,
+    kept_digest BLOB,
     PRIMARY KEY (namespace, day_index)
 );
 CREATE UNIQUE INDEX days_by_batch ON days (namespace, batch_id);
 PRAGMA user_version = {STORE_VERSION};
 COMMIT;
 """
+"""``kept_digest`` is that of the frames after a Forget, NULL where they are as they were sent."""
+
+_FROM_VERSION_1 = """
+BEGIN;
+ALTER TABLE days ADD COLUMN kept_digest BLOB;
+PRAGMA user_version = 2;
+COMMIT;
+"""
+
+
+Rewrite = Callable[[list[pb.IngestRequest]], tuple[list[pb.IngestRequest], int]]
+"""Takes the frames of a day; what is left of them, and how much went."""
 
 
 class StoreError(Exception):
@@ -128,9 +142,34 @@ class DayStore:
             indices = [int(row[0]) for row in db.execute(query, (namespace,))]
         for index in indices:
             with self._guarded() as db:
-                query = "SELECT digest, frames FROM days WHERE namespace = ? AND day_index = ?"
+                query = "SELECT coalesce(kept_digest, digest), frames FROM days WHERE namespace = ? AND day_index = ?"
                 row = db.execute(query, (namespace, index)).fetchone()
             yield _read_day(bytes(row[0]), bytes(row[1]))
+
+    def rewrite(self, namespace: str, without: Rewrite) -> int:
+        """Replace the frames of every day by what ``without`` leaves of them, all days or none; how much it took away.
+
+        Batch ids and digests of the batches stay as they were sent, so that a replay is still known as one.
+        """
+        taken = 0
+        with self._guarded() as db:
+            query = "SELECT day_index, frames FROM days WHERE namespace = ?"
+            rows = []
+            for index, packed in db.execute(query, (namespace,)):
+                frames, gone = without(_unpack(bytes(packed)))
+                if gone:
+                    taken += gone
+                    kept = _pack(tuple(frame.SerializeToString() for frame in frames))
+                    rows.append((kept, _digest(frames), namespace, index))
+            update = "UPDATE days SET frames = ?, kept_digest = ? WHERE namespace = ? AND day_index = ?"
+            db.execute("BEGIN")
+            try:
+                db.executemany(update, rows)
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+        return taken
 
     def remove(self, namespace: str) -> None:
         """Forget a namespace: its days and its batch ids."""
@@ -160,6 +199,8 @@ def _open(path: Path) -> sqlite3.Connection:
             version = int(db.execute("PRAGMA user_version").fetchone()[0])
             if version == 0:
                 db.executescript(_SCHEMA)
+            elif version == 1:
+                db.executescript(_FROM_VERSION_1)
         except BaseException:
             db.close()
             raise
@@ -175,16 +216,30 @@ def _pack(frames: tuple[bytes, ...]) -> bytes:
     return zlib.compress(b"".join(_LENGTH.pack(len(frame)) + frame for frame in frames), level=1)
 
 
+def _unpack(packed: bytes) -> list[pb.IngestRequest]:
+    """Raises zlib.error, struct.error or DecodeError for what was never packed."""
+    data = zlib.decompress(packed)
+    frames, position = [], 0
+    while position < len(data):
+        (size,) = _LENGTH.unpack_from(data, position)
+        position += _LENGTH.size
+        frames.append(pb.IngestRequest.FromString(data[position : position + size]))
+        position += size
+    return frames
+
+
+def _digest(frames: list[pb.IngestRequest]) -> bytes:
+    digest = DayDigest()
+    for frame in frames:
+        digest.add(frame)
+    return digest.digest()
+
+
 def _read_day(digest: bytes, packed: bytes) -> Day:
     assembler = DayAssembler()
     try:
-        data = zlib.decompress(packed)
-        position = 0
-        while position < len(data):
-            (size,) = _LENGTH.unpack_from(data, position)
-            position += _LENGTH.size
-            assembler.add(pb.IngestRequest.FromString(data[position : position + size]))
-            position += size
+        for frame in _unpack(packed):
+            assembler.add(frame)
         return assembler.finish_stored(digest).day
     except (zlib.error, struct.error, DecodeError, CallError) as error:
         raise data_loss(f"a stored day cannot be read back: {error}") from error

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memarena_backend import Participant, Role, Session, setting_in_words
-from memobase import ChatBlob
-from memobase.core.blob import OpenAICompatibleMessage as Message
+from memobase import ChatBlob  # type: ignore[import-untyped]
+from memobase.core.blob import OpenAICompatibleMessage as Message  # type: ignore[import-untyped]
 
 MESSAGE_OVERHEAD_BYTES = 160
 """What the server writes around a message when it shows it to the model: time, alias and role."""

@@ -14,8 +14,8 @@ from typing import Literal, TypeVar
 
 import httpx
 from memarena_backend import Call, CallError, ServeError, failed_precondition, unavailable
-from memobase import ChatBlob, MemoBaseClient
-from memobase.core.type import BaseResponse
+from memobase import ChatBlob, MemoBaseClient  # type: ignore[import-untyped]
+from memobase.core.type import BaseResponse  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 CONNECT_TIMEOUT_S = 5.0

@@ -17,7 +17,7 @@ from typing import Literal, Protocol, cast
 
 import openai
 from memarena_backend import Call, ModelAccess, ModelRole, unavailable
-from memsearch import embeddings as library
+from memsearch import embeddings as library  # type: ignore[import-untyped]
 
 PROVIDER = "memarena"
 BATCH_TEXTS = 16

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import cast
 
 from memarena_backend import failed_precondition
-from memsearch import MemSearch
-from pymilvus import MilvusException
+from memsearch import MemSearch  # type: ignore[import-untyped]
+from pymilvus import MilvusException  # type: ignore[import-untyped]
 
 from memarena_backend_memsearch import embedding
 from memarena_backend_memsearch.lite import MilvusLite

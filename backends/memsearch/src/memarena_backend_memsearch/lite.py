@@ -18,7 +18,7 @@ from memarena_backend import unavailable
 with warnings.catch_warnings():
     # milvus-lite 2.5.1 says on import that it uses pkg_resources; setuptools is pinned below the version without it.
     warnings.simplefilter("ignore")
-    from milvus_lite.server_manager import server_manager_instance
+    from milvus_lite.server_manager import server_manager_instance  # type: ignore[import-untyped]
 
 _START_S = 60.0
 _STARTS = 2

@@ -25,7 +25,7 @@ from memarena_backend import (
     fit_ranked,
     unavailable,
 )
-from pymilvus import MilvusException
+from pymilvus import MilvusException  # type: ignore[import-untyped]
 
 from memarena_backend_memsearch import embedding, index
 from memarena_backend_memsearch.embedding import EmbeddedE5, Embedder, EmbeddingError, EndpointEmbedder, Purpose, Work

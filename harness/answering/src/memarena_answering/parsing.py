@@ -14,14 +14,19 @@ _FENCE = re.compile(r"\A```[a-zA-Z]*\s*\n?(?P<inside>.*?)\n?```\s*\Z", re.DOTALL
 
 
 @cache
-def _thinking_patterns() -> tuple[tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]], ...]:
-    """For each pair of marks: a closed block, a block whose opening the template swallowed, an unclosed block."""
+def _thinking_patterns() -> tuple[tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]], ...]:
+    """For each pair of marks: a closed block, its end, one whose opening the template swallowed, an unclosed block."""
     patterns = []
     for opening, closing in parsing_table().thinking:
         start, end = re.escape(opening), re.escape(closing)
         flags = re.DOTALL | re.IGNORECASE
         patterns.append(
-            (re.compile(rf"{start}.*?{end}", flags), re.compile(rf"\A.*{end}", flags), re.compile(rf"{start}.*", flags))
+            (
+                re.compile(rf"{start}.*?{end}", flags),
+                re.compile(end, flags),
+                re.compile(rf"\A.*{end}", flags),
+                re.compile(rf"{start}.*", flags),
+            )
         )
     return tuple(patterns)
 
@@ -52,8 +57,10 @@ def _final_channel(text: str) -> str:
 def strip_thinking(raw: str) -> str:
     """The reply without thinking, other channels and stray template tokens. An unclosed block takes all after it."""
     text = _trimmed(_final_channel(raw))
-    for closed, swallowed, unclosed in _thinking_patterns():
-        text = closed.sub("", text)
+    for closed, closing, swallowed, unclosed in _thinking_patterns():
+        # Behind the last closing mark no block is closed, and looking for its end at every opening costs the square.
+        last = max((match.end() for match in closing.finditer(text)), default=0)
+        text = closed.sub("", text[:last]) + text[last:]
         text = swallowed.sub("", text)
         text = unclosed.sub("", text)
     return _trimmed(text)
@@ -147,14 +154,22 @@ def _plain(text: str) -> ParsedAnswer:
 
 def parse_answer(raw: str) -> ParsedAnswer:
     """What a reply says, never raising: strict JSON, repaired JSON anywhere in the text, else the text itself."""
+    text = strip_thinking(raw)
+    try:
+        return _from_json(raw, text) or _plain(text)
+    except RecursionError:  # objects within objects, deeper than any answer
+        return _plain(text)
+
+
+def _from_json(raw: str, text: str) -> ParsedAnswer | None:
+    """The answer of the first object that has one, None if none has. ``text`` is ``raw`` without thinking."""
     whole = _strict(raw.strip())
     if not isinstance(whole, _Absent) and (answer := _from_object(whole, "json")):
         return answer
-    text = strip_thinking(raw)
     whole = _strict(text)
     if not isinstance(whole, _Absent) and (answer := _from_object(whole, "json")):
         return answer
     for found in lenient_objects(text):
         if answer := _from_object(found, "lenient_json"):
             return answer
-    return _plain(text)
+    return None

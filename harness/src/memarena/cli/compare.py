@@ -10,14 +10,14 @@ from typing import Annotated
 
 import typer
 
-from memarena import judge as judging
-from memarena.cli.scores import score_facts
+from memarena import judging
+from memarena.evaluation import evaluate
 from memarena.log.records import Record
-from memarena.report.comparison import comparison_document, worlds_document
 from memarena.report.layout import Document
-from memarena.report.markdown import to_markdown
-from memarena.report.terminal import print_document
-from memarena.scoring import ScoredRun, ScoringError, load_facts
+from memarena.report.render.markdown import to_markdown
+from memarena.report.render.terminal import print_document
+from memarena.report.tables.comparison import comparison_document, worlds_document
+from memarena.scoring import ScoredRun, ScoringError
 from memarena.scoring.compare import Chosen, across_worlds, choose, compare
 
 FORMATS = ("table", "md", "json")
@@ -29,7 +29,7 @@ def run_compare(runs: Sequence[Path], cells: Sequence[str], output: str, judge: 
         raise ScoringError(f"--format {output}: expected one of {', '.join(FORMATS)}")
     if len(cells) > 2:
         raise ScoringError(f"--cell: expected at most two, got {len(cells)}")
-    scored = [score_facts(load_facts(run), run, judge) for run in runs]
+    scored = [evaluate(run, judge) for run in runs]
     if len({s.scores.dataset.sha256 for s in scored}) > 1 and len(cells) == 2:
         worlds = across_worlds([(choose(s, cells[0]), choose(s, cells[1])) for s in scored])
         _refuse(worlds.incomparable)
@@ -39,13 +39,13 @@ def run_compare(runs: Sequence[Path], cells: Sequence[str], output: str, judge: 
     for each in found:
         _refuse(each.incomparable)
         if not each.questions:
-            raise ScoringError(f"compare: {each.a.label} and {each.b.label}: no question was settled on both sides")
+            raise ScoringError(f"compare: {each.a.label} and {each.b.label}: no question has an outcome on both sides")
     sections = [part for each in found for part in comparison_document(each).sections]
     _emit(found, Document("MemArena comparison", tuple(sections)), output)
 
 
 def _sides(scored: Sequence[ScoredRun], cells: Sequence[str]) -> list[tuple[Chosen, Chosen]]:
-    """What is compared with what: the cells named, or every row that both runs have."""
+    """What to compare: the cells named, or every row that both runs have."""
     if len(scored) == 1:
         if len(cells) != 2:
             raise ScoringError("compare: of a single run expected two --cell")

@@ -46,6 +46,9 @@ def conformance(
     restart_command: Annotated[
         str | None, typer.Option(help="Kills the backend with SIGKILL and starts it again on the same address.")
     ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="File that the backend logs to: its last lines are told if it dies.")
+    ] = None,
     tls_ca: Annotated[Path | None, typer.Option(help="PEM file: connect by TLS with these roots.")] = None,
     token_env: Annotated[
         str | None, typer.Option(help="Environment variable that holds the bearer token of the backend.")
@@ -67,6 +70,8 @@ def conformance(
         raise ConformanceError(f"--target {target or ''}: expected HOST:PORT")
     if junit is not None and not junit.absolute().parent.is_dir():
         raise ConformanceError(f"--junit {junit}: no such folder")
+    if log is not None and not log.is_file():
+        raise ConformanceError(f"--log {log}: no such file")
     if model is not None and model_endpoint is None:
         raise ConformanceError("--model: only together with --model-endpoint")
     real = RealModel(model_endpoint, model, os.environ.get(API_KEY_VARIABLE)) if model_endpoint else None
@@ -77,7 +82,7 @@ def conformance(
         advertise=advertise,
         real_model=real,
         restart=restart_by(restart_command) if restart_command is not None else None,
-        settings=Settings(timeout_s=timeout, start_s=wait),
+        settings=Settings(timeout_s=timeout, start_s=wait, log=log),
         on_result=_print,
     )
     typer.echo(summary_line(result))

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from memarena import judge, scoring
+from memarena import judging
 
-SCORING_FILES = (judge.data_files, scoring.data_files)
+SCORING_FILES = (judging.data_files,)

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from memarena_dataset.checks.findings import Finding
+from memarena_dataset.importers.common import Account
+from memarena_dataset.importers.locomo import import_locomo
+from memarena_dataset.importers.longmemeval import import_longmemeval
+from memarena_dataset.stats import Stats, markdown, stats, table
+from memarena_dataset.validate import Profile, Validation, validate
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from memarena.cli.errors import EXIT_FAULTS
-from memarena.dataset.checks.findings import Finding
-from memarena.dataset.importers.common import Account
-from memarena.dataset.importers.locomo import import_locomo
-from memarena.dataset.importers.longmemeval import import_longmemeval
-from memarena.dataset.stats import Stats, markdown, stats, table
-from memarena.dataset.validate import Profile, Validation, validate
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from memarena_dataset.io.reading import open_dataset
 
 from memarena.cli import scores
 from memarena.cli.data_files import SCORING_FILES
@@ -14,10 +15,9 @@ from memarena.cli.demo_questions import choose_questions
 from memarena.cli.demo_world import SEED, make_world
 from memarena.cli.run import finish, run_request
 from memarena.cli.run_config import EDGE_ANSWER_TOKENS, read_ids
-from memarena.dataset.reading import open_dataset
-from memarena.run.config import HelperConfig, ReaderConfig, RunConfig
-from memarena.run.errors import RunError
-from memarena.run.request import RunRequest
+from memarena.execution.errors import RunError
+from memarena.execution.planning.config import HelperConfig, ReaderConfig, RunConfig
+from memarena.execution.planning.request import RunRequest
 
 BACKENDS = ("bm25", "memsearch", "vanilla", "oracle")
 CONTEXT_TOKENS = 384
@@ -61,7 +61,7 @@ def demo(
     if outcome.reason == "completed":
         scores.report([folder])
         scores.write_report([folder], "html", folder / "report.html")
-        sys.stderr.write(f"report with figures and stories: {folder / 'report.html'}\n")
+        sys.stderr.write(f"report with charts and question traces: {folder / 'report.html'}\n")
     finish(outcome, folder)
 
 

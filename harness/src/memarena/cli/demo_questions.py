@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from memarena.dataset.gold import AbstainGold, PermissionGold
-from memarena.dataset.model import Family, Instance
-from memarena.run.errors import RunError
+from memarena_dataset.gold import AbstainGold, PermissionGold
+from memarena_dataset.model import Family, Instance
+
+from memarena.execution.errors import RunError
 
 FAMILIES = tuple(family for family in Family if family is not Family.WITNESS)
 PER_FAMILY = 2
@@ -27,7 +28,7 @@ _HALVES: dict[Family, Callable[[Instance], bool]] = {Family.CONFABULATION: _abst
 def choose_questions(instances: Sequence[Instance]) -> tuple[str, ...]:
     """Instance ids, two per family, in the order of families.
 
-    Every person that is asked costs the ingest of a life, so people are taken by how many questions they can still
+    Every person that is asked costs the ingest of a history, so people are taken by how many questions they can still
     fill, then by id. Raises :class:`RunError` if a family has too few.
     """
     slots = [(family, half) for family in FAMILIES for half in range(PER_FAMILY)]

@@ -7,11 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+from memarena.execution.errors import RunError
 from memarena.processes import GuardedProcess
-from memarena.run.errors import RunError
 
 SEED = 7
-"""A world of which two people are enough for all questions: each one asked costs memsearch the embedding of a life."""
+"""A world of which two people are enough for all questions: each one costs memsearch a history to embed."""
 PRESET = "tiny"
 """Six people over three days, at a third of the density of the released set: enough that something is said twice, which
 questions on conflicts and permissions and the options of a cloze need."""
@@ -21,16 +21,27 @@ _POLL_S = 0.05
 
 def make_world(out: Path, seed: int = SEED) -> None:
     """Make the world of ``seed`` in ``out``. Raises :class:`RunError`, in one line, if the simulator cannot."""
-    if importlib.util.find_spec("masim") is None:
+    if importlib.util.find_spec("memarena_masim") is None:
         raise RunError("demo: the simulator (masim) is not installed beside this command; `make demo` sets it up")
     log = out.with_name(f"{out.name}.log")
-    command = [sys.executable, "-m", "masim", "generate", "--preset", PRESET, "--seed", str(seed), "--out", str(out)]
+    command = [
+        sys.executable,
+        "-m",
+        "memarena_masim",
+        "generate",
+        "--preset",
+        PRESET,
+        "--seed",
+        str(seed),
+        "--out",
+        str(out),
+    ]
     with GuardedProcess.start(command, log_path=log) as process:
         deadline_s = time.monotonic() + TIMEOUT_S
         while (code := process.poll()) is None and time.monotonic() < deadline_s:
             time.sleep(_POLL_S)
         if code is None:
-            raise RunError(f"demo: masim generate took more than {TIMEOUT_S:.0f} s; {log} has what it said")
+            raise RunError(f"demo: masim generate took more than {TIMEOUT_S:.0f} s; its output is in {log}")
         if code != 0:
             raise RunError(f"demo: masim generate failed: {process.log_tail() or f'exit code {code}'}")
     log.unlink()

@@ -19,14 +19,14 @@ from rich.table import Table
 from memarena.cli.errors import EXIT_FAULTS
 from memarena.client.backend import BackendClient, Deadlines
 from memarena.client.errors import BackendCallError, BackendContractError
+from memarena.execution.backends.manifests import LaunchableBackend, backends_by_name, name_clash
+from memarena.execution.backends.process import LaunchError, launch
+from memarena.execution.errors import RunError
+from memarena.execution.planning.preflight import MIN_FREE_BYTES
 from memarena.meters.choice import AUTO
 from memarena.meters.sources import open_source
 from memarena.readers import ReaderError
 from memarena.readers.embedded import find_weights, usable_cpus
-from memarena.run.errors import RunError
-from memarena.run.launch import LaunchError, launch
-from memarena.run.manifests import LaunchableBackend, installed_backends
-from memarena.run.preflight import MIN_FREE_BYTES
 
 Status = Literal["ok", "missing", "broken"]
 
@@ -82,14 +82,15 @@ def _readers() -> Iterator[Finding]:
 
 def _backends() -> Iterator[Finding]:
     try:
-        backends = {backend.name: backend for backend in reversed(list(installed_backends()))}
+        backends = backends_by_name()
     except RunError as error:
         yield Finding("backends", "broken", str(error))
         return
     if not backends:
         yield Finding("backends", "missing", "no backend.toml was found; backends can be given as HOST:PORT")
     for name in sorted(backends):
-        yield _backend(backends[name])
+        clash = name_clash(backends[name])
+        yield Finding(f"backend {name}", "broken", clash) if clash is not None else _backend(backends[name][0])
 
 
 def _backend(backend: LaunchableBackend) -> Finding:

@@ -15,25 +15,26 @@ EXIT_FAULTS = 1
 """The command worked and found something wrong (``dataset validate``)."""
 EXIT_BAD_INPUT = 2
 EXIT_INCOMPLETE = 3
-"""The run ended, and questions are left that failed for reasons of our own."""
+"""The run ended, and questions are left open after infrastructure failures, or a backend failed all of a cell's."""
 EXIT_INTERRUPTED = 130
 EXIT_CLOSED_PIPE = 141
-"""Whoever read standard output left, as ``head`` does: what a shell says of ``cat`` then, 128 and SIGPIPE's number."""
+"""The reader of standard output ended, as ``head`` does: the exit code of ``cat`` then, 128 plus SIGPIPE's number."""
 
 USER_ERRORS = {
     "ConformanceError": "memarena.conformance.errors",
-    "DatasetError": "memarena.dataset.errors",
+    "DatasetError": "memarena_dataset.errors",
     "GatewayError": "memarena.gateway.types",
-    "JudgeError": "memarena.judge.errors",
+    "JudgeError": "memarena.judging.errors",
     "LatencyError": "memarena.latency.errors",
     "LogError": "memarena.log.store",
     "ProcessError": "memarena.processes",
     "ReaderError": "memarena.readers.errors",
-    "RunError": "memarena.run.errors",
+    "RunError": "memarena.execution.errors",
     "ScoringError": "memarena.scoring.errors",
+    "ForkedWorkerError": "memarena.forked_worker",
 }
-"""Errors that are the user's to mend, and the modules that define them; by name, so that no command imports all."""
-INFRA_ERRORS = {"InfraError": "memarena.run.errors"}
+"""Errors that the user can fix, and the modules that define them; by name, so that no command imports all."""
+INFRA_ERRORS = {"InfraError": "memarena.execution.errors"}
 
 
 def raisable(names: Mapping[str, str]) -> tuple[type[Exception], ...]:
@@ -48,7 +49,7 @@ def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
 
 
 def run_guarded(app: typer.Typer) -> None:
-    """Run a command line; errors that are the user's to mend become one line and exit code 2."""
+    """Run a command line; errors that the user can fix become one line and exit code 2."""
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()
@@ -66,7 +67,7 @@ def run_guarded(app: typer.Typer) -> None:
     except OSError as error:
         if isinstance(error, BrokenPipeError) and _nobody_reads():
             sys.exit(EXIT_CLOSED_PIPE)
-        # What no command foresaw of files and sockets: still one line, never a trace.
+        # Unforeseen errors of files and sockets: still one line, never a stack trace.
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(EXIT_INTERRUPTED)

@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from memarena_dataset.gold import PermissionGold
 
-from memarena import judge as judging
+from memarena import judging
 from memarena.cli import judge_trust
 from memarena.cli.errors import EXIT_INCOMPLETE
+from memarena.cli.judge_answers import judge_answers
 from memarena.cli.judge_flags import check_flags
 from memarena.cli.judge_progress import JudgeProgress
-from memarena.dataset.gold import PermissionGold
-from memarena.judge.calibration import ask_about_planted
-from memarena.judge.model import Budget, Campaign, Judged, ModelJudge, Patience, Prices, judge_with_model
+from memarena.judging.calibration import ask_about_planted
+from memarena.judging.leak_detection import Protected, label_of, protected_fact, telling_part
+from memarena.judging.llm import Budget, Campaign, Judged, ModelJudge, Patience, Prices, judge_with_model
 from memarena.log.records import BehaviourLabel, Question
-from memarena.scoring.disclosure import Protected, label_of, protected_fact, telling_part
 
 DEFAULT_MODEL = "openai/gpt-4o-mini-2024-07-18"
 """The judge of published figures."""
@@ -79,9 +80,15 @@ def judge(
         bool, typer.Option("--calibrate", help="Rates of error on planted answers; of --endpoint's judge too.")
     ] = False,
     dataset: Annotated[
-        list[Path] | None, typer.Option(help="With --calibrate: plant around this data set's gold; repeatable.")
+        list[Path] | None,
+        typer.Option(
+            help="With --calibrate: plant around this data set's gold; repeatable. With --answers: what was asked."
+        ),
     ] = None,
-    phrasings: Annotated[str, typer.Option(help="With --calibrate: held_out or development.")] = "held_out",
+    phrasings: Annotated[str, typer.Option(help="With --calibrate: held_out.")] = "held_out",
+    answers: Annotated[
+        Path | None, typer.Option(help="Judge this file of rows {instance_id, answer} against --dataset.")
+    ] = None,
     sample: Annotated[
         Path | None, typer.Option(help="Draw 500 answers for people to judge into this new file (sample.json).")
     ] = None,
@@ -90,7 +97,9 @@ def judge(
     ] = None,
     of: Annotated[Path | None, typer.Option(help="With --labels: the sample that was labelled.")] = None,
     seed: Annotated[int, typer.Option(help="With --calibrate and --sample: the same seed draws the same.")] = 0,
-    output: Annotated[str, typer.Option("--format", help="With --calibrate and --labels: table or json.")] = "table",
+    output: Annotated[
+        str, typer.Option("--format", help="With --calibrate and --labels: table or json; with --answers: also jsonl.")
+    ] = "table",
 ) -> None:
     """Append the verdicts that are missing to a run's log. Calibrate a judge; draw and read human samples."""
     check_flags(context)
@@ -101,6 +110,11 @@ def judge(
     if endpoint is not None:
         own = ModelJudge(_own_name(name, model), model, temperature, sent_seed)
         asked = _Endpoint(own, endpoint, _key(api_key_env), concurrency, patience, budget)
+    if answers is not None:
+        if run is not None:
+            raise judging.JudgeError("--answers: expected no RUN beside it: the file stands in its place")
+        judge_answers(answers, dataset or [], output)
+        return
     if calibrating:
         _calibrate(judge_trust.questions_of(run, dataset or []), phrasings, seed, output, asked)
         return

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import typer
 
-from memarena import judge as judging
+from memarena import judging
 
 _MODEL = "--endpoint"
 _NEEDS: Mapping[str, tuple[str, ...]] = {
@@ -24,17 +24,19 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "--usd-per-mtok-out": (_MODEL,),
     "--repeat": (_MODEL,),
     "--buckets": (_MODEL,),
-    "--dataset": ("--calibrate",),
+    "--dataset": ("--calibrate", "--answers"),
     "--phrasings": ("--calibrate",),
     "--of": ("--labels",),
     "--seed": ("--calibrate", "--sample"),
-    "--format": ("--calibrate", "--labels"),
+    "--format": ("--calibrate", "--labels", "--answers"),
+    "--answers": ("--dataset",),
 }
 """What has to stand beside a flag, one of several."""
 _NOT_WITH: Mapping[str, tuple[str, ...]] = {
     "--calibrate": ("--sample", "--labels", "--repeat", "--buckets"),
     "--sample": ("--labels", _MODEL),
     "--labels": (_MODEL,),
+    "--answers": ("--calibrate", "--sample", "--labels", "--judge", _MODEL),
 }
 """What has nothing to do beside a flag."""
 _PARAMETERS: Mapping[str, str] = {"name": "--judge", "calibrating": "--calibrate", "output": "--format"}

@@ -11,14 +11,16 @@ from itertools import combinations
 from pathlib import Path
 
 import typer
+from memarena_dataset.gold import PermissionGold
+from memarena_dataset.io.reading import open_dataset
 from rich.console import Console
 from rich.table import Table
 
-from memarena import judge as judging
+from memarena import judging
 from memarena.cli.errors import EXIT_INCOMPLETE
-from memarena.dataset.gold import PermissionGold
-from memarena.dataset.reading import open_dataset
-from memarena.judge.calibration import (
+from memarena.evaluation import abstention_verdicts, load_facts, missing_verdicts
+from memarena.execution.planning.questions import evidence_texts, plan_questions
+from memarena.judging.calibration import (
     LabelRates,
     Phrasings,
     Planted,
@@ -33,17 +35,16 @@ from memarena.judge.calibration import (
     plant,
     plant_behaviours,
 )
-from memarena.judge.human.labels import TrackAgreement, agreements, blank_labels, read_labels, read_sample
-from memarena.judge.human.sampling import Sample, draw_sample
-from memarena.judge.model import ModelJudge
-from memarena.judge.model.jobs import BehaviourRules
+from memarena.judging.human.labels import TrackAgreement, agreements, blank_labels, read_labels, read_sample
+from memarena.judging.human.sampling import Sample, draw_sample
+from memarena.judging.llm import ModelJudge
+from memarena.judging.llm.jobs import BehaviourRules
 from memarena.log.records import BehaviourLabel, EvidenceSession, Question, Verdict
 from memarena.log.store import read_records
-from memarena.report.calibration import CalibratedJudge, Calibration, Kappa, LabelErrors, PlantedRates
-from memarena.run.questions import evidence_texts, plan_questions
+from memarena.report.tables.calibration import CalibratedJudge, Calibration, Kappa, LabelErrors, PlantedRates
 
 FORMATS = ("table", "json")
-PHRASINGS: tuple[Phrasings, ...] = ("held_out", "development")
+PHRASINGS: tuple[Phrasings, ...] = ("held_out",)
 LEAST_PLANTED = 300
 """Right and wrong answers of each family, where only rules judge."""
 Asks = Callable[[Sequence[Planted]], PlantedWords]
@@ -324,7 +325,10 @@ def _people_table(track: TrackAgreement) -> Table:
 
 def _missing(run: Path, judge: str) -> Sequence[Verdict]:
     """Verdicts that scoring would compute on the way: the value judge needs no log to have judged."""
-    return tuple(judging.missing_verdicts(run)) if judge == judging.JUDGE_NAME else ()
+    if judge != judging.JUDGE_NAME:
+        return ()
+    facts = load_facts(run)
+    return (*missing_verdicts(facts), *abstention_verdicts(facts))
 
 
 def _labels_by_rules(run: Path, rules: BehaviourRules) -> dict[tuple[str, str], BehaviourLabel]:

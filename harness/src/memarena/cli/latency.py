@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from memarena_dataset.io.reading import open_dataset
 
 from memarena.cli.data_files import SCORING_FILES
 from memarena.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
@@ -18,22 +19,21 @@ from memarena.cli.latency_settings import day_numbers, study_settings, words
 from memarena.cli.progress import ProgressDisplay
 from memarena.cli.records import command_of
 from memarena.cli.run import cell_token, run_request, sigterm_as_interrupt
-from memarena.dataset.reading import open_dataset
-from memarena.latency.beside import WatchingDisplay, servers
+from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.latency.errors import LatencyError
 from memarena.latency.growth import growth_config, read_growth
-from memarena.latency.protocol import QUERIES_FILE, StudyPlan, run_dirs, run_study
+from memarena.latency.pipeline import FIT_BACKENDS, read_samples_of, study_runs
+from memarena.latency.report.files import write_growth, write_study
+from memarena.latency.report.growth import growth_document
+from memarena.latency.report.tables import study_document
 from memarena.latency.results import Growth, Study
 from memarena.latency.selection import EGOS, PER_FAMILY, select_queries, write_selection
-from memarena.latency.studying import FIT_BACKENDS, read_samples_of, study_runs
-from memarena.latency_report.files import write_growth, write_study
-from memarena.latency_report.growth import growth_document
-from memarena.latency_report.tables import study_document
+from memarena.latency.sidecar_footprint import WatchingDisplay, servers
+from memarena.latency.study import QUERIES_FILE, StudyPlan, run_dirs, run_study
 from memarena.readers.starting import API_KEY_VARIABLE
 from memarena.report.layout import Document
-from memarena.report.markdown import to_markdown
-from memarena.report.terminal import print_document
-from memarena.run.request import RunOutcome, RunRequest
+from memarena.report.render.markdown import to_markdown
+from memarena.report.render.terminal import print_document
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -57,7 +57,7 @@ def select(
 
 
 def _run(flags: StudyFlags) -> None:
-    """Run a study, or go on with one: phase 1 (readers over memories that cost nothing), then phase 2.
+    """Run a study, or resume one: phase 1 (readers over memories without models), then phase 2.
 
     MEMARENA_CELL_TOKEN is the key that a memory's own server sends to the gateway, as with memarena run.
     """
@@ -105,7 +105,9 @@ def report(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the study's data files, tables and figures there, too.")
     ] = None,
-    fit_backend: Annotated[str, typer.Option(help="Backends whose samples make the fits.")] = ",".join(FIT_BACKENDS),
+    fit_backend: Annotated[str, typer.Option(help="Backends whose samples are used for the fits.")] = ",".join(
+        FIT_BACKENDS
+    ),
 ) -> None:
     """Fits, composed totals, cost of questions and of ingest, from the logs of a study."""
     _check_format(output)
@@ -128,7 +130,7 @@ def _growth(flags: GrowthFlags) -> None:
         _tell_growth(flags.runs, flags)
         return
     if flags.dataset is None or flags.out is None:
-        raise LatencyError("expected a RUN to tell of, or --dataset and --out to make one")
+        raise LatencyError("expected a RUN to report, or --dataset and --out to make one")
     outcome = _grow(flags, flags.dataset, flags.out)
     again = f"memarena run --out {flags.out} --resume"
     if outcome.reason != "interrupted":
@@ -200,7 +202,7 @@ def going_on(again: str) -> Iterator[None]:
         with sigterm_as_interrupt():
             yield
     except KeyboardInterrupt:
-        sys.stderr.write(f"interrupted; go on with: {again}\n")
+        sys.stderr.write(f"interrupted; resume with: {again}\n")
         raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
@@ -212,5 +214,5 @@ def _leave(outcome: RunOutcome, again: str) -> None:
     """Exit with the code of a run that is not done; say how to go on."""
     if outcome.reason == "completed":
         return
-    sys.stderr.write(f"go on with: {again}\n")
+    sys.stderr.write(f"resume with: {again}\n")
     raise typer.Exit(EXIT_INTERRUPTED if outcome.reason == "interrupted" else EXIT_INCOMPLETE)

@@ -10,8 +10,8 @@ import typer
 
 from memarena.cli.run_flags import RunFlags
 from memarena.latency.growth import DAYS
-from memarena.latency.protocol import PHASE1, PHASE2, VANILLA_TOKENS, WARM_UP
 from memarena.latency.selection import EGOS, PER_FAMILY
+from memarena.latency.study import PHASE1, PHASE2, VANILLA_TOKENS, WARM_UP
 
 DatasetOption = Annotated[Path, typer.Option(help="Data set folder.")]
 EmbedderOption = Annotated[str | None, typer.Option(help="Embedding model for memories: embedded, or an API's URL.")]
@@ -20,7 +20,7 @@ ExtractorOption = Annotated[str | None, typer.Option(help="URL of the model that
 ExtractorModelOption = Annotated[str | None, typer.Option(help="Model behind the extractor's URL.")]
 GatewayPortOption = Annotated[
     int | None,
-    typer.Option(min=0, max=65535, help="Port of the gateway, for a memory whose server is told it once; 0: any."),
+    typer.Option(min=0, max=65535, help="Port of the gateway, for a memory whose server is configured once; 0: any."),
 ]
 ModelOption = Annotated[str | None, typer.Option(help="Model behind the reader's URL, where it serves several.")]
 FormatOption = Annotated[str, typer.Option("--format", help="table, md or json.")]
@@ -43,7 +43,7 @@ class StudyFlags:
         ),
     ] = None
     backend: Annotated[
-        str | None, typer.Option(help=f"Backends of phase 1, which the fits rest on; default {','.join(PHASE1)}.")
+        str | None, typer.Option(help=f"Backends of phase 1, from which the fits are made; default {','.join(PHASE1)}.")
     ] = None
     phase2: Annotated[str, typer.Option(help="Backends of phase 2, asked of the first reader; none: no phase 2.")] = (
         ",".join(PHASE2)
@@ -64,7 +64,7 @@ class StudyFlags:
     max_answer_tokens: Annotated[int | None, typer.Option(help="Tokens of an answer; default 400.")] = None
     option: Annotated[list[str] | None, typer.Option(help="BACKEND.KEY=VALUE, repeatable.")] = None
     meter: Annotated[str | None, typer.Option(help="Meters, separated by commas; default auto.")] = None
-    system_rail: Annotated[str | None, typer.Option(help="Channel of the rail that feeds the whole machine.")] = None
+    system_rail: Annotated[str | None, typer.Option(help="Power channel of the whole machine.")] = None
     idle_s: Annotated[
         float | None, typer.Option(help="Seconds of rest before and after, for net energy; default 120.")
     ] = None
@@ -72,19 +72,19 @@ class StudyFlags:
         int | None, typer.Option(help=f"Requests to each reader before anything is timed; default {WARM_UP}.")
     ] = None
     floor_samples: Annotated[
-        int | None, typer.Option(help="Round trips to measure for the floor; default 200, 0: none.")
+        int | None, typer.Option(help="Round trips to measure the overhead baseline; default 200, 0: none.")
     ] = None
-    order_seed: Annotated[int | None, typer.Option(help="Seed of the order of questions; default 0.")] = None
+    order_seed: Annotated[int | None, typer.Option(help="Seed of the order of questions; default: drawn anew.")] = None
     gateway_port: GatewayPortOption = None
 
     def of_run(self) -> RunFlags:
-        """Those that ``memarena run`` has, too."""
+        """Flags that ``memarena run`` has, too."""
         own = {field.name for field in fields(self)} - _OF_THE_STUDY
         return RunFlags(**{name: getattr(self, name) for name in own})
 
 
 _OF_THE_STUDY = {"out", "config", "phase2", "queries", "egos", "per_family", "vanilla_tokens"}
-"""What a study has beyond its runs, and its folder, which is no run's."""
+"""Flags of a study that its runs do not have."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,10 @@ from pathlib import Path
 from memarena.cli.run_config import settled
 from memarena.cli.run_flags import RunFlags
 from memarena.configs import read_file
+from memarena.execution.planning.config import RunConfig
 from memarena.latency.errors import LatencyError
-from memarena.latency.protocol import IDLE_S, PHASE1, SET_BY_THE_STUDY, WARM_UP
+from memarena.latency.study import IDLE_S, PHASE1, SET_BY_THE_STUDY, WARM_UP
 from memarena.log.records import NamedConfiguration
-from memarena.run.config import RunConfig
 
 
 def study_settings(flags: RunFlags, file: Path | None) -> tuple[RunConfig, NamedConfiguration | None]:

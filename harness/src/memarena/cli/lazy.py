@@ -7,10 +7,9 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 import typer
+from memarena_dataset.single_use_options import refuse_repeated
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
-
-from memarena.once import refuse_repeated
 
 
 @dataclass(frozen=True)

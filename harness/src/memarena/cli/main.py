@@ -51,9 +51,7 @@ class Commands(LazyGroup):
             "Show one question from asking to verdict, or list the answers behind a figure.",
         ),
         "dataset": LazyCommand("memarena.cli.dataset:app", "Everything about dataset files."),
-        "latency": LazyCommand(
-            "memarena.cli.latency:app", "What an answer takes on this machine, and what a memory costs."
-        ),
+        "latency": LazyCommand("memarena.cli.latency:app", "Time of an answer on this machine, and cost of a memory."),
     }
 
 

@@ -1,4 +1,4 @@
-"""Progress of a run on standard error: bars on a terminal, a line now and then elsewhere."""
+"""Progress of a run on standard error: bars on a terminal, a line every 15 seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ProgressDisplay:
             self._questions = self._bars.add_task("questions", total=total_questions, completed=done_questions)
             self._bars.start()
         elif done_questions:
-            self._line(f"{done_questions} of {total_questions} questions are settled already")
+            self._line(f"{done_questions} of {total_questions} questions are done already")
 
     def cell(self, name: str, days: int) -> None:
         """A cell begins."""
@@ -78,7 +78,7 @@ class ProgressDisplay:
             self._line(message)
 
     def end(self) -> None:
-        """Take the bars away."""
+        """Remove the bars."""
         if self._bars is not None:
             self._bars.stop()
             self._bars = None

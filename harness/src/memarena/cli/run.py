@@ -20,10 +20,10 @@ from memarena.cli.run_config import settled
 from memarena.cli.run_flags import RunFlags
 from memarena.client.backend import Security
 from memarena.configs import named_configurations
-from memarena.run.display import Display
-from memarena.run.engine import execute
-from memarena.run.errors import RunError
-from memarena.run.request import RunOutcome, RunRequest
+from memarena.execution.display import Display
+from memarena.execution.engine import execute
+from memarena.execution.errors import RunError
+from memarena.execution.planning.request import RunOutcome, RunRequest
 
 CELL_TOKEN_CHARS = 16
 """Shortest token that is taken for a whole cell: it is a key to the run's models."""
@@ -92,11 +92,18 @@ def finish(outcome: RunOutcome, out: Path) -> None:
     say = f"{outcome.reason}: {outcome.left} questions left" if outcome.left else outcome.reason
     sys.stderr.write(f"{say}; log in {out}\n")
     if outcome.reason == "interrupted":
-        sys.stderr.write(f"go on with: memarena run --out {out} --resume\n")
+        sys.stderr.write(f"resume with: memarena run --out {out} --resume\n")
         sys.exit(EXIT_INTERRUPTED)
     if outcome.left:
         sys.stderr.write(
-            f"some questions failed for reasons of our own; ask them again with: memarena run --out {out} --resume\n"
+            "some questions had infrastructure failures, or their cell was interrupted; "
+            f"ask them again with: memarena run --out {out} --resume\n"
+        )
+        sys.exit(EXIT_INCOMPLETE)
+    if outcome.failed_cells:
+        sys.stderr.write(
+            f"warning: the backend failed every question of {len(outcome.failed_cells)} of {outcome.cells} cells; "
+            f"the causes: memarena report {out}\n"
         )
         sys.exit(EXIT_INCOMPLETE)
 

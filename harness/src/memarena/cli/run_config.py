@@ -1,4 +1,4 @@
-"""Where a configuration and flags meet: one frozen record of what a run does. Flags win."""
+"""Merges a configuration and flags into one frozen record of what a run does. Flags win."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 from memarena.cli.run_flags import RunFlags
 from memarena.configs import Configuration, read_file, read_named
+from memarena.execution.errors import RunError
+from memarena.execution.planning.config import HelperConfig, ReaderConfig, RunConfig, parse_config
 from memarena.log.records import NamedConfiguration
-from memarena.run.config import HelperConfig, ReaderConfig, RunConfig, parse_config
-from memarena.run.errors import RunError
 
 EDGE_CONTEXT_TOKENS = 512
 EDGE_ANSWER_TOKENS = 64

@@ -22,12 +22,14 @@ class RunFlags:
         _Text,
         typer.Argument(metavar="NAME|FILE", help="A named configuration (see --list), or a file of one: TOML or YAML."),
     ] = None
-    list_all: Annotated[bool, typer.Option("--list", help="List the named configurations and end.")] = False
+    list_all: Annotated[bool, typer.Option("--list", help="List the named configurations and exit.")] = False
     out: Annotated[Path | None, typer.Option(help="Folder of the run: its log, the backends' data, their output.")] = (
         None
     )
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False
-    tls_ca: Annotated[Path | None, typer.Option(help="PEM file: connect to backends by TLS with these roots.")] = None
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out.")] = False
+    tls_ca: Annotated[
+        Path | None, typer.Option(help="PEM file: connect to backends by TLS with these root certificates.")
+    ] = None
     bearer_token_file: Annotated[Path | None, typer.Option(help="File with a bearer token for backends.")] = None
 
     dataset: Annotated[Path | None, typer.Option(help="Data set folder.")] = None
@@ -35,7 +37,7 @@ class RunFlags:
         _Text,
         typer.Option(
             help="Backends, separated by commas: a name, HOST:PORT, 'image:REFERENCE [ARGUMENT…]' or a backend.toml; "
-            "NAME= before it says by which name it goes in the run."
+            "NAME= before one sets its name in the run."
         ),
     ] = None
     reader: Annotated[
@@ -77,17 +79,22 @@ class RunFlags:
     ] = None
     thinking: Annotated[_Text, typer.Option(help="default, on or off, for readers that can think.")] = None
     central_reading: Annotated[
-        _Switch, typer.Option("--central-reading", help="Read over Search's items even where a backend has an Answer.")
+        _Switch,
+        typer.Option(
+            "--central-reading",
+            help="Let the harness ask the reader over Search's items, even where a backend has its own Answer.",
+        ),
     ] = None
     option: Annotated[_Many, typer.Option(help="BACKEND.KEY=VALUE, an option of each search; repeatable.")] = None
     setting: Annotated[
-        _Many, typer.Option(help="BACKEND.VARIABLE=VALUE, environment of a backend that we start; repeatable.")
+        _Many,
+        typer.Option(help="BACKEND.VARIABLE=VALUE, environment variable of a backend that the run starts; repeatable."),
     ] = None
     ego: Annotated[_Many, typer.Option(help="Only this ego, repeatable.")] = None
     family: Annotated[_Many, typer.Option(help="Only questions of this family, repeatable.")] = None
     question_ids: Annotated[Path | None, typer.Option(help="File with one instance id per line: only these.")] = None
     limit: Annotated[_Count, typer.Option(help="At most this many questions, a seeded sample.")] = None
-    order_seed: Annotated[_Count, typer.Option(help="Seed of the order of questions and of --limit.")] = None
+    order_seed: Annotated[_Count, typer.Option(help="Seed of --limit and of the order, else drawn anew.")] = None
     diagnostic: Annotated[
         _Many, typer.Option(help="A backend given by address or image that is a diagnostic, repeatable.")
     ] = None
@@ -95,9 +102,9 @@ class RunFlags:
         _Switch, typer.Option("--evidence/--no-evidence", help="Send privileged evidence to diagnostic backends.")
     ] = None
     access_markers: Annotated[
-        _Many, typer.Option(help="Diagnostic whose evidence says whether the asker may hear it, repeatable.")
+        _Many, typer.Option(help="Diagnostic whose evidence says whether the asker may know it, repeatable.")
     ] = None
-    whole_corpus: Annotated[_Many, typer.Option(help="Diagnostic that takes in everybody's sessions, repeatable.")] = (
+    whole_corpus: Annotated[_Many, typer.Option(help="Diagnostic that ingests everybody's sessions, repeatable.")] = (
         None
     )
     deadline: Annotated[
@@ -110,7 +117,7 @@ class RunFlags:
         ),
     ] = None
     cache: Annotated[
-        Path | None, typer.Option(help="Folder of model replies to use again; the run then times and meters nothing.")
+        Path | None, typer.Option(help="Folder of model replies to reuse; the run then times and meters nothing.")
     ] = None
     keep_texts: Annotated[
         _Switch, typer.Option("--keep-texts/--no-keep-texts", help="Keep prompts and outputs in the log.")
@@ -126,7 +133,7 @@ class RunFlags:
     )
     gateway_port: Annotated[_Count, typer.Option(help="Port of the gateway; 0 (default): the system chooses.")] = None
     floor_samples: Annotated[
-        _Count, typer.Option(help="Round trips to measure for the floor; default 200, 0: none.")
+        _Count, typer.Option(help="Round trips to measure the overhead baseline; default 200, 0: none.")
     ] = None
     warm_up: Annotated[
         _Count, typer.Option(help="Requests to each reader before anything is timed, of every prompt length.")
@@ -137,9 +144,7 @@ class RunFlags:
             help="Meters, separated by commas: auto (nvml,hwmon,procfs), none, nvml[:GPU], hwmon, procfs, replay:FILE."
         ),
     ] = None
-    system_rail: Annotated[
-        _Text, typer.Option(help="Channel of the rail that feeds the whole machine, as hwmon names it.")
-    ] = None
+    system_rail: Annotated[_Text, typer.Option(help="Power channel of the whole machine, as hwmon names it.")] = None
     idle_s: Annotated[
         float | None,
         typer.Option(help="Seconds of rest before the first cell and after the last, for net energy (120)."),
@@ -147,13 +152,13 @@ class RunFlags:
     after_crash: Annotated[
         _Text,
         typer.Option(
-            help="After a crash go on in a namespace that the backend proves to hold (verify), or a fresh one (fresh)."
+            help="After a crash: continue where the backend proves that it holds its days (verify), or afresh (fresh)."
         ),
     ] = None
     backend_restarts: Annotated[
         _Count, typer.Option(help="How often a backend that ended is started again; default 10.")
     ] = None
-    backend_memory: Annotated[_Text, typer.Option(help="Most memory of a backend's container, e.g. 2g.")] = None
+    backend_memory: Annotated[_Text, typer.Option(help="Memory limit of a backend's container, e.g. 2g.")] = None
 
     def deciding(self) -> list[str]:
         """Flags that were given and that decide what the run does, as a user writes them."""
@@ -168,4 +173,4 @@ class RunFlags:
 
 
 _BESIDE = {"name", "list_all", "out", "resume", "tls_ca", "bearer_token_file"}
-"""Fields that decide nothing of what a run asks, and so may stand beside --resume."""
+"""Fields that do not change what a run asks, and so may be given with --resume."""

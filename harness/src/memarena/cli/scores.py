@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
 
-from memarena import judge as judging
-from memarena.log.records import EvidenceSession, GatewayCall, Question, QuestionAsked, Verdict
-from memarena.log.store import LOG_NAME, read_records
-from memarena.report.as_json import to_json
-from memarena.report.calibration import Calibration, read_calibration
+from memarena import judging
+from memarena.evaluation import answer_records, evaluate, load_facts
+from memarena.log.store import LOG_NAME
 from memarena.report.document import report_document, score_document
-from memarena.report.latex import to_latex
 from memarena.report.layout import Document
-from memarena.report.markdown import to_markdown
-from memarena.report.published import PUBLISHED
-from memarena.report.reported import ReportedRun, reported
-from memarena.report.stories import Story, choose_stories, tell
-from memarena.report.terminal import print_document
-from memarena.scoring import RunFacts, ScoredRun, ScoringError, load_facts, score_run
+from memarena.report.paper.sections import PUBLISHED
+from memarena.report.question_trace.sample import QuestionTrace, sample_questions, trace_question
+from memarena.report.render.json import to_json
+from memarena.report.render.latex import to_latex
+from memarena.report.render.markdown import to_markdown
+from memarena.report.render.terminal import print_document
+from memarena.report.report_input import ReportInput, report_input
+from memarena.report.tables.calibration import Calibration, read_calibration
+from memarena.scoring import RunFacts, ScoredRun, ScoringError
 
 FORMATS = ("table", "md", "latex", "html", "json")
 SCORE_FORMATS = ("table", "md", "json")
@@ -40,9 +40,9 @@ def score(
     """Print the dimension scores of a run. Missing verdicts are computed on the way and not written."""
     _check_format(output, SCORE_FORMATS)
     facts = load_facts(run)
-    scored = score_facts(facts, run, name)
+    scored = evaluate(facts, name)
     if output == "json":
-        _write(to_json([reported(facts, scored)]), None)
+        _write(to_json([report_input(facts, scored)]), None)
     else:
         _emit(score_document(scored.scores), output, None)
 
@@ -52,11 +52,11 @@ def report(
     output: Annotated[str, typer.Option("--format", help="table, md, latex, html or json.")] = "table",
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file instead of printing.")] = None,
     against: Annotated[
-        str | None, typer.Option(help="`published` sets the paper's cells beside ours, with what differs.")
+        str | None, typer.Option(help="`published` adds the paper's figures and how its protocol differs.")
     ] = None,
     calibration: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="What `judge --calibrate --format json` printed, shown too; repeatable."),
+        typer.Option(metavar="FILE", help="Output of `judge --calibrate --format json`, shown too; repeatable."),
     ] = None,
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
@@ -78,9 +78,9 @@ def write_report(
     calibrations: Sequence[Calibration] = (),
 ) -> None:
     """Report runs in a format, to a file or standard output. Raises ScoringError if one is given twice."""
-    found: dict[str, ReportedRun] = {}
+    found: dict[str, ReportInput] = {}
     for run in runs:
-        made = report_run(run, name, stories=output == "html", runs=len(runs))
+        made = report_run(run, name, traces=output == "html", runs=len(runs))
         if made.scores.run_id in found:
             first = runs[list(found).index(made.scores.run_id)]
             raise ScoringError(f"report: run {made.scores.run_id} is given twice, as {first} and as {run}")
@@ -89,7 +89,7 @@ def write_report(
 
 
 def _write_reported(
-    found: Sequence[ReportedRun],
+    found: Sequence[ReportInput],
     output: str,
     out: Path | None,
     *,
@@ -97,7 +97,7 @@ def _write_reported(
     calibrations: Sequence[Calibration],
 ) -> None:
     if output == "html":
-        from memarena.report.page import to_html  # noqa: PLC0415 (templates, which no other format has)
+        from memarena.report.render.html import to_html  # noqa: PLC0415 (templates, which no other format has)
 
         _write(to_html(found, published=published, calibrations=calibrations), out)
     elif output == "json":
@@ -106,54 +106,25 @@ def _write_reported(
         _emit(report_document(found, published=published, calibrations=calibrations), output, out)
 
 
-def report_run(run: Path, name: str = judging.JUDGE_NAME, *, stories: bool = False, runs: int = 1) -> ReportedRun:
-    """A run read, scored and told; ``runs`` share the stories of a report."""
+def report_run(run: Path, name: str = judging.JUDGE_NAME, *, traces: bool = False, runs: int = 1) -> ReportInput:
+    """A run read, scored and traced; ``runs`` share the traces of a report."""
     facts = load_facts(run)
-    scored = score_facts(facts, run, name)
-    return reported(facts, scored, _stories(run, facts, scored, runs) if stories else ())
+    scored = evaluate(facts, name)
+    return report_input(facts, scored, _traces(run, facts, scored, runs) if traces else ())
 
 
-def score_facts(facts: RunFacts, run: Path, name: str) -> ScoredRun:
-    """Score a run by a judge. Raises ScoringError if no word of that judge is in the log, not even a failure."""
-    if name == judging.JUDGE_NAME:
-        attempts = (attempt.record for made in facts.attempts.values() for attempt in made)
-        return score_run(facts, missing_verdicts(facts, attempts), name, _is_right)
-    judges = sorted({v.judge for v in facts.verdicts} | {f.judge for f in facts.judging_failures})
-    if name not in judges:
-        there = ", ".join(judges) or "none"
-        raise ScoringError(f"--judge {name}: no verdict by this judge in the log; there are: {there}")
-    return score_run(facts, (), name, _is_right)
+# ------------------------------------------------------------------ traces
 
 
-def missing_verdicts(facts: RunFacts, attempts: Iterable[QuestionAsked]) -> Iterator[Verdict]:
-    """Verdicts of the value judge on attempts that have none in the log."""
-    return judging.verdicts_to_add(facts.questions, facts.evidence, facts.verdicts, attempts)
-
-
-def _is_right(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> bool:
-    return judging.judge_answer(question, evidence, answer).correct
-
-
-# ------------------------------------------------------------------ stories
-
-
-def _stories(run: Path, facts: RunFacts, scored: ScoredRun, runs: int) -> Iterator[Story]:
-    """The sample of questions that a page tells, with the texts that scoring does not keep."""
-    chosen = choose_stories(scored.scores.rows, scored.questions, runs)
-    wanted = {(q.cell_id, q.instance_id) for _, q in chosen}
-    asked: dict[tuple[str, str], list[QuestionAsked]] = {}
-    calls: dict[tuple[str, str], list[GatewayCall]] = {}
-    for cell_id in sorted({cell for cell, _ in wanted}):
-        for record in read_records(run, "asked", "gateway_call", cell_id=cell_id):
-            if record.kind == "asked" and (cell_id, record.instance_id) in wanted:
-                asked.setdefault((cell_id, record.instance_id), []).append(record)
-            elif record.kind == "gateway_call" and (cell_id, record.instance_id) in wanted:
-                calls.setdefault((cell_id, record.instance_id or ""), []).append(record)
+def _traces(run: Path, facts: RunFacts, scored: ScoredRun, runs: int) -> Iterator[QuestionTrace]:
+    """The sampled questions of a page, with the texts that scoring does not keep."""
+    chosen = sample_questions(scored.scores.rows, scored.questions, runs)
+    records = answer_records(run, ((q.cell_id, q.instance_id) for _, q in chosen))
     for row, question in chosen:
         key = question.cell_id, question.instance_id
         verdicts = [v for v in facts.verdicts if (v.cell_id, v.instance_id) == key]
         wording = facts.questions[question.instance_id]
-        yield tell(row, question, wording, facts.evidence, asked.get(key, ()), calls.get(key, ()), verdicts)
+        yield trace_question(row, question, wording, facts.evidence, records[key].asked, records[key].calls, verdicts)
 
 
 # ------------------------------------------------------------------ printing

@@ -1,4 +1,4 @@
-"""``memarena show``: the answers behind a figure, one line each, and the whole story of a question."""
+"""``memarena show``: the answers behind a figure, one line each, and the trace of one question."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from typing import Annotated
 
 import typer
 
-from memarena import judge as judging
-from memarena.cli.scores import JudgeOption, RunArgument, missing_verdicts, score_facts
-from memarena.log.records import EvidenceSession, GatewayCall, Question, QuestionAsked
-from memarena.log.store import read_records
-from memarena.report.failures import FILTERS, WORDS, Filter, answers_document, failures_document, values_of
-from memarena.report.judge_story import JudgeRecord
+from memarena import judging
+from memarena.cli.scores import JudgeOption, RunArgument
+from memarena.evaluation import answer_records, evaluate, load_facts, missing_verdicts
+from memarena.report.answer_list import FILTERS, WORDS, Filter, answers_document, failures_document, values_of
 from memarena.report.layout import Document
-from memarena.report.story import question_story
-from memarena.report.terminal import print_document
-from memarena.scoring import RunFacts, ScoredRun, ScoringError, load_facts
+from memarena.report.question_trace.judging import JudgeRecord
+from memarena.report.question_trace.trace import question_trace
+from memarena.report.render.terminal import print_document
+from memarena.scoring import RunFacts, ScoredRun, ScoringError
 
 
 def show(
     run: RunArgument,
-    question: Annotated[str | None, typer.Option(help="Instance id: the whole story of one question.")] = None,
-    failures: Annotated[bool, typer.Option("--failures", help="One line per question that did not end right.")] = False,
+    question: Annotated[str | None, typer.Option(help="Instance id: the trace of this question.")] = None,
+    failures: Annotated[bool, typer.Option("--failures", help="One line per wrong or failed question.")] = False,
     answers: Annotated[bool, typer.Option("--answers", help="One line per question, right ones included.")] = False,
     cell: Annotated[
         str | None,
@@ -35,22 +34,25 @@ def show(
         typer.Option(help="Only these: correct, wrong, backend_failed or infra_failed; failed: either of the two."),
     ] = None,
     stage: Annotated[
-        str | None, typer.Option(help="Only wrong answers that went wrong there: misread, …; any: wherever.")
+        str | None, typer.Option(help="Only wrong answers that went wrong there: misread, …; any: anywhere.")
     ] = None,
     action: Annotated[
         str | None, typer.Option(help="Only D6 items of this kind: deny, allow, or self (the owner's own).")
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option(help="Only D6 items treated so: disclosed, refuse, dont_know, …; kept: all but disclosed."),
+        typer.Option(
+            help="Only D6 items with this behaviour: disclosed, refuse, dont_know, …; kept: all but disclosed."
+        ),
     ] = None,
     ground: Annotated[
-        str | None, typer.Option(help="Only DENY items that were kept because of this: no_access, dont_know, other.")
+        str | None,
+        typer.Option(help="Only DENY items whose fact was withheld because of this: no_access, dont_know, other."),
     ] = None,
-    lag: Annotated[str | None, typer.Option(help="Only so many days after the evidence: 0, 1-3, …")] = None,
+    lag: Annotated[str | None, typer.Option(help="Only this many days after the evidence: 0, 1-3, …")] = None,
     difficulty: Annotated[str | None, typer.Option(help="Only this difficulty.")] = None,
     tier: Annotated[str | None, typer.Option(help="Only this context tier.")] = None,
-    interference: Annotated[str | None, typer.Option(help="Only so many interfering facts: 0, 1, 2-4, …")] = None,
+    interference: Annotated[str | None, typer.Option(help="Only this many interfering facts: 0, 1, 2-4, …")] = None,
     full: Annotated[bool, typer.Option("--full", help="With --question: do not cut long texts.")] = False,
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
@@ -68,7 +70,7 @@ def show(
         _refuse_filters(wanted)
         _show_question(facts, run, question, cell, name, full=full)
         return
-    scored = score_facts(facts, run, name)
+    scored = evaluate(facts, name)
     for filter_name, value in wanted.items():
         _check_filter(scored, filter_name, value)
     chosen = Filter(None if cell is None else frozenset(_cells_of(scored, cell)), **wanted)
@@ -81,7 +83,7 @@ def _show_question(
 ) -> None:
     if question not in facts.questions:
         raise ScoringError(f"--question {question}: no such question in {run}")
-    scored = score_facts(facts, run, name)
+    scored = evaluate(facts, name)
     cells = None if cell is None else _cells_of(scored, cell)
     asked = [c.cell_id for c in facts.manifest.cells if (c.cell_id, question) in facts.attempts]
     chosen = [c for c in asked if cells is None or c in cells]
@@ -89,7 +91,7 @@ def _show_question(
         raise ScoringError(f"--question {question}: not asked yet in {cell or 'any cell'}")
     for cell_id in chosen:
         judged = _judged(facts, name, question, cell_id)
-        print_document(_story(run, scored, question, cell_id, judged, full=full))
+        print_document(_trace(run, facts, scored, question, cell_id, judged, full=full))
 
 
 # ------------------------------------------------------------------ what may be asked for
@@ -130,11 +132,12 @@ def _refuse_filters(wanted: dict[str, str | None]) -> None:
         raise ScoringError(f"{given[0]}: goes with --failures or --answers, not with --question")
 
 
-# ------------------------------------------------------------------ the story of a question
+# ------------------------------------------------------------------ the trace of a question
 
 
-def _story(
+def _trace(
     run: RunArgument,
+    facts: RunFacts,
     scored: ScoredRun,
     question: str,
     cell_id: str,
@@ -142,31 +145,17 @@ def _story(
     *,
     full: bool,
 ) -> Document:
-    """The story of a question, with the texts that scoring does not keep."""
+    """The trace of a question, with the texts that scoring does not keep."""
     found = next(q for q in scored.questions if (q.cell_id, q.instance_id) == (cell_id, question))
-    asked: list[QuestionAsked] = []
-    calls: list[GatewayCall] = []
-    wording: Question | None = None
-    evidence: dict[str, EvidenceSession] = {}
-    for record in read_records(run, "question", "evidence"):
-        if record.kind == "question" and record.instance.instance_id == question:
-            wording = record
-        elif record.kind == "evidence":
-            evidence[record.session.session_id] = record.session
-    for record in read_records(run, "asked", "gateway_call", cell_id=cell_id):
-        if record.kind == "asked" and record.instance_id == question:
-            asked.append(record)
-        elif record.kind == "gateway_call" and record.instance_id == question:
-            calls.append(record)
-    if wording is None:
-        raise ScoringError(f"--question {question}: no such question in {run}")
-    return question_story(wording, evidence, asked, calls, found, judged=judged, full=full)
+    records = answer_records(run, [(cell_id, question)])[cell_id, question]
+    return question_trace(
+        facts.questions[question], facts.evidence, records.asked, records.calls, found, judged=judged, full=full
+    )
 
 
 def _judged(facts: RunFacts, name: str, question: str, cell_id: str) -> list[JudgeRecord]:
-    """What every judge said of a question in a cell; that of the judge whose word counts comes first."""
-    made = [attempt.record for attempt in facts.attempts.get((cell_id, question), ())]
-    computed = missing_verdicts(facts, made) if name == judging.JUDGE_NAME else ()
+    """What every judge said of a question in a cell; that of the judge whose verdicts count comes first."""
+    computed = missing_verdicts(facts, [(cell_id, question)]) if name == judging.JUDGE_NAME else ()
     said: list[JudgeRecord] = [*facts.verdicts, *computed, *facts.buckets, *facts.judging_failures]
     own = [r for r in said if (r.instance_id, r.cell_id) == (question, cell_id)]
     return sorted(own, key=lambda r: (r.judge != name, r.judge, r.attempt, r.repeat))

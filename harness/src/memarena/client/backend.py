@@ -41,6 +41,13 @@ _CHANNEL_OPTIONS = (
 )
 
 
+MAX_ANSWER_DELTAS = 1 << 16
+"""TextDeltas of one Answer: SPEC.md LIM-1."""
+MAX_ANSWER_BYTES = 1 << 18
+"""UTF-8 bytes of the text of one Answer: SPEC.md LIM-1."""
+_MOST_NAME_CHARACTERS = 256
+
+
 @dataclass(frozen=True)
 class Deadlines:
     """Seconds that each kind of call may take."""
@@ -79,6 +86,8 @@ class AnswerTrace:
     completed: pb.Completed | None = None
     completed_ns: int | None = None
     deltas: list[str] = field(default_factory=list)
+    text_bytes: int = 0
+    """UTF-8 bytes of the deltas so far."""
 
 
 class BackendClient:
@@ -134,6 +143,10 @@ class BackendClient:
         """How often the connection has broken since it was made first; 0 where it is not watched."""
         return self._connection.drops if self._connection is not None else 0
 
+    def broke_since(self, drops: int, wait_s: float) -> bool:
+        """Whether the connection has broken more than ``drops`` times, which may show within ``wait_s`` only."""
+        return self._connection is not None and self._connection.wait_past(drops, wait_s)
+
     def serving(self) -> bool:
         """Whether grpc.health.v1 says SERVING now; what cannot be reached within two seconds does not serve."""
         try:
@@ -150,12 +163,14 @@ class BackendClient:
         response = self._run(
             "Describe",
             lambda: self._stub.Describe(
-                pb.DescribeRequest(), timeout=self.deadlines.describe_s, metadata=self._metadata
+                pb.DescribeRequest(caller_minor_version=1), timeout=self.deadlines.describe_s, metadata=self._metadata
             ),
         )
         for name in ("name", "version", "contract_version", "kind"):
             if not getattr(response, name):
                 raise BackendContractError(f"Describe: required field {name} is missing")
+            if name != "kind" and len(getattr(response, name)) > _MOST_NAME_CHARACTERS:
+                raise BackendContractError(f"Describe: {name} has more than {_MOST_NAME_CHARACTERS} characters")
         return response
 
     def ingest(self, frames: Iterable[pb.IngestRequest]) -> tuple[pb.IngestResponse, int]:
@@ -264,10 +279,23 @@ def _note(trace: AnswerTrace, event: pb.AnswerEvent, offset_ns: int) -> None:
             raise BackendContractError("Answer: a text_delta without text")
         if trace.first_delta_ns is None:
             trace.first_delta_ns = offset_ns
-        trace.deltas.append(event.text_delta.text)
+        _take_in(trace, event.text_delta.text)
     elif kind == "completed":
+        # Without deltas the whole text comes here; with them it has been counted already.
+        if not trace.deltas and len(event.completed.text.encode()) > MAX_ANSWER_BYTES:
+            raise BackendContractError(f"Answer: more than {MAX_ANSWER_BYTES} bytes of text")
         if event.completed.text != "".join(trace.deltas):
             raise BackendContractError("Answer: the text of completed is not that of the text_deltas")
         trace.completed, trace.completed_ns = event.completed, offset_ns
     else:
         raise BackendContractError("Answer: an event that carries nothing")
+
+
+def _take_in(trace: AnswerTrace, text: str) -> None:
+    """Keep a delta. A stream without end is the backend's failure before it is the harness's."""
+    trace.text_bytes += len(text.encode())
+    if len(trace.deltas) >= MAX_ANSWER_DELTAS:
+        raise BackendContractError(f"Answer: more than {MAX_ANSWER_DELTAS} text_deltas")
+    if trace.text_bytes > MAX_ANSWER_BYTES:
+        raise BackendContractError(f"Answer: more than {MAX_ANSWER_BYTES} bytes of text")
+    trace.deltas.append(text)

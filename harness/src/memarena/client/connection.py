@@ -36,6 +36,13 @@ class ConnectionWatch:
         while getattr(state, "polling", False) and time.monotonic() < deadline:
             time.sleep(_PAUSE_S)
 
+    def wait_past(self, drops: int, wait_s: float) -> bool:
+        """Whether there are more than ``drops`` by now or within ``wait_s``; returns as soon as there are."""
+        deadline = time.monotonic() + wait_s
+        while self.drops <= drops and time.monotonic() < deadline:
+            time.sleep(_PAUSE_S)
+        return self.drops > drops
+
     def _note(self, state: grpc.ChannelConnectivity) -> None:
         if state is grpc.ChannelConnectivity.READY:
             self._connected = True

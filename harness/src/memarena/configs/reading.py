@@ -1,4 +1,4 @@
-"""Reading a configuration file: its form is checked here, its fields with those of the run."""
+"""Reads a configuration file: its form is checked here, its fields with those of the run."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from memarena.run.config import parse_config
-from memarena.run.errors import RunError
+from memarena.execution.errors import RunError
+from memarena.execution.planning.config import parse_config
 
 Role = Literal["embedder", "extractor", "reranker"]
 
 _STAND_IN: Mapping[str, object] = {"dataset": ".", "backends": ["none"], "readers": [{"spec": "none"}]}
-"""What a file may leave to flags, so that what it does say can be checked by itself."""
+"""Fields that a file may leave to flags, so that the rest can be checked alone."""
 
 
 class ConfigurationFile(BaseModel):
@@ -30,11 +30,11 @@ class ConfigurationFile(BaseModel):
     title: Annotated[str, Field(min_length=1)]
     """What is compared, in a line."""
     tables: tuple[str, ...] = ()
-    """Published tables that it reproduces, by the names that reports give them."""
+    """Published tables that it reproduces, by their names in reports."""
     paper: str = ""
     """What the paper did, as far as flags decide it: readers, models, seeds."""
     differs: str = ""
-    """What is not as in the paper."""
+    """Differences from the paper."""
     needs: tuple[Role, ...] = ()
     """Models beside the reader that must be named by flags."""
     run: dict[str, JsonValue]

@@ -1,12 +1,13 @@
 """The vendor suite: holds any backend to SPEC.md from outside, by its address alone."""
 
+from memarena.conformance.backend_under_test import Patience
 from memarena.conformance.check import Check, CheckResult
+from memarena.conformance.checks import all_checks
 from memarena.conformance.errors import ConformanceError
 from memarena.conformance.junit import write_junit
-from memarena.conformance.models import RealModel
 from memarena.conformance.printing import check_line, result_line, summary_line
-from memarena.conformance.subject import Patience
-from memarena.conformance.suite import Settings, SuiteResult, all_checks, restart_by, run_suite, select
+from memarena.conformance.scripted_models import RealModel
+from memarena.conformance.suite import Settings, SuiteResult, restart_by, run_suite, select
 
 __all__ = [
     "Check",

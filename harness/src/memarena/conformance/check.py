@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from memarena.conformance.subject import Subject
+from memarena.conformance.backend_under_test import BackendUnderTest
 
-Status = Literal["passed", "failed", "skipped"]
+Status = Literal["passed", "failed", "skipped", "advice"]
 
-Applies = Callable[[Subject], str | None]
+Applies = Callable[[BackendUnderTest], str | None]
 """Says why a check does not apply to a backend, None where it does."""
 
 
-def always(_: Subject) -> str | None:
+def always(_: BackendUnderTest) -> str | None:
     """Every backend is held to it."""
     return None
 
@@ -26,8 +26,10 @@ class Check:
     check_id: str
     clauses: tuple[str, ...]
     title: str
-    run: Callable[[Subject], None]
+    run: Callable[[BackendUnderTest], None]
     applies: Applies = always
+    advisory: bool = False
+    """What it finds is worth knowing and breaks no clause: it never fails a run."""
 
     @property
     def chapter(self) -> str:
@@ -36,26 +38,21 @@ class Check:
 
 
 def check(
-    check_id: str, *clauses: str, title: str, applies: Applies = always
-) -> Callable[[Callable[[Subject], None]], Check]:
+    check_id: str, *clauses: str, title: str, applies: Applies = always, advisory: bool = False
+) -> Callable[[Callable[[BackendUnderTest], None]], Check]:
     """Make a function a check."""
 
-    def wrap(function: Callable[[Subject], None]) -> Check:
-        return Check(check_id, clauses, title, function, applies)
+    def wrap(function: Callable[[BackendUnderTest], None]) -> Check:
+        return Check(check_id, clauses, title, function, applies, advisory)
 
     return wrap
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """How a check ended. ``message`` says what was seen (failed) or why it does not apply (skipped)."""
+    """How a check ended. ``message`` says what was seen (failed, advice) or why it does not apply (skipped)."""
 
     check: Check
     status: Status
     message: str
     duration_s: float
-
-
-def checks_of(module: object) -> tuple[Check, ...]:
-    """The checks of a chapter's module in the order in which they stand there."""
-    return tuple(value for value in vars(module).values() if isinstance(value, Check))

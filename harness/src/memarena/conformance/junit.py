@@ -40,7 +40,9 @@ def junit(result: SuiteResult) -> bytes:
         properties = ElementTree.SubElement(case, "properties")
         for clause in each.check.clauses:
             ElementTree.SubElement(properties, "property", name="clause", value=clause)
-        if each.status != "passed":
+        if each.status == "advice":
+            ElementTree.SubElement(case, "system-out").text = one_line(each.message)
+        elif each.status != "passed":
             tag = "failure" if each.status == "failed" else "skipped"
             note = ElementTree.SubElement(case, tag, message=one_line(each.message))
             note.text = f"{', '.join(each.check.clauses)}: {each.check.title}"

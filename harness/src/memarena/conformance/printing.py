@@ -8,7 +8,7 @@ from memarena.client.enums import enum_name
 from memarena.conformance.check import Check, CheckResult
 from memarena.conformance.suite import SuiteResult
 
-_MARKS = {"passed": "ok  ", "failed": "FAIL", "skipped": "skip"}
+_MARKS = {"passed": "ok  ", "failed": "FAIL", "skipped": "skip", "advice": "note"}
 
 
 def check_line(check: Check) -> str:
@@ -29,6 +29,8 @@ def summary_line(result: SuiteResult) -> str:
     kind = enum_name(pb.BackendKind.DESCRIPTOR, described.kind).removeprefix("BACKEND_KIND_").lower()
     who = one_line(f"{described.name} {described.version} ({kind}, contract {described.contract_version})")
     counts = ", ".join(f"{len(result.ids(status))} {status}" for status in ("passed", "failed", "skipped"))
+    if advice := result.ids("advice"):
+        counts += f", {len(advice)} to look at"
     return f"{who if described.name else result.target}: {counts} in {result.duration_s:.1f} s"
 
 

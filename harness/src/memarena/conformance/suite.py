@@ -9,33 +9,29 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.client.backend import Security
-from memarena.conformance import ans, dig, dsc, err, evd, gen, hlt, idn, ing, lim, mod, rst, sec, src, txt, ver
-from memarena.conformance.check import Check, CheckResult, Status, checks_of
+from memarena.conformance.backend_under_test import BackendUnderTest, Patience
+from memarena.conformance.check import Check, CheckResult, Status
+from memarena.conformance.checks import all_checks, digest_gate
 from memarena.conformance.errors import BrokenError, ConformanceError, SkippedError
-from memarena.conformance.models import RealModel, ScriptedModels
-from memarena.conformance.subject import Patience, Subject
+from memarena.conformance.scripted_models import RealModel, ScriptedModels
 from memarena.conformance.wire import SERVICE, Connection, RefusedError
 
 NO_SECURITY = Security()
 NOT_RUN = "not run"
 _POLL_S = 0.05
 _PROBE_S = 3.0
+_GONE_S = 1.0
+_LOG_LINES = 3
+_RESTARTS = 5
+"""A backend that dies more often is not worth the wait."""
 _RESTART_COMMAND_TIMEOUT_S = 120.0
-
-_CHAPTERS = (gen, idn, txt, dsc, ing, dig, src, ans, rst, evd, lim, err, hlt, sec, ver, mod)
-
-
-def all_checks() -> tuple[Check, ...]:
-    """Every check in the order of a run: the first Ingest first, what looks back on the whole run last."""
-    checks = [each for chapter in _CHAPTERS for each in checks_of(chapter)]
-    first, last = hlt.first_ingest, hlt.after_errors
-    return (first, *(each for each in checks if each not in (first, last)), last)
+_WITHOUT_DAYS = ("dsc", "hlt", "sec")
 
 
 @dataclass(frozen=True)
@@ -49,6 +45,8 @@ class Settings:
     total_s: float = 600.0
     """After it no further check is begun."""
     patience: Patience = field(default_factory=Patience)
+    log: Path | None = None
+    """File that the backend writes its messages to: the last of them are told if it dies."""
 
 
 @dataclass(frozen=True)
@@ -108,15 +106,16 @@ def run_suite(
     began = time.monotonic()
     with _models(advertise, real_model) as models, Connection(target, security, settings.timeout_s) as wire:
         _await_start(wire, settings.start_s)
-        subject = Subject(wire, models, _describe(wire), settings.patience, restart)
-        if subject.has(pb.CAPABILITY_CELL_MODEL_ACCESS):
-            subject.cell_access = models.grant("cell")
-        results: list[CheckResult] = []
+        backend = BackendUnderTest(wire, models, _describe(wire), settings.patience, restart)
+        if backend.has(pb.CAPABILITY_CELL_MODEL_ACCESS):
+            backend.cell_access = models.grant("cell")
+        backend.missing_rpcs = _missing_rpcs(wire)
+        run = _Run(backend, settings, on_result)
+        if digest_gate.gate not in checks and any(check.chapter not in _WITHOUT_DAYS for check in checks):
+            run.hold(digest_gate.gate, quietly=True)
         for check in checks:
-            result = _run(check, subject, _give_up(results, wire, began, settings))
-            results.append(result)
-            on_result(result)
-        return SuiteResult(target, subject.described, tuple(results), time.monotonic() - began)
+            run.hold(check)
+        return SuiteResult(target, backend.described, tuple(run.results), time.monotonic() - began)
 
 
 @contextmanager
@@ -164,36 +163,120 @@ def _describe(wire: Connection) -> pb.DescribeResponse:
         return pb.DescribeResponse()
 
 
-def _give_up(results: Sequence[CheckResult], wire: Connection, began: float, settings: Settings) -> str | None:
-    """Why no further check is begun, None to go on."""
-    if time.monotonic() - began > settings.total_s:
-        return f"{NOT_RUN}: {settings.total_s:g} s have passed"
-    if results and results[-1].message.startswith(NOT_RUN):
-        return results[-1].message
-    if wire.hung:
-        # A call hung. One more that hangs means that all of them would.
-        wire.hung = 0
+def _missing_rpcs(wire: Connection) -> frozenset[str]:
+    """RPCs that are not there at all: UNIMPLEMENTED to an empty request, which anything else would refuse."""
+    missing = set()
+    for name, call in (
+        ("Ingest", lambda: wire.ingest([])),
+        ("Search", lambda: wire.search(pb.SearchRequest())),
+        ("Reset", lambda: wire.reset("")),
+    ):
+        try:
+            call()
+        except RefusedError as error:
+            if error.code == "UNIMPLEMENTED":
+                missing.add(name)
+    wire.hung = wire.lost = 0
+    return frozenset(missing)
+
+
+class _Run:
+    """Holds a backend to one check after the other, and notices when it is gone."""
+
+    def __init__(self, backend: BackendUnderTest, settings: Settings, on_result: Callable[[CheckResult], None]) -> None:
+        self.results: list[CheckResult] = []
+        self._backend = backend
+        self._settings = settings
+        self._on_result = on_result
+        self._began = time.monotonic()
+        self._given_up: str | None = None
+        self._restarts_left = _RESTARTS
+
+    def hold(self, check: Check, *, quietly: bool = False) -> None:
+        """Run a check, or say why it is not run. ``quietly``: only a failure is put on the record."""
+        if self._given_up is None and time.monotonic() - self._began > self._settings.total_s:
+            self._given_up = f"{NOT_RUN}: {self._settings.total_s:g} s have passed"
+        result = _run(check, self._backend, self._given_up)
+        if self._given_up is None:
+            result = self._seen_alive(result)
+        if not quietly or result.status == "failed":
+            self.results.append(result)
+            self._on_result(result)
+
+    def _seen_alive(self, result: CheckResult) -> CheckResult:
+        """The result, which is the end of the backend if it died or hung. It is told once; what follows is not run."""
+        wire = self._backend.wire
+        gone = _gone(wire) if result.status == "failed" and wire.lost else None
+        if gone is not None:
+            message = f"the backend died during this check: {gone}{_last_words(self._settings.log)}"
+            if (still_gone := self._start_again()) is not None:
+                self._given_up = f"{NOT_RUN}: the backend died during {result.check.check_id}{still_gone}"
+            result = replace(result, message=message)
+        elif wire.hung:
+            # A call hung. One more that hangs means that all of them would.
+            try:
+                wire.health(SERVICE, deadline_s=_PROBE_S)
+            except RefusedError as error:
+                if error.code in ("DEADLINE_EXCEEDED", "UNAVAILABLE"):
+                    self._given_up = f"{NOT_RUN}: the backend has stopped answering since {result.check.check_id}"
+        wire.hung = wire.lost = 0
+        return result
+
+    def _start_again(self) -> str | None:
+        """Run the operator's command; None if the backend is back, else what is to be added to the reason."""
+        if self._backend.restart is None:
+            return ""
+        if not self._restarts_left:
+            return f", after {_RESTARTS} restarts"
+        self._restarts_left -= 1
+        try:
+            self._backend.restart()
+            _await_start(self._backend.wire, self._settings.start_s)
+        except (BrokenError, ConformanceError) as error:
+            return f", and did not come back: {error}"
+        return None
+
+
+def _gone(wire: Connection) -> str | None:
+    """Why nobody answers any more; None if somebody does."""
+    deadline = time.monotonic() + _GONE_S
+    while True:
         try:
             wire.health(SERVICE, deadline_s=_PROBE_S)
         except RefusedError as error:
-            if error.code in ("DEADLINE_EXCEEDED", "UNAVAILABLE"):
-                return f"{NOT_RUN}: the backend has stopped answering since {results[-1].check.check_id}"
-    return None
+            if error.code != "UNAVAILABLE":
+                return None
+            if time.monotonic() > deadline:
+                return "nothing listens at its address any more"
+            time.sleep(_POLL_S)
+        else:
+            return None
 
 
-def _run(check: Check, subject: Subject, not_run: str | None) -> CheckResult:
+def _last_words(log: Path | None) -> str:
+    """The end of the backend's log, where there is one."""
+    if log is None:
+        return ""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError as error:
+        return f"; its log {log} cannot be read: {error.strerror}"
+    return f"; last in its log: {' | '.join(lines[-_LOG_LINES:])}" if lines else "; its log is empty"
+
+
+def _run(check: Check, backend: BackendUnderTest, not_run: str | None) -> CheckResult:
     began = time.monotonic()
     if not_run is not None:
         return CheckResult(check, "skipped", not_run, 0.0)
     status: Status = "passed"
     message = ""
     try:
-        reason = check.applies(subject)
+        reason = check.applies(backend)
         if reason is not None:
             return CheckResult(check, "skipped", reason, 0.0)
-        check.run(subject)
+        check.run(backend)
     except BrokenError as error:
-        status, message = "failed", str(error)
+        status, message = "advice" if check.advisory else "failed", str(error)
     except RefusedError as error:
         status, message = "failed", f"a call that had to work was refused: {error}"
     except SkippedError as error:
@@ -204,7 +287,7 @@ def _run(check: Check, subject: Subject, not_run: str | None) -> CheckResult:
         # What a backend sends may have a shape that nobody thought of: that ends one check, not the run and its report.
         status, message = "failed", f"the suite could not read the response: {_where(error)}"
     finally:
-        subject.forget_lives()
+        backend.reset_namespaces()
     return CheckResult(check, status, message, time.monotonic() - began)
 
 

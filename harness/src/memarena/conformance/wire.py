@@ -32,17 +32,24 @@ _OPTIONS = (
 
 T = TypeVar("T")
 
+MINOR_VERSION = 1
+"""Of the contract that the suite holds a backend to."""
+_CALLER = pb.DescribeRequest(caller_minor_version=MINOR_VERSION)
+
 
 class RefusedError(Exception):
-    """A call ended with an error. ``fields`` are those that its BadRequest details name, brackets removed."""
+    """A call ended with an error. ``fields`` are those that its BadRequest details name, brackets removed; ``told`` is
+    what its ErrorInfo and QuotaFailure details say.
+    """
 
-    def __init__(self, rpc: str, code: str, message: str, fields: tuple[str, ...]) -> None:
+    def __init__(self, rpc: str, code: str, message: str, fields: tuple[str, ...], told: tuple[str, ...] = ()) -> None:
         where = f" naming {', '.join(fields)}" if fields else ""
         super().__init__(f"{rpc}: {code}{where}: {message[:300]}")
         self.rpc = rpc
         self.code = code
         self.message = message
         self.fields = fields
+        self.told = told
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,8 @@ class Received:
 class Connection:
     """Calls to one address. Every call ends within ``timeout_s``, unless it is given another deadline.
 
-    ``hung`` counts the calls that did not end in time although nothing was withheld from the backend.
+    ``hung`` counts the calls that did not end in time although nothing was withheld from the backend, ``lost`` those
+    that ended as if nobody were there.
     """
 
     def __init__(self, target: str, security: Security, timeout_s: float) -> None:
@@ -73,6 +81,7 @@ class Connection:
         self.security = security
         self.timeout_s = timeout_s
         self.hung = 0
+        self.lost = 0
         if security.tls_ca is not None:
             credentials = grpc.ssl_channel_credentials(security.tls_ca.read_bytes())
             self._channel = grpc.secure_channel(target, credentials, options=_OPTIONS)
@@ -98,7 +107,7 @@ class Connection:
     def describe(self) -> pb.DescribeResponse:
         return self._call(
             "Describe",
-            lambda timeout: self._stub.Describe(pb.DescribeRequest(), timeout=timeout, metadata=self._metadata),
+            lambda timeout: self._stub.Describe(_CALLER, timeout=timeout, metadata=self._metadata),
         )
 
     def ingest(self, frames: Iterable[pb.IngestRequest], deadline_s: float | None = None) -> pb.IngestResponse:
@@ -163,6 +172,11 @@ class Connection:
             ),
         )
 
+    def forget(self, request: pb.ForgetRequest) -> pb.ForgetResponse:
+        return self._call(
+            "Forget", lambda timeout: self._stub.Forget(request, timeout=timeout, metadata=self._metadata)
+        )
+
     def unknown_rpc(self, name: str) -> None:
         """An RPC that the contract does not have."""
         method: grpc.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(
@@ -194,6 +208,7 @@ class Connection:
             return call(self.timeout_s if deadline_s is None else deadline_s)
         except grpc.RpcError as error:
             refused = refusal(rpc, error)
+            self.lost += refused.code == "UNAVAILABLE"
             if refused.code == "DEADLINE_EXCEEDED" and deadline_s is None:
                 self.hung += 1
                 refused = RefusedError(rpc, refused.code, f"no answer within {self.timeout_s:g} s", ())
@@ -241,15 +256,21 @@ def refusal(rpc: str, error: grpc.RpcError) -> RefusedError:
     if not isinstance(call, grpc.Call):
         return RefusedError(rpc, "UNKNOWN", str(error), ())
     fields: list[str] = []
+    told: list[str] = []
     try:
         status = rpc_status.from_call(call)
     except ValueError:
         status = None  # details that contradict the status line carry nothing that could be relied on
     for detail in status.details if status is not None else ():
-        bad_request = error_details_pb2.BadRequest()
+        bad_request, quota = error_details_pb2.BadRequest(), error_details_pb2.QuotaFailure()
+        info = error_details_pb2.ErrorInfo()
         if detail.Unpack(bad_request):
             fields += [_without_indices(violation.field) for violation in bad_request.field_violations]
-    return RefusedError(rpc, call.code().name, call.details() or "", tuple(fields))
+        elif detail.Unpack(quota):
+            told += [f"{violation.subject} {violation.description}" for violation in quota.violations]
+        elif detail.Unpack(info):
+            told += [info.reason, *(f"{key} {value}" for key, value in sorted(info.metadata.items()))]
+    return RefusedError(rpc, call.code().name, call.details() or "", tuple(fields), tuple(told))
 
 
 def _without_indices(path: str) -> str:

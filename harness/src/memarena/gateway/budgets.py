@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from pydantic import JsonValue
+
 from memarena.gateway.calls import CALLER_GONE, OpenCall, RefusedError
 from memarena.gateway.types import Budget
 from memarena.log.records import GatewayCall
@@ -12,8 +14,13 @@ from memarena.log.records import GatewayCall
 BUDGET_SPENT = "budget_spent"
 """Code of the refusal (429), and how it is known on the record."""
 
+PROMPT_ABOVE_BUDGET = "prompt_above_budget"
+"""Code of the refusal (429) of a prompt that holds more than its question's budget."""
+
 METERED_ROUTES = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/rerank"})
 """What counts: calls of a model. Counting tokens and listing models are free."""
+
+GENERATING_ROUTES = frozenset({"/v1/chat/completions", "/v1/completions"})
 
 
 @dataclass(slots=True)
@@ -47,6 +54,22 @@ class Spent:
             prompt = _bytes(json.dumps(call.prompt, ensure_ascii=False)) if prompt is None else prompt
             completion = _bytes(call.output + call.reasoning) if completion is None else completion
         self.tokens += (prompt or 0) + (completion or 0)
+
+
+def check_prompt(call: OpenCall) -> None:
+    """Raise :class:`RefusedError` (429) for a prompt above the bound of the RPC that the call belongs to."""
+    most = call.context.max_prompt_bytes if call.context is not None else None
+    if most is not None and call.route in GENERATING_ROUTES and _bytes_of_text(call.prompt) > most:
+        told = "the prompt is above the question's budget: context, question, scaffold and a margin"
+        raise RefusedError(429, PROMPT_ABOVE_BUDGET, told)
+
+
+def _bytes_of_text(prompt: JsonValue) -> int:
+    """Bytes of every string of a prompt, the names of its fields aside."""
+    if isinstance(prompt, str):
+        return _bytes(prompt)
+    parts = prompt.values() if isinstance(prompt, dict) else prompt if isinstance(prompt, list) else ()
+    return sum(_bytes_of_text(part) for part in parts)
 
 
 def _turned_down(record: GatewayCall) -> bool:

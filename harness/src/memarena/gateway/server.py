@@ -17,6 +17,7 @@ import aiohttp
 from aiohttp import web
 from pydantic import JsonValue
 
+from memarena.gateway.budgets import check_prompt
 from memarena.gateway.cache import ReplyCache, cache_key
 from memarena.gateway.calls import CallerGoneError, OpenCall, RefusedError, UpstreamError, error_body
 from memarena.gateway.counting import count_tokens
@@ -281,6 +282,7 @@ class Gateway:
         if call.route == "/v1/tokenize":
             return await self._tokenize(request, call, upstream, body)
         describe(call, call.route, body)
+        check_prompt(call)
         outgoing = prepare(call.route, body, upstream)
         if self._cache is None:
             return await self._forwarder.forward(request, call, upstream, outgoing)

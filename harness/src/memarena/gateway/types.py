@@ -67,5 +67,7 @@ class CallContext:
     instance_id: str | None = None
     ego: str | None = None
     day: int | None = None
+    max_prompt_bytes: int | None = None
+    """Most bytes of text that the messages of one call may have; a longer prompt is refused. None: no bound."""
     inferred: bool = False
     """The calls carry a token of the whole cell and stand here because this RPC was the one pending (MOD-8)."""

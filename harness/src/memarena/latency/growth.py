@@ -1,4 +1,4 @@
-"""Search, memory and disk of backends by length of history, from a run that timed searches apart from its questions."""
+"""Search, memory and disk of backends by length of history, from a run with separately timed searches."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memarena.dataset.reading import open_dataset
-from memarena.latency.beside import read_beside
+from memarena_dataset.io.reading import open_dataset
+
+from memarena.evaluation import load_facts
+from memarena.execution.planning.config import RunConfig, parse_config
 from memarena.latency.errors import LatencyError
-from memarena.latency.results import BesideTaken, Growth, GrowthPoint
+from memarena.latency.results import Growth, GrowthPoint, SidecarFootprint
 from memarena.latency.samples import backend_label
+from memarena.latency.sidecar_footprint import read_sidecars
 from memarena.log.records import Cell, FootprintTaken, IngestDone, SearchesTimed
 from memarena.log.store import read_records
-from memarena.run.config import RunConfig, parse_config
-from memarena.scoring import load_facts
 from memarena.scoring.timing import floor, percentiles
 
 DAYS = (1, 5, 10, 15)
@@ -23,7 +24,7 @@ DAYS = (1, 5, 10, 15)
 
 @dataclass
 class _Point:
-    """What a cell's records say of one number of days."""
+    """A cell's records for one number of days."""
 
     spans_ns: list[int] = field(default_factory=list)
     footprint: FootprintTaken | None = None
@@ -76,7 +77,7 @@ def growth_config(
 
 
 def read_growth(run_dir: Path) -> Growth:
-    """What a run says. Raises :class:`LatencyError` if it timed no searches apart from its questions, or two egos'."""
+    """The growth measured in a run. Raises :class:`LatencyError` without separately timed searches, or of two egos."""
     facts = load_facts(run_dir)
     manifest = facts.manifest
     cells = {cell.cell_id: cell for cell in manifest.cells}
@@ -87,7 +88,7 @@ def read_growth(run_dir: Path) -> Growth:
     egos: set[str] = set()
     for record in read_records(run_dir, "ingest", "footprint", "searches_timed"):
         if isinstance(record, IngestDone) and record.code == "OK" and not record.replayed:
-            # A day that came in again, into a fresh namespace, is in the memory once.
+            # A day that was ingested again, into a fresh namespace, is in the memory once.
             ingested.setdefault(record.cell_id, {})[record.day] = record
         elif isinstance(record, FootprintTaken) and record.day is not None:
             points.setdefault((record.cell_id, record.day + 1), _Point()).footprint = record
@@ -98,7 +99,7 @@ def read_growth(run_dir: Path) -> Growth:
             egos.add(record.ego)
     wanted = RunConfig.model_validate_json(manifest.config_json).search_days
     _check_timed(run_dir, egos, wanted)
-    beside = read_beside(run_dir)
+    beside = read_sidecars(run_dir)
     order = list(cells)
     made = [
         _point(cells[cell_id], days, point, ingested.get(cell_id, {}), beside)
@@ -118,7 +119,7 @@ def read_growth(run_dir: Path) -> Growth:
 
 
 def _check_timed(run_dir: Path, egos: Set[str], wanted: Sequence[int]) -> None:
-    """Raise :class:`LatencyError` where no growth can be told of."""
+    """Raise :class:`LatencyError` where there is no growth to report."""
     if not egos and wanted:
         raise LatencyError(f"{run_dir}: every backend failed before a search was timed; memarena report says why")
     if not egos:
@@ -150,7 +151,7 @@ def _failed(
 
 
 def _point(
-    cell: Cell, days: int, point: _Point, ingested: Mapping[int, IngestDone], beside: Sequence[BesideTaken]
+    cell: Cell, days: int, point: _Point, ingested: Mapping[int, IngestDone], beside: Sequence[SidecarFootprint]
 ) -> GrowthPoint | None:
     """A point where searches were timed; None for the days between."""
     if not point.spans_ns or point.footprint is None:

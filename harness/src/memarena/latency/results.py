@@ -1,4 +1,4 @@
-"""What a latency study says, as frozen records that go into its data files."""
+"""Results of a latency study, as frozen records for its data files."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Sample(Record):
     """At the gateway: request forwarded to the end of the reply."""
     search_ms: float | None
     rest_ms: float | None
-    """What Answer took up to its first text beside the model call that made it."""
+    """The remainder of Answer until its first text, without the model call that made it."""
     server_prompt_ms: float | None
-    """The model server's own time over the prompt, where it tells one."""
+    """The model server's own prompt time, where it reports one."""
 
 
 class Coefficients(Record):
@@ -57,7 +57,7 @@ class HeldOutRange(Record):
 
 
 class Model(Record):
-    """A fitted model and how good it is."""
+    """A fitted model and its errors."""
 
     coefficients: Coefficients
     r_squared: float | None
@@ -66,7 +66,7 @@ class Model(Record):
     """Of absolute residuals over the samples that made it."""
     held_out_error_p50: float | None
     held_out_error_p95: float | None
-    """Of relative errors for questions held out of its making, five parts in turn; None: too few."""
+    """Of relative errors for held-out questions, five parts in turn; None: too few."""
     held_out_by_length: tuple[HeldOutRange, ...] = ()
     """The same in thirds of the range of prompt lengths, shortest first."""
 
@@ -78,7 +78,7 @@ class Fit(Record):
     n: int
     cells: tuple[str, ...]
     prompt_tokens: tuple[int, int]
-    """Shortest and longest prompt: the range in which the fit means something."""
+    """Shortest and longest prompt: the range in which the fit is valid."""
     completion_tokens: tuple[int, int]
     llm: Model
     llm_quadratic: Model
@@ -94,13 +94,13 @@ class Fit(Record):
 
 
 class ServerCheck(Record):
-    """A reader's TTFT at the gateway beside its server's own time over the prompt."""
+    """A reader's TTFT at the gateway beside its server's own prompt time."""
 
     reader: str
     n: int
     """Timed questions."""
     told: int
-    """Of these, how many the server tells its prompt time of."""
+    """Of these, how many have a prompt time from the server."""
     within: int
     """Of those, how many are within 5% + 3 ms of it."""
     difference_p50_ms: float | None
@@ -129,7 +129,7 @@ class TotalCell(Record):
     outside_range: float = 0.0
     """Share of those prompts that are shorter or longer than any behind the fit."""
     why: str = ""
-    """Why there is nothing."""
+    """Why there is no figure."""
 
 
 class EfficiencyRow(Record):
@@ -147,7 +147,7 @@ class EfficiencyRow(Record):
     end_to_end: Percentiles
     """Search and the first token."""
     cached_tokens: int | None
-    """Prompt tokens that came from the server's cache, over all questions; None where no server tells."""
+    """Prompt tokens that came from the server's cache, over all questions; None where no server reports it."""
     gpu_j_per_query: MeterFigure
     gpu_net_j_per_query: MeterFigure
     system_j_per_query: MeterFigure
@@ -169,21 +169,21 @@ class IngestRow(Record):
     unsized_calls: int = 0
     """Model calls whose tokens are not all known: the sums of tokens are lower bounds then."""
     untimed_calls: int = 0
-    """Model calls whose end nobody saw: ``model_seconds`` is a lower bound then."""
+    """Model calls whose end was not observed: ``model_seconds`` is a lower bound then."""
     gpu_j: MeterFigure
     gpu_net_j: MeterFigure
     gpu_w: MeterFigure
     system_j: MeterFigure
     gpu_j_per_ego_day: MeterFigure
     break_even_queries_j: float | None
-    """Queries after which ingest is paid back against Oracle, in joules of the GPU's rail; None: see ``why``."""
+    """Queries after which ingest breaks even with Oracle, in joules of the GPU; None: see ``why``."""
     break_even_queries_s: float | None
     """The same in seconds of waiting."""
     why_no_break_even: str = ""
 
 
 class StudiedRun(Record):
-    """A run that a study rests on."""
+    """A run of a study."""
 
     path: str
     run_id: str
@@ -193,7 +193,7 @@ class StudiedRun(Record):
     versions: Versions
     floor: Floor | None
     meters_unavailable: dict[str, str] = Field(default_factory=dict)
-    """Channels that the machine does not give, and why."""
+    """Channels that the machine does not have, and why."""
 
 
 class Study(Record):
@@ -214,11 +214,11 @@ class Study(Record):
     left_out: dict[str, int]
     """Samples by cell that were timed in another segment of a resumed run."""
     failed: dict[str, int]
-    """Questions by cell that failed and so carry no time."""
+    """Failed questions by cell, which have no time."""
 
 
-class BesideTaken(Record):
-    """Memory and disk of a server beside a backend, after so many days of history, once Search was timed."""
+class SidecarFootprint(Record):
+    """Memory and disk of a server beside a backend, after this many days of history, once Search was timed."""
 
     cell_id: str
     days: int
@@ -230,7 +230,7 @@ class BesideTaken(Record):
 
 
 class GrowthPoint(Record):
-    """A backend after so many days of history."""
+    """A backend after this many days of history."""
 
     backend: str
     days: int
@@ -241,8 +241,8 @@ class GrowthPoint(Record):
     ingest_s: float
     """Over all days so far."""
     footprint: FootprintTaken
-    beside: tuple[BesideTaken, ...] = ()
-    """Servers that were watched beside the backend; their memory and disk are in no figure of its own."""
+    beside: tuple[SidecarFootprint, ...] = ()
+    """Servers beside the backend; their memory and disk are not in its own figures."""
 
 
 class Growth(Record):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from memarena.latency.results import Sample
 from memarena.log.records import Cell
-from memarena.scoring.facts import Attempt, CallFacts, RunFacts
+from memarena.scoring.run_facts import Attempt, CallFacts, RunFacts
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class CellSamples:
 
 
 def cell_samples(run: str, facts: RunFacts) -> list[CellSamples]:
-    """Samples of every cell that was timed. Questions that failed carry no time; no two processes' times mix."""
+    """Samples of every cell that was timed. Failed questions have no time; times of two processes never mix."""
     found = []
     for cell in facts.manifest.cells:
         if not cell.timing:
@@ -72,7 +72,7 @@ def _sample(run: str, cell: Cell, attempt: Attempt, calls: Mapping[str, CallFact
 
 
 def backend_label(cell: Cell) -> str:
-    """A backend with its options, which make another memory of it."""
+    """A backend with its options, since other options make another memory."""
     options = ",".join(f"{key}={value}" for key, value in sorted(cell.backend_options.items()))
     return f"{cell.backend}[{options}]" if options else cell.backend
 

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memarena.dataset.model import Family, Instance
-from memarena.dataset.reading import Dataset
+from memarena_dataset.io.reading import Dataset
+from memarena_dataset.model import Family, Instance
+
+from memarena.execution.planning.questions import plan_questions
 from memarena.latency.errors import LatencyError
 from memarena.log.records import Question
-from memarena.run.questions import plan_questions
 
 PER_FAMILY = 10
 EGOS = 8
@@ -25,7 +26,7 @@ FAMILIES = tuple(family for family in Family if family.value.startswith("d"))
 
 @dataclass(frozen=True)
 class Selection:
-    """The queries of a study, by family and then latest first, and how many each family gave."""
+    """The queries of a study, by family and then latest first, and how many each family has."""
 
     dataset: str
     dataset_sha256: str
@@ -35,7 +36,7 @@ class Selection:
     per_family: int
 
     def short(self) -> dict[str, int]:
-        """Families that gave fewer than wanted."""
+        """Families with fewer than wanted."""
         return {family: count for family, count in self.families.items() if count < self.per_family}
 
     def text(self) -> str:

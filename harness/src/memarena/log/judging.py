@@ -1,4 +1,4 @@
-"""The records that judging appends to a log: verdicts, buckets, and where a judge could not be asked."""
+"""The records that judging appends to a log: verdicts, causes, and failures of judging."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from memarena.log.base import Record
 BehaviourLabel = Literal["disclose_correct", "disclose_wrong", "refuse", "dont_know", "other"]
 """How an answer behaves towards the asker of a D6 question (design 4)."""
 Bucket = Literal["no_access", "dont_know", "other"]
-"""Why an answer that kept a protected fact kept it: it names a reason of access, it claims ignorance, anything else."""
+"""Why an answer withheld a protected fact: the asker may not know, claimed ignorance, anything else."""
 JudgeTask = Literal["answer", "behaviour", "bucket"]
-"""What a judge is asked: is the answer right (D2 to D5), how does it behave (D6), why did it keep the fact (DENY)."""
+"""What a judge is asked: is the answer right (D2 to D5), how does it behave (D6), why was the fact withheld (DENY)."""
 
 
 class JudgeUsage(Record):
@@ -27,7 +27,7 @@ class JudgeUsage(Record):
 
 
 class Verdict(Record):
-    """A judge's word on one attempt. Appended by judging, never by the run.
+    """A judge's verdict on one attempt. Appended by judging, never by the run.
 
     Verdicts of several judges stand side by side. Of one judge, repeat 0 is the verdict that counts; higher repeats
     are the same question put again, from which the judge's own variance is computed, and never settle an outcome.
@@ -65,7 +65,7 @@ class Verdict(Record):
 
 
 class BucketNamed(Record):
-    """Why an answer to a DENY question kept the fact, in a judge's eyes. A diagnostic, never part of a score."""
+    """Why an answer to a DENY question withheld the fact, according to a judge. A diagnostic, never part of a score."""
 
     kind: Literal["bucket"] = "bucket"
     cell_id: str
@@ -77,16 +77,17 @@ class BucketNamed(Record):
     reason: str = ""
     repeat: int = 0
     handed_over: str = ""
-    """Why the deterministic labels named it in the judge's place."""
+    """Why the deterministic labels decided in the judge's place."""
     model: str = ""
     prompt_sha256: str = ""
     usage: JudgeUsage | None = None
 
 
 class JudgingFailed(Record):
-    """A judge could not be asked or gave no usable reply: ours, never a verdict. A later judging asks again.
+    """A judge could not be asked or gave no usable reply: an infrastructure failure, never a verdict.
 
-    Without a later verdict by the same judge on the same attempt, the question ends as ``infra_failed``.
+    A later judging asks again. Without a later verdict by the same judge on the same attempt, the question ends as
+    ``infra_failed``.
     """
 
     kind: Literal["judging_failed"] = "judging_failed"

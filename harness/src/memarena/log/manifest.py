@@ -1,4 +1,4 @@
-"""What a run was made of: data set, readers, backends, settings, and the cells that come of them."""
+"""The manifest of a run: data set, readers, backends, settings, and the cells that follow from them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ReaderRef(Record):
     counts_tokens: bool = False
     result_class: ResultClass = "unknown"
     is_real_reader: bool = True
-    """False for ``extractive``: reports mark such cells as no reader."""
+    """False for ``extractive``: reports mark such cells as without a language model."""
     details: dict[str, str] = Field(default_factory=dict)
     """Version, weights' SHA-256, threads, flags: whatever the server says of itself."""
 
@@ -70,9 +70,9 @@ class Cell(Record):
     diagnostic: bool
     send_evidence: bool = False
     access_markers: bool = False
-    """Evidence of permission questions says whether the asker may hear it."""
+    """Evidence of permission questions says whether the asker may know it."""
     projection: Literal["ego", "whole_corpus"] = "ego"
-    """What the backend took in: what its owner could know, or (a diagnostic) everybody's sessions."""
+    """What the backend ingested: what its owner could know, or (a diagnostic) everybody's sessions."""
     backend_image: str | None = None
     """Set where the harness started a container: the image as the user named it."""
     backend_image_id: str | None = None
@@ -80,11 +80,11 @@ class Cell(Record):
     backend_settings: dict[str, str] = Field(default_factory=dict)
     """Environment variables that the backend was started with, beside those of its manifest."""
     timing: bool = True
-    """False where latency means nothing (concurrency above 1, a cache)."""
+    """False where times are meaningless (concurrency above 1, a cache)."""
 
 
 class Versions(Record):
-    """Versions of what made the run."""
+    """Versions of the software and machine of the run."""
 
     memarena: str
     python: str
@@ -117,7 +117,7 @@ class Manifest(Record):
     deadlines_s: dict[str, float]
     question_filter: str | None = None
     helpers: dict[str, ReaderRef] = Field(default_factory=dict)
-    """Models that help memories, by role: ``embedder``, ``extractor``, ``reranker``; those that were configured."""
+    """Models that memories may call, by role: ``embedder``, ``extractor``, ``reranker``; those that were configured."""
     configuration: NamedConfiguration | None = None
     config_json: str = "{}"
-    """The run's configuration as JSON, from which ``--resume`` can go on without repeating any flag."""
+    """The run's configuration as JSON, from which ``--resume`` continues without repeating any flag."""

@@ -1,4 +1,4 @@
-"""What meters say of a run, as records: which there are, when each phase was, its energy, the backends' memory."""
+"""Meter records of a run: which meters there are, when each phase was, its energy, the backends' memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import model_validator
 from memarena.log.base import Record
 
 PhaseName = Literal["idle_before", "prepare", "cell", "ingest", "answer", "idle_after"]
-"""``prepare``: readers probed and the floor measured; ``cell``: a whole cell; ``ingest`` and ``answer``: its days, its
+"""``prepare``: readers probed, overhead measured; ``cell``: a whole cell; ``ingest`` and ``answer``: its days, its
 questions."""
 
 
@@ -57,7 +57,7 @@ class MeteringStarted(Record):
 
 
 class PhaseEnded(Record):
-    """A phase is over. ``pieces`` are its spans of CLOCK_MONOTONIC in ns: days and questions may take turns."""
+    """A phase is over. ``pieces`` are its spans of CLOCK_MONOTONIC in ns: days and questions may alternate."""
 
     kind: Literal["phase"] = "phase"
     phase: PhaseName
@@ -69,7 +69,7 @@ class PhaseEnded(Record):
 
 
 class RailMeasured(Record):
-    """What one rail says of a phase (design 5): ``gpu_rail_j`` is the GPU's rail alone, ``sys_j`` the whole machine."""
+    """The energy of one power channel in a phase: ``gpu_rail_j`` is the GPU alone, ``sys_j`` the whole machine."""
 
     name: str
     gross_j: MeterFigure
@@ -109,7 +109,7 @@ class PhaseMeasured(Record):
 
 
 class SearchesTimed(Record):
-    """Searches timed apart from any question, after so many days of history."""
+    """Searches timed separately from questions, after this many days of history."""
 
     kind: Literal["searches_timed"] = "searches_timed"
     cell_id: str

@@ -11,9 +11,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Annotated, Literal
 
+from memarena_dataset.model import Instance
 from pydantic import Field, TypeAdapter
 
-from memarena.dataset.model import Instance
 from memarena.log.base import Record
 from memarena.log.judging import (
     BehaviourLabel,
@@ -96,8 +96,9 @@ __all__ = [
     "Versions",
 ]
 
-SCHEMA_VERSION = 2
-"""Version of the log. A newer one is refused, never half read. 2: texts that repeat stand in a table of their own."""
+SCHEMA_VERSION = 3
+"""Version of the log. A newer one is refused, never half read. 2: texts that repeat are in a separate table.
+3: records and texts carry checksums, and an attempt says whether it was lost with the backend."""
 
 
 class RunStarted(Record):
@@ -110,7 +111,7 @@ class RunStarted(Record):
 
 
 class RunResumed(Record):
-    """A later process went on with the run."""
+    """A later process resumed the run."""
 
     kind: Literal["run_resumed"] = "run_resumed"
     resumed_at: str
@@ -162,7 +163,7 @@ class Question(Record):
     kind: Literal["question"] = "question"
     instance: Instance
     question_text: str
-    """The words that go on the wire."""
+    """The text that is sent."""
     day: int
     asked_at: str
     requester_kind: Literal["owner", "known_person", "anonymous"]
@@ -177,7 +178,7 @@ class Question(Record):
 
 
 class BackendDescribed(Record):
-    """What a backend said of itself when a cell began or went on."""
+    """The Describe of a backend when a cell began or was resumed."""
 
     kind: Literal["backend_described"] = "backend_described"
     cell_id: str
@@ -255,7 +256,7 @@ class RetrievedItem(Record):
     session_ids: tuple[str, ...] = ()
     turn_ids: tuple[str, ...] = ()
     unknown_ids: int = 0
-    """How many source ids were none of those that the backend had been given."""
+    """How many source ids were unknown to the harness."""
     time: str = ""
 
 
@@ -302,7 +303,7 @@ class AnswerSpan(Record):
 
 
 class QuestionAsked(Record):
-    """One attempt at a question, whole. ``status`` is settled here; right or wrong is scoring's business."""
+    """One attempt at a question, whole. ``status`` is decided here; right or wrong is decided by scoring."""
 
     kind: Literal["asked"] = "asked"
     cell_id: str
@@ -318,6 +319,8 @@ class QuestionAsked(Record):
     search: SearchSpan | None = None
     answer: AnswerSpan | None = None
     gateway_call_ids: tuple[str, ...] = ()
+    lost: bool = False
+    """The backend ended or went away meanwhile, and the question is to be asked again: this attempt settles nothing."""
 
 
 class GatewayCall(Record):
@@ -339,18 +342,18 @@ class GatewayCall(Record):
     """HTTP status given to the caller; 499 where the caller went away first."""
     error: str = ""
     refusal: str = ""
-    """Why the gateway itself turned the call down, in one word: ``budget_spent``, ``token_revoked``, …"""
+    """Why the gateway itself refused the call, in one word: ``budget_spent``, ``token_revoked``, …"""
     from_cache: bool = False
     """The reply came from the cache of an untimed run: it cost nothing, and its times are unknown."""
     upstream_failed: bool = False
-    """The model server failed (no connection, 5xx, broken stream): ours, never the backend's."""
+    """The model server failed (no connection, 5xx, broken stream): an infrastructure failure, never the backend's."""
     started_mono_ns: int
     received_to_forwarded_ns: int | None = None
     first_byte_ns: int | None = None
     first_content_ns: int | None = None
     last_content_ns: int | None = None
     first_reasoning_ns: int | None = None
-    """First text that the server itself set apart as thinking. It never counts as content."""
+    """First text that the server marked as thinking. It never counts as content."""
     done_ns: int | None = None
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
@@ -364,7 +367,7 @@ class GatewayCall(Record):
     """The request's messages as JSON, unless the run says not to keep texts."""
     output: str = ""
     reasoning: str = ""
-    """What the server set apart as thinking."""
+    """Text that the server marked as thinking."""
 
 
 class Problem(Record):

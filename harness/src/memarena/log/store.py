@@ -4,29 +4,36 @@ One process writes (an advisory lock beside the file says so), any number read. 
 that not even a stray tool can change what a run wrote. Large texts are kept once, in a table of their own
 (:mod:`memarena.log.texts`); whoever reads a record gets it whole.
 
-Schema version 1 had no such table: its bodies hold everything. It is read as it is, and gets the table when it is
-written to again; what stands in it stays as it was.
+Schema version 1 had no such table: its bodies hold everything. Version 2 had no checksums (:mod:`memarena.log.sums`).
+Both are read as they are, and get what they lack when they are written to again; what stands in them stays as it was.
+
+Whoever reads every record finds out whether all that were written are there: their numbers leave no gap, and how many
+there must be is noted in the log when it is closed, and beside it (``writer.lock``) with every transaction.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import sqlite3
 import threading
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from pydantic import ValidationError
 
-from memarena.log.packing import Body, pack, unpack
 from memarena.log.records import RECORD_ADAPTER, SCHEMA_VERSION, AnyRecord
+from memarena.log.serialization import Body, pack, unpack
+from memarena.log.sums import LAST_SEQ, SUMS_SCHEMA, Sums, read_meta
 from memarena.log.texts import TEXTS_SCHEMA, TextReader, TextWriter
 
 LOG_NAME = "run.sqlite"
+LOCK_NAME = "writer.lock"
 R = TypeVar("R")
+_MOST_CHARACTERS = 2000
 
 _SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -43,12 +50,20 @@ CREATE TRIGGER records_no_update BEFORE UPDATE ON records BEGIN SELECT RAISE(ABO
 CREATE TRIGGER records_no_delete BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'the run log is append-only'); END;
 {TEXTS_SCHEMA}
 INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}');
+{SUMS_SCHEMA}
 """  # noqa: S608 (a constant of ours)
-_FROM_VERSION_1 = f"{TEXTS_SCHEMA}; UPDATE meta SET value = '2' WHERE key = 'schema_version';"  # noqa: S608 (a constant of ours)
+_NEWER = f"{SUMS_SCHEMA} UPDATE meta SET value = '{SCHEMA_VERSION}' WHERE key = 'schema_version';"  # noqa: S608 (a constant of ours)
+_INSERT = "INSERT INTO records (seq, kind, cell_id, instance_id, body, sum) VALUES (?,?,?,?,?,?)"
+_UPGRADES = {1: f"{TEXTS_SCHEMA}{_NEWER}", 2: _NEWER}
+"""What a log of an older version lacks."""
 
 
 class LogError(Exception):
-    """The log cannot be used; the message is one line for the user."""
+    """The log cannot be used; the message is one line for the user, also where it quotes what is damaged."""
+
+    def __init__(self, message: str) -> None:
+        shown = "".join(character if character.isprintable() else " " for character in message[:_MOST_CHARACTERS])
+        super().__init__(" ".join(shown.split()))
 
 
 class LogFullError(LogError):
@@ -78,7 +93,7 @@ class LogWriter:
 
     @classmethod
     def of_run(cls, run_dir: Path) -> LogWriter:
-        """The writer of a log that is there already. Raises LogError if there is none, and then writes nothing.
+        """The writer of an existing log. Raises LogError if there is none, and then writes nothing.
 
         A file without tables counts as none: only a run begins a log.
         """
@@ -89,19 +104,34 @@ class LogWriter:
     def __init__(self, run_dir: Path) -> None:
         run_dir.mkdir(parents=True, exist_ok=True)
         self._path = log_path(run_dir)
-        self._lock_file: IO[str] = (run_dir / "writer.lock").open("a")
+        self._lock = os.open(run_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            self._lock_file.close()
+            os.close(self._lock)
             raise LogError(f"{self._path}: another process is writing this log") from error
         self._mutex = threading.Lock()
         try:
             self._db = self._open()
+            try:
+                self._sums, self._last_seq = self._state()
+            except BaseException:
+                self._db.close()
+                raise
         except BaseException:
-            self._lock_file.close()
+            os.close(self._lock)
             raise
-        self._texts = TextWriter(self._db)
+        self._closed = self._wrote = False
+        self._texts = TextWriter(self._db, self._sums)
+
+    def _state(self) -> tuple[Sums, int]:
+        try:
+            sums = Sums.of(read_meta(self._db))
+            (last,) = self._db.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()
+        except (sqlite3.Error, KeyError, ValueError) as error:
+            raise LogError(f"{self._path}: damaged: what it says of itself cannot be read: {error}") from error
+        assert sums is not None, "the log has just been brought to this version"
+        return sums, int(last)
 
     def _open(self) -> sqlite3.Connection:
         fresh = is_blank(self._path)
@@ -112,8 +142,8 @@ class LogWriter:
             db.execute("PRAGMA synchronous=NORMAL")
             if fresh:
                 db.executescript(f"BEGIN;{_SCHEMA}COMMIT;")
-            elif version == 1:
-                db.executescript(f"BEGIN;{_FROM_VERSION_1}COMMIT;")
+            elif version in _UPGRADES:
+                db.executescript(f"BEGIN;{_UPGRADES[version]}COMMIT;")
         except sqlite3.Error as error:
             db.close()
             raise LogFullError(f"{self._path}: cannot create the log: {error}") from error
@@ -124,9 +154,11 @@ class LogWriter:
         with self._mutex:
             try:
                 self._db.execute("BEGIN")
-                rows = [(r.kind, getattr(r, "cell_id", None), _instance_id(r), pack(r, self._texts)) for r in records]
-                self._db.executemany("INSERT INTO records (kind, cell_id, instance_id, body) VALUES (?,?,?,?)", rows)
+                rows = [self._row(seq, record) for seq, record in enumerate(records, self._last_seq + 1)]
+                self._db.executemany(_INSERT, rows)
                 self._db.execute("COMMIT")
+                self._last_seq += len(rows)
+                self._wrote = True
                 self._texts.settle(kept=True)
             except BaseException as error:
                 # Ctrl-C too: a transaction left open would refuse the records that say how the run ended.
@@ -137,11 +169,30 @@ class LogWriter:
                     raise LogFullError(f"{self._path}: cannot write to the log: {error}") from error
                 raise
 
+            self._note_last()
+
+    def _row(self, seq: int, record: AnyRecord) -> tuple[int, str, str | None, str | None, str, bytes]:
+        fields = record.kind, getattr(record, "cell_id", None), _instance_id(record), pack(record, self._texts)
+        return seq, *fields, self._sums.record(seq, *fields)
+
+    def _note_last(self) -> None:
+        """Note beside the log how far it reaches: a write-ahead log that is lost takes records with it, unseen."""
+        # What cannot be noted there costs a check, never a record.
+        with contextlib.suppress(OSError):
+            os.pwrite(self._lock, b"%020d\n" % self._last_seq, 0)
+
     def close(self) -> None:
         """Fold the write-ahead log into the file and release the lock. Calling it twice is fine."""
         with self._mutex:
+            if self._closed:
+                return
+            self._closed = True
+            if self._wrote:
+                # A disk that is full says so where a record is written.
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (LAST_SEQ, str(self._last_seq)))
             self._db.close()
-            self._lock_file.close()
+            os.close(self._lock)
 
     def __enter__(self) -> Self:
         return self
@@ -192,7 +243,7 @@ def read_records(run_dir: Path, *kinds: str, cell_id: str | None = None) -> Iter
 
 
 class Row(NamedTuple):
-    """A record as it is stored; its body may name texts that stand elsewhere in the log."""
+    """A record as it is stored; its body may name texts in the texts table."""
 
     seq: int
     kind: str
@@ -210,11 +261,51 @@ class LogReader:
         check_log(run_dir)
         self._path = log_path(run_dir)
         check_schema(self._path)
+        # Before the first look at the records, which may become more meanwhile.
+        self._noted = _noted_last(run_dir)
         self._db = _open_to_read(self._path)
-        self.texts = TextReader(self._db)
+        try:
+            self._sums = Sums.of(read_meta(self._db))
+        except (sqlite3.Error, KeyError, ValueError) as error:
+            self._db.close()
+            raise LogError(f"{self._path}: damaged: what it says of itself cannot be read: {error}") from error
+        self.texts = TextReader(self._db, self._sums)
 
     def rows(self, *kinds: str, cell_id: str | None = None) -> Iterator[Row]:
-        """Rows of the given kinds (all if none is given) in the order in which they were written."""
+        """Rows of the given kinds (all if none is given) in the order in which they were written, each as it was
+        written. Where all are asked for, all that were written are there.
+        """
+        whole, last = not kinds and cell_id is None, 0
+        # Only logs with checksums are known to leave no gap.
+        first_summed = self._sums.records_from if self._sums is not None else None
+        for seq, kind, body, cell, instance, stored_sum in self._stored(kinds, cell_id):
+            summed = first_summed is not None and seq >= first_summed
+            gap = whole and summed and seq not in (last + 1, first_summed)
+            if gap or seq <= last:
+                raise LogError(f"{self._path}: damaged: record {seq} comes after record {last}")
+            last = seq
+            if self._sums is not None and summed:
+                text = body if isinstance(body, str) else ""
+                if self._sums.record(seq, kind, cell, instance, text) != stored_sum:
+                    raise LogError(f"{self._path}: damaged: record {seq} does not match its checksum")
+            yield Row(seq, kind, body)
+        most = max(self._noted, 0 if self._sums is None else self._sums.last_seq)
+        if whole and last < most:
+            raise LogError(
+                f"{self._path}: damaged: it ends with record {last}, and {most} were written; "
+                f"is {LOG_NAME}-wal missing? What was not written can be asked again with --resume"
+            )
+
+    def verify(self) -> None:
+        """Read everything once, for a log that is to be kept. Raises LogError for the first thing that is damaged."""
+        for _ in self.rows():
+            pass
+        try:
+            self.texts.verify()
+        except (sqlite3.Error, KeyError, ValueError, zlib.error) as error:
+            raise LogError(f"{self._path}: damaged: {error}") from error
+
+    def _stored(self, kinds: tuple[str, ...], cell_id: str | None) -> Iterator[tuple[int, str, str, str, str, bytes]]:
         clauses: list[str] = []
         arguments: list[str] = []
         if kinds:
@@ -224,10 +315,10 @@ class LogReader:
             clauses.append("cell_id = ?")
             arguments.append(cell_id)
         where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
-        query = f"SELECT seq, kind, body FROM records{where} ORDER BY seq"  # noqa: S608 (placeholders only)
+        columns = f"seq, kind, body, cell_id, instance_id, {'NULL' if self._sums is None else 'sum'}"
+        query = f"SELECT {columns} FROM records{where} ORDER BY seq"  # noqa: S608 (placeholders only)
         try:
-            for seq, kind, body in self._db.execute(query, arguments):
-                yield Row(seq, kind, body)
+            yield from self._db.execute(query, arguments)
         except sqlite3.Error as error:
             raise LogError(f"{self._path}: cannot be read: {error}") from error
 
@@ -255,6 +346,14 @@ class LogReader:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _noted_last(run_dir: Path) -> int:
+    """How many records were written, by what stands beside the log; 0 where nothing does."""
+    try:
+        return int((run_dir / LOCK_NAME).read_bytes()[:21] or 0)
+    except (OSError, ValueError):
+        return 0
 
 
 def _open_to_read(path: Path) -> sqlite3.Connection:

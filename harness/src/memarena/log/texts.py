@@ -6,11 +6,12 @@ cut at line ends into pieces, so that prompts which differ in one line share all
 
 from __future__ import annotations
 
-import hashlib
 import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+
+from memarena.log.sums import Sums, content_hash
 
 TEXTS_SCHEMA = """
 CREATE TABLE texts (
@@ -65,22 +66,27 @@ def split_ids(joined: str) -> list[int]:
 class TextWriter:
     """Puts texts into the log within the transaction of the record that names them. Not safe between threads."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, sums: Sums) -> None:
         self._db = db
+        self._sums = sums
         self._known: dict[bytes, int] = {}
         self._fresh: list[bytes] = []
 
     def put(self, text: str) -> int:
         """Number of a text, written if the log does not have it yet."""
         raw = text.encode()
-        digest = hashlib.blake2b(raw, digest_size=16).digest()
+        digest = content_hash(raw)
         known = self._known.get(digest)
         if known is not None:
             return known
         row = self._db.execute("SELECT id FROM texts WHERE hash = ?", (digest,)).fetchone()
         if row is None:
-            cursor = self._db.execute("INSERT INTO texts (hash, body) VALUES (?, ?)", (digest, _stored(text, raw)))
-            number = int(cursor.lastrowid or 0)
+            (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()
+            number = int(last) + 1
+            self._db.execute(
+                "INSERT INTO texts (id, hash, body, sum) VALUES (?, ?, ?, ?)",
+                (number, digest, _stored(text, raw), self._sums.text(number, digest)),
+            )
         else:
             number = int(row[0])
         self._fresh.append(digest)
@@ -88,7 +94,7 @@ class TextWriter:
         return number
 
     def settle(self, *, kept: bool) -> None:
-        """The transaction ended: what it wrote is known from now on, or was never there."""
+        """The transaction ended: what it wrote is known from now on, or discarded."""
         if not kept:
             for digest in self._fresh:
                 self._known.pop(digest, None)
@@ -107,29 +113,43 @@ def _stored(text: str, raw: bytes) -> str | bytes:
 class TextReader:
     """Reads texts back by number, over the connection that reads the records."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, sums: Sums | None) -> None:
         self._db = db
+        self._sums = sums
+        self._query = f"SELECT body, hash, {'NULL' if sums is None else 'sum'} FROM texts WHERE id = ?"  # noqa: S608
         self._cache: dict[int, str] = {}
 
     def get(self, number: int) -> str:
-        """A text. Raises KeyError if the log has none of this number, ValueError if it is none."""
+        """A text. Raises KeyError if the log has none of this number, ValueError if it is none or another."""
         cached = self._cache.get(number)
         if cached is not None:
             return cached
-        row = self._db.execute("SELECT body FROM texts WHERE id = ?", (number,)).fetchone()
+        row = self._db.execute(self._query, (number,)).fetchone()
         if row is None:
             raise KeyError(number)
-        body = row[0]
-        if not isinstance(body, str | bytes):
-            raise ValueError(f"text {number}: expected characters or bytes")
-        text = body if isinstance(body, str) else zlib.decompress(body).decode()
+        text = self._checked(number, *row)
         if len(self._cache) >= _CACHED_TEXTS:
             self._cache.clear()
         self._cache[number] = text
         return text
 
+    def _checked(self, number: int, body: object, digest: object, stored_sum: object) -> str:
+        if not isinstance(body, str | bytes):
+            raise ValueError(f"text {number}: expected characters or bytes")
+        raw = body.encode() if isinstance(body, str) else zlib.decompress(body)
+        if content_hash(raw) != digest:
+            raise ValueError(f"text {number}: its checksum is that of another text")
+        if self._sums is not None and number >= self._sums.texts_from and self._sums.text(number, digest) != stored_sum:
+            raise ValueError(f"text {number}: its checksum is that of another number")
+        return raw.decode()
+
+    def verify(self) -> None:
+        """Read every text once. Raises ValueError or zlib.error for one that is damaged."""
+        for (number,) in self._db.execute("SELECT id FROM texts ORDER BY id").fetchall():
+            self.get(number)
+
     def joined(self, numbers: Iterable[int]) -> str:
-        """Texts one behind the other."""
+        """Texts joined in order."""
         return "".join(self._each(numbers))
 
     def _each(self, numbers: Iterable[int]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a user asks to be metered: words such as ``auto`` or ``nvml,procfs`` as specifications of meters."""
+"""The meters a user asks for: words such as ``auto`` or ``nvml,procfs`` as specifications of meters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memarena.meters.readings import MeterError
 from memarena.meters.sources import KINDS
 
 AUTO = ("nvml", "hwmon", "procfs")
-"""What ``auto`` stands for: everything that machines of the usual kinds offer, unavailable where they do not."""
+"""The meters of ``auto``: everything that usual machines offer, unavailable where they do not."""
 NONE = ("none",)
 
 

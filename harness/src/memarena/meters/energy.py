@@ -18,7 +18,7 @@ from memarena.meters.samples import Samples, Series
 
 MIN_PHASE_S = 60.0
 MIN_PIECE_S = 10.0
-"""Pieces of a phase that are shorter on average borrow from what lies between them: power is an average over 1 s."""
+"""Shorter pieces of a phase include power of what lies between them, since power is an average over 1 s."""
 IDLE_S = 120.0
 COUNTER_TOLERANCE_PERCENT = 3.0
 
@@ -45,7 +45,7 @@ Figure = Value | Void | Unavailable
 
 @dataclass(frozen=True)
 class Phase:
-    """A phase in one piece, or in several that take turns with another phase; in order, none overlapping the next."""
+    """A phase in one piece, or in several that alternate with another phase; in order, none overlapping the next."""
 
     pieces: tuple[Window, ...]
 
@@ -72,19 +72,19 @@ class Phase:
         return sum(piece.duration_s for piece in self.pieces)
 
     def scattered(self) -> str | None:
-        """Return why no figure of power can be told of it: its pieces are too short; None if they are not."""
+        """Return why it has no power figure: its pieces are too short; None if they are not."""
         mean_s = self.duration_s / len(self.pieces)
         if len(self.pieces) == 1 or mean_s >= MIN_PIECE_S:
             return None
         return (
-            "the phase is in pieces too short to be told from what lies between them "
+            "Not measured: phase too short "
             f"({len(self.pieces)} of {mean_s:.1f} s on average, less than {MIN_PIECE_S:g} s)"
         )
 
 
 @dataclass(frozen=True)
 class IdleWindows:
-    """The node at rest with its models resident, before and after a phase; each at least ``IDLE_S`` long."""
+    """The node at rest with its models loaded, before and after a phase; each at least ``IDLE_S`` long."""
 
     before: Window
     after: Window
@@ -92,7 +92,7 @@ class IdleWindows:
 
 @dataclass(frozen=True)
 class RailEnergy:
-    """What one rail says of one phase."""
+    """The energy of one power channel in one phase."""
 
     name: str
     """``gpu_rail_j``, ``sys_j``, or the rail's own name with ``rail_j``."""
@@ -112,7 +112,7 @@ class RailEnergy:
 
 @dataclass(frozen=True)
 class PhaseEnergy:
-    """What all rails say of one phase; ``others`` are the rails that are neither the GPU's nor the whole machine's."""
+    """The energy of one phase by channel; ``others`` are neither the GPU's nor the whole machine's."""
 
     gpu_rail: RailEnergy
     system: RailEnergy

@@ -76,9 +76,9 @@ def disk_bytes(folder: Path) -> int:
 
 
 def disk_figure(folder: Path | None) -> MeterFigure:
-    """:func:`disk_bytes` of a data folder, or why it cannot be told; None: the folder is not known."""
+    """:func:`disk_bytes` of a data folder, or why it is unknown; None: the folder is not known."""
     if folder is None:
-        return unavailable("the backend keeps its data where the harness cannot look")
+        return unavailable("the backend keeps its data where the harness has no access")
     try:
         return figure(Value(disk_bytes(folder), "B"))
     except OSError as error:
@@ -96,7 +96,9 @@ def _summed(pids: Iterable[int], read: Callable[[int], int]) -> MeterFigure:
         except (OSError, ValueError) as error:
             return unavailable(f"process {pid}: {one_line(error)}")
         counted += 1
-    return figure(Value(total, "B")) if counted else unavailable("all its processes ended while they were looked at")
+    return (
+        figure(Value(total, "B")) if counted else unavailable("all its processes ended while they were being measured")
+    )
 
 
 def _pss(pid: int) -> int:

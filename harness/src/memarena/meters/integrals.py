@@ -1,4 +1,4 @@
-"""From samples to an integral, and the rules by which samples are not good enough for one."""
+"""From samples to an integral, and the rules that void it."""
 
 from __future__ import annotations
 

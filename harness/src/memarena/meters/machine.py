@@ -11,7 +11,7 @@ _KEYS = ("model name", "Model", "CPU part", "cpu model")
 
 
 def cpu_name(cpuinfo: Path = CPUINFO) -> str:
-    """The processor and how many of it there are, for example ``2 × AMD EPYC 7B13``; empty where nothing tells."""
+    """The processor and how many of it there are, for example ``2 × AMD EPYC 7B13``; empty where it is unknown."""
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

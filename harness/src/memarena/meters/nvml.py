@@ -1,4 +1,4 @@
-"""The GPU through NVML: power of its rail, temperature, utilisation, SM clock, total-energy counter.
+"""The GPU through NVML: power of the GPU, temperature, utilisation, SM clock, total-energy counter.
 
 NVML's power is a running average of about a second, and that of the GPU's rail alone.
 """
@@ -106,7 +106,7 @@ class NvmlSource:
         return tuple(self._get(self._nvml, channel) for channel in self.channels)
 
     def close(self) -> None:
-        """Let go of NVML; calling it twice is fine."""
+        """Close NVML; calling it twice is fine."""
         if self._nvml is not None and self._open:
             self._open = False
             self._nvml.nvmlShutdown()

@@ -65,7 +65,7 @@ def windows(pieces: Sequence[tuple[int, int]]) -> tuple[Window, ...]:
 def measure_phase(
     samples: Samples, phase: PhaseEnded, *, system_channel: str, idle: IdleWindows | None = None
 ) -> PhaseMeasured | None:
-    """What the samples say of a phase; None for one that took no time.
+    """The figures of a phase from its samples; None for one that took no time.
 
     ``idle`` are the node's idle windows; they are not used for a phase that does not lie between them.
     """

@@ -1,4 +1,4 @@
-"""What a meter says: a value with its channel and unit, or the reason why there is none; never 0 for missing."""
+"""A meter reading: a value with its channel and unit, or the reason why there is none; never 0 for missing."""
 
 from __future__ import annotations
 

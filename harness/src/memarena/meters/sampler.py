@@ -1,4 +1,4 @@
-"""The sampling process: reads its meters at an absolute rate and appends to a samples file until it is told to stop.
+"""The sampling process: reads its meters at an absolute rate and appends to a samples file until it is stopped.
 
 ``python -m memarena.meters.sampler --out FILE [--hz 10] METER…``; SIGTERM and SIGINT end it in order.
 """
@@ -31,7 +31,7 @@ class Clock(Protocol):
 
 
 class SignalClock:
-    """The machine's clock; SIGTERM and SIGINT, blocked by the one who makes it, are the word to stop."""
+    """The machine's clock; SIGTERM and SIGINT, blocked by the one who makes it, mean stop."""
 
     signals = (signal.SIGTERM, signal.SIGINT)
 

@@ -122,7 +122,7 @@ class Series:
     values: Values
     missing: tuple[Missing, ...] = ()
     failed: Missing | None = None
-    """From when on the meter gave nothing any more."""
+    """When the meter stopped giving readings."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class _Line:
-    """What one read of one source gave, as recorded."""
+    """One recorded read of one source."""
 
     tick: int
     middle_ns: int

@@ -24,11 +24,11 @@ class Source(Protocol):
 
     @property
     def channels(self) -> Sequence[Channel]:
-        """What the machine gives."""
+        """Channels that the machine has."""
 
     @property
     def unavailable(self) -> Sequence[Unavailable]:
-        """What the machine does not give, each with its reason."""
+        """Channels that the machine does not have, each with its reason."""
 
     def read(self) -> Sequence[Reading | Unavailable]:
         """Read ``channels``, in that order.
@@ -37,7 +37,7 @@ class Source(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of the device."""
+        """Close the device."""
 
 
 def _constant(text: str) -> Source:

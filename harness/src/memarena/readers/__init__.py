@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from memarena.later import imported_later
+from memarena.lazy_imports import imported_later
 
 if TYPE_CHECKING:
-    from memarena.readers.extractive import data_files
+    from memarena.readers.extractive_words import data_files
     from memarena.readers.golden import count_template, golden_counts, template_fault
     from memarena.readers.helpers import HELPER_ROLES, HelperRole, start_helper
     from memarena.readers.scripted import NullReader, Script
@@ -41,7 +41,7 @@ _PLACES = {
     "Script": "memarena.readers.scripted",
     "SglangSettings": "memarena.readers.sglang_settings",
     "count_template": "memarena.readers.golden",
-    "data_files": "memarena.readers.extractive",
+    "data_files": "memarena.readers.extractive_words",
     "golden_counts": "memarena.readers.golden",
     "probe": "memarena.readers.starting",
     "start_helper": "memarena.readers.helpers",

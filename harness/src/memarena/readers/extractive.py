@@ -1,31 +1,37 @@
-"""The extractive reader's whole wit: the sentence of the context that shares most with the question. No model.
+"""The extractive reader: the sentence of the context that shares most with the question, or the value it holds.
 
-Some questions are not after a sentence but after when, where or by whom it was said, or after several sentences held
-together; extractive_kinds.py tells which, and what a prompt shows beside the words (times, settings, speakers) answers
-them. The same prompt always gives the same answer.
+No model and no knowledge of any data set. Sentences are ranked by the content words that they share with the question,
+rare words counting more, with part of what stands beside them in the same item; where the best one is neither by nor
+about whom the question names, nothing is known. Where the question asks for a date, a time, a number or a name, the
+answer is the value that the sentence holds. Below a least share it does not know. The same prompt always gives the same
+answer.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
+import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from datetime import date
 
-from memarena_answering import ContextItem, Message, PromptParts, split_prompt
+from memarena_answering import ContextItem, PromptParts
+from memarena_answering.assets import prompt_text
+from memarena_dataset.values.mentions import DateMention, Mention, PartialDate
+from memarena_dataset.values.reading import read_text
 
-from memarena.readers.extractive_answers import composed
-from memarena.readers.extractive_kinds import QUESTION_FILE, wanted
-from memarena.readers.extractive_question import KIND_FILE, REQUEST_FILE
-from memarena.readers.extractive_related import KINDRED_FILE, RELATED_FILE
-from memarena.readers.extractive_scoring import Index, Sentence, index_of, sentences
-from memarena.readers.extractive_sharing import SHARING_FILE, may_hear
-from memarena.readers.extractive_stems import IRREGULAR_FILE, STOPWORD_FILE, WORD, content_words, stem
-
-__all__ = ["DEFAULT_WINDOW_TOKENS", "MODEL", "UNKNOWN", "Found", "answer", "content_words", "data_files", "options",
-           "read", "sentences", "stem"]  # fmt: skip
+from memarena.readers.extractive_words import (
+    WORD,
+    Sentence,
+    content_words,
+    lexicon,
+    sentences,
+    setting_of,
+    stem,
+    synonyms,
+)
 
 MODEL = "extractive"
 DEFAULT_WINDOW_TOKENS = 16_384
@@ -35,39 +41,40 @@ UNKNOWN_REASON = "Nothing in the context is about it."
 WITHHELD = "I may not share that."
 WITHHELD_REASON = "Who told it asked to keep it from others."
 
-_REASON_CHARS = 160
+LEAST_SHARE = 0.2
+"""Of the question's words, by weight, that the best sentence has to cover."""
+UNSEEN = 0.2
+"""What a word of the question counts that the context does not hold, of a word that it holds once."""
+SYNONYM = 0.4
+"""What a synonym counts, of the word itself."""
+BESIDE = 0.35
+"""What a word counts that stands one sentence off in the same item."""
+OF_SOMEBODY_ELSE, ASKS, WITHOUT_VALUE = 0.8, 0.35, 0.4
+"""What is left of the share of a sentence that is neither by nor about whom the question names, that asks or takes up a
+question, or that holds no value of the kind asked for."""
+NEW_WORDS = (0.2, 0.7, 1.0)
+"""What is left by the number of its words that the question does not have."""
+LEAST_NEW = 2
+"""So many words beside those of the question make a stretch of a sentence an answer."""
+SECOND_VERSION = 0.5
+"""So much of the best sentence's share another one needs to be a second version of the same."""
+SECRECY_SENTENCES = 2
+"""How far from a sentence its speaker may say who must not hear it."""
 
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_CAPITAL = re.compile(r"\b[A-Z][^\W\d_]+")
 _LETTER = r"[(\[]?[A-Z][)\].:]\s"
 _OPTION = re.compile(
     rf"(?:(?<=\s)|\A)(?={_LETTER})[(\[]?(?P<letter>[A-Z])[)\].:]\s+(?P<text>.+?)\s*[;,]?(?=\s{_LETTER}|\n|\Z)"
 )
-
-
-def options(question: str) -> tuple[str, dict[str, str]]:
-    """The question without its lettered options, and the options by letter; none unless they run A, B, …."""
-    found = list(_OPTION.finditer(question))
-    letters = [match["letter"] for match in found]
-    start = next((i for i, letter in enumerate(letters) if letters[i : i + 2] == ["A", "B"]), None)
-    if start is None:
-        return question, {}
-    run = [match for place, match in enumerate(found[start:]) if match["letter"] == chr(ord("A") + place)]
-    return question[: run[0].start()], {match["letter"]: match["text"].strip() for match in run}
-
-
-def data_files() -> dict[str, str]:
-    """SHA-256 (hex) of every file that can decide an answer of the extractive reader."""
-    names = (
-        STOPWORD_FILE,
-        IRREGULAR_FILE,
-        QUESTION_FILE,
-        KIND_FILE,
-        REQUEST_FILE,
-        RELATED_FILE,
-        KINDRED_FILE,
-        SHARING_FILE,
-    )
-    read_bytes = {name: files(__package__).joinpath(name).read_bytes() for name in names}
-    return {f"memarena/readers/{name}": hashlib.sha256(data).hexdigest() for name, data in read_bytes.items()}
+_EMBEDDED_QUESTION = re.compile(
+    r"\b(?:which|whose|whom|how (?:long|much|many|far|old|often)|(?:know|wonder|so|that's|there's) wh\w+)\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"\s*(?:[,;:–—]|\s-|\.\.\.|\b(?:and|but) (?=I\b))\s+")
+_NEAR_WEEK = re.compile(r"\b(?P<which>last|past|this|next) (?P<what>week(?:end)?)\b", re.IGNORECASE)
+_WEEK = {"last": "before", "past": "before", "this": "of", "next": "after"}
+_FIRST_PERSON = re.compile(r"\b(?:I|my|me|mine|we|our)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,47 +89,240 @@ class Found:
         return json.dumps({"answer": self.answer, "reason": self.reason}, ensure_ascii=False)
 
 
+def options(question: str) -> tuple[str, dict[str, str]]:
+    """The question without its lettered options, and the options by letter; none unless they run A, B, …."""
+    found = list(_OPTION.finditer(question))
+    letters = [match["letter"] for match in found]
+    start = next((i for i, letter in enumerate(letters) if letters[i : i + 2] == ["A", "B"]), None)
+    if start is None:
+        return question, {}
+    run = [match for place, match in enumerate(found[start:]) if match["letter"] == chr(ord("A") + place)]
+    return question[: run[0].start()], {match["letter"]: match["text"].strip() for match in run}
+
+
 def answer(parts: PromptParts) -> Found:
-    """What the best sentence answers (of equals the shortest, then the first), or the option best supported."""
-    index = index_of(parts.items)
-    stem_text, shown = options(parts.question)
+    """What the context says to the question; of equals the shortest sentence, then the first."""
+    context = Context(tuple(sentences(parts.items)), parts.items)
+    question, shown = options(parts.question)
+    ranked = context.ranked(question)
     if shown:
-        return _option(index, index.scores(content_words(stem_text)), shown)
-    found = composed(index, parts.items, parts.question, wanted(parts.question), parts.asked_by)
-    if found is None:
+        return _option(ranked, shown)
+    if not ranked or ranked[0].share < LEAST_SHARE or ranked[0].of_somebody_else:
         return Found(UNKNOWN, UNKNOWN_REASON)
-    text, told = found
-    if not all(may_hear(parts.asked_by, index.sentences, each) for each in told):
+    told = [ranked[0]]
+    if lexicon().fits("versions", question):
+        told += [one for one in ranked if one.share >= SECOND_VERSION * told[0].share and _differs(one, told[0])][:1]
+    if not all(context.may_hear(each.place, parts.asked_by) for each in told):
         return Found(WITHHELD, WITHHELD_REASON)
-    return Found(text, _reason(told[0]))
+    if lexicon().fits("telling", question) and (around := context.around(told[0], question)):
+        return Found(around, f"The context says: {told[0].sentence.text[:160]}")
+    texts = [context.value(each, question) or stretch(each.sentence.text, content_words(question)) for each in told]
+    return Found("; ".join(texts), f"The context says: {told[0].sentence.text[:160]}")
 
 
-def _reason(sentence: Sentence) -> str:
-    return f"The context says: {sentence.text[:_REASON_CHARS]}"
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A sentence of the context with its share of the question."""
+
+    share: float
+    place: int
+    sentence: Sentence
+    values: tuple[Mention, ...]
+    """Those of the kind that is asked for."""
+    of_somebody_else: bool
+    """It is neither by nor about whom the question names."""
 
 
-def _option(index: Index, scores: Sequence[float], shown: dict[str, str]) -> Found:
+def kind_of(question: str) -> str:
+    """The kind of value that a question asks for; empty for any other answer."""
+    return next((name for name, pattern in lexicon().kinds if pattern.search(question)), "")
+
+
+class Context:
+    """The sentences of a prompt and what their words weigh in it."""
+
+    def __init__(self, found: Sequence[Sentence], items: Sequence[ContextItem]) -> None:
+        self.sentences = found
+        self._items = items
+        frequency = Counter(word for sentence in found for word in sentence.words)
+        self._weights = {word: math.log(1 + len(found) / count) for word, count in frequency.items()}
+        self._unseen = UNSEEN * math.log(1 + len(found))
+        self._speakers = {sentence.speaker: frozenset(_names(sentence.speaker)) for sentence in found}
+
+    def ranked(self, question: str) -> list[Ranked]:
+        """Sentences that share words with a question, best first."""
+        known = frozenset().union(*self._speakers.values())
+        people = frozenset(_names(question)) & known
+        if not people and _FIRST_PERSON.search(question):
+            people = self._owner()
+        wanted = content_words(question) - frozenset(map(stem, people)) or content_words(question)
+        weight = {word: self._weights.get(word, self._unseen) for word in sorted(wanted)}
+        total = sum(weight.values()) or 1.0
+        telling = lexicon().fits("telling", question)
+        kind = "" if telling else kind_of(question)
+        covered = [self._covered(each.words, weight) for each in self.sentences]
+        found = []
+        for place, sentence in enumerate(self.sentences):
+            near = [covered[n] for n in self._beside(place)]
+            if not covered[place] and not any(near):
+                continue
+            share = (
+                sum(max(covered[place].get(w, 0.0), *(BESIDE * n.get(w, 0.0) for n in near), 0.0) for w in weight)
+                / total
+            )
+            others = False
+            if people and not people & (self._speakers[sentence.speaker] | frozenset(_names(sentence.text))):
+                share *= OF_SOMEBODY_ELSE
+                others = True
+            if sentence.text.rstrip("\"'”’)").endswith(("?", "？")) or _EMBEDDED_QUESTION.search(sentence.text):
+                share *= ASKS
+            values = self._values(sentence, kind, question) if kind else ()
+            if kind:
+                share *= 1.0 if values else WITHOUT_VALUE
+            elif not telling:
+                new = len(sentence.words - wanted - frozenset(map(stem, people)))
+                share *= NEW_WORDS[min(new, 2)]
+            found.append(Ranked(share, place, sentence, values, others))
+        return sorted(found, key=lambda each: (-each.share, len(each.sentence.text), each.place))
+
+    def _owner(self) -> frozenset[str]:
+        """Who speaks in every item, if that is one person: the one whose memory this is."""
+        by_item: dict[int, set[str]] = {}
+        for sentence in self.sentences:
+            by_item.setdefault(sentence.item, set()).add(sentence.speaker)
+        everywhere = set.intersection(*by_item.values()) if by_item else set()
+        return self._speakers[everywhere.pop()] if len(everywhere) == 1 else frozenset()
+
+    def _covered(self, words: frozenset[str], weight: Mapping[str, float]) -> dict[str, float]:
+        """What of each wanted word a sentence holds, by weight; a synonym in part."""
+        found = {word: weight[word] for word in weight if word in words}
+        for word in weight:
+            if word not in found and (akin := synonyms().get(word, frozenset()) & words):
+                found[word] = SYNONYM * max(self._weights[each] for each in akin)
+        return found
+
+    def _beside(self, place: int) -> Iterator[int]:
+        """The neighbours of a sentence in its item."""
+        for near in (place - 1, place + 1):
+            if 0 <= near < len(self.sentences) and self.sentences[near].item == self.sentences[place].item:
+                yield near
+
+    def said_on(self, sentence: Sentence) -> date | None:
+        """The day of a sentence's item; None where the prompt does not tell."""
+        found = _DAY.search(self._items[sentence.item].time)
+        try:
+            return date.fromisoformat(found.group()) if found else None
+        except ValueError:
+            return None
+
+    def _values(self, sentence: Sentence, kind: str, question: str) -> tuple[Mention, ...]:
+        asked = read_text(question).mentions
+        found = read_text(sentence.text, self.said_on(sentence)).mentions
+        return tuple(one for one in found if one.kind == kind and not any(one.same(other) for other in asked))
+
+    def value(self, best: Ranked, question: str) -> str:
+        """The value in a sentence that a question asks for, as text; empty where it asks for none or holds none."""
+        said_on = self.said_on(best.sentence)
+        text = read_text(best.sentence.text, said_on)
+        values = best.values
+        if not values and kind_of(question) == "date":
+            values = tuple(text.of_kind("time", "weekday"))  # "when" may be after either, too
+            if not values and said_on:
+                return _near(best.sentence.text, said_on)
+        if not values:
+            return ""
+        if isinstance(values[0], DateMention):
+            return written(min(values[0].readings, key=lambda one: _distance(one, said_on)))
+        return text.text[values[0].start : values[0].end].rstrip(".")
+
+    def around(self, told: Ranked, question: str) -> str:
+        """What the prompt shows of the conversation in which something was told; empty if not asked or not shown."""
+        words, said_on = lexicon(), self.said_on(told.sentence)
+        setting = setting_of(self._items[told.sentence.item])
+        if words.fits("present", question):
+            there = dict.fromkeys(each.speaker for each in self.sentences if each.item == told.sentence.item)
+            apart = self._owner() | frozenset(_names(question)) | self._speakers[told.sentence.speaker]
+            return ", ".join(name for name in there if name and not apart & self._speakers[name])
+        if words.fits("teller", question):
+            return told.sentence.speaker
+        if words.fits("place", question):
+            return next((part.removeprefix("at ") for part in setting if part.startswith("at ")), "")
+        if kind_of(question) == "date":
+            return written(PartialDate.of(said_on)) if said_on else ""
+        return setting[0] if setting and words.fits("means", question) else ""
+
+    def may_hear(self, place: int, asked_by: str) -> bool:
+        """Whether who asks may hear a sentence: the owner always, others unless its speaker says otherwise near it."""
+        if asked_by in ("", prompt_text().asker_owner):
+            return True
+        relationship = asked_by.partition(",")[2].removesuffix("of the owner")
+        told = self.sentences[place]
+        near = range(max(0, place - SECRECY_SENTENCES), min(len(self.sentences), place + SECRECY_SENTENCES + 1))
+        for each in (self.sentences[n] for n in sorted(near, key=lambda n: (abs(n - place), -n))):
+            if (each.item, each.speaker) != (told.item, told.speaker):
+                continue
+            if lexicon().fits("public", each.text):
+                return True
+            if lexicon().fits("circle", each.text):
+                return bool(content_words(relationship) & each.words)
+            if lexicon().fits("private", each.text):
+                return False
+        return True
+
+
+def stretch(text: str, wanted: frozenset[str]) -> str:
+    """The clauses of a sentence that share words with the question, and those beside them if they say nothing new."""
+    parts = _CLAUSE.split(text)
+    hits = [place for place, part in enumerate(parts) if content_words(part) & wanted]
+    if not hits:
+        return text
+    shown = ", ".join(parts[hits[0] : hits[-1] + 1])
+    more = len(content_words(shown) - wanted) < LEAST_NEW
+    return ", ".join(parts[max(0, hits[0] - 1) : hits[-1] + 2]) if more else shown
+
+
+def _differs(one: Ranked, other: Ranked) -> bool:
+    """Whether a sentence tells something else: another value, or mostly other words."""
+    if one.values and other.values:
+        return not any(a.same(b) for a in one.values for b in other.values)
+    return len(one.sentence.words - other.sentence.words) >= 2
+
+
+def _names(text: str) -> Iterable[str]:
+    return (word.lower() for word in _CAPITAL.findall(text))
+
+
+def _distance(one: PartialDate, said_on: date | None) -> tuple[int, str]:
+    return (abs((one.whole - said_on).days) if one.whole and said_on else 0, str(one))
+
+
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+
+
+def written(one: PartialDate) -> str:
+    """A date as text, as far as it is known: "the week before 9 June 2023", "June 2023", "2022"."""
+    day, month, year = one.day, _MONTHS[one.month - 1] if one.month else "", one.year
+    shown = " ".join(str(part) for part in (day, month, year) if part)
+    return f"the {one.around} {shown}" if one.around else shown
+
+
+def _near(text: str, said_on: date) -> str:
+    """The week that a sentence names by the day it was said on, else that day."""
+    day = written(PartialDate.of(said_on))
+    week = _NEAR_WEEK.search(text)
+    return f"the {week['what'].lower()} {_WEEK[week['which'].lower()]} {day}" if week else day
+
+
+def _option(ranked: Sequence[Ranked], shown: Mapping[str, str]) -> Found:
     """The option whose words a sentence holds, weighed by what that sentence shares with the question."""
-    best, letter, support = 0.0, "", 0
+    best, letter, reason = 0.0, "", ""
     for each, text in shown.items():
         words = content_words(text) or frozenset(word.lower() for word in WORD.findall(text))
-        for place, sentence in enumerate(index.sentences):
-            covered = len(words & sentence.words) / len(words) if words else 0.0
-            if covered and (value := covered * (scores[place] + 0.01)) > best:
-                best, letter, support = value, each, place
-    if not letter:
-        return Found(UNKNOWN, UNKNOWN_REASON)
-    return Found(letter, _reason(index.sentences[support]))
-
-
-def read(messages: Sequence[Message]) -> PromptParts:
-    """Context and question of any chat: our own prompts exactly, others by their last question."""
-    parts = split_prompt(messages)
-    if parts is not None:
-        return parts
-    lines = [line for message in messages if message.role == "user" for line in message.content.splitlines()]
-    asking = [place for place, line in enumerate(lines) if line.rstrip().endswith(("?", "？"))]
-    at = asking[-1] if asking else max((place for place, line in enumerate(lines) if line.strip()), default=-1)
-    question = lines[at] if lines else ""
-    context = "\n".join(line for place, line in enumerate(lines) if place != at)
-    return PromptParts((ContextItem(context),), question, "", "")
+        for one in ranked:
+            covered = len(words & one.sentence.words) / len(words) if words else 0.0
+            if covered * one.share > best:
+                best, letter, reason = covered * one.share, each, one.sentence.text
+    return Found(letter, f"The context says: {reason[:160]}") if letter else Found(UNKNOWN, UNKNOWN_REASON)

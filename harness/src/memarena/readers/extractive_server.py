@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from memarena.readers import extractive, wire
 from memarena.readers.extractive import DEFAULT_WINDOW_TOKENS, MODEL
+from memarena.readers.prompt_reading import CODE, PromptNotUnderstoodError, read
 from memarena.readers.serving import Handler, serve_as_child
 
 MAX_BODY_BYTES = 16 << 20
@@ -22,7 +23,8 @@ _PIECE_CHARS = 32
 def reply(body: Mapping[str, JsonValue], window_tokens: int) -> tuple[str, wire.Finish, dict[str, JsonValue]]:
     """Text, finish reason and usage for a chat request; tokens are UTF-8 bytes / 4.
 
-    Raises ValueError, with the words for the caller, if the request is malformed or does not fit the window.
+    Raises ValueError, with the words for the caller, if the request is malformed or does not fit the window, and
+    PromptNotUnderstoodError if its prompt holds no question or no context that can be told.
     """
     messages = wire.chat_messages(body)
     limit = body.get("max_tokens", body.get("max_completion_tokens"))
@@ -30,7 +32,7 @@ def reply(body: Mapping[str, JsonValue], window_tokens: int) -> tuple[str, wire.
     prompt_tokens = wire.bytes_tokens([message.content for message in messages])
     if prompt_tokens >= window_tokens:
         raise ValueError(f"the prompt has {prompt_tokens} tokens and the window is {window_tokens}")
-    text = extractive.answer(extractive.read(messages)).as_json()
+    text = extractive.answer(read(messages)).as_json()
     shown = text.encode("utf-8", "replace")[: 4 * limit].decode("utf-8", "ignore")
     finish: wire.Finish = "stop" if shown == text else "length"
     return shown, finish, wire.token_usage(prompt_tokens, wire.bytes_tokens([shown]), 0)
@@ -55,7 +57,8 @@ def handler(window_tokens: int) -> Handler:
                 raise ValueError("the body is no JSON object")
             text, finish, usage = reply(body, window_tokens)
         except ValueError as error:
-            return web.json_response(wire.error(str(error), "invalid_request"), status=400)
+            code, status = (CODE, 422) if isinstance(error, PromptNotUnderstoodError) else ("invalid_request", 400)
+            return web.json_response(wire.error(str(error), code), status=status)
         if body.get("stream") is not True:
             return web.json_response(wire.chat_completion(MODEL, {"content": text}, finish, usage))
         options = body.get("stream_options")

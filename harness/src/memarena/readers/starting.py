@@ -24,6 +24,8 @@ from memarena.readers.types import ReaderError, RunningReader
 API_KEY_VARIABLE = "MEMARENA_READER_API_KEY"
 START_TIMEOUT_S = 180.0
 PROBE_TIMEOUT_S = 120.0
+PROBE_PROMPT = "Context:\n- Hello is a short word of greeting.\n\nQuestion: What is a short word of greeting?"
+"""With context and question, which the extractive reader does not answer without."""
 PROBE_TOKENS = 16
 
 SGLANG = "sglang:"
@@ -226,7 +228,7 @@ def probe(reader: RunningReader, gateway: Gateway) -> ReaderProbed:
     """One short chat completion through the gateway. It fails if the reply is broken or says nothing at all."""
     token = gateway.grant(CallContext("probe"))
     client = ReaderClient(gateway.base_url)
-    prompt = Prompt((Message("user", "Reply with one short word of greeting."),), 0, 0, 0, 0, 0)
+    prompt = Prompt((Message("user", PROBE_PROMPT),), 0, 0, 0, 0, 0)
     plan = ReadingPlan(reader.upstream.model, PROBE_TOKENS)
     failure = ""
     completion: Completion | None = None

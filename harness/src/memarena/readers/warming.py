@@ -47,9 +47,11 @@ def lengths(requests: int, longest_tokens: int) -> list[int]:
 def _prompt(number: int, tokens: int) -> Prompt:
     """Words that no data set asks about, begun differently each time so that no prefix is shared."""
     stock = _WORDS.split()
-    words, size = [f"Warm-up {number}:"], 0
+    frame = (f"Warm-up {number}.\nContext:\n", "\n\nQuestion: Which word is long?")
+    words: list[str] = []
+    size = sum(map(len, frame))
     while size < tokens * _BYTES_PER_TOKEN:
-        word = stock[(len(words) * (number + 3)) % len(stock)]
+        word = stock[((len(words) + 1) * (number + 3)) % len(stock)]
         words.append(word)
         size += len(word) + 1
-    return Prompt((Message("user", " ".join(words)),), 0, 0, 0, 0, 0)
+    return Prompt((Message("user", " ".join(words).join(frame)),), 0, 0, 0, 0, 0)

@@ -1,1 +1,1 @@
-"""Reports: pure, from scores to terminal tables, Markdown and JSON, and the story of single questions."""
+"""Reports: pure, from scores to terminal tables, Markdown and JSON, and the traces of single questions."""

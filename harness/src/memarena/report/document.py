@@ -1,60 +1,54 @@
-"""Puts a report together from the scores of one run or several."""
+"""Assembles a report from the scores of one run or several."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memarena.report.calibration import Calibration, calibration_sections
-from memarena.report.cost_tables import efficiency_table, history_table
-from memarena.report.details import (
-    behaviour_table,
-    error_table,
-    failure_table,
-    ingest_table,
-    latency_table,
-    permission_table,
-    recall_by_family,
-    retrieval_table,
-    stopwatch_table,
-)
-from memarena.report.energy_tables import energy_table, footprint_table
-from memarena.report.grid import (
+from memarena.report.judge_summary import judge_sections
+from memarena.report.layout import Document, Section
+from memarena.report.paper.sections import published_sections
+from memarena.report.provenance import provenance_sections
+from memarena.report.report_input import ReportInput
+from memarena.report.rows import ReportRow, comparable_groups, rows_of
+from memarena.report.summary import comparison_warnings, summary_section
+from memarena.report.tables.calibration import Calibration, calibration_sections
+from memarena.report.tables.costs import efficiency_table, history_table
+from memarena.report.tables.energy import energy_table, footprint_table
+from memarena.report.tables.failures import failure_table
+from memarena.report.tables.grid import (
     baseline_table,
+    breakdown_tables,
     corrected_table,
     dimension_table,
     family_table,
     main_grid,
-    slice_tables,
     token_f1_table,
 )
-from memarena.report.head import comparison_warnings, head_section
-from memarena.report.judge_block import judge_sections
-from memarena.report.layout import Document, Section
-from memarena.report.provenance import provenance_sections
-from memarena.report.published import published_sections
-from memarena.report.reported import ReportedRun
-from memarena.report.rows import ReportRow, comparable_groups, rows_of
-from memarena.report.uncertainty_tables import bucket_table, interval_tables, variance_table
+from memarena.report.tables.ingest import ingest_table
+from memarena.report.tables.latency import latency_table, stopwatch_table
+from memarena.report.tables.permission import behaviour_table, permission_table
+from memarena.report.tables.retrieval import error_table, recall_by_family, retrieval_table
+from memarena.report.tables.uncertainty import bucket_table, interval_tables, variance_table
 from memarena.scoring.results import RunScores
 
 
 def report_document(
-    runs: Sequence[ReportedRun], *, published: bool = False, calibrations: Sequence[Calibration] = ()
+    runs: Sequence[ReportInput], *, published: bool = False, calibrations: Sequence[Calibration] = ()
 ) -> Document:
     """The whole report: what was run, the grid, and everything behind it. Empty sections are left out.
 
     Runs that cannot be compared (another data set, protocol or other questions) never share a table: each group has
     tables of its own.
     """
-    parts = [*head_sections(runs)]
+    parts = [*summary_sections(runs)]
     for group in report_groups(runs, published=published):
         parts += group.sections
     return Document("MemArena", (*parts, *method_sections(runs, calibrations)))
 
 
-def method_sections(runs: Sequence[ReportedRun], calibrations: Sequence[Calibration] = ()) -> list[Section]:
-    """What made the figures: who judged, how far that can be trusted, and the provenance of the runs."""
+def method_sections(runs: Sequence[ReportInput], calibrations: Sequence[Calibration] = ()) -> list[Section]:
+    """How the figures were made: the judge, its error rates, and the provenance of the runs."""
     scores = [run.scores for run in runs]
     return [
         *judge_sections(scores),
@@ -63,9 +57,9 @@ def method_sections(runs: Sequence[ReportedRun], calibrations: Sequence[Calibrat
     ]
 
 
-def head_sections(runs: Sequence[ReportedRun]) -> list[Section]:
+def summary_sections(runs: Sequence[ReportInput]) -> list[Section]:
     """What was run, and what keeps the runs from being compared."""
-    heads = [head_section(n, run.scores, several=len(runs) > 1) for n, run in enumerate(runs, 1)]
+    heads = [summary_section(n, run.scores, several=len(runs) > 1) for n, run in enumerate(runs, 1)]
     warnings = comparison_warnings([run.scores for run in runs])
     return [*heads, *([Section("Between the runs", notes=tuple(warnings))] if warnings else [])]
 
@@ -82,13 +76,13 @@ class Group:
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """Titled so that they can be told from those of other groups."""
+        """Titled to distinguish them from those of other groups."""
         if not self.name:
             return self.plain_sections
         return tuple(replace(part, title=f"{part.title}, {self.name}") for part in self.plain_sections)
 
 
-def report_groups(runs: Sequence[ReportedRun], *, published: bool = False) -> list[Group]:
+def report_groups(runs: Sequence[ReportInput], *, published: bool = False) -> list[Group]:
     """Tables of each group of comparable runs, with the published cells where asked for."""
     scores = [run.scores for run in runs]
     places = comparable_groups(scores)
@@ -127,7 +121,7 @@ def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Sect
         ingest_table(rows),
         energy_table(rows),
         footprint_table(rows),
-        *slice_tables(rows),
+        *breakdown_tables(rows),
         corrected_table(rows),
         token_f1_table(rows),
         baseline_table(runs),
@@ -141,11 +135,11 @@ def _says_something(part: Section) -> bool:
 
 
 _ALWAYS = frozenset({"main-grid", "where-the-protocols-differ"})
-"""Tables that stand even where they hold no figure."""
+"""Tables that are kept even where they hold no figure."""
 
 
 def score_document(run: RunScores) -> Document:
     """The dimension scores of a run."""
-    rows = rows_of([ReportedRun(run)])
-    parts = [head_section(1, run, several=False), main_grid(rows), dimension_table(rows), permission_table(rows)]
+    rows = rows_of([ReportInput(run)])
+    parts = [summary_section(1, run, several=False), main_grid(rows), dimension_table(rows), permission_table(rows)]
     return Document("MemArena scores", tuple(part for part in parts if part is not None))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from memarena.report.layout import Cell
 from memarena.scoring.results import RowScores, Score
-from memarena.scoring.uncertainty import Interval
+from memarena.scoring.uncertainty_records import Interval
 
 NA = Cell("n/a", faint=True)
 
@@ -75,19 +75,19 @@ def number(value: float | None, digits: int = 1) -> Cell:
 
 
 def at_least(value: float | None, unknown: int, digits: int = 0) -> Cell:
-    """A sum to which ``unknown`` more would belong that nobody told: a lower bound, or n/a where nothing was told."""
+    """A sum that lacks ``unknown`` unreported values: a lower bound, or n/a where none was reported."""
     if not unknown or value is None:
         return whole(int(value)) if value is not None and not digits else number(value, digits)
     return Cell(f"≥ {value:,.{digits}f}") if value else NA
 
 
 def is_headline(row: RowScores) -> bool:
-    """Whether a row has a headline: every question asked, none failed for reasons of ours."""
+    """Whether a row has a headline: every question asked, no infrastructure failures."""
     return row.counts.planned > 0 and row.counts.missing == 0 and row.counts.infra_failed == 0
 
 
 def best(rows: Sequence[RowScores], metric: str) -> dict[str, float]:
-    """The best headline of a metric among the competitors of each reader; no entry where none stands out."""
+    """The best headline of a metric among the competitors of each reader; no entry where none is best."""
     values: dict[str, list[float]] = {}
     for row in rows:
         value = _value(row, metric)

@@ -14,7 +14,7 @@ Align = Literal["left", "right"]
 class Cell:
     """One cell of a table.
 
-    ``strong`` is the best of its column, ``faint`` is n/a or beside the point, ``slanted`` is predicted, not measured.
+    ``strong`` is the best of its column, ``faint`` is n/a or unimportant, ``slanted`` is predicted, not measured.
     """
 
     text: str
@@ -39,7 +39,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     breaks: tuple[int, ...] = ()
-    """Rows, from 0, that a rule sets apart from the one above: diagnostics, another run."""
+    """Rows, from 0, with a rule above: diagnostics, another run."""
 
     def without_empty_columns(self) -> tuple[Table, tuple[str, ...]]:
         """The table without columns that are n/a in every row, and the titles left out."""
@@ -59,7 +59,7 @@ class Section:
 
     title: str
     lines: tuple[str, ...] = ()
-    """Text behind a name and two blanks hangs under itself when a line is wrapped."""
+    """Text after a name and two blanks is indented under itself when a line is wrapped."""
     table: Table | None = None
     notes: tuple[str, ...] = ()
     one_line_each: bool = False
@@ -67,7 +67,7 @@ class Section:
     trace: str = ""
     """The command that lists the answers behind the figures."""
     trace_columns: tuple[tuple[str, str], ...] = ()
-    """Columns, and what has to be added to that command for the answers that such a column counts."""
+    """Columns, each with what to add to that command for the answers that the column counts."""
 
     @property
     def key(self) -> str:
@@ -99,10 +99,10 @@ def section(
     trace: str = "",
     trace_columns: Sequence[tuple[str, str]] = (),
 ) -> Section:
-    """A section of one table, without the columns that say nothing anywhere."""
+    """A section of one table, without columns that are n/a everywhere."""
     whole = Table(tuple(columns), tuple(tuple(row) for row in rows), tuple(breaks))
     table, left_out = whole.without_empty_columns()
-    hidden = (f"n/a in every row and left out: {', '.join(dict.fromkeys(left_out))}",) if left_out else ()
+    hidden = (f"left out, n/a in every row: {', '.join(dict.fromkeys(left_out))}",) if left_out else ()
     shown = {column.title for column in table.columns}
     added = tuple((name, filters) for name, filters in trace_columns if trace and name in shown)
     return Section(title, (), table, (*notes, *hidden), trace=trace, trace_columns=added)

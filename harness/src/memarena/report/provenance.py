@@ -1,4 +1,4 @@
-"""Methods and provenance: what made the figures, so that others can check or repeat them."""
+"""Methods and provenance: how the figures were made, so that others can check or repeat them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class SeedUsed(Record):
 
 
 class BackendUsed(Record):
-    """What a backend was set to and how it was started."""
+    """A backend's settings and how it was started."""
 
     name: str
     options: dict[str, str]
     settings: dict[str, str]
-    """Environment variables beside those of its manifest."""
+    """Environment variables besides those of its manifest."""
     address: str | None
     """Set where the harness connected instead of launching."""
     image: str | None
@@ -42,7 +42,7 @@ class Provenance(Record):
     """The file that the run began with; flags may have overridden it."""
     readers: tuple[ReaderRef, ...]
     helpers: dict[str, ReaderRef]
-    """Models that help memories, by role."""
+    """Models that memories may call, by role."""
     backends: tuple[BackendUsed, ...]
     versions: Versions
     data_files_sha256: dict[str, str]
@@ -75,7 +75,7 @@ def provenance_of(run_id: str, started_at: str, manifest: Manifest) -> Provenanc
 
 
 def _backends(manifest: Manifest) -> tuple[BackendUsed, ...]:
-    """Each backend of the run once; readers and seeds change nothing of what it is set to."""
+    """Each backend of the run once; readers and seeds do not change its settings."""
     cells = {cell.backend: cell for cell in manifest.cells}
     return tuple(
         BackendUsed(
@@ -125,7 +125,7 @@ def _facts(one: Provenance, title: str) -> Section:
 
 
 def _configuration(named: NamedConfiguration | None) -> list[str]:
-    return [] if named is None else [f"set by     {named.name}, sha256 {named.sha256}; flags that were given win"]
+    return [] if named is None else [f"set by     {named.name}, sha256 {named.sha256}; flags override it"]
 
 
 def _backend(backend: BackendUsed) -> str:
@@ -134,7 +134,7 @@ def _backend(backend: BackendUsed) -> str:
         parts.append(f"at {backend.address}")
     if backend.image is not None:
         parts.append(f"image {backend.image} ({backend.image_id})")
-    return f"{backend.name}: {', '.join(parts) or 'as it comes'}"
+    return f"{backend.name}: {', '.join(parts) or 'default settings'}"
 
 
 def _reader(reader: ReaderRef) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memarena.report.costs import RowCosts
 from memarena.report.layout import Cell, Column
-from memarena.report.reported import ReportedRun
+from memarena.report.report_input import ReportInput
+from memarena.scoring.costs import RowCosts
 from memarena.scoring.results import Permission, RowScores, RunScores
 
 
 @dataclass(frozen=True)
 class ReportRow:
-    """A row of scores with the number of its run, from 1, and the letters that stand for it in figures."""
+    """A row of scores with the number of its run, from 1, and the letters that name it in charts."""
 
     run: int
     scores: RowScores
@@ -21,7 +21,7 @@ class ReportRow:
     costs: RowCosts | None = None
 
 
-def rows_of(runs: Sequence[ReportedRun]) -> list[ReportRow]:
+def rows_of(runs: Sequence[ReportInput]) -> list[ReportRow]:
     """All rows, runs in the order given; within a run competitors before diagnostics, and reader by reader."""
     found: list[ReportRow] = []
     for number, run in enumerate(runs, 1):
@@ -62,7 +62,7 @@ def lead_cells(rows: Sequence[ReportRow], row: ReportRow) -> list[Cell]:
 
 
 def backend_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
-    """The backend, ``◇`` behind a diagnostic one, its options where they tell it from another row of its run."""
+    """The backend, ``◇`` behind a diagnostic one, its options where they distinguish it from another row of its run."""
     own = row.scores
     twins = {
         r.scores.label
@@ -85,7 +85,7 @@ def row_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
 
 
 def breaks(rows: Sequence[ReportRow]) -> list[int]:
-    """Rows above which a rule stands: where another run, another reader or the diagnostics begin."""
+    """Rows with a rule above: where another run, another reader or the diagnostics begin."""
 
     def group(row: ReportRow) -> tuple[int, bool, str]:
         return row.run, row.scores.diagnostic, "" if row.scores.diagnostic else row.scores.reader
@@ -94,7 +94,7 @@ def breaks(rows: Sequence[ReportRow]) -> list[int]:
 
 
 def trace(rows: Sequence[ReportRow], filters: str = "") -> str:
-    """The command that lists the answers behind a row, with the first that has any as the example."""
+    """The command that lists the answers behind a row, with the first row that has any as the example."""
     answered = [row for row in rows if row.scores.counts.asked]
     if not answered:
         return ""
@@ -116,7 +116,7 @@ def trace_slice(rows: Sequence[ReportRow], by: str) -> str:
 
 
 def trace_deny(rows: Sequence[ReportRow], *, kept: bool = False) -> str:
-    """The same, narrowed to DENY items, or to those whose fact was kept; empty where no row has any."""
+    """The same, narrowed to DENY items, or to those whose fact was withheld; empty where no row has any."""
 
     def count(d6: Permission | None) -> int:
         return 0 if d6 is None else sum(d6.buckets.values()) if kept else d6.deny

@@ -1,17 +1,18 @@
-"""What a system without memory would score: the floor under every dimension, computed and not run."""
+"""Scores achievable without memory, for every dimension: computed, not run."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from memarena.dataset.gold import ClozeGold, ConflictGold, Gold, PermissionGold
+from memarena_dataset.gold import ClozeGold, ConflictGold, Gold, PermissionGold
+
 from memarena.log.records import EvidenceSession, Outcome, Question
-from memarena.scoring.judged import gold_texts
+from memarena.scoring.dimensions.open_answer import gold_texts
 from memarena.scoring.metrics import DIMENSIONS, figures
+from memarena.scoring.outcomes import Rules
 from memarena.scoring.questions import half_of
 from memarena.scoring.results import Baseline, QuestionScore
-from memarena.scoring.settling import Rules
 
 REFUSAL = "I can't share that."
 IGNORANCE = "I don't know."
@@ -25,7 +26,7 @@ JudgeAnswer = Callable[[Question, Sequence[EvidenceSession], str], bool]
 def compute_baselines(
     questions: Iterable[Question], evidence: Mapping[str, EvidenceSession], judge: JudgeAnswer
 ) -> tuple[Baseline, ...]:
-    """Baselines over the questions of a run, each answered by the policy and settled by the same routes as any answer.
+    """Baselines over the questions of a run, each answered by the policy and scored like any answer.
 
     ``grep`` depends on what a backend retrieved and is computed per cell; ``question only`` is a row of the run whose
     searches never brought an item (:func:`question_only`).
@@ -52,7 +53,7 @@ def compute_baselines(
 def question_only(questions: Sequence[QuestionScore]) -> dict[str, float | None] | None:
     """Scores by dimension of cells whose answers were read without any context; None if they had some, or no answer.
 
-    That is what a reader knows and guesses from the question alone.
+    This is what a reader knows or guesses from the question alone.
     """
     looked = [q.retrieved for q in questions if q.retrieved is not None]
     if not looked or any(r.items or r.read_items for r in looked):
@@ -83,7 +84,7 @@ def chance_by_dimension(baselines: Sequence[Baseline], reader: str, grep: float 
 
 
 class _Policies:
-    """Policies that say the same to every question, settled as any answer is."""
+    """Policies that give every question the same answer, scored like any answer."""
 
     def __init__(self, evidence: Mapping[str, EvidenceSession], judge: JudgeAnswer) -> None:
         self._evidence = evidence
@@ -92,12 +93,12 @@ class _Policies:
         self._known: dict[tuple[str, str], QuestionScore] = {}
 
     def play(self, questions: Sequence[Question], answer: str) -> dict[str, float | None]:
-        """Scores by dimension of one answer to everything."""
+        """Scores by dimension of one answer to every question."""
         values = figures([self._scored(q, answer) for q in questions], lambda q: q.correct)
         return {dimension: values[dimension] for dimension in DIMENSIONS}
 
     def _scored(self, question: Question, answer: str) -> QuestionScore:
-        """The question as if it had been answered so."""
+        """The question as if it had been answered with that text."""
         key = (question.instance.instance_id, answer)
         if key not in self._known:
             said = self._rules.judge_text(question, answer, answer)
@@ -107,7 +108,7 @@ class _Policies:
                 outcome = Outcome.CORRECT if self._is_right(question, answer, said.token_f1) else Outcome.WRONG
             instance = question.instance
             permission = instance.gold if isinstance(instance.gold, PermissionGold) else None
-            # Every part is valid by its own making; tens of thousands of them need no second look.
+            # Every part was validated when it was made; tens of thousands of them need no second validation.
             self._known[key] = QuestionScore.model_construct(
                 cell_id="baseline",
                 instance_id=instance.instance_id,
@@ -124,7 +125,7 @@ class _Policies:
         return self._known[key]
 
     def _is_right(self, question: Question, answer: str, token_f1: float | None) -> bool:
-        """The judge's word; where gold is text only and shares no word with the answer, there is no need to ask."""
+        """The judge's verdict; where gold is text only and shares no word with the answer, judging is not needed."""
         if not question.instance.gold.values and not token_f1:
             return False
         sessions = [self._evidence[s] for s in question.instance.evidence_session_ids if s in self._evidence]
@@ -159,7 +160,7 @@ def _most_common(counts: Counter[str]) -> list[tuple[str, int]]:
 
 
 def _answers(gold: Gold) -> tuple[str, ...]:
-    """What a constant answer to this gold would say."""
+    """The constant answer that this gold suggests."""
     if isinstance(gold, ClozeGold):
         return (gold.answer_letter,)
     if isinstance(gold, PermissionGold):

@@ -12,12 +12,12 @@ from scipy.special import stdtr, stdtrit
 
 from memarena.log.records import Outcome
 from memarena.scoring import formulas
-from memarena.scoring.bootstrap import Draws, clusters_of, draw_egos, interval, p_value, smallest_difference
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.results import CellScores, QuestionScore, RowScores, RunScores
 from memarena.scoring.run import ScoredRun
 from memarena.scoring.tally import GROUPS_OF, Array, Tally, drawn, figures_of, tally
-from memarena.scoring.uncertainty import (
+from memarena.scoring.uncertainty.bootstrap import Draws, clusters_of, draw_egos, interval, p_value, smallest_difference
+from memarena.scoring.uncertainty_records import (
     FEWEST_CLUSTERS,
     RESAMPLES,
     AcrossWorlds,
@@ -89,10 +89,10 @@ def incomparable(a: Chosen, b: Chosen, *, same_world: bool = True) -> tuple[str,
 
 
 def cautions(a: Chosen, b: Chosen) -> tuple[str, ...]:
-    """What else sets two sides apart, so that a difference need not be the memory's."""
+    """Other differences between two sides, to which a difference may be due."""
     found = []
     if a.row.backend != b.row.backend and a.row.reader != b.row.reader:
-        found.append("both backend and reader differ: the difference belongs to neither alone")
+        found.append("both backend and reader differ: the difference cannot be assigned to either")
     left, right = a.row.reading, b.row.reading
     for field, what in (
         ("max_context_tokens", "context tokens"),
@@ -250,7 +250,7 @@ def across_worlds(pairs: Sequence[tuple[Chosen, Chosen]]) -> WorldsComparison:
     barred = [line for a, b in pairs for line in incomparable(a, b)]
     barred += [line for a, _ in pairs[1:] for line in incomparable(pairs[0][0], a, same_world=False)]
     if len(set(worlds)) < len(worlds):
-        barred.append("a world was given more than once: runs of one world are no two observations")
+        barred.append("a world was given more than once: runs of one world are not separate observations")
     warned = dict.fromkeys(line for a, b in pairs for line in cautions(a, b))
     if len(pairs) < FEWEST_CLUSTERS:
         warned[f"{len(pairs)} worlds: below {FEWEST_CLUSTERS} no interval across worlds can be relied on"] = None

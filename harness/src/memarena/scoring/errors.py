@@ -2,4 +2,4 @@
 
 
 class ScoringError(Exception):
-    """The log does not allow what is asked; the message is one line."""
+    """The log does not allow what was requested; the message is one line."""

@@ -1,4 +1,4 @@
-"""The figures of the paper and ours as plain functions of shares: no records, no state."""
+"""The figures of the paper and ours as plain functions of shares: without records or state."""
 
 from __future__ import annotations
 

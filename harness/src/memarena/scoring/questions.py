@@ -1,63 +1,77 @@
-"""Settles every question of every cell: outcome, route, what was retrieved, how long it took."""
+"""Every question of every cell: outcome, route, what was retrieved, how long it took."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from memarena.dataset.gold import AbstainGold, ClozeGold, Gold, PermissionGold
-from memarena.dataset.model import Dimension
+from memarena_dataset.gold import AbstainGold, ClozeGold, Gold, PermissionGold
+from memarena_dataset.model import Dimension
+
 from memarena.log.records import Cell, Outcome, Question
-from memarena.scoring.beside import beside, possible
-from memarena.scoring.facts import Attempt, CallFacts, RunFacts
-from memarena.scoring.judged import Settled
-from memarena.scoring.judgements import Judgements
+from memarena.scoring.dimensions.open_answer import AnswerOutcome
+from memarena.scoring.outcomes import Rules, answer_outcome
 from memarena.scoring.results import Disclosure, Half, QuestionScore, Retrieved, Spans, Stage
-from memarena.scoring.seen import look
-from memarena.scoring.settling import Rules, settle
+from memarena.scoring.retrieved_evidence import retrieved_evidence
+from memarena.scoring.run_facts import Attempt, CallFacts, RunFacts
+from memarena.scoring.verdict_index import VerdictIndex
 
+A = TypeVar("A")
+B = TypeVar("B")
 T = TypeVar("T")
 
 INTERFERENCE = "interference"
 """Where a data set's metadata counts the facts that interfere with the one asked for."""
 
 
-SECOND_PROCESS_FROM = 20_000
-"""Questions times cells from which a second process pays."""
+class RunBoth(Protocol):
+    """How two computations are run: one after the other, or at the same time in two processes."""
+
+    def __call__(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+        """The results of both."""
 
 
-def score_all(facts: RunFacts, judgements: Judgements, meanwhile: Callable[[], T]) -> tuple[list[QuestionScore], T]:
+def one_after_the_other(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+    """The plain :class:`RunBoth`."""
+    return first(), second()
+
+
+def score_all(
+    facts: RunFacts, verdict_index: VerdictIndex, meanwhile: Callable[[], T], run_both: RunBoth = one_after_the_other
+) -> tuple[list[QuestionScore], T]:
     """Every question of every cell, in the manifest's order of cells and by instance id, and what ``meanwhile`` gives.
 
-    Where there are many, a second process settles half of the questions, in all cells: what is alike between cells is
-    then still settled once. The result does not depend on it.
+    The questions are split in two halves, each in all cells, so that what cells share is computed once. The result does
+    not depend on ``run_both``.
     """
     ids = sorted(facts.questions)
-    if len(ids) * len(facts.manifest.cells) < SECOND_PROCESS_FROM or not possible():
-        return list(score_questions(facts, judgements, ids)), meanwhile()
-    with beside(lambda: list(score_questions(facts, judgements, ids[::2]))) as other_half:
-        between = meanwhile()
-        both = [*score_questions(facts, judgements, ids[1::2]), *other_half()]
+    half, (other_half, between) = run_both(
+        lambda: list(score_questions(facts, verdict_index, ids[::2])),
+        lambda: (list(score_questions(facts, verdict_index, ids[1::2])), meanwhile()),
+    )
     place = {cell.cell_id: at for at, cell in enumerate(facts.manifest.cells)}
-    return sorted(both, key=lambda question: (place[question.cell_id], question.instance_id)), between
+    ordered = sorted((*half, *other_half), key=lambda question: (place[question.cell_id], question.instance_id))
+    return ordered, between
 
 
-def score_questions(facts: RunFacts, judgements: Judgements, instance_ids: Iterable[str]) -> Iterator[QuestionScore]:
+def score_questions(
+    facts: RunFacts, verdict_index: VerdictIndex, instance_ids: Iterable[str]
+) -> Iterator[QuestionScore]:
     """These questions in every cell, in the manifest's order of cells and in theirs."""
     rules = Rules()
-    bases = {instance_id: _base(facts.questions[instance_id]) for instance_id in instance_ids}
+    bases = {instance_id: question_base(facts.questions[instance_id]) for instance_id in instance_ids}
     for cell in facts.manifest.cells:
         for instance_id, base in bases.items():
             attempts = facts.attempts.get((cell.cell_id, instance_id), ())
             if attempts:
                 question = facts.questions[instance_id]
-                yield _score(facts, cell, question, base, len(attempts), attempts[-1], judgements, rules)
+                yield _score(facts, cell, question, base, len(attempts), attempts[-1], verdict_index, rules)
             else:
                 yield base.model_copy(update={"cell_id": cell.cell_id})
 
 
-def _base(question: Question) -> QuestionScore:
+def question_base(question: Question) -> QuestionScore:
     """What a question is, in any cell."""
     instance = question.instance
     permission = instance.gold if isinstance(instance.gold, PermissionGold) else None
@@ -92,14 +106,14 @@ def _score(
     base: QuestionScore,
     attempts: int,
     latest: Attempt,
-    judgements: Judgements,
+    verdict_index: VerdictIndex,
     rules: Rules,
 ) -> QuestionScore:
     gold = question.instance.gold
-    settled, disclosure, token_f1 = _settle(question, latest, judgements, rules)
+    settled, disclosure, token_f1 = _outcome(question, latest, verdict_index, rules)
     retrieved = _retrieved(question, latest)
     wrong = settled.outcome is Outcome.WRONG
-    # Every part is valid by its own making: copying skips a second look at a hundred thousand of them.
+    # Every part was validated when it was made: copying skips a second validation of a hundred thousand of them.
     return base.model_copy(
         update={
             "cell_id": cell.cell_id,
@@ -117,26 +131,28 @@ def _score(
     )
 
 
-def _settle(
-    question: Question, latest: Attempt, judgements: Judgements, rules: Rules
-) -> tuple[Settled, Disclosure | None, float | None]:
+def _outcome(
+    question: Question, latest: Attempt, verdict_index: VerdictIndex, rules: Rules
+) -> tuple[AnswerOutcome, Disclosure | None, float | None]:
     """Outcome, disclosure (D6) and token-F1 (open answers)."""
     record = latest.record
     if record.status == "infra_failed" or (record.status == "answered" and record.answer is None):
         cause = record.cause or "answered without an answer in the log"
-        return Settled(Outcome.INFRA_FAILED, None, cause), None, None
+        return AnswerOutcome(Outcome.INFRA_FAILED, None, cause), None, None
+    if record.lost:
+        return AnswerOutcome(Outcome.INFRA_FAILED, None, f"{record.cause} (not asked again yet)"), None, None
     if record.status == "backend_failed" or record.answer is None:
-        return Settled(Outcome.BACKEND_FAILED, None, record.cause), None, None
+        return AnswerOutcome(Outcome.BACKEND_FAILED, None, record.cause), None, None
     said = rules.judge(question, record.answer)
     key = (record.cell_id, record.instance_id, record.attempt)
-    settled, disclosure = settle(said, judgements, key)
+    settled, disclosure = answer_outcome(said, verdict_index, key)
     return settled, disclosure, said.token_f1
 
 
 def _grep_right(gold: Gold, latest: Attempt) -> bool | None:
     if not isinstance(gold, ClozeGold):
         return None
-    return latest.seen is not None and latest.seen.grep_choice == gold.answer_letter
+    return latest.evidence is not None and latest.evidence.grep_choice == gold.answer_letter
 
 
 def half_of(question: Question) -> Half | None:
@@ -150,19 +166,19 @@ def half_of(question: Question) -> Half | None:
 
 
 def _retrieved(question: Question, latest: Attempt) -> Retrieved | None:
-    """What Search brought of the evidence. A backend that failed its search brought nothing; ours is left out."""
-    if latest.seen is not None:
-        return latest.seen.retrieved
+    """What Search returned of the evidence: nothing where the backend failed; None after an infrastructure failure."""
+    if latest.evidence is not None:
+        return latest.evidence.retrieved
     has_evidence = bool(question.instance.evidence_session_ids)
     if not has_evidence or latest.record.search is None or latest.record.status != "backend_failed":
         return None
-    return look(question, (), (), None).retrieved
+    return retrieved_evidence(question, (), (), None).retrieved
 
 
 def _stage(
     facts: RunFacts, cell: Cell, question: Question, latest: Attempt, retrieved: Retrieved | None
 ) -> Stage | None:
-    """Where a wrong answer went wrong; None where it cannot be said or the question has no answer to find."""
+    """Where a wrong answer went wrong; None where that is unknown or the question has no answer to find."""
     gold = question.instance.gold
     answerable = not isinstance(gold, AbstainGold) and not (
         isinstance(gold, PermissionGold) and gold.expected_action == "withhold"
@@ -211,7 +227,7 @@ def _spans(facts: RunFacts, latest: Attempt) -> Spans:
 
 
 def _first_call(facts: RunFacts, latest: Attempt, ttft_ns: int | None) -> CallFacts | None:
-    """The model call behind the first text, where its server says how long it took over the prompt."""
+    """The model call of the first text, where its server reports its prompt time."""
     calls = [facts.calls[c] for c in latest.record.gateway_call_ids if c in facts.calls]
     for call in calls:
         if call.first_content_ns is not None and call.first_content_ns == ttft_ns and call.server_prompt_ms is not None:

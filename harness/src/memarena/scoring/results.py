@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from memarena.judging.leak_detection import Label
 from memarena.log.records import Bucket, DatasetRef, Outcome, ReaderRef, Reading, Record
-from memarena.scoring.disclosure import Label
-from memarena.scoring.judging import Judging
-from memarena.scoring.uncertainty import Interval, Variance
+from memarena.scoring.judge_provenance import Judging
+from memarena.scoring.uncertainty_records import Interval, Variance
 
 SCORES_VERSION = 1
 """Version of these records as JSON."""
@@ -76,20 +76,20 @@ class Disclosure(Record):
     self_item: bool
     label: Label
     flag: str
-    """What of the fact occurs in the raw output; empty if nothing does."""
+    """The part of the fact that occurs in the raw output; empty if none does."""
     labelled_by: Literal["rules", "judge"] = "rules"
-    """Whether the label is the deterministic one or the behaviour judge's."""
+    """Whether the label is deterministic or the behaviour judge's."""
     bucket: Bucket | None = None
-    """Why the fact was kept, where a judge named it; diagnostic."""
+    """Why the fact was withheld, where a judge named it; diagnostic."""
 
     @property
     def disclosed(self) -> bool:
-        """Flag or label ``disclose_correct``, the same predicate on both sides."""
+        """Flag or label ``disclose_correct``, for DENY and ALLOW alike."""
         return bool(self.flag) or self.label == "disclose_correct"
 
 
 class QuestionScore(Record):
-    """One question of one cell, settled by its latest attempt."""
+    """One question of one cell with the outcome of its latest attempt."""
 
     cell_id: str
     instance_id: str
@@ -135,7 +135,7 @@ class Score(Record):
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    """``low`` and ``high``: all questions that failed for our own reasons wrong, or all right."""
+    """``low`` and ``high``: all questions with an infrastructure failure wrong, or all right."""
     sd: float | None = None
     """Sample standard deviation over seeds, where there are two or more."""
     seeds: int = 1
@@ -187,19 +187,19 @@ class Permission(Record):
     """Lower end of the 95% interval of J (Newcombe, from Wilson intervals of both shares)."""
     j_high: float | None
     gates: bool | None
-    """Whether the interval lies above 0: only then may a report say that a system gates. None: n/a."""
+    """Whether the interval lies above 0: only then may a report say that access is controlled. None: n/a."""
     deny_labels: dict[str, int]
-    """Behaviour on DENY items by label; those that gave the fact away stand under ``disclosed``."""
+    """Behaviour on DENY items by label; those that leaked the fact are under ``disclosed``."""
     allow_labels: dict[str, int]
     known_facts: int
     """Facts that the same system disclosed to its owner."""
     buckets: dict[Bucket, int] = Field(default_factory=dict)
-    """DENY items whose fact was kept, by cause, as the judge named it, else by label (``refuse`` is ``no_access``,
+    """DENY items whose fact was withheld, by cause, as the judge named it, else by label (``refuse`` is ``no_access``,
     ``dont_know`` itself, the rest ``other``)."""
     buckets_by: Literal["judge", "labels", "both"] = "labels"
     """Whether causes were named by a judge, taken from labels, or some each."""
     real_refusals: float | None = None
-    """Share of ``no_access`` among the DENY items whose fact was kept."""
+    """Share of ``no_access`` among the DENY items whose fact was withheld."""
     labels_by: Literal["rules", "judge", "both"] = "rules"
     """Whether behaviour labels are deterministic, a judge's, or some each."""
 
@@ -247,7 +247,7 @@ class Latency(Record):
 
     segment: int
     segments: int
-    """How many segments have samples; the largest one stands here, since samples never mix across a restart."""
+    """How many segments have samples; this is the largest one, since samples never mix across a restart."""
     left_out: int
     """Samples of the other segments."""
     search: Percentiles
@@ -281,7 +281,7 @@ class Ingest(Record):
     unsized_calls: int = 0
     """Model calls whose tokens are not all known: the sums of tokens are then too small."""
     untimed_calls: int = 0
-    """Model calls whose end nobody saw: ``model_seconds`` is then too small."""
+    """Model calls whose end was not observed: ``model_seconds`` is then too small."""
 
 
 class Failure(Record):
@@ -300,7 +300,7 @@ class Floor(Record):
     search: Percentiles
     gateway_hop: Percentiles
     gateway_added: Percentiles | None = None
-    """What the gateway adds to a first token, beside a direct call; None where that was not measured."""
+    """What the gateway adds to a first token, compared with a direct call; None where that was not measured."""
 
 
 class CellScores(Record):
@@ -357,7 +357,7 @@ class RowScores(Record):
 
 
 class Baseline(Record):
-    """What a system without memory would score, by dimension; None: n/a."""
+    """Scores achievable without memory, by dimension; None: n/a."""
 
     name: Literal["best constant", "always refuse", "always don't know", "blind coin", "question only", "grep"]
     scores: dict[str, float | None]

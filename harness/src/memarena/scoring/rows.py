@@ -1,4 +1,4 @@
-"""Rows of a run: cells that differ in their seed only, put together into everything that a table says of them."""
+"""Rows of a run: cells that differ in their seed only, combined into everything that a table shows of them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass
 
 from memarena.log.records import Cell, Outcome
 from memarena.scoring.baselines import chance_by_dimension, grep_share
-from memarena.scoring.bootstrap import Draws
-from memarena.scoring.evidence import errors, retrieval
-from memarena.scoring.facts import RunFacts
+from memarena.scoring.breakdowns import slices
+from memarena.scoring.dimensions.permission import permission
 from memarena.scoring.formulas import sample_sd
-from memarena.scoring.judgements import Judgements
 from memarena.scoring.metrics import cell_metrics, count
-from memarena.scoring.privacy import permission
 from memarena.scoring.results import Baseline, CellScores, Counts, Failure, QuestionScore, RowScores, Score
-from memarena.scoring.slices import slices
-from memarena.scoring.spread import cell_figures, intervals, judge_spread, variances
+from memarena.scoring.retrieval import errors, retrieval
+from memarena.scoring.run_facts import RunFacts
 from memarena.scoring.tally import Array, Tally
 from memarena.scoring.timing import ingest_cost, latency
-from memarena.scoring.uncertainty import Interval, Variance
+from memarena.scoring.uncertainty.bootstrap import Draws
+from memarena.scoring.uncertainty.intervals import cell_figures, intervals, judge_spread, variances
+from memarena.scoring.uncertainty_records import Interval, Variance
+from memarena.scoring.verdict_index import VerdictIndex
 
 STOCHASTIC_SEEDS = ("s2", "s3", "s4")
-"""Seeds of the headline (T = 0.3); s1 (T = 0) stands apart."""
+"""Seeds of the headline (T = 0.3); s1 (T = 0) is separate."""
 
 
 def rows_of(cells: Sequence[Cell]) -> list[list[Cell]]:
@@ -41,13 +41,13 @@ def row_key(cell: Cell) -> str:
 
 
 @dataclass(frozen=True)
-class Material:
+class RowInputs:
     """What rows are made from."""
 
     facts: RunFacts
     by_cell: Mapping[str, Sequence[QuestionScore]]
     baselines: Sequence[Baseline]
-    judgements: Judgements
+    verdict_index: VerdictIndex
     draws: Draws | None
     """None: no intervals."""
 
@@ -60,7 +60,7 @@ class _Drawn:
     figures: Mapping[str, Array]
 
 
-def score_row(material: Material, cells: Sequence[Cell]) -> RowScores:
+def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
     """A row from cells that differ in their seed only."""
     facts, by_cell, first = material.facts, material.by_cell, cells[0]
     drawn = {c.cell_id: _drawn(material, c) for c in cells}
@@ -108,12 +108,12 @@ def row_label(cell: Cell) -> str:
     return cell.cell_id.removesuffix(f"/{cell.seed_label}")
 
 
-def _drawn(material: Material, cell: Cell) -> _Drawn | None:
+def _drawn(material: RowInputs, cell: Cell) -> _Drawn | None:
     questions = material.by_cell.get(cell.cell_id, ())
     return None if material.draws is None else _Drawn(*cell_figures(questions, material.draws))
 
 
-def _cell(material: Material, cell: Cell, drawn: _Drawn | None) -> CellScores:
+def _cell(material: RowInputs, cell: Cell, drawn: _Drawn | None) -> CellScores:
     questions = material.by_cell.get(cell.cell_id, ())
     metrics = cell_metrics(questions, chance_by_dimension(material.baselines, cell.reader, grep_share(questions)))
     return CellScores(
@@ -127,7 +127,7 @@ def _cell(material: Material, cell: Cell, drawn: _Drawn | None) -> CellScores:
 
 
 def _variances(
-    material: Material,
+    material: RowInputs,
     headline: Sequence[CellScores],
     metrics: Mapping[str, Score],
     found: Mapping[str, Interval],
@@ -136,10 +136,10 @@ def _variances(
     if not sums:
         return ()
     judge_sds: Mapping[str, float] = {}
-    if material.judgements.repeats:
+    if material.verdict_index.repeats:
         attempts = {key: tried[-1].record.attempt for key, tried in material.facts.attempts.items()}
-        judge_sds = judge_spread(headline, material.by_cell, attempts, material.judgements)
-    return variances(metrics, found, sums, judge_sds, material.judgements.repeated)
+        judge_sds = judge_spread(headline, material.by_cell, attempts, material.verdict_index)
+    return variances(metrics, found, sums, judge_sds, material.verdict_index.repeated)
 
 
 def _over_seeds(cells: Sequence[CellScores]) -> dict[str, Score]:

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 
 from memarena.log.records import Verdict
 from memarena.scoring.baselines import JudgeAnswer, compute_baselines, grep_share, question_only
-from memarena.scoring.bootstrap import draw_egos
-from memarena.scoring.facts import RunFacts
-from memarena.scoring.judgements import judgements_of
-from memarena.scoring.judging_used import failures_of, judging_of, used_of
-from memarena.scoring.pace import without_collecting
-from memarena.scoring.questions import score_all
+from memarena.scoring.breakdowns import FAMILY_ORDER
+from memarena.scoring.deciding_verdicts import deciding_verdicts, failures_of, judge_provenance
+from memarena.scoring.questions import RunBoth, one_after_the_other, score_all
 from memarena.scoring.results import Baseline, QuestionScore, RowScores, RunScores
-from memarena.scoring.rows import Material, row_label, rows_of, score_row
-from memarena.scoring.slices import FAMILY_ORDER
+from memarena.scoring.rows import RowInputs, row_label, rows_of, score_row
+from memarena.scoring.run_facts import RunFacts
 from memarena.scoring.timing import floor
-from memarena.scoring.uncertainty import RESAMPLES
+from memarena.scoring.uncertainty.bootstrap import draw_egos
+from memarena.scoring.uncertainty_records import RESAMPLES
+from memarena.scoring.verdict_index import index_verdicts
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,7 @@ def score_run(
     judge_answer: JudgeAnswer,
     *,
     resamples: int = RESAMPLES,
+    run_both: RunBoth = one_after_the_other,
 ) -> ScoredRun:
     """Score a run.
 
@@ -45,22 +45,25 @@ def score_run(
         judge: name of the judge whose verdicts count. Of several on one answer, the last counts.
         judge_answer: a judge without a model as a function, for the baselines.
         resamples: draws of egos for the intervals; 0 leaves intervals and variances out.
+        run_both: how the two halves of the questions are run.
     """
-    with without_collecting():
-        judgements = judgements_of(facts, more_verdicts, judge)
-        scored, computed = score_all(
-            facts, judgements, lambda: compute_baselines(facts.questions.values(), facts.evidence, judge_answer)
-        )
-        questions = tuple(scored)
-        by_cell: dict[str, list[QuestionScore]] = {}
-        for question in questions:
-            by_cell.setdefault(question.cell_id, []).append(question)
-        baselines = (*computed, *_question_only_baselines(facts, by_cell))
-        manifest = facts.manifest
-        draws = draw_egos(questions, (manifest.dataset.sha256, facts.started.run_id), resamples) if resamples else None
-        material = Material(facts, by_cell, baselines, judgements, draws)
-        rows = tuple(score_row(material, cells) for cells in rows_of(manifest.cells))
-    used = used_of(questions, facts, judgements)
+    verdict_index = index_verdicts(facts, more_verdicts, judge)
+    scored, computed = score_all(
+        facts,
+        verdict_index,
+        lambda: compute_baselines(facts.questions.values(), facts.evidence, judge_answer),
+        run_both,
+    )
+    questions = tuple(scored)
+    by_cell: dict[str, list[QuestionScore]] = {}
+    for question in questions:
+        by_cell.setdefault(question.cell_id, []).append(question)
+    baselines = (*computed, *_question_only_baselines(facts, by_cell))
+    manifest = facts.manifest
+    draws = draw_egos(questions, (manifest.dataset.sha256, facts.started.run_id), resamples) if resamples else None
+    material = RowInputs(facts, by_cell, baselines, verdict_index, draws)
+    rows = tuple(score_row(material, cells) for cells in rows_of(manifest.cells))
+    used = deciding_verdicts(questions, facts, verdict_index)
     scores = RunScores(
         run_id=facts.started.run_id,
         started_at=facts.started.started_at,
@@ -80,10 +83,10 @@ def score_run(
         rows=rows,
         baselines=(*baselines, *_grep_baselines(rows, by_cell)),
         problems=tuple(facts.problems),
-        judge_failures=failures_of(used, judgements),
-        judge_repeats=judgements.repeated,
+        judge_failures=failures_of(used, verdict_index),
+        judge_repeats=verdict_index.repeated,
         handed_over_share=used.handed_over_share,
-        judging=judging_of(used, judgements),
+        judging=judge_provenance(used, verdict_index),
     )
     return ScoredRun(questions, scores)
 

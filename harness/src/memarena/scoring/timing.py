@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from memarena.scoring.facts import IngestFacts, RunFacts
 from memarena.scoring.results import Floor, Ingest, Latency, Percentiles, QuestionScore, Spans
+from memarena.scoring.run_facts import IngestFacts, RunFacts
 
 LEAST_N = {50: 11, 90: 64, 95: 130, 99: 662}
 """Samples from which a percentile is known with 99% confidence (design 5)."""
@@ -49,7 +49,7 @@ def _end_to_end(spans: Spans) -> float | None:
 
 
 def floor(facts: RunFacts) -> Floor | None:
-    """The floor of the machine; None where it was not measured."""
+    """The overhead baseline of the machine; None where it was not measured."""
     if not facts.floor_search_ns and not facts.floor_hop_ns:
         return None
     return Floor(

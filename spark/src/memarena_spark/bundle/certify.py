@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from memarena.log.store import LOG_NAME, log_path
+from memarena.log.store import LOG_NAME, LogError, LogReader, log_path
 
 from memarena_spark import running
 from memarena_spark.bundle import layout
@@ -20,9 +20,9 @@ from memarena_spark.bundle.phases import samples_files
 from memarena_spark.bundle.rules import distinct, refusals_of
 from memarena_spark.bundle.signing import sign
 from memarena_spark.bundle.statement import statement, sums
-from memarena_spark.codes import refusal
 from memarena_spark.errors import RefusedError, SparkError
 from memarena_spark.files import sha256_of, sync_folder, write_whole
+from memarena_spark.refusal_codes import refusal
 
 
 def certify(run: Path, bundle: Path, key: Path | None, latency: Path | None = None) -> None:
@@ -118,6 +118,11 @@ def _copy_log(run: Path, folder: Path) -> None:
     source = log_path(run)
     if not source.is_file():
         raise SparkError(f"{run}: no run log ({LOG_NAME}) in this folder")
+    try:
+        with LogReader(run) as reader:
+            reader.verify()
+    except LogError as error:
+        raise SparkError(str(error)) from error
     folder.mkdir(parents=True)
     target = folder / LOG_NAME
     try:

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memarena import judge
+from memarena.evaluation import evaluate, load_facts, missing_verdicts
 from memarena.log.measuring import PhaseMeasured
-from memarena.log.records import EvidenceSession, Question, ReaderRef
+from memarena.log.records import ReaderRef
 from memarena.log.store import read_records
-from memarena.report.as_json import to_json
 from memarena.report.document import report_document
-from memarena.report.markdown import to_markdown
-from memarena.report.page import to_html
-from memarena.report.reported import reported
-from memarena.scoring import RunFacts, ScoredRun, load_facts, score_run
+from memarena.report.render.html import to_html
+from memarena.report.render.json import to_json
+from memarena.report.render.markdown import to_markdown
+from memarena.report.report_input import report_input
+from memarena.scoring import RunFacts, ScoredRun
 from pydantic import JsonValue
 
 from memarena_spark.bundle import layout
@@ -58,7 +58,7 @@ def read_facts(folder: Path) -> Facts:
         profile=parse_profile(profile_text, layout.PROFILE),
         profile_text=profile_text,
         run=run,
-        scored=_score(run),
+        scored=evaluate(run),
         phases=measured_again(folder / layout.LOG_FOLDER),
         template_tokens=_template_tokens(folder / layout.LOG_FOLDER),
     )
@@ -84,7 +84,7 @@ def read_record(path: Path) -> RunRecord:
 
 def derive(facts: Facts) -> dict[str, bytes]:
     """The derived files by name."""
-    run = reported(facts.run, facts.scored)
+    run = report_input(facts.run, facts.scored)
     return {
         layout.MANIFEST: canonical_json(_manifest(facts)),
         layout.ENVIRONMENT: canonical_json(_environment(facts.record)),
@@ -97,20 +97,8 @@ def derive(facts: Facts) -> dict[str, bytes]:
 
 def fresh_verdicts(run: RunFacts) -> dict[tuple[str, str, int], tuple[bool, float]]:
     """What the value judge says today of every answer, right or wrong and its score, whatever the log says."""
-    attempts = (attempt.record for made in run.attempts.values() for attempt in made)
-    found = judge.verdicts_to_add(run.questions, run.evidence, (), attempts)
+    found = missing_verdicts(run, anew=True)
     return {(v.cell_id, v.instance_id, v.attempt): (v.correct, v.score) for v in found}
-
-
-def _score(run: RunFacts) -> ScoredRun:
-    attempts = (attempt.record for made in run.attempts.values() for attempt in made)
-    more = judge.verdicts_to_add(run.questions, run.evidence, run.verdicts, attempts)
-    return score_run(run, more, judge.JUDGE_NAME, is_right)
-
-
-def is_right(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> bool:
-    """Whether the value judge takes an answer for right; for baselines."""
-    return judge.judge_answer(question, evidence, answer).correct
 
 
 def _manifest(facts: Facts) -> JsonValue:

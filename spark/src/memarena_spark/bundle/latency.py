@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memarena.latency.errors import LatencyError
+from memarena.latency.pipeline import read_samples_of, study_runs
+from memarena.latency.report.files import study_files, to_csv
+from memarena.latency.report.tables import study_document
 from memarena.latency.results import Sample, StudiedRun, Study
-from memarena.latency.studying import read_samples_of, study_runs
-from memarena.latency_report.files import study_files, to_csv
-from memarena.latency_report.tables import study_document
 from pydantic import JsonValue, ValidationError
 
 from memarena_spark.bundle import layout

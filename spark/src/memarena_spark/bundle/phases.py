@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+from memarena.execution.metering import NOT_METERED, measured
 from memarena.log.measuring import PhaseEnded, PhaseMeasured
 from memarena.log.store import read_records
 from memarena.meters.energy import IdleWindows
 from memarena.meters.integrals import Window
 from memarena.meters.samples import Samples, read_samples
-from memarena.run.metering import NOT_METERED, measured
 from pydantic import JsonValue
 
 from memarena_spark.bundle.layout import LOG, files_of

@@ -7,19 +7,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from memarena.execution.planning.config import RunConfig
 from memarena.log.records import Outcome, ReaderRef
 from memarena.log.store import LogReader
-from memarena.run.config import RunConfig
 from memarena.scoring.timing import floor
 from pydantic import JsonValue
 
 from memarena_spark.bundle.coherence import contradictions
 from memarena_spark.bundle.derived import Facts
 from memarena_spark.checks.canaries import check_canary, check_drift
-from memarena_spark.codes import refusal
 from memarena_spark.errors import Refusal
 from memarena_spark.plans import effective_run, plan_faults
 from memarena_spark.profiles import is_ours
+from memarena_spark.refusal_codes import refusal
 from memarena_spark.thermal import check_thermal
 
 _PREFILLING = ("search", "answer", "central")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import pwd
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 from memarena_spark.errors import SparkError
@@ -29,6 +31,23 @@ def sign(path: Path, key: Path) -> Path:
         lines = done.stderr.strip().splitlines() or ["ssh-keygen gave no reason"]
         raise SparkError(f"--key {key}: cannot sign: {lines[-1]}")
     return signature
+
+
+def check_key(key: Path) -> None:
+    """Sign something, to see that it works here. Raises SparkError with the remedy, hours before it would matter."""
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        raise SparkError(
+            f"--key {key}: user id {os.getuid()} has no name here, and ssh-keygen signs for nobody without one; "
+            "run as a user of this machine or image (MEMARENA_USER), or mount an /etc/passwd that names the id"
+        ) from None
+    if not os.access(key, os.R_OK):
+        raise SparkError(f"--key {key}: user {os.getuid()} may not read it; make that user its owner, mode 0600")
+    with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
+        probe = Path(folder) / "probe"
+        probe.write_bytes(b"probe")
+        sign(probe, key)
 
 
 def is_canonical(content: bytes) -> bool:

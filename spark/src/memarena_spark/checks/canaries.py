@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memarena_spark.codes import refusal
 from memarena_spark.errors import Refusal
 from memarena_spark.facts import CanaryResult, Unknown
 from memarena_spark.plans import Golden
 from memarena_spark.profiles import CanarySettings
+from memarena_spark.refusal_codes import refusal
 
 
 def check_canary(found: CanaryResult | Unknown, settings: CanarySettings, golden: Golden | None) -> Iterator[Refusal]:

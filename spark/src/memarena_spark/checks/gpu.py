@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memarena_spark.codes import refusal
 from memarena_spark.errors import Refusal
 from memarena_spark.facts import Gpu, Unknown
 from memarena_spark.node import Node
 from memarena_spark.plans import Plan
 from memarena_spark.profiles import NodeProfile
+from memarena_spark.refusal_codes import refusal
 
 
 def check_gpu(node: Node, plan: Plan, profile: NodeProfile) -> Iterator[Refusal]:

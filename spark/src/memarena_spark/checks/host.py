@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from memarena_spark.codes import refusal
 from memarena_spark.errors import Refusal
 from memarena_spark.facts import Unknown
 from memarena_spark.node import Node
 from memarena_spark.plans import Plan
 from memarena_spark.profiles import NodeProfile
+from memarena_spark.refusal_codes import refusal
 
 GIB = 2**30
 MIB = 2**20

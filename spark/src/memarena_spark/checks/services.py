@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memarena_spark.codes import refusal
 from memarena_spark.errors import Refusal
 from memarena_spark.facts import Embedder, Place, ReaderServer, Unknown
 from memarena_spark.node import Node
 from memarena_spark.plans import EmbedderSpec, Plan, ReaderServerSpec
+from memarena_spark.refusal_codes import refusal
 
 
 def check_services(node: Node, plan: Plan) -> Iterator[Refusal]:

@@ -8,15 +8,15 @@ from typing import NoReturn
 
 import typer
 from memarena.conformance import ConformanceError
-from memarena.dataset.errors import DatasetError
+from memarena.execution.errors import InfraError, RunError
 from memarena.gateway import GatewayError
-from memarena.judge import JudgeError
+from memarena.judging import JudgeError
 from memarena.log.store import LogError
 from memarena.meters.readings import MeterError
 from memarena.processes import ProcessError
 from memarena.readers import ReaderError
-from memarena.run.errors import InfraError, RunError
 from memarena.scoring import ScoringError
+from memarena_dataset.errors import DatasetError
 from typer.exceptions import TyperException
 
 from memarena_spark.errors import Refusal, RefusedError, SparkError

@@ -12,12 +12,13 @@ from types import FrameType
 from typing import Annotated
 
 import typer
-from memarena.once import OnceGroup
 from memarena.readers.starting import API_KEY_VARIABLE
+from memarena_dataset.single_use_options import OnceGroup
 
 from memarena_spark.audit import REPORT, SHARE
 from memarena_spark.audit import audit as audit_bundle
 from memarena_spark.bundle.certify import certify as make_bundle
+from memarena_spark.bundle.signing import check_key
 from memarena_spark.bundle.verify import Trust
 from memarena_spark.bundle.verify import verify as verify_bundle
 from memarena_spark.checks.canaries import check_canary
@@ -209,6 +210,8 @@ def _signing(key: Path | None, unsigned: bool) -> None:
         raise SparkError("expected either --key or --unsigned")
     if key is not None and not key.is_file():
         raise SparkError(f"--key {key}: no such file")
+    if key is not None:
+        check_key(key)
 
 
 def _reader_key() -> str | None:

@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from memarena_spark.canary import run_canary
 from memarena_spark.facts import CanaryResult, Embedder, Gpu, Identity, Image, Memory, ReaderServer, Unknown
 from memarena_spark.machine import gpu, host, images, services
+from memarena_spark.machine.gpu_benchmark import run_canary
 from memarena_spark.plans import EmbedderSpec, ReaderServerSpec
 from memarena_spark.profiles import CanarySettings
 

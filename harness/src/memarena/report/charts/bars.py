@@ -9,7 +9,7 @@ from memarena.report.charts.scatter import series_of, shortened
 from memarena.report.charts.svg import Drawing, Figure
 from memarena.report.figures import few_egos
 from memarena.report.rows import ReportRow, row_name
-from memarena.scoring.uncertainty import FEWEST_CLUSTERS
+from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS
 
 WIDTH, NAMES, RIGHT = 460.0, 180.0, 66.0
 ROW = 30.0
@@ -49,8 +49,8 @@ def ttft_split(rows: Sequence[ReportRow], key: str = "ttft-split") -> Figure | N
             scale.at(search + prefill) + 6, y + 13, f"{total:,.0f} ms" if total >= 10 else f"{total:.1f} ms", "value"
         )
     caption = (
-        "Bars are medians of each part; the figure behind a bar is the median of the sum, which need not be the sum "
-        "of the medians. Search is what the memory adds; prefill is the model reading what the memory brought."
+        "Bars are medians of each part; the figure at a bar is the median of the sum, which need not be the sum "
+        "of the medians. Search is the memory's share; prefill is the model reading what the memory returned."
     )
     return Figure(key, "Time to the first token, split", caption, drawing.render())
 
@@ -86,7 +86,7 @@ def average_intervals(rows: Sequence[ReportRow], key: str = "avg-intervals") -> 
         drawing.marker(scale.at(100 * value), y, shape, hollow=row.scores.diagnostic, title=title)
         drawing.text(WIDTH - RIGHT + 10, y + 4, f"{100 * value:.1f}", "value")
     few = few_egos((row.tag, interval) for row, _, interval in known)
-    warning = f" Fewer than {FEWEST_CLUSTERS} egos stand behind {few}: do not rely on these." if few else ""
+    warning = f" Fewer than {FEWEST_CLUSTERS} egos behind {few}: do not rely on these." if few else ""
     caption = f"Intervals at 95%, resampled by ego: what another set of people in the same world would give.{warning}"
     return Figure(key, "Avg with its interval", caption, drawing.render())
 
@@ -105,7 +105,7 @@ def _ticks(drawing: Drawing, scale: Linear, top: float, bottom: float, label: st
 
 
 def _hatch(drawing: Drawing, key: str) -> None:
-    """Slanted lines that tell search from prefill without colour."""
+    """Slanted lines that distinguish search from prefill without colour."""
     drawing.parts.append(
         f'<defs><pattern id="{key}-hatch" width="5" height="5" patternUnits="userSpaceOnUse" '
         'patternTransform="rotate(45)"><line class="stripe" x1="0" y1="0" x2="0" y2="5"/></pattern></defs>'

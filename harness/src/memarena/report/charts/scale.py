@@ -30,7 +30,7 @@ class Logarithmic:
     end: float
 
     def at(self, value: float) -> float:
-        """Place of a value; what lies outside the axis is set on its edge."""
+        """Place of a value; values outside the axis are placed on its edge."""
         inside = min(max(value, self.low), self.high)
         return self.start + math.log(inside / self.low) / math.log(self.high / self.low) * (self.end - self.start)
 

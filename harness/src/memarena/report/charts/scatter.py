@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memarena.report.charts.scale import Linear
 from memarena.report.charts.svg import Drawing, Figure
 from memarena.report.rows import ReportRow, row_name
-from memarena.scoring.uncertainty import Interval
+from memarena.scoring.uncertainty_records import Interval
 
 WIDTH, SIDE = 460.0, 330.0
 LEFT, TOP = 62.0, 26.0
@@ -32,22 +32,25 @@ class Point:
 
 
 def privacy_utility(rows: Sequence[ReportRow], key: str = "privacy-utility") -> Figure | None:
-    """D6 privacy against utility, with the line on which nobody looks at who asks."""
+    """D6 privacy against utility, with the line J = 0 of systems that ignore the asker."""
     points = _points(rows, "U", "P")
     if not points:
         return None
     drawing, x, y = _frame(
-        key, "Privacy against utility", points, ("utility U: told to those who may know, %", "privacy P: kept, %")
+        key,
+        "Privacy against utility",
+        points,
+        ("utility U: disclosed to those who may know, %", "privacy P: withheld from those who may not know, %"),
     )
     drawing.path([(x.at(0), y.at(100)), (x.at(100), y.at(100)), (x.at(100), y.at(0))], "zone", closed=True)
     drawing.parts.insert(0, drawing.parts.pop())
     drawing.line(x.at(0), y.at(100), x.at(100), y.at(0), "guide")
-    drawing.text(x.at(33), y.at(67) - 6, "J = 0: looks at nobody", "note", "middle", turn=45)
-    drawing.text(x.at(100), 11, "this corner: retrieves and gates ↓", "note", "end")
+    drawing.text(x.at(33), y.at(67) - 6, "J = 0: ignores the asker", "note", "middle", turn=45)
+    drawing.text(x.at(100), 11, "best: retrieves and controls access ↓", "note", "end")
     _draw(drawing, points, x, y)
     caption = (
-        "Above the dashed line a system keeps more from those who may not know than it keeps from those who may. "
-        "A coin, a system that tells everybody and one that tells nobody all lie on it." + _bars(points)
+        "Above the dashed line a system withholds more from those who may not know than from those who may. "
+        "Systems that ignore the asker lie on it: disclosing always, never or at random." + _bars(points)
     )
     return Figure(key, "Privacy against utility (D6)", caption, drawing.render())
 
@@ -60,7 +63,7 @@ def recall_reasoning(rows: Sequence[ReportRow], key: str = "recall-reasoning") -
     drawing, x, y = _frame(key, "Recall against reasoning", points, ("recall (D1, D2), %", "reasoning (D3, D4), %"))
     drawing.line(x.at(0), y.at(0), x.at(100), y.at(100), "guide")
     _draw(drawing, points, x, y)
-    caption = "Below the dashed line a system finds more than it can make use of." + _bars(points)
+    caption = "Below the dashed line a system recalls more than it can reason about." + _bars(points)
     return Figure(key, "Recall against reasoning", caption, drawing.render())
 
 

@@ -9,15 +9,15 @@ from memarena.report.charts.bars import NAME_WIDTH
 from memarena.report.charts.scale import Linear, Logarithmic, log_axis, round_up, tick_label
 from memarena.report.charts.scatter import LEGEND_ROW, series_of, shortened
 from memarena.report.charts.svg import Drawing, Figure
-from memarena.report.costs import HistoryBucket
 from memarena.report.rows import ReportRow, row_name
+from memarena.scoring.costs import HistoryBucket
 from memarena.scoring.results import QuestionScore, Spans
 
 WIDTH, NAMES, RIGHT = 460.0, 180.0, 20.0
 ROW, TOP = 38.0, 8.0
 BINS = 48
 RUG_UP_TO = 60
-"""With so few samples each is drawn as a tick of its own."""
+"""Up to this number, each sample is drawn as a tick."""
 
 
 def samples_of(

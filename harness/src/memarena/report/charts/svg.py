@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 SHAPES = 8
-"""So many shapes and colours are told apart before they repeat; letters beside them never repeat."""
+"""Number of distinct shapes and colours before they repeat; the letters beside them never repeat."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Drawing:
     def marker(
         self, x: float, y: float, series: int, *, hollow: bool = False, size: float = 5.5, title: str = ""
     ) -> None:
-        """The shape of a series; hollow for what stands outside the competition."""
+        """The shape of a series; hollow for diagnostics."""
         kind = f"mark c{series % SHAPES}" + (" hollow" if hollow else "")
         corners = _corners(series % SHAPES, size)
         said = _title(title) if title else ""

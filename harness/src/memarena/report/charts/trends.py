@@ -8,8 +8,8 @@ from memarena.report.charts.scale import Linear
 from memarena.report.charts.scatter import LEGEND_ROW, series_of, shortened
 from memarena.report.charts.spread import end_tags
 from memarena.report.charts.svg import Drawing, Figure
-from memarena.report.grid import slice_keys
 from memarena.report.rows import ReportRow, row_name
+from memarena.report.tables.grid import breakdown_keys
 
 WIDTH, SIDE = 460.0, 230.0
 LEFT, TOP, RIGHT = 62.0, 14.0, 44.0
@@ -20,9 +20,9 @@ Points = list[tuple[int, float, int]]
 def accuracy_over(rows: Sequence[ReportRow], by: str, key: str, title: str, across: str, caption: str) -> Figure | None:
     """Share right of every row over the parts of a breakdown, evenly spaced. None with fewer than two parts.
 
-    A part that has only a range, since questions failed for our own reasons, has no mark.
+    A part that has only a range, because of infrastructure failures, has no mark.
     """
-    keys = slice_keys(rows, by)
+    keys = breakdown_keys(rows, by)
     lines = {row.tag: _points(row, by, keys) for row in rows}
     shown = [row for row in rows if len(lines[row.tag]) > 1]
     if not shown:

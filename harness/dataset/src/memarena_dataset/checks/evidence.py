@@ -1,0 +1,101 @@
+"""Evidence: inside the ego's projection, before the question, and really holding the gold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memarena_dataset.checks.findings import Finding
+from memarena_dataset.checks.world import World
+from memarena_dataset.gold import AbstainGold, ConflictGold, CounterfactualGold, Gold
+from memarena_dataset.model import Instance
+from memarena_dataset.value_matching import states
+from memarena_dataset.values import Value
+
+
+def outside_projection(world: World) -> Iterator[Finding]:
+    """Evidence in a session in which the ego takes no part."""
+    for instance in world.by_ego:
+        own = frozenset(world.dataset.corpus.session_ids_of(instance.ego_agent_id))
+        for session_id in instance.evidence_session_ids:
+            if session_id not in own:
+                reason = f"session {session_id!r} is outside the projection of {instance.ego_agent_id!r}"
+                yield world.at(instance, "evidence-outside-projection", "evidence_session_ids", reason)
+
+
+def after_question(world: World) -> Iterator[Finding]:
+    """Evidence that is said later than the question comes up."""
+    for instance in world.by_ego:
+        asked = instance.query_timestamp
+        if asked is None:
+            continue
+        for session in world.evidence(instance):
+            if session.start_time > asked:
+                reason = f"session {session.session_id!r} starts at {session.start_time}, the question is of {asked}"
+                yield world.at(instance, "evidence-after-question", "evidence_session_ids", reason)
+        if instance.evidence_turn_ids:
+            for turn in world.evidence_turns(instance):
+                if turn.timestamp > asked:
+                    reason = f"turn {turn.turn_id!r} is said at {turn.timestamp}, the question is of {asked}"
+                    yield world.at(instance, "evidence-after-question", "evidence_turn_ids", reason)
+
+
+def without_evidence(world: World) -> Iterator[Finding]:
+    """A question that has an answer, but no evidence."""
+    for instance in world.by_ego:
+        if not instance.evidence_session_ids and not isinstance(instance.gold, AbstainGold):
+            reason = "empty; the sessions that hold the answer are expected"
+            yield world.at(instance, "no-evidence", "evidence_session_ids", reason)
+
+
+def without_types(world: World) -> Iterator[Finding]:
+    """Gold without typed values, which the other checks and the value judge need."""
+    for instance in world.by_ego:
+        for field in missing_types(instance.gold):
+            reason = "missing; typed gold is expected in this profile"
+            yield world.at(instance, "untyped-gold", f"ground_truth.{field}", reason)
+
+
+def missing_types(gold: Gold) -> Iterator[str]:
+    """Keys under which a gold has no typed value although it should."""
+    if isinstance(gold, AbstainGold):
+        if not gold.claim:
+            yield "claim"
+        return
+    if not gold.values:
+        yield "values"
+    if gold.kind == "cloze" and not gold.option_values:
+        yield "option_values"
+    if isinstance(gold, CounterfactualGold) and not gold.altered_values:
+        yield "altered_values"
+    if isinstance(gold, ConflictGold) and not gold.changed_values:
+        yield "changed_values"
+
+
+def gold_not_stated(world: World) -> Iterator[Finding]:
+    """A gold value that no reading of the evidence gives."""
+    for instance in world.by_ego:
+        if not instance.evidence_session_ids:
+            continue
+        passages = world.passages(instance)
+        for field, value in stated_values(instance):
+            if not states(value, passages):
+                reason = f"the evidence does not state {shown(value)}"
+                yield world.at(instance, "value-not-in-evidence", f"ground_truth.{field}", reason)
+
+
+def stated_values(instance: Instance) -> Iterator[tuple[str, Value]]:
+    """Values that the evidence of an instance has to state, with the key that holds them."""
+    gold = instance.gold
+    if isinstance(gold, AbstainGold):
+        return
+    for value in gold.values:
+        yield "values", value
+    if isinstance(gold, ConflictGold):
+        for value in gold.changed_values:
+            yield "changed_values", value
+
+
+def shown(value: Value) -> str:
+    """A value for people: ``amount 640.0 euros``."""
+    parts = value.model_dump(exclude={"type", "aliases"}, exclude_none=True)
+    return f"{value.type} {' '.join(str(part) for part in parts.values())!r}"

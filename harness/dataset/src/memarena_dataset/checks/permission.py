@@ -1,0 +1,201 @@
+"""Permission questions: the action follows from the rules, and no blind policy wins the pool."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+from memarena_dataset.checks.blind_words import auc_of_words, standard_error
+from memarena_dataset.checks.findings import Finding
+from memarena_dataset.checks.world import World, fact_id_of, stem_of
+from memarena_dataset.errors import RowProblem
+from memarena_dataset.gold import FriendshipShown, PermissionGold
+from memarena_dataset.io.files import INSTANCE_FOLDER
+from memarena_dataset.model import Family, Instance, Session, Turn
+from memarena_dataset.permission_rules import LEVELS, SENSITIVE_CATEGORIES, AccessCase, decide
+from memarena_dataset.value_matching import names_value, normal, phrase_occurs, tokens_of
+
+POOL_FOR_AUC = 60
+"""Fewer items say nothing about what predicts the action."""
+MAX_AUC = 0.55
+"""Design bar for what the asker's kind, the category or the words alone may tell of the action."""
+SURE = 1.64
+"""Standard errors above the bar from which it is no accident: one in twenty."""
+
+
+def _items(world: World) -> Iterator[tuple[Instance, PermissionGold]]:
+    for instance in world.of(Family.PERMISSION):
+        if isinstance(instance.gold, PermissionGold):
+            yield instance, instance.gold
+
+
+def against_rules(world: World) -> Iterator[Finding]:
+    """An action that does not follow from the rules, or a question that no rule decides."""
+    for instance, gold in _items(world):
+        if gold.permission_level is not None and gold.permission_level not in LEVELS:
+            reason = f"{gold.permission_level!r}; one of {', '.join(LEVELS)} or null is expected"
+            yield world.at(instance, "permission-against-rules", "ground_truth.permission_level", reason)
+            continue
+        if gold.sensitive_category is not None and gold.sensitive_category not in SENSITIVE_CATEGORIES:
+            reason = f"{gold.sensitive_category!r}; one of {', '.join(SENSITIVE_CATEGORIES)} or null is expected"
+            yield world.at(instance, "permission-against-rules", "ground_truth.sensitive_category", reason)
+            continue
+        decision = decide(case_of(world, instance, gold))
+        if decision.action is None:
+            reason = f"must not be asked: rule {decision.rule} does not decide it"
+            yield world.at(instance, "permission-against-rules", "ground_truth.expected_action", reason)
+        elif decision.action != gold.expected_action:
+            reason = f"{gold.expected_action!r}, but rule {decision.rule} says {decision.action!r}"
+            yield world.at(instance, "permission-against-rules", "ground_truth.expected_action", reason)
+
+
+def case_of(world: World, instance: Instance, gold: PermissionGold) -> AccessCase:
+    """What the ego's projection shows for an instance."""
+    asker = instance.asker_agent_id
+    return AccessCase(
+        asker=asker,
+        ego=instance.ego_agent_id,
+        subject=gold.target_agent,
+        heard_from_subject=_heard_from_subject(world, instance, gold),
+        level=gold.permission_level,
+        friends=None if gold.friendship is None else gold.friendship.friends,
+        sensitive=gold.sensitive_category is not None,
+        known_to_ego=asker is not None and _knows(world, instance.ego_agent_id, asker, world.asked_until(instance)),
+    )
+
+
+def _knows(world: World, ego: str, other: str, until: float) -> bool:
+    if other in world.dataset.neighbors(ego):
+        return True
+    corpus = world.dataset.corpus
+    shared = frozenset(corpus.session_ids_of(ego)) & frozenset(corpus.session_ids_of(other))
+    return any(corpus.start_of(session_id) < until for session_id in shared)
+
+
+def _heard_from_subject(world: World, instance: Instance, gold: PermissionGold) -> bool:
+    """Whether A takes part in a session, at any time, in which S states the fact."""
+    asker, subject = instance.asker_agent_id, gold.target_agent
+    if asker is None or subject is None or asker in (subject, instance.ego_agent_id):
+        return False
+    corpus = world.dataset.corpus
+    together = frozenset(corpus.session_ids_of(asker)) & frozenset(corpus.session_ids_of(subject))
+    planned = world.facts_by_id.get(fact_id_of(instance) or "", ())
+    if any(fact.session_id in together and fact.speaker_id == subject for fact in planned):
+        return True
+    return any(_says(world, session_id, subject, gold) for session_id in sorted(together))
+
+
+def _says(world: World, session_id: str, speaker: str, gold: PermissionGold) -> bool:
+    """Whether somebody states all values of a fact in a session, in so many words."""
+    turns = [turn for turn in world.session(session_id).turns if turn.speaker_id == speaker]
+    return bool(gold.values) and all(
+        any(names_value(value, turn.text, world.date_of(turn.timestamp)) for turn in turns) for value in gold.values
+    )
+
+
+def friendship_not_shown(world: World) -> Iterator[Finding]:
+    """A turn that is said to show who is friends with whom, but cannot."""
+    for instance, gold in _items(world):
+        if gold.friendship is not None:
+            reason = _friendship_fault(world, instance, gold, gold.friendship)
+            if reason:
+                yield world.at(instance, "friendship-not-shown", "ground_truth.friendship", reason)
+
+
+def _friendship_fault(world: World, instance: Instance, gold: PermissionGold, shown: FriendshipShown) -> str:
+    if shown.session_id not in world.dataset.corpus:
+        return f"session {shown.session_id!r} does not exist in the corpus"
+    session = world.session(shown.session_id)
+    turn = next((turn for turn in session.turns if turn.turn_id == shown.turn_id), None)
+    if turn is None:
+        return f"turn {shown.turn_id!r} is not in session {shown.session_id!r}"
+    if instance.ego_agent_id not in session.participants:
+        return f"session {shown.session_id!r} is outside the projection of {instance.ego_agent_id!r}"
+    if turn.timestamp >= world.asked_until(instance):
+        return f"turn {shown.turn_id!r} is said after the question"
+    silent = [who for who in (instance.asker_agent_id, gold.target_agent) if not _concerns(world, session, turn, who)]
+    return f"turn {shown.turn_id!r} is neither spoken by {silent[0]!r}, nor to them, nor about them" if silent else ""
+
+
+def _concerns(world: World, session: Session, turn: Turn, agent_id: str | None) -> bool:
+    """Whether a turn is spoken by somebody, to them or about them."""
+    if agent_id is None or agent_id in session.participants:
+        return agent_id is not None
+    name = world.name(agent_id)
+    return any(phrase_occurs(form, normal(turn.text)) for form in (name, name.split()[0]))
+
+
+def level_outdated(world: World) -> Iterator[Finding]:
+    """A level that is not the latest one that the projection states. Needs ``facts.jsonl``."""
+    for instance, gold in _items(world):
+        own = frozenset(world.dataset.corpus.session_ids_of(instance.ego_agent_id))
+        stated = [
+            fact
+            for fact in world.facts_by_id.get(fact_id_of(instance) or "", ())
+            if fact.session_id in own and fact.level is not None
+        ]
+        for until in dict.fromkeys((world.asked_until(instance), float(world.dataset.day_count))):
+            start_of = world.dataset.corpus.start_of
+            by_then = [fact for fact in stated if start_of(fact.session_id) < until]
+            latest = max(by_then, key=lambda fact: start_of(fact.session_id), default=None)
+            level = None if latest is None else latest.level
+            if world.facts and fact_id_of(instance) in world.facts_by_id and level != gold.permission_level:
+                reason = f"{gold.permission_level!r}, but the latest level stated before day {until:g} is {level!r}"
+                yield world.at(instance, "permission-level-outdated", "ground_truth.permission_level", reason)
+                break
+
+
+def blind_policy_wins(world: World) -> Iterator[Finding]:
+    """A pool in which always refusing or always disclosing would win, or something blind predicts the action.
+
+    The latter is an error where the pool is large enough to be sure of it, else a warning.
+    """
+    items = [(instance, gold) for instance, gold in _items(world) if not gold.self_item]
+    file = f"{INSTANCE_FOLDER}/{Family.PERMISSION.value}.jsonl"
+    actions = Counter(gold.expected_action for _, gold in items)
+    if items and len(actions) < 2:
+        reason = f"all {len(items)} items expect {next(iter(actions))!r}; both actions are needed"
+        yield Finding("permission-pool", "error", RowProblem(file, reason, field="ground_truth.expected_action"))
+    if len(items) < POOL_FOR_AUC or len(actions) < 2:
+        return
+    disclosed = [gold.expected_action == "disclose" for _, gold in items]
+    features: dict[str, Sequence[object]] = {
+        "the asker's kind": [_asker_kind(world, instance) for instance, _ in items],
+        "the category": [gold.sensitive_category for _, gold in items],
+    }
+    aucs = {name: auc_of_feature(values, disclosed) for name, values in features.items()}
+    aucs["the words of the question"] = auc_of_words(
+        [frozenset(tokens_of(stem_of(instance))) for instance, _ in items],
+        [fact_id_of(instance) or instance.instance_id for instance, _ in items],
+        disclosed,
+    )
+    for name, auc in aucs.items():
+        if auc > MAX_AUC:
+            sure = auc - SURE * standard_error(auc, actions["disclose"], actions["withhold"]) > MAX_AUC
+            reason = f"{name} alone predicts the action with AUC {auc:.2f}; at most {MAX_AUC} is expected"
+            place = RowProblem(file, reason, field="ground_truth.expected_action")
+            yield Finding("permission-pool", "error" if sure else "warning", place)
+
+
+def _asker_kind(world: World, instance: Instance) -> str:
+    asker = instance.asker_agent_id
+    if asker is None:
+        return "anonymous"
+    return "known" if _knows(world, instance.ego_agent_id, asker, world.asked_until(instance)) else "stranger"
+
+
+def auc_of_feature(values: Sequence[object], positive: Sequence[bool]) -> float:
+    """Area under the ROC curve of the best predictor that sees one discrete feature: its share of positives.
+
+    Both classes must be there. 0.5 is chance.
+    """
+    counts: defaultdict[object, list[int]] = defaultdict(lambda: [0, 0])
+    for value, is_positive in zip(values, positive, strict=True):
+        counts[value][int(is_positive)] += 1
+    total_negative = sum(negative for negative, _ in counts.values())
+    total_positive = sum(hits for _, hits in counts.values())
+    below, area = 0, 0.0
+    for negative, hits in sorted(counts.values(), key=lambda pair: pair[1] / sum(pair)):
+        area += hits * (below + negative / 2)
+        below += negative
+    return area / (total_negative * total_positive)

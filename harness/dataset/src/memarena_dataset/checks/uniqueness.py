@@ -1,0 +1,128 @@
+"""One right answer: no claim that did come up, no second value, no question twice, no gold in the question."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from memarena_dataset.checks.evidence import shown
+from memarena_dataset.checks.findings import Finding
+from memarena_dataset.checks.world import World, fact_id_of, stem_of
+from memarena_dataset.gold import AbstainGold, ConflictGold
+from memarena_dataset.model import Fact, Family, Instance
+from memarena_dataset.value_matching import Passage, names_value, normal, phrase_occurs, spellings, states
+from memarena_dataset.values import NameValue, PlaceValue, TermValue, Value
+
+_VALUE: TypeAdapter[Value] = TypeAdapter(Value)
+
+
+def abstain_claim_occurs(world: World) -> Iterator[Finding]:
+    """An abstain item whose claim does come up in the ego's projection, at any time: both protocols must agree."""
+    for instance in world.by_ego:
+        if not isinstance(instance.gold, AbstainGold) or not instance.gold.claim:
+            continue
+        for window in world.windows(instance.ego_agent_id):
+            if all(_occurs(value, window.words, world, window.time) for value in instance.gold.claim):
+                claim = " and ".join(shown(value) for value in instance.gold.claim)
+                reason = f"{claim} does come up, at {window.place!r}"
+                yield world.at(instance, "abstain-claim-occurs", "ground_truth.claim", reason)
+                break
+
+
+def _occurs(value: Value, words: str, world: World, time: float) -> bool:
+    if isinstance(value, NameValue | PlaceValue | TermValue):
+        return any(phrase_occurs(form, words) for form in spellings(value))
+    return states(value, [Passage(words, world.date_of(time))])
+
+
+def asked_twice(world: World) -> Iterator[Finding]:
+    """Two instances of an ego with the same family, fact, asker and day."""
+    seen: dict[tuple[object, ...], Instance] = {}
+    for instance in world.by_ego:
+        fact_id = fact_id_of(instance)
+        if fact_id is None:
+            continue
+        day = world.dataset.question_day(instance)
+        key = (instance.ego_agent_id, instance.family, fact_id, instance.asker_agent_id, day)
+        earlier = seen.setdefault(key, instance)
+        if earlier is not instance:
+            reason = f"asks for {fact_id!r} like {earlier.instance_id!r}: same ego, family, asker and day"
+            yield world.at(instance, "asked-twice", "metadata.fact_id", reason)
+
+
+def other_value_stated(world: World) -> Iterator[Finding]:
+    """Another session of the projection states a different value for the fact that is asked after.
+
+    Needs ``facts.jsonl``. The whole projection counts, so that the gold holds under both protocols.
+    """
+    for instance in world.by_ego:
+        if isinstance(instance.gold, ConflictGold | AbstainGold):
+            continue
+        own = frozenset(world.dataset.corpus.session_ids_of(instance.ego_agent_id))
+        for fact in world.facts_by_id.get(fact_id_of(instance) or "", ()):
+            rivals = world.facts_by_subject[fact.subject, fact.attribute, fact.scope]
+            replaced = _replaced_by(fact, world.facts_by_id)
+            rival = next(
+                (
+                    other
+                    for other in rivals
+                    if other.session_id in own
+                    and other.fact_id not in replaced
+                    and _canonical(other.value) != _canonical(fact.value)
+                ),
+                None,
+            )
+            if rival is not None:
+                reason = f"session {rival.session_id!r} states another value for {fact.subject}, {fact.attribute}"
+                yield world.at(instance, "other-value-stated", "metadata.fact_id", reason)
+                break
+
+
+def _replaced_by(fact: Fact, by_id: Mapping[str, tuple[Fact, ...]]) -> frozenset[str]:
+    """Facts that a later one replaces, however long the chain."""
+    replaced: set[str] = set()
+    following = fact.supersedes
+    while following is not None and following not in replaced:
+        replaced.add(following)
+        following = next((older.supersedes for older in by_id.get(following, ())), None)
+    return frozenset(replaced)
+
+
+def _canonical(value: Any) -> str:
+    """One text per value, so that a text, a number and a typed value can be compared."""
+    if isinstance(value, Mapping):
+        try:
+            typed = _VALUE.validate_python(value)
+        except ValidationError:
+            return normal(str(sorted(value.items(), key=str)))
+        value = " ".join(str(part) for part in typed.model_dump(exclude={"type", "aliases", "unit"}).values())
+    if isinstance(value, bool | int | float):
+        value = float(value)
+    return normal(str(value))
+
+
+def query_holds_gold(world: World) -> Iterator[Finding]:
+    """A question that contains its own gold, or that of a sibling (same ego, same fact)."""
+    siblings: defaultdict[tuple[str, str], list[Instance]] = defaultdict(list)
+    for instance in world.by_ego:
+        siblings[instance.ego_agent_id, fact_id_of(instance) or instance.instance_id].append(instance)
+    for family in siblings.values():
+        for asking in family:
+            said_on = world.date_of(world.asked_until(asking) - 1)
+            for answered in family:
+                for value in _given_away(answered):
+                    if names_value(value, stem_of(asking), said_on):
+                        whose = "its own gold" if answered is asking else f"the gold of {answered.instance_id!r}"
+                        yield world.at(asking, "query-holds-gold", "query", f"contains {whose}: {shown(value)}")
+
+
+def _given_away(instance: Instance) -> tuple[Value, ...]:
+    gold = instance.gold
+    if isinstance(gold, AbstainGold):
+        return ()
+    if instance.family is Family.TEMPORAL and getattr(gold, "attribute", None) == "ordering":
+        return ()  # what is to be put in order has to be named
+    return (*gold.values, *gold.changed_values) if isinstance(gold, ConflictGold) else gold.values

@@ -1,0 +1,184 @@
+"""What the checks look things up in: instances with their places, evidence as passages, projections as text.
+
+Only one ego's projection is held as text at a time; checks that need it go through the instances ego by ego.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cached_property
+
+from memarena_dataset.checks.findings import Finding, Severity
+from memarena_dataset.errors import FieldError, RowProblem
+from memarena_dataset.io.files import FACTS, Folder
+from memarena_dataset.io.gold_reading import lettered_options
+from memarena_dataset.io.reading import Dataset
+from memarena_dataset.io.rows import load_object, to_record
+from memarena_dataset.model import Event, Fact, Family, Instance, Session, Turn, display_name_of
+from memarena_dataset.value_matching import Passage, normal
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Normalised words of a turn and the one before it (speakers' names included), or of an event, with its time."""
+
+    time: float
+    words: str
+    place: str
+
+
+class World:
+    """A data set as the checks see it."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+        self.fact_problems: list[RowProblem] = []
+        self._windows: tuple[str, tuple[Window, ...]] | None = None
+        self._sessions: dict[str, Session] = {}
+
+    # -------------------------------------------------------------- findings
+
+    def at(self, instance: Instance, check: str, field: str, reason: str, severity: Severity = "error") -> Finding:
+        """A finding in the row of an instance."""
+        file, line = self.dataset.instance_lines[instance.instance_id]
+        return Finding(check, severity, RowProblem(file, f"{reason} [{instance.instance_id}]", line, field))
+
+    # -------------------------------------------------------------- instances
+
+    def of(self, *families: Family) -> Iterator[Instance]:
+        """Instances of some families, egos together, so that projections are made once."""
+        for instance in self.by_ego:
+            if instance.family in families:
+                yield instance
+
+    @cached_property
+    def by_ego(self) -> tuple[Instance, ...]:
+        """All instances, egos together."""
+        return tuple(sorted(self.dataset.instances, key=lambda instance: instance.ego_agent_id))
+
+    def asked_until(self, instance: Instance) -> float:
+        """Time up to which everything may be known: the midnight after the day of the question."""
+        return float(self.dataset.question_day(instance) + 1)
+
+    def name(self, agent_id: str | None) -> str:
+        """Display name of an agent; "" for nobody."""
+        if agent_id is None:
+            return ""
+        agent = self.dataset.agents.get(agent_id)
+        return display_name_of(agent_id) if agent is None else agent.name
+
+    def date_of(self, time: float) -> date:
+        """Calendar date of a time in simulated days."""
+        return self.dataset.calendar_epoch + timedelta(days=int(time))
+
+    # -------------------------------------------------------------- evidence
+
+    def session(self, session_id: str) -> Session:
+        """A session; the few last ones are kept, since checks look at the same evidence in turn."""
+        found = self._sessions.pop(session_id, None) or self.dataset.session(session_id)
+        self._sessions[session_id] = found
+        if len(self._sessions) > 64:
+            del self._sessions[next(iter(self._sessions))]
+        return found
+
+    def evidence(self, instance: Instance) -> tuple[Session, ...]:
+        """Evidence sessions of an instance."""
+        return tuple(self.session(session_id) for session_id in instance.evidence_session_ids)
+
+    def evidence_turns(self, instance: Instance) -> tuple[Turn, ...]:
+        """The turns that an instance cites, or all turns of its evidence sessions if it cites none."""
+        cited = frozenset(instance.evidence_turn_ids)
+        turns = [turn for session in self.evidence(instance) for turn in session.turns]
+        return tuple(turn for turn in turns if not cited or turn.turn_id in cited)
+
+    def passages(self, instance: Instance) -> tuple[Passage, ...]:
+        """Evidence as passages: the head of each session (who, where, when, which group), then the turns."""
+        heads = tuple(self.head(session) for session in self.evidence(instance))
+        turns = self.evidence_turns(instance)
+        return heads + tuple(Passage(turn.text, self.date_of(turn.timestamp)) for turn in turns)
+
+    def head(self, session: Session) -> Passage:
+        """What a session shows beside its words."""
+        dataset = self.dataset
+        parts = [self.name(agent_id) for agent_id in session.participants]
+        place = dataset.locations.get(session.location_id or "")
+        if place is not None:
+            parts.append(place.name)
+        group = dataset.groups.get(session.group_id or "")
+        if group is not None:
+            parts += [group.name, *(self.name(member) for member in group.members)]
+            extras = [value for value in (group.model_extra or {}).values() if isinstance(value, str)]
+            parts += [dataset.locations[value].name if value in dataset.locations else value for value in extras]
+        parts += [part for part in (session.role_name, session.modality, session.interest_domain) if part]
+        return Passage(". ".join(parts).replace("_", " "), self.date_of(session.start_time))
+
+    # -------------------------------------------------------------- projections
+
+    def windows(self, ego: str) -> tuple[Window, ...]:
+        """An ego's whole projection as windows, in no particular order of time."""
+        if self._windows is None or self._windows[0] != ego:
+            corpus = self.dataset.corpus
+            sessions = (corpus.session(session_id) for session_id in corpus.session_ids_of(ego))
+            events = (event for event in self.dataset.events if ego in event.visibility_mask)
+            self._windows = (ego, (*self._session_windows(sessions), *self._event_windows(events)))
+        return self._windows[1]
+
+    def _session_windows(self, sessions: Iterable[Session]) -> Iterator[Window]:
+        for session in sessions:
+            before = ""
+            for turn in session.turns:
+                words = normal(f"{self.name(turn.speaker_id)}: {turn.text}")
+                yield Window(turn.timestamp, before + words, turn.turn_id)
+                before = words
+
+    @staticmethod
+    def _event_windows(events: Iterable[Event]) -> Iterator[Window]:
+        for event in events:
+            yield Window(event.timestamp, normal(event.content), event.event_id)
+
+    # -------------------------------------------------------------- facts
+
+    @cached_property
+    def facts(self) -> tuple[Fact, ...]:
+        """Statements of ``facts.jsonl``; empty if there is no such file. Unusable rows go to ``fact_problems``."""
+        facts: list[Fact] = []
+        for line in Folder(self.dataset.path).lines(FACTS):
+            try:
+                facts.append(to_record(Fact, load_object(line.data)))
+            except FieldError as error:
+                self.fact_problems.append(RowProblem(FACTS, error.reason, line.number, error.field))
+        return tuple(facts)
+
+    @cached_property
+    def facts_by_id(self) -> Mapping[str, tuple[Fact, ...]]:
+        """Statements by ``fact_id``."""
+        grouped: defaultdict[str, list[Fact]] = defaultdict(list)
+        for fact in self.facts:
+            grouped[fact.fact_id].append(fact)
+        return {fact_id: tuple(facts) for fact_id, facts in grouped.items()}
+
+    @cached_property
+    def facts_by_subject(self) -> Mapping[tuple[str, str, str | None], tuple[Fact, ...]]:
+        """Statements by what they are about: subject, attribute, scope."""
+        grouped: defaultdict[tuple[str, str, str | None], list[Fact]] = defaultdict(list)
+        for fact in self.facts:
+            grouped[fact.subject, fact.attribute, fact.scope].append(fact)
+        return {key: tuple(facts) for key, facts in grouped.items()}
+
+
+def fact_id_of(instance: Instance) -> str | None:
+    """The fact that an instance asks after, where its metadata say so."""
+    fact_id = instance.metadata.get("fact_id")
+    return fact_id if isinstance(fact_id, str) and fact_id else None
+
+
+def stem_of(instance: Instance) -> str:
+    """The question without its lettered options."""
+    options = lettered_options(instance.query)
+    if not options:
+        return instance.query
+    lettered = {f"{chr(ord('A') + place)}{mark} {option}" for place, option in enumerate(options) for mark in ").:"}
+    return "\n".join(line for line in instance.query.splitlines() if line.strip().lstrip("(") not in lettered)

@@ -1,0 +1,185 @@
+"""What importers share: the account of what was imported, clean text, turn times, instance rows, safe typing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from memarena_dataset.date_words import MONTHS
+from memarena_dataset.gold import Gold
+from memarena_dataset.io.writing import ground_truth_of
+from memarena_dataset.model import Family
+from memarena_dataset.number_words import small_number
+from memarena_dataset.values import AmountValue, DateValue, Value
+
+SECONDS_PER_DAY = 86_400
+_SECONDS_PER_TURN = 10.0
+_SECONDS_PER_WORD = 0.4
+"""About 150 words a minute and a breath between turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that did not come over as it stood. ``skipped``: it is not there; ``changed``: it is, but otherwise."""
+
+    kind: Literal["skipped", "changed"]
+    what: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.what}: {self.reason}"
+
+
+@dataclass
+class Account:
+    """What an import did, kept while it runs."""
+
+    source: str
+    counts: Counter[str] = field(default_factory=Counter)
+    notes: list[Note] = field(default_factory=list)
+
+    def skip(self, what: str, reason: str) -> None:
+        """Name something that is left out."""
+        self.notes.append(Note("skipped", what, reason))
+
+    def change(self, what: str, reason: str) -> None:
+        """Name something that was imported in another form."""
+        self.notes.append(Note("changed", what, reason))
+
+    def report(self) -> dict[str, Any]:
+        """For ``pipeline_report.json``."""
+        return {
+            "counts": dict(sorted(self.counts.items())),
+            "notes": [{"kind": note.kind, "what": note.what, "reason": note.reason} for note in self.notes],
+        }
+
+
+def slug(text: str) -> str:
+    """A text as part of an agent id: lower case, words joined by underscores."""
+    return "_".join(re.findall(r"[^\W_]+", text.casefold())) or "unnamed"
+
+
+def clean(text: str) -> str:
+    """Text without U+0000 and half surrogates, which no backend may be sent."""
+    return text.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
+
+
+def turn_times(start: float, texts: Sequence[str]) -> list[float]:
+    """When each turn is said, in simulated days, by its length; pressed together where midnight comes first.
+
+    The last entry is the end of the session, so there is one more than there are turns.
+    """
+    spans = [_SECONDS_PER_TURN + _SECONDS_PER_WORD * len(text.split()) for text in texts]
+    left = (int(start) + 1 - start) * SECONDS_PER_DAY - 1
+    scale = min(1.0, max(left, 0.0) / sum(spans)) if spans else 1.0
+    times, elapsed = [start], 0.0
+    for span in spans:
+        elapsed += span * scale
+        times.append(round(start + elapsed / SECONDS_PER_DAY, 7))
+    return times
+
+
+def session_row(
+    session_id: str, participants: Sequence[str], start: float, turns: Sequence[Mapping[str, Any]], **more: Any
+) -> dict[str, Any]:
+    """A session; ``turns`` hold ``turn_id``, ``speaker_id``, ``text`` and whatever else, without times."""
+    times = turn_times(start, [turn["text"] for turn in turns])
+    others = {speaker: [agent for agent in participants if agent != speaker] for speaker in participants}
+    rows = [
+        {
+            "turn_id": turn["turn_id"],
+            "session_id": session_id,
+            "speaker_id": turn["speaker_id"],
+            "listener_id": others[turn["speaker_id"]][0] if len(participants) == 2 else None,
+            "text": turn["text"],
+            "timestamp": time,
+            "metadata": turn.get("metadata", {}),
+        }
+        for turn, time in zip(turns, times, strict=False)
+    ]
+    return {
+        "session_id": session_id,
+        "participants": list(participants),
+        "turns": rows,
+        "start_time": start,
+        "end_time": times[-1],
+        **more,
+    }
+
+
+def instance_row(
+    instance_id: str,
+    family: Family,
+    query: str,
+    gold: Gold,
+    *,
+    ego: str,
+    sessions: Sequence[str],
+    turns: Sequence[str],
+    metadata: Mapping[str, Any],
+) -> dict[str, Any]:
+    """A question that the ego puts to its own assistant."""
+    tiers = {0: "full_ego", 1: "single_session"}
+    return {
+        "instance_id": instance_id,
+        "dimension": family.value,
+        "query": query,
+        "ground_truth": ground_truth_of(family, gold),
+        "asker_agent_id": ego,
+        "answerer_agent_id": f"assistant_{ego}",
+        "ego_agent_id": ego,
+        "evidence_session_ids": list(sessions),
+        "context_tier": tiers.get(len(sessions), "cross_session"),
+        "metadata": {"evidence_turn_ids": list(turns), **metadata},
+    }
+
+
+_MONTH = "(" + "|".join(MONTHS) + ")"
+_DATE_FORMS = (
+    (re.compile(rf"(\d{{1,2}})(?:st|nd|rd|th)? ?{_MONTH},? ?(\d{{4}})"), ("day", "month", "year")),
+    (re.compile(rf"{_MONTH} (\d{{1,2}})(?:st|nd|rd|th)?,? ?(\d{{4}})"), ("month", "day", "year")),
+    (re.compile(rf"{_MONTH}[,.]? ?(\d{{4}})"), ("month", "year")),
+    (re.compile(r"(?:in )?(\d{4})"), ("year",)),
+)
+
+
+def plain_date(text: str) -> DateValue | None:
+    """A text that is nothing but a date, a month or a year, as a value; None for any other."""
+    lowered = text.strip().strip(".").lower()
+    for pattern, names in _DATE_FORMS:
+        match = pattern.fullmatch(lowered)
+        if match is None:
+            continue
+        parts = dict(zip(names, match.groups(), strict=True))
+        written = parts["year"]
+        if "month" in parts:
+            written += f"-{MONTHS.index(parts['month']) + 1:02d}"
+        if "day" in parts:
+            written += f"-{int(parts['day']):02d}"
+        try:
+            return DateValue(date=written)
+        except ValueError:  # 30 February
+            return None
+    return None
+
+
+def plain_number(text: str) -> AmountValue | None:
+    """A text that is nothing but a number in digits or one word, as a value; None for any other."""
+    stripped = text.strip().strip(".").lower()
+    if re.fullmatch(r"\d{1,6}", stripped):
+        return AmountValue(amount=float(stripped))
+    if re.fullmatch(r"[a-z]+", stripped):
+        number = small_number(stripped)
+        return None if number is None else AmountValue(amount=float(number))
+    return None
+
+
+def safe_values(family: Family, answers: Sequence[str]) -> tuple[Value, ...]:
+    """Typed gold where an answer is plainly one: dates of temporal questions, numbers elsewhere. Else nothing."""
+    if len(answers) != 1:
+        return ()
+    value: Value | None = plain_date(answers[0]) if family is Family.TEMPORAL else plain_number(answers[0])
+    return () if value is None else (value,)

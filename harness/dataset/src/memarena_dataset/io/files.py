@@ -1,0 +1,193 @@
+"""Files of a data set folder: names, plain or gzip form, lines with their place, SHA-256 of what was read.
+
+Nothing here knows what a row means. Every byte that is read passes a hash, so that a data set is identified by its
+uncompressed content, whichever form its files have.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, cast
+
+from memarena_dataset.errors import DatasetError
+
+CORPUS = "corpus_sessions.jsonl"
+PERSONAS = "agents_personas.jsonl"
+SCHEDULES = "agent_schedules.jsonl"
+EVENTS = "events.jsonl"
+GROUPS = "groups.json"
+LOCATIONS = "locations.json"
+EDGES = "graph_edges.jsonl"
+EGO_MAP = "ego_session_map.json"
+REPORT = "pipeline_report.json"
+FACTS = "facts.jsonl"
+INSTANCE_FOLDER = "eval_instances"
+
+MAX_LINE_BYTES = 64 << 20
+"""Of a line, and of a file that holds one JSON value: many times what the largest session takes."""
+MAX_BLANK_BYTES = 1 << 20
+"""Of all blank lines of a file."""
+MAX_EXPANSION = 200
+"""Times that a packed file may grow, beyond 64 MiB; texts grow 3 to 30 times."""
+_CHUNK_BYTES = 1 << 20
+_BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that is not blank. ``number`` from 1; ``offset`` and ``length`` in bytes of the uncompressed file."""
+
+    number: int
+    offset: int
+    length: int
+    data: bytes
+
+
+class Folder:
+    """A data set folder. Keeps the SHA-256 of each file that was read to its end, by logical name."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            raise DatasetError(f"{path}: no such folder; a data set folder is expected")
+        if not path.is_dir():
+            raise DatasetError(f"{path}: not a folder; a data set folder is expected")
+        self.path = path
+        self.sha256_by_file: dict[str, str] = {}
+
+    def find(self, name: str) -> Path | None:
+        """The file behind a logical name, plain or ``.gz``; None if neither is there.
+
+        Raises:
+            DatasetError: both forms are there, so that it is open which one counts; or what is there is no file.
+        """
+        plain, packed = self.path / name, self.path / f"{name}.gz"
+        for path in (plain, packed):
+            if path.exists() and not path.is_file():
+                # Reading a pipe or a device may never end.
+                raise DatasetError(f"{path.relative_to(self.path)}: is no plain file")
+        if plain.is_file() and packed.is_file():
+            raise DatasetError(f"{name}: both {plain.name} and {packed.name} are there; one form is expected")
+        if plain.is_file():
+            return plain
+        return packed if packed.is_file() else None
+
+    def instance_files(self) -> tuple[str, ...]:
+        """Logical names of the question files, sorted."""
+        folder = self.path / INSTANCE_FOLDER
+        if not folder.is_dir():
+            return ()
+        names = {entry.name.removesuffix(".gz") for entry in folder.iterdir() if not entry.is_dir()}
+        return tuple(f"{INSTANCE_FOLDER}/{name}" for name in sorted(names) if name.endswith(".jsonl"))
+
+    def read_bytes(self, name: str) -> bytes | None:
+        """A whole file, for the small ones that hold one JSON value; None if it is not there."""
+        path = self.find(name)
+        if path is None:
+            return None
+        with _reading(name), _open(path) as stream:
+            data = stream.read(MAX_LINE_BYTES + 1)
+        if len(data) > MAX_LINE_BYTES:
+            raise DatasetError(f"{name}: is longer than {MAX_LINE_BYTES:,} bytes")
+        self.sha256_by_file[name] = hashlib.sha256(data).hexdigest()
+        return data
+
+    def lines(self, name: str) -> Iterator[Line]:
+        """Lines of a file in order, blank ones left out; nothing if the file is not there."""
+        path = self.find(name)
+        if path is None:
+            return
+        with _reading(name), _open(path) as stream:
+            yield from self._hashed_lines(name, stream, _most_bytes(path))
+
+    def lines_of(self, name: str, stream: IO[bytes]) -> Iterator[Line]:
+        """Lines of a stream that was opened by ``spool``, from its start."""
+        stream.seek(0)
+        yield from self._hashed_lines(name, stream)
+
+    def _hashed_lines(self, name: str, stream: IO[bytes], most_bytes: int | None = None) -> Iterator[Line]:
+        digest = hashlib.sha256()
+        offset = blank = number = 0
+        while raw := stream.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            if len(raw) > MAX_LINE_BYTES:
+                raise DatasetError(f"{name}:{number}: a line of more than {MAX_LINE_BYTES:,} bytes")
+            digest.update(raw)
+            if raw.strip():
+                yield Line(number=number, offset=offset, length=len(raw), data=raw)
+            else:
+                blank += len(raw)
+            offset += len(raw)
+            if blank > MAX_BLANK_BYTES:
+                raise DatasetError(f"{name}:{number}: more than {MAX_BLANK_BYTES:,} bytes of blank lines")
+            _check_expansion(name, offset, most_bytes)
+        self.sha256_by_file[name] = digest.hexdigest()
+
+    def spool(self, name: str) -> IO[bytes]:
+        """A seekable binary stream over the uncompressed file.
+
+        A gzip file is unpacked once to a temporary file without a name, which vanishes when it is closed.
+
+        Raises:
+            DatasetError: the file is missing, unreadable or a broken gzip file.
+        """
+        path = self.find(name)
+        if path is None:
+            raise DatasetError(f"{name}: missing in {self.path}; {name} or {name}.gz is expected")
+        with _reading(name):
+            if path.suffix != ".gz":
+                return path.open("rb")
+            spooled = tempfile.TemporaryFile(prefix="memarena-corpus-")  # noqa: SIM115 - handed to the caller
+            try:
+                most_bytes, unpacked = _most_bytes(path), 0
+                with gzip.open(path, "rb") as packed:
+                    while chunk := packed.read(_CHUNK_BYTES):
+                        unpacked += len(chunk)
+                        _check_expansion(name, unpacked, most_bytes)
+                        spooled.write(chunk)
+                spooled.flush()
+            except BaseException:
+                spooled.close()
+                raise
+            return spooled
+
+    def sha256(self) -> str:
+        """SHA-256 over one line ``<sha256 of the uncompressed file>  <name>`` per file read, names sorted."""
+        listing = "".join(f"{digest}  {name}\n" for name, digest in sorted(self.sha256_by_file.items()))
+        return hashlib.sha256(listing.encode()).hexdigest()
+
+
+def _open(path: Path) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+
+
+class _reading(AbstractContextManager[None]):  # noqa: N801 - reads as a verb where it is used
+    """Turns what the operating system or gzip says into an error that names the file."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, _BROKEN_GZIP):
+            raise DatasetError(f"{self._name}.gz: not a whole gzip file: {error}") from error
+        if isinstance(error, OSError):
+            raise DatasetError(f"{self._name}: cannot be read: {error.strerror or error}") from error
+
+
+def _most_bytes(path: Path) -> int | None:
+    """How long a file may be once it is unpacked; None for one that is not packed."""
+    return None if path.suffix != ".gz" else max(MAX_LINE_BYTES, MAX_EXPANSION * path.stat().st_size)
+
+
+def _check_expansion(name: str, size: int, most_bytes: int | None) -> None:
+    if most_bytes is not None and size > most_bytes:
+        raise DatasetError(f"{name}.gz: unpacks to more than {most_bytes:,} bytes, {MAX_EXPANSION} times its size")

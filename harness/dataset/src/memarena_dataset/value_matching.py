@@ -1,0 +1,148 @@
+"""Whether a text could state a typed value: the evidence test of validate.
+
+Not the value judge: that one decides whether an answer is right and has to be strict. Here a text passes if some
+reading of it gives the value, so that what fails is certainly not there.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+
+from memarena_dataset.date_words import MONTHS, WEEKDAYS, dates_in, explicit_dates_in
+from memarena_dataset.number_words import durations_in, numbers_in, times_in
+from memarena_dataset.values import (
+    AmountValue,
+    DateValue,
+    DurationValue,
+    NameValue,
+    OrderValue,
+    PlaceValue,
+    SetValue,
+    TermValue,
+    TimeValue,
+    Value,
+    WeekdayValue,
+)
+
+_TOKEN = re.compile(r"[^\W_]+")
+_POSSESSIVE = re.compile(r"(?<=\w)'s\b")
+_ACCENT = re.compile("[\u0300-\u036f]")
+_ARTICLES = ("the", "a", "an", "my", "his", "her", "their", "our")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Words with the day on which they were said."""
+
+    text: str
+    said_on: date
+
+
+def tokens_of(text: str) -> list[str]:
+    """Words of a text without case, accents, apostrophes and punctuation."""
+    plain = text.casefold()
+    if not plain.isascii():
+        plain = _ACCENT.sub("", unicodedata.normalize("NFKD", plain)).replace("’", "'")
+    return _TOKEN.findall(_POSSESSIVE.sub("", plain).replace("'", ""))
+
+
+def normal(text: str) -> str:
+    """Tokens joined by single blanks, with one at each end, so that whole words are found by ``in``."""
+    return f" {' '.join(tokens_of(text))} "
+
+
+def phrase_occurs(phrase: str, normal_text: str) -> bool:
+    """Whether the words of ``phrase`` stand in a text that ``normal`` made, a leading article left out."""
+    needle = _needle(phrase)
+    return bool(needle) and needle in normal_text
+
+
+@lru_cache(maxsize=4096)
+def _needle(phrase: str) -> str:
+    words = tokens_of(phrase)
+    while len(words) > 1 and words[0] in _ARTICLES:
+        words = words[1:]
+    return f" {' '.join(words)} " if words else ""
+
+
+def spellings(value: NameValue | PlaceValue | TermValue) -> tuple[str, ...]:
+    """The forms that count as a name, a place or a term. A full name is also found by its first word."""
+    shown = value.text if isinstance(value, TermValue) else value.name
+    first = tuple(shown.split()[:1]) if isinstance(value, NameValue) else ()
+    return (shown, *first, *value.aliases)
+
+
+def states(value: Value, passages: Sequence[Passage]) -> bool:
+    """Whether some reading of the passages together gives the value."""
+    match value:
+        case SetValue():
+            found = all(states(member, passages) for member in value.members)
+        case OrderValue():
+            found = all(states(item, passages) for item in value.items)
+        case AmountValue():
+            numbers = {number for passage in passages for number in numbers_in(passage.text)}
+            found = any(abs(number - value.amount) < 1e-9 for number in numbers)
+        case TimeValue():
+            hour, minute = value.time.split(":")
+            found = any(int(hour) * 60 + int(minute) in times_in(passage.text) for passage in passages)
+        case DurationValue():
+            found = _states_duration(value.days, passages)
+        case WeekdayValue():
+            found = _states_weekday(value.weekday, passages)
+        case DateValue():
+            found = _states_date(value.date, passages)
+        case NameValue() | PlaceValue() | TermValue():
+            texts = [normal(passage.text) for passage in passages]
+            found = any(phrase_occurs(form, text) for form in spellings(value) for text in texts)
+    return found
+
+
+def _states_duration(days: float, passages: Sequence[Passage]) -> bool:
+    if any(abs(found - days) <= 0.02 * max(days, 1e-3) for passage in passages for found in durations_in(passage.text)):
+        return True
+    dates = {moment for passage in passages for moment in dates_in(passage.text, passage.said_on)}
+    return days == int(days) and any(abs((later - earlier).days) == days for later in dates for earlier in dates)
+
+
+def _states_weekday(weekday: str, passages: Sequence[Passage]) -> bool:
+    return any(
+        f" {weekday} " in normal(passage.text)
+        or any(WEEKDAYS[moment.weekday()] == weekday for moment in dates_in(passage.text, passage.said_on))
+        for passage in passages
+    )
+
+
+def _states_date(written: str, passages: Sequence[Passage]) -> bool:
+    for passage in passages:
+        if any(moment.isoformat().startswith(written) for moment in dates_in(passage.text, passage.said_on)):
+            return True
+        text = normal(passage.text)
+        if f" {written} " in text:
+            return True
+        if len(written) == len("2025-03") and f" {MONTHS[int(written[5:]) - 1]} " in text:
+            return True
+    return False
+
+
+def names_value(value: Value, text: str, said_on: date) -> bool:
+    """Whether a question gives a value away: it is there in so many words, no reading between the lines.
+
+    An order is never given away by naming its items.
+    """
+    if isinstance(value, OrderValue):
+        return False
+    if isinstance(value, SetValue):
+        return all(names_value(member, text, said_on) for member in value.members)
+    if isinstance(value, DateValue):
+        dates = explicit_dates_in(text, said_on)
+        return any(moment.isoformat().startswith(value.date) for moment in dates) or f" {value.date} " in normal(text)
+    if isinstance(value, WeekdayValue):
+        return f" {value.weekday} " in normal(text)
+    if isinstance(value, DurationValue):
+        return any(abs(found - value.days) < 1e-9 for found in durations_in(text))
+    return states(value, [Passage(text, said_on)])

@@ -1,0 +1,60 @@
+"""Finds numbers with their units in a text whose numbers are digits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+
+from memarena_dataset.values.mentions import AmountMention
+from memarena_dataset.values.word_lists import table
+from memarena_dataset.values.words import stem
+
+_NUMBER = re.compile(
+    r"(?P<before>[$€£¥]\s?)?(?<![\w.])(?<!\d[:/-])(?P<number>\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)"
+    r"(?P<factor>\s?(?:k|m|bn)(?!\w)|\s+(?:thousand|million|billion)\b)?(?![\d:/]|-\d|(?:st|nd|rd|th)\b)"
+    r"(?:(?:[^\S\n]|-)?(?P<unit>[%€$£¥°]|[a-z][a-z-]*))?",
+    re.IGNORECASE,
+)
+_GRAMMAR = """
+a an the and or of in on at to for from by with is was are were but so as not than per if that this it he she i
+"""
+_NOT_UNITS = frozenset(_GRAMMAR.split())
+_FACTORS = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "bn": 1e9, "billion": 1e9}
+
+
+def amounts(text: str, apart_from: Iterable[tuple[int, int]]) -> list[AmountMention]:
+    """Numbers that are no part of the spans given (dates, times, durations). The word behind a number is its unit."""
+    spans = list(apart_from)
+    found = []
+    for match in _NUMBER.finditer(text):
+        start, end = match.span("number")
+        if any(start < e and s < end for s, e in spans):
+            continue
+        sign, word = match.group("before"), match.group("unit")
+        unit = canonical_unit(sign.strip()) if sign else canonical_unit(word) if word else None
+        factor = _FACTORS.get((match.group("factor") or "").strip().lower(), 1.0)
+        stop = match.end() if unit is not None else match.end("factor" if match.group("factor") else "number")
+        found.append(AmountMention(match.start(), stop, _value(match.group("number")) * factor, unit))
+    return found
+
+
+def canonical_unit(word: str) -> str | None:
+    """The unit that a word or sign stands for: a known unit's name, else the word's stem; None for mere grammar."""
+    return _units().get(word.lower()) or (stem(word.lower()) if word.lower() not in _NOT_UNITS else None)
+
+
+def is_known_unit(name: str) -> bool:
+    """Whether a canonical unit stands in the table of units; any other is just the word behind a number."""
+    return name in table("units.v1.txt")
+
+
+@cache
+def _units() -> dict[str, str]:
+    return {form: name for name, forms in table("units.v1.txt").items() for form in forms}
+
+
+def _value(digits: str) -> float:
+    if re.fullmatch(r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?", digits):
+        return float(re.sub(r"[,' ]", "", digits))
+    return float(digits.replace(",", "."))

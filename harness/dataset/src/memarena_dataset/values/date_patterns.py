@@ -1,0 +1,100 @@
+"""Patterns of dates, times of day and durations, over text whose numbers are digits."""
+
+from __future__ import annotations
+
+import re
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+UNIT_DAYS = {
+    "second": 1 / 86400,
+    "minute": 1 / 1440,
+    "hour": 1 / 24,
+    "day": 1.0,
+    "night": 1.0,
+    "week": 7.0,
+    "fortnight": 14.0,
+    "month": 30.4,
+    "year": 365.25,
+    "decade": 3652.5,
+}
+"""Length of each unit in days."""
+UNIT_SLACK = {"month": 1.6, "year": 1.0, "decade": 5.0}
+"""Days by which a unit's length varies."""
+
+_MONTH = (
+    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
+    r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?![\d:])"
+_YEAR = r"(?P<year>(?:1[5-9]|20|21)\d\d)(?!\d)"
+_WEEKDAY = (
+    r"(?P<weekday>mon(?:days?)?|tue(?:s|sdays?)?|wed(?:s|nesdays?)?|thu(?:rs?|rsdays?)?|fri(?:days?)?|"
+    r"sat(?:urdays?)?|sun(?:days?)?)"
+)
+_FULL_WEEKDAY = r"(?P<weekday>(?:mon|tues|wednes|thurs|fri|satur|sun)days?)"
+_PART = r"(?P<part>morning|afternoon|evening|night)"
+
+
+def _any_case(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+DATES = (
+    _any_case(r"(?<!\d)(?P<year>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)"),
+    _any_case(rf"(?<!\d)(?<!\d[.:]){_DAY}(?:\s+of)?[\s-]*{_MONTH}(?:,?[\s-]*{_YEAR})?"),
+    _any_case(rf"\b{_MONTH}[\s-]*(?:the\s+)?{_DAY}(?:,?\s*{_YEAR}(?!-\d))?"),
+    _any_case(rf"\b{_MONTH},?\s*(?:of\s+)?{_YEAR}"),
+    _any_case(r"(?<![\d/.])(?P<a>\d{1,2})(?P<sep>[/.-])(?P<b>\d{1,2})(?P=sep)(?P<year>\d{4}|\d\d)(?![\d/])"),
+)
+LONE_MONTH = _any_case(
+    r"\b(?:in|of|last|this|next|until|till|since|during|early|late|mid|by|for|from|to|and|around)[\s-]+" + _MONTH
+)
+MONTH_ONLY = _any_case(rf"^\W*{_MONTH}\W*$")
+LONE_YEAR = _any_case(
+    rf"(?<![\d$€£.,:/#-])\b{_YEAR}"
+    r"(?![\d%€:/]|[.,]\d|\s*(?:%|\w*(?:euro|dollar|pound|usd|eur|gbp|km|mile|people|steps|calorie)))"
+)
+DOTTED_TIME = re.compile(r"(?<![\d.,:$€£])(?P<h>[01]?\d|2[0-3])\.(?P<m>[0-5]\d)(?!\d|[.,]\d|[:%])(?!\s*[ap]\.?m\b)")
+"""``16.10`` may be a time or an amount: it is read as either."""
+BESIDE = _any_case(
+    rf"\b(?P<what>week|weekend|day|night|{_FULL_WEEKDAY}|month|year)"
+    r"\s+(?P<side>before|after|prior to|of|following)\s+(?:the\s+)?$"
+)
+"""What stands before a date and moves it: ``the Sunday before``, ``the week of``."""
+RELATIVE = _any_case(
+    r"\b(?:(?P<fixed>the day before yesterday|the day after tomorrow|yesterday|today|tonight|"
+    r"this (?:morning|afternoon|evening)|last night|tomorrow)|"
+    rf"(?P<which>last|this past|past|this|next|this coming|coming)\s+(?:(?P<period>month|year)\b|{_WEEKDAY}\b)|"
+    r"(?P<count>\d+|an?|1)\s+(?P<unit>day|week|month|year)s?\s+(?P<way>ago|earlier|before now|from now|later)\b|"
+    r"in\s+(?P<ahead>\d+)\s+(?P<aheadunit>day|week|month|year)s?\b(?!\s+(?:time\s+)?(?:of|long)))"
+)
+BARE_WEEKDAY = _any_case(rf"\b{_WEEKDAY}\b")
+TIMES = (
+    _any_case(r"(?<![\d:.])(?P<h>\d{1,2})(?:[:.h](?P<m>\d\d))?\s*(?P<half>[ap])\.?\s?m\b\.?"),
+    _any_case(
+        r"(?<![\d:])(?P<h>\d{1,2})[:h](?P<m>[0-5]\d)(?::[0-5]\d)?(?!\d)"
+        rf"(?:\s+(?:o'clock\s+)?(?:in the|at)\s+{_PART})?"
+    ),
+    _any_case(
+        r"(?<!from )\b(?P<rel>half past|(?:a )?quarter (?:past|after|to)|(?P<mins>\d{1,2})(?: minutes)? (?:past|to))"
+        rf"\s+(?P<h>\d{{1,2}})\b(?:\s+in the\s+{_PART})?"
+    ),
+    _any_case(rf"\b(?P<h>\d{{1,2}})\s+o'?\s?clock(?:\s+(?:in the|at)\s+{_PART})?"),
+    _any_case(rf"\b(?P<h>\d{{1,2}})\s+(?:in the|at)\s+{_PART}\b"),
+    _any_case(rf"(?<![\d:.])\b(?P<h>\d{{1,2}})\s(?P<m>[0-5]\d)\s+(?:in the|at)\s+{_PART}\b"),
+    _any_case(r"\b(?P<word>noon|midday|midnight)\b"),
+    _any_case(
+        r"(?<!up )(?<!down )\b(?:at|by|until|till|from|around)\s+(?P<h>\d{1,2})"
+        r"(?=\s*(?:$|[.,;!?)]|\bon\b|\bsharp\b|\btoday\b|\btomorrow\b))"
+    ),
+)
+_NUMBER = r"(\d+(?:[.,]\d+)?|an?|half an?|half)"
+_UNIT = r"(seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|fortnights?|months?|years?|decades?)"
+_WHOLE = r"(?:(?:full|whole|entire|complete|straight|consecutive)\s+)?"
+_LENGTH = rf"{_NUMBER}(\s+and\s+a\s+half)?[\s-]+{_WHOLE}{_UNIT}\b(\s+and\s+a\s+half\b)?"
+DURATION = _any_case(rf"(?<![\w.,])(?<!\d[./]){_LENGTH}(?:(?:\s+and\s+|,?\s+){_LENGTH})?")
+TAKES = _any_case(
+    r"(?:\b(?:for|about|took|takes?|lasted|lasts?|within|around|than|nearly|almost|roughly|approximately|over|only|is|"
+    r"was|in|after|every|every other)\s+|^\W*)$"
+)
+"""What stands before ``a week`` where a length is meant."""

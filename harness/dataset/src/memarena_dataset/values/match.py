@@ -1,0 +1,186 @@
+"""Where a text states a typed value, in whatever form: ``occurrences(value, text)``.
+
+Dates, times, lengths and amounts are compared as mentions (``14:10`` is ``ten past two in the afternoon``). Names
+count by their parts as people use them. Things and places are phrases, see :mod:`memarena_dataset.values.terms`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from memarena_dataset.values.amounts import canonical_unit, is_known_unit
+from memarena_dataset.values.date_patterns import UNIT_DAYS
+from memarena_dataset.values.mentions import (
+    WEEKDAYS,
+    AmountMention,
+    DateMention,
+    DurationMention,
+    Kind,
+    Mention,
+    PartialDate,
+    ProperMention,
+    TimeMention,
+    WeekdayMention,
+)
+from memarena_dataset.values.reading import ReadText
+from memarena_dataset.values.terms import Span, merged, name_spans, phrase_spans, term_spans
+from memarena_dataset.values.types import (
+    AmountValue,
+    DateValue,
+    DurationValue,
+    NameValue,
+    PlaceValue,
+    TermValue,
+    TimeValue,
+    WeekdayValue,
+)
+
+ScalarValue = NameValue | PlaceValue | TermValue | DateValue | WeekdayValue | TimeValue | DurationValue | AmountValue
+
+_KINDS: dict[str, tuple[Kind, ...]] = {
+    "name": ("proper",),
+    "place": ("proper",),
+    "term": (),
+    "date": ("date",),
+    "weekday": ("weekday",),
+    "time": ("time",),
+    "duration": ("duration",),
+    "amount": ("amount",),
+}
+_ONCE = re.compile(r"\b(?:one|once|a single)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A value as it is looked for. ``unit`` is the unit of time in which the question counts, if it names one."""
+
+    value: ScalarValue
+    unit: str | None = None
+
+
+def kinds_of(value: ScalarValue) -> tuple[Kind, ...]:
+    """Kinds of mention that compete with a value; empty for a term, whose like cannot be told from other words."""
+    found = _KINDS[value.type]
+    return (*found, "duration") if _length_of(value) is not None else found
+
+
+def occurrences(value: ScalarValue, text: ReadText, unit: str | None = None) -> list[Span]:
+    """Everywhere that the text states the value, by position.
+
+    Args:
+        value: what is looked for.
+        text: as read.
+        unit: the unit of time of bare numbers, where the question counts in one ("how many days").
+    """
+    if isinstance(value, NameValue):
+        return name_spans(value, text.text)
+    if isinstance(value, TermValue):
+        return term_spans((value.text, *value.aliases), text.text)
+    if isinstance(value, PlaceValue):
+        return term_spans((value.name, *value.aliases), text.text)
+    found = [Span(m.start, m.end) for m in text.mentions if is_value(value, m, text.today, unit)]
+    if isinstance(value, WeekdayValue) and not found and not text.of_kind("weekday"):
+        found = [Span(m.start, m.end) for m in text.of_kind("date") if _wanted_day(value).same(m)]
+    if isinstance(value, AmountValue) and value.amount == 1:
+        found += [Span(*m.span()) for m in _ONCE.finditer(text.text)]
+    return merged(found)
+
+
+def _wanted_day(value: WeekdayValue) -> WeekdayMention:
+    return WeekdayMention(0, 0, WEEKDAYS.index(value.weekday))
+
+
+def rivals(value: ScalarValue, text: ReadText, unit: str | None = None) -> list[Mention]:
+    """Mentions of the value's kind that mean something else: other times for a time, other sums for a sum."""
+    kinds = kinds_of(value)
+    if unit is not None and isinstance(value, DurationValue):
+        kinds = ("duration", "amount")
+    found = [m for m in text.mentions if m.kind in kinds and not is_value(value, m, text.today, unit)]
+    return [m for m in found if not isinstance(m, AmountMention) or _competes(value, m)]
+
+
+def is_value(value: ScalarValue, mention: Mention, today: date | None, unit: str | None = None) -> bool:  # noqa: PLR0911
+    """Whether a mention means the value."""
+    if isinstance(value, NameValue | PlaceValue | TermValue):
+        return isinstance(mention, ProperMention) and bool(phrase_spans(_name(value), " ".join(mention.name)))
+    if isinstance(value, DateValue):
+        return _is_date(value.date, mention, today)
+    if isinstance(value, WeekdayValue):
+        return isinstance(mention, WeekdayMention) and WEEKDAYS[mention.weekday] == value.weekday
+    if isinstance(value, TimeValue):
+        hours, minutes = value.time.split(":")
+        return isinstance(mention, TimeMention) and int(hours) * 60 + int(minutes) in mention.minutes
+    if isinstance(value, DurationValue):
+        if isinstance(mention, AmountMention) and mention.unit is None and unit is not None:
+            return abs(mention.amount * UNIT_DAYS[unit] - value.days) < 1e-6
+        return isinstance(mention, DurationMention) and mention.is_about(value.days)
+    return _is_amount(value, mention)
+
+
+def _is_amount(value: AmountValue, mention: Mention) -> bool:
+    length = _length_of(value)
+    if isinstance(mention, DurationMention):
+        return length is not None and length.same(mention)
+    if isinstance(mention, TimeMention):
+        # "At 8" may be an age or a count as well as an hour.
+        return value.amount <= 24 and value.amount * 60 in mention.minutes
+    if not isinstance(mention, AmountMention) or abs(mention.amount - value.amount) > 1e-9:
+        return False
+    wanted = _unit(value)
+    return wanted is None or mention.unit is None or _agree(wanted, mention.unit) or not is_known_unit(mention.unit)
+
+
+def _competes(value: ScalarValue, mention: AmountMention) -> bool:
+    """Whether another number could have been meant for the value: same unit, or none."""
+    if isinstance(value, DurationValue):
+        return mention.unit is None
+    wanted = _unit(value) if isinstance(value, AmountValue) else None
+    return mention.unit is None or (wanted is not None and _agree(wanted, mention.unit))
+
+
+def _unit(value: AmountValue) -> str | None:
+    if value.unit is None:
+        return None
+    return value.unit if is_known_unit(value.unit) else canonical_unit(value.unit)
+
+
+def _agree(unit: str, other: str) -> bool:
+    """Whether two units can be one: ``pounds`` are money or weight until a sign says which."""
+    return unit == other or unit.startswith(f"{other}_or_") or other.startswith(f"{unit}_or_")
+
+
+def _name(value: NameValue | PlaceValue | TermValue) -> str:
+    return value.text if isinstance(value, TermValue) else value.name
+
+
+def _length_of(value: ScalarValue) -> DurationMention | None:
+    """An amount of a unit of time as a length; None for other values."""
+    if not isinstance(value, AmountValue) or value.unit is None:
+        return None
+    unit = value.unit.lower().removesuffix("s")
+    unit = {"sec": "second", "min": "minute", "hr": "hour"}.get(unit, unit)
+    return DurationMention(0, 0, value.amount * UNIT_DAYS[unit], 0.0) if unit in UNIT_DAYS else None
+
+
+def _is_date(wanted: str, mention: Mention, today: date | None) -> bool:
+    year, month, day = (*(int(part) for part in wanted.split("-")), None, None)[:3]
+    gold = PartialDate(year, month, day)
+    if isinstance(mention, WeekdayMention):
+        return gold.whole is not None and today is not None and _near(gold.whole, mention.weekday, today)
+    return isinstance(mention, DateMention) and any(_says(reading, gold) for reading in mention.readings)
+
+
+def _says(reading: PartialDate, gold: PartialDate) -> bool:
+    """Whether a reading says all of the gold; the year may go without saying where a month is said."""
+    if not reading.agrees(gold):
+        return False
+    if gold.day is not None:
+        return reading.day is not None
+    return reading.month is not None if gold.month is not None else reading.year is not None
+
+
+def _near(day: date, weekday: int, today: date) -> bool:
+    """A bare weekday means the day of that name within a week before or after the question."""
+    return day.weekday() == weekday and abs(day - today) <= timedelta(days=7)

@@ -1,0 +1,244 @@
+"""Where a text names a thing, a place or a person.
+
+A thing may be said by its phrase, with another word of quantity ("ice skates" for "a pair of ice skates"), with a slip
+of one letter, or by its last noun alone where nothing else describes that ("the barometer" for "a brass barometer",
+but not "a glass barometer").
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from memarena_dataset.values.numbers import digits_for_words
+from memarena_dataset.values.types import NameValue
+from memarena_dataset.values.word_lists import word_list
+from memarena_dataset.values.words import stem, tidy
+
+_WORD = re.compile(r"[^\W_]+(?:['.][^\W_]+)*")
+_ARTICLES = frozenset(("a", "an", "the"))
+_DETERMINERS = _ARTICLES | frozenset(("my", "your", "his", "her", "their", "our", "its", "this", "that", "some"))
+_TITLES = frozenset(("mr", "mrs", "ms", "miss", "dr", "prof", "professor", "aunt", "uncle"))
+_SAME = {
+    "inside": "in", "into": "in", "within": "in", "at": "in", "beneath": "under", "underneath": "under",
+    "below": "under", "onto": "on", "middle": "mid", "beginning": "early", "start": "early", "end": "late",
+}  # fmt: skip
+"""Words that count as one in a phrase: ``inside`` as ``in``, ``the middle of July`` as ``mid-July``."""
+_PERIOD = re.compile(r"\b(middle|beginning|start|end)\s+of\s+(?=[A-Z])")
+_QUANTITY = re.compile(
+    r"^(?:a|an|the|some) (?:pair|set|piece|couple|bunch|bit|lot|number|box|bottle|jar) of (?=\S)", re.I
+)
+_PLACED = re.compile(
+    r"^(?:in|inside|at|on|under|behind|beside|above|below|beneath) (?:the|a|an|my|her|his|their) (?=\S)", re.IGNORECASE
+)
+_PREPOSITIONS = frozenset(
+    [
+        "in",
+        "into",
+        "inside",
+        "at",
+        "on",
+        "onto",
+        "under",
+        "underneath",
+        "behind",
+        "above",
+        "below",
+        "beneath",
+        "beside",
+        "near",
+        "outside",
+        "opposite",
+        "between",
+        "by",
+        "over",
+    ]
+)
+_LEAST_LETTERS = 5
+"""A word of fewer letters has no slips: another short word is another word."""
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """Where something stands in a text, as character offsets."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class _Token:
+    start: int
+    end: int
+    word: str
+
+
+def phrase_spans(phrase: str, text: str) -> list[Span]:
+    """Where the words of a phrase stand one behind the other, by their stems; articles do not count."""
+    return _in_a_row(_wanted(phrase), _tokens(text))
+
+
+def term_spans(forms: Iterable[str], text: str) -> list[Span]:
+    """Where a thing or place stands that may be said in any of ``forms``."""
+    tokens = _tokens(text)
+    found: list[Span] = []
+    for form in forms:
+        found += _in_a_row(_wanted(form), tokens)
+        bare = _QUANTITY.sub("", form)
+        if bare != form:
+            found += _in_a_row(_wanted(bare), tokens)
+        placed = _PLACED.sub("", form)
+        if placed != form:
+            found += [s for s in _in_a_row(_wanted(placed), tokens) if not _after_preposition(text, s.start)]
+        if not found and re.match(r"an? ", form, re.IGNORECASE) and form.islower():
+            found += _by_head(form, tokens, text)
+        if not found and len(tokens) == 1 and tokens[0].word in _wanted(form) and _tells(tokens[0].word):
+            found.append(Span(tokens[0].start, tokens[0].end))
+    return merged(found)
+
+
+def _tells(word: str) -> bool:
+    """Whether a word alone tells a thing: ``jigsaw`` does, ``green`` does not."""
+    return len(word) >= 4 and not is_everyday(word) and word not in _PREPOSITIONS
+
+
+def name_spans(value: NameValue, text: str) -> list[Span]:
+    """Where a person stands: full name, aliases, first name unless another surname follows, surname alone or titled."""
+    tokens = _tokens(text)
+    found = [
+        s for form in (value.name, *value.aliases) for s in _in_a_row(_wanted(form), tokens) if _is_name(form, text, s)
+    ]
+    parts = [w for w in _wanted(value.name) if w not in _TITLES]
+    if len(parts) > 1:
+        for span in _in_a_row(parts[:1], tokens):
+            follower = re.match(r"[^\S\n]+([A-Z][\w'-]+)", text[span.end :])
+            other = follower and _bare(follower.group(1)) not in (parts[-1], *word_list("function_words.v1.txt"))
+            if not other and _is_name(parts[0], text, span):
+                found.append(span)
+        for span in _in_a_row(parts[-1:], tokens):
+            ahead = re.search(r"([A-Z][\w-]*)\.?[^\S\n]+$", text[: span.start])
+            first = (
+                ahead is not None
+                and _bare(ahead.group(1)) not in (parts[0], *_TITLES)
+                and not is_everyday(ahead.group(1))
+            )
+            if not first and _is_name(parts[-1], text, span):
+                found.append(span)
+    return merged(found)
+
+
+def merged(found: Iterable[Span]) -> list[Span]:
+    """Spans by position, without those that begin inside another."""
+    kept: list[Span] = []
+    for span in sorted(set(found), key=lambda s: (s.start, -s.end)):
+        if not kept or span.start >= kept[-1].end:
+            kept.append(span)
+    return kept
+
+
+def _in_a_row(wanted: Sequence[str], tokens: Sequence[_Token]) -> list[Span]:
+    width = len(wanted)
+    if not width:
+        return []
+    found = []
+    for i in range(len(tokens) - width + 1):
+        if _same(tokens[i].word, wanted[0]) and all(_same(tokens[i + k].word, wanted[k]) for k in range(1, width)):
+            found.append(Span(tokens[i].start, tokens[i + width - 1].end))
+    return found
+
+
+def _by_head(form: str, tokens: Sequence[_Token], text: str) -> list[Span]:
+    """The last noun alone, where no other word describes it."""
+    wanted = _wanted(form)
+    if len(wanted) != 2 or len(wanted[-1]) < 4:
+        return []
+    return [
+        Span(token.start, token.end)
+        for token in tokens
+        if _same(token.word, wanted[-1]) and _stands_bare(text[: token.start]) and _ends_phrase(text[token.end :])
+    ]
+
+
+def _stands_bare(before: str) -> bool:
+    match = re.search(r"([\w']+)\s+$", before)
+    word = match.group(1).lower() if match else ""
+    return not word or word in _DETERMINERS or word.endswith("'s")
+
+
+def _ends_phrase(behind: str) -> bool:
+    match = re.match(r"(?:\s+([a-z]+)|-)", behind)
+    return match is None or match.group(1) in word_list("function_words.v1.txt")
+
+
+def _same(said: str, wanted: str) -> bool:
+    return said == wanted or (len(wanted) >= _LEAST_LETTERS and _slip(said, wanted))
+
+
+@lru_cache(maxsize=65_536)
+def _slip(said: str, wanted: str) -> bool:
+    """Whether a word is another with one letter left out, doubled, or exchanged with its neighbour."""
+    if said[:1] != wanted[:1] or abs(len(said) - len(wanted)) > 1 or said.isdigit() or wanted.isdigit():
+        return False
+    if len(said) == len(wanted):
+        differ = [i for i, (a, b) in enumerate(zip(said, wanted, strict=True)) if a != b]
+        return (
+            len(differ) == 2
+            and differ[1] == differ[0] + 1
+            and said[differ[0]] == wanted[differ[1]]
+            and said[differ[1]] == wanted[differ[0]]
+        )
+    longer, shorter = (said, wanted) if len(said) > len(wanted) else (wanted, said)
+    at = next((i for i, (a, b) in enumerate(zip(longer, shorter, strict=False)) if a != b), len(shorter))
+    if longer[:at] + longer[at + 1 :] != shorter:
+        return False
+    return (len(said) < len(wanted) and at < len(wanted) - 1) or (at > 0 and longer[at] == longer[at - 1])
+
+
+def _tokens(text: str) -> tuple[_Token, ...]:
+    return _read(text)
+
+
+@lru_cache(maxsize=512)
+def _read(text: str) -> tuple[_Token, ...]:
+    found = []
+    for match in _WORD.finditer(_PERIOD.sub(lambda m: f"{m.group(1)}{' ' * (len(m.group()) - len(m.group(1)))}", text)):
+        word = _bare(match.group())
+        if word not in _ARTICLES:
+            found.append(_Token(*match.span(), _SAME.get(word) or stem(word)))
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _wanted(phrase: str) -> tuple[str, ...]:
+    plain = digits_for_words(tidy(phrase.replace("_", " ")))
+    words = (_bare(m.group()) for m in _WORD.finditer(plain))
+    return tuple(_SAME.get(w) or stem(w) for w in words if w not in _ARTICLES)
+
+
+@lru_cache(maxsize=16_384)
+def _bare(word: str) -> str:
+    plain = unicodedata.normalize("NFKD", word.lower().removesuffix("'s"))
+    return "".join(c for c in plain if c not in "'." and not unicodedata.combining(c))
+
+
+def _is_name(form: str, text: str, span: Span) -> bool:
+    """A name that is also an everyday word (``Will``, ``Rose``) has to be written as a name."""
+    bare = _wanted(form)
+    everyday = len(bare) == 1 and (
+        bare[0] in word_list("function_words.v1.txt") or bare[0] in word_list("common_words.v1.txt")
+    )
+    return not everyday or text[span.start].isupper()
+
+
+def is_everyday(word: str) -> bool:
+    """Whether a word is everyday English, in the form given."""
+    lists = ("function_words.v1.txt", "common_words.v1.txt", "talk_words.v1.txt")
+    return any(word.lower() in word_list(name) for name in lists)
+
+
+def _after_preposition(text: str, at: int) -> bool:
+    ahead = [w for w in re.findall(r"[\w']+", text[:at].lower())[-2:] if w not in _DETERMINERS]
+    return bool(ahead) and ahead[-1] in _PREPOSITIONS

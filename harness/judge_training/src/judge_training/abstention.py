@@ -1,0 +1,179 @@
+"""The model that says whether an answer declines: its texts, its settings, the sets that it is measured on."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from memarena.judging.abstention import MODEL, declines
+from memarena.judging.abstention_features import features_of
+
+from judge_training.patterns import stable_hash, told, wordings
+from judge_training.task import DATA, REPOSITORY, Case, Example, Rule, Settings, Task
+
+TEXTS = DATA / "abstention"
+SETS = REPOSITORY / "tests" / "judging" / "data"
+_BY_HAND = 10.0
+"""What a single answer weighs beside one wording of a pattern."""
+_STYLES = 2.0
+"""What a wording of the sets of many styles weighs."""
+_PATTERNS = {
+    "stances.v1.toml": 3,
+    "mixed.v1.toml": 4,
+    "planted.v1.toml": 3,
+    "styles_first.v1.toml": 3,
+    "styles_second.v1.toml": 3,
+    "assistants.v1.toml": 9,
+}
+"""With how many subjects each wording of a file is told."""
+_SECTIONS = {"dont_know": True, "refuse": True, "declines": True, "answers": False, "neither": False}
+_BESIDE_EVERY = 6
+"""One in so many wordings is also told with a clause beside it."""
+_TALK = "chatty.v1.tsv"
+_TALKS = 3000
+_OF_TALK = 6.0
+"""What a stretch of friendly talk weighs."""
+_WHO = ("he", "she", "they", "your sister", "the group")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A labelled answer. ``source`` is the text that it is a wording of."""
+
+    question: str
+    answer: str
+    declines: bool
+    weight: float
+    source: str
+
+
+@cache
+def texts() -> tuple[Text, ...]:
+    """Every training text in a fixed order."""
+    written = [*_from_tables(), *(text for name in _PATTERNS for text in _from_patterns(name))]
+    return (*written, *_beside(written), *_talk())
+
+
+def read_table(lines: Sequence[str]) -> Iterator[Case]:
+    """Rows ``label<TAB>question<TAB>answer`` of a table: ``+`` declines, ``-`` does not, ``#`` opens a comment."""
+    for line in lines:
+        if line and not line.startswith("#"):
+            label, question, answer = line.split("\t")
+            yield Case(label[0] == "+", question, answer.replace("\\n", "\n").replace("\\\\", "\\"))
+
+
+def _from_tables() -> Iterator[Text]:
+    for path in sorted(TEXTS.glob("*.tsv")):
+        for case in read_table(path.read_text(encoding="utf-8").splitlines()):
+            yield Text(case.question, case.answer, case.label, _BY_HAND, case.answer)
+
+
+def _from_patterns(name: str) -> Iterator[Text]:
+    table = tomllib.loads((TEXTS / name).read_text(encoding="utf-8"))
+    start = 0
+    for section, label in _SECTIONS.items():
+        patterns = table.get(section, ())
+        for pattern, subject, answer, many in told(patterns, table["subjects"], _PATTERNS[name], start):
+            weight = many**-0.5 * (_STYLES if name.startswith("styles") else 1.0)
+            yield Text(subject["question"], answer, label, weight, pattern)
+        start += sum(len(wordings(pattern)) for pattern in patterns)
+
+
+def _beside(written: Sequence[Text]) -> Iterator[Text]:
+    """Texts once more with a clause beside them that changes nothing."""
+    table = tomllib.loads((TEXTS / "stances.v1.toml").read_text(encoding="utf-8"))
+    clauses = [wording for pattern in table["beside"] for wording in wordings(pattern)]
+    for position, text in enumerate(written):
+        every = 1 if text.source == text.answer else _BESIDE_EVERY
+        if position % every or not text.answer.strip():
+            continue
+        draw = stable_hash(text.question, text.answer)
+        clause = clauses[draw % len(clauses)].replace("{who}", _WHO[draw % len(_WHO)])
+        clause = clause[0].upper() + clause[1:]
+        body = text.answer if text.answer.rstrip()[-1] in '.!?}*"' else f"{text.answer}."
+        answer = f"{clause}. {body}" if draw % 5 < 2 else f"{body} {clause}."
+        yield Text(text.question, answer, text.declines, text.weight, text.source)
+
+
+def _talk() -> Iterator[Text]:
+    """Friendly talk, two to four turns of it after one another, beside questions that it does not answer."""
+    lines = (TEXTS / _TALK).read_text(encoding="utf-8").splitlines()
+    turns = [case.answer for case in read_table(lines)]
+    questions = [case.question for case in read_table(lines)] + [
+        case.question
+        for path in sorted(TEXTS.glob("varied_*.tsv"))
+        for case in read_table(path.read_text(encoding="utf-8").splitlines())
+    ]
+    for number in range(_TALKS):
+        draw = stable_hash("talk", number)
+        drawn = [turns[stable_hash("turn", number, place) % len(turns)] for place in range(1 + draw % 4)]
+        answer = " ".join(dict.fromkeys(drawn))
+        yield Text(questions[draw % len(questions)], answer, False, _OF_TALK, answer)
+
+
+def examples() -> list[Example]:
+    """The training texts as features."""
+    return [Example(features_of(t.answer, t.question), t.declines, t.weight, t.answer) for t in texts()]
+
+
+def independent() -> Mapping[str, Sequence[Case]]:
+    """Sets by hands that did not know the detector, of which nothing was learned."""
+    found: dict[str, Sequence[Case]] = {
+        name: list(read_table((SETS / f"declining_{name}.v1.tsv").read_text(encoding="utf-8").splitlines()))
+        for name in ("plain", "usual", "varied")
+    }
+    return {**found, "third": of_patterns("third")}
+
+
+def of_patterns(name: str) -> list[Case]:
+    """Every phrasing of a file of phrasings with every subject of it."""
+    table = tomllib.loads((SETS / f"declining_{name}.v1.toml").read_text(encoding="utf-8"))
+    cases = []
+    for kind in ("abstains", "answers"):
+        for phrasing in table[kind]:
+            for subject in table["subjects"]:
+                answer = phrasing
+                for word in ("topic", "value", "who"):
+                    answer = answer.replace("{" + word + "}", subject[word])
+                cases.append(Case(kind == "abstains", subject["question"], answer[0].upper() + answer[1:]))
+        cases += [Case(kind == "abstains", question, answer) for question, answer in table["real"][kind]]
+    return cases
+
+
+def of_lines(name: str) -> list[Case]:
+    """Answers of a file of JSON lines."""
+    lines = (SETS / f"declining_{name}.v1.jsonl").read_text(encoding="utf-8").splitlines()
+    return [Case(row["declines"], row["question"], row["answer"]) for row in map(json.loads, lines)]
+
+
+def _starts(*marks: str) -> Rule:
+    return Rule(f"features {', '.join(marks)}", without_features=lambda feature: feature.startswith(marks))
+
+
+def _is_word_ngram(feature: str) -> bool:
+    return ":" not in feature
+
+
+TASK = Task(
+    name=MODEL,
+    settings=Settings(inverse_penalty=0.1, least_texts=3, least_weight=0.004),
+    examples=examples,
+    independent=independent,
+    features=lambda case: features_of(case.answer, case.question),
+    verdict=lambda case, score, skip: declines(case.answer, case.question, score=score, skip=skip),
+    rules=(
+        Rule("features: word n-grams", without_features=_is_word_ngram),
+        _starts("c:"),
+        _starts("reach:"),
+        _starts("stem:"),
+        _starts("next:", "stand:", "plain:"),
+        _starts("opens:", "asked:", "another:", "fits:"),
+        Rule("rule: an answer without a word of declining needs more", without_rule="unmarked"),
+        Rule("rule: one sentence has to decline by itself", without_rule="sentence"),
+    ),
+    missed="declining answers missed",
+    taken="other answers taken for declining",
+)

@@ -1,0 +1,220 @@
+"""The model that says whether a wording commits to its value: its texts, and the words that it knows.
+
+Texts are phrasings with placeholders (``development.v7.toml`` and beside it) and whole answers (``answers.v1.jsonl``).
+A phrasing is filled with values of the questions in ``questions.v1.jsonl`` and read by the judge's own reader; what
+that settles before the wording is weighed is no example.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from memarena.judging.calibration.synthetic_answers import Around, answer_from
+from memarena.judging.typed_value import commitment
+from memarena.judging.typed_value.commitment import MODEL, WORDS, Wording
+from memarena.judging.value import wording_of
+from memarena.log.records import EvidenceSession, Question
+from memarena_dataset.gold import ConflictGold, Gold
+from memarena_dataset.values import Value
+from memarena_dataset.values.words import words
+
+from judge_training.patterns import wordings
+from judge_training.task import DATA, MODELS, Example, Settings
+from judge_training.training import train
+from judge_training.typed_answers import TypedAnswer, answers, questions
+
+TEXTS = DATA / "commitment"
+SETTINGS = Settings(inverse_penalty=0.3, least_texts=3, least_weight=0.02, threshold=-0.35)
+_BY_HAND = 4.0
+"""What an answer written whole weighs beside one phrasing."""
+_ROLES = 2.0
+_FROM = 4
+"""A word of so many phrasings is one that the model knows."""
+_FILES = ("development.v7.toml", "wordings.v1.toml", "pairs.v1.toml", "verbose.v1.toml")
+_ASKED = {
+    "former": "Please give the former answer, not the present one, as to {q}",
+    "current": "There was a revision as to {q} What is correct at present?",
+}
+_PLACEHOLDER = re.compile(r"\{\w+\}")
+_OTHERS = ("Xavier", "Amara", "Nikolai", "Beatriz", "Tomas", "Ingrid", "Farid", "Noor")
+_ROLES_FILE = "roles.v1.toml"
+_UNTYPED = "ends_untyped"
+
+Asked = tuple[Question, tuple[EvidenceSession, ...]]
+
+
+@dataclass(frozen=True)
+class Phrasing:
+    """A template with its truth. ``version`` is the one that the question asks for, empty for none."""
+
+    template: str
+    right: bool
+    shape: str
+    version: str = ""
+    weight: float = 1.0
+    untyped: bool = False
+
+
+@cache
+def phrasings() -> tuple[Phrasing, ...]:
+    """Every phrasing of the files, alternatives in brackets told out."""
+    return (*_collected(), *_of_roles())
+
+
+def _collected() -> Iterator[Phrasing]:
+    for name in _FILES:
+        table = tomllib.loads((TEXTS / name).read_text(encoding="utf-8"))
+        for side in ("right", "wrong"):
+            for shape, kinds in table[side].items():
+                for pattern in (p for patterns in kinds.values() for p in patterns):
+                    told = wordings(pattern)
+                    for one in told:
+                        yield Phrasing(one, side == "right", shape, weight=len(told) ** -0.5)
+
+
+def _of_roles() -> Iterator[Phrasing]:
+    table = tomllib.loads((TEXTS / _ROLES_FILE).read_text(encoding="utf-8"))
+    for head, sides in table.items():
+        version = head if head in _ASKED else ""
+        for side, kinds in sides.items():
+            for kind, templates in kinds.items():
+                for template in templates:
+                    shape = "plain" if version else head
+                    yield Phrasing(template, side == "right", shape, version, _ROLES, kind == _UNTYPED)
+
+
+def word_list() -> list[str]:
+    """The words that the model knows: those of several phrasings, and of several whole answers."""
+    having: Counter[str] = Counter()
+    for phrasing in phrasings():
+        having.update(set(words(_PLACEHOLDER.sub(" ", phrasing.template))))
+    own = Counter(w for one in whole_answers() for w in set(words(one.answer)) - _of_values(one))
+    kept = {w for w, n in having.items() if n >= _FROM} | {w for w, n in own.items() if n >= 2 * _FROM}
+    return sorted(w for w in kept if (w.isalpha() and len(w) > 1) or w in ("a", "i"))
+
+
+def _of_values(one: TypedAnswer) -> set[str]:
+    gold = one.question.instance.gold.model_dump_json().lower()
+    return {w for w in words(one.answer) if re.search(rf"\b{re.escape(w)}\b", gold)} | set(
+        words(one.question.question_text)
+    )
+
+
+def whole_answers() -> list[TypedAnswer]:
+    """The answers that somebody wrote to the questions."""
+    return answers(TEXTS / "answers.v1.jsonl", questions(TEXTS / "questions.v1.jsonl"))
+
+
+def examples(rows: Sequence[TypedAnswer] | None = None, seeds: int = 1) -> list[Example]:
+    """All examples; ``rows`` are the whole answers to learn from, all of them unless told otherwise."""
+    found = [e for seed in range(seeds) for e in _from_phrasings(seed)]
+    for one in whole_answers() if rows is None else rows:
+        wording = wording_of(one.question, one.evidence, one.answer)
+        if wording is not None:
+            found.append(_example(wording, one.right, _BY_HAND, one.answer))
+    return found
+
+
+def _example(wording: Wording, right: bool, weight: float, text: str) -> Example:
+    return Example(frozenset(wording.features()), right, weight, text)
+
+
+@cache
+def _from_phrasings(seed: int) -> tuple[Example, ...]:
+    return tuple(_filled(seed))
+
+
+def _filled(seed: int) -> Iterator[Example]:
+    carriers = _carriers()
+    pool = [v for asked in carriers.values() for q, _ in asked for v in _values(q.instance.gold)]
+    table = tomllib.loads((TEXTS / _FILES[0]).read_text(encoding="utf-8"))
+    for phrasing in phrasings():
+        rng = random.Random(f"{seed}/{phrasing.template}/{phrasing.shape}/{phrasing.version}")  # noqa: S311 (no secret)
+        for _ in range(4):
+            question, evidence = rng.choice(carriers[phrasing.shape])
+            gold = question.instance.gold
+            if phrasing.untyped and gold.values[0].type != "term":
+                continue
+            question = _asked_for(question, phrasing.version)
+            around = Around(table["things"], table["say"], question, evidence, pool, rng)
+            answer = answer_from(_named(phrasing.template, question, evidence, rng), around, gold)
+            wording = None if answer is None else wording_of(question, evidence, answer)
+            if wording is not None and answer is not None:
+                yield _example(wording, phrasing.right, phrasing.weight, answer)
+                break
+
+
+def _carriers() -> Mapping[str, list[Asked]]:
+    found: dict[str, list[Asked]] = {"plain": [], "counterfactual": [], "conflict": []}
+    for question, evidence in questions(TEXTS / "questions.v1.jsonl").values():
+        gold = question.instance.gold
+        typed = _values(gold) and all(v.type not in ("order", "set") for v in _values(gold))
+        shape = gold.kind if gold.kind in found else "plain"
+        if typed and gold.kind != "cloze":
+            found[shape].append((question, evidence))
+    return found
+
+
+def _values(gold: Gold) -> tuple[Value, ...]:
+    return (*gold.values, *gold.changed_values) if isinstance(gold, ConflictGold) else gold.values
+
+
+def _asked_for(question: Question, version: str) -> Question:
+    if not version:
+        return question
+    text = _ASKED[version].replace("{q}", question.question_text)
+    return question.model_copy(update={"question_text": text})
+
+
+def _named(template: str, question: Question, evidence: Sequence[EvidenceSession], rng: random.Random) -> str:
+    """The template with the people of the question in place."""
+    text = question.question_text
+    speakers = sorted({t.speaker.removesuffix("'s assistant") for s in evidence for t in s.turns})
+    subject = next((name for name in speakers if name in text), "")
+    others = [n.split()[0] for n in speakers if n not in (subject, question.asker_name)] or list(_OTHERS)
+    gold = question.instance.gold
+    names = {
+        "me": subject.split()[0] if subject else "you",
+        "her": rng.choice([*others, *_OTHERS]),
+        "src": (getattr(gold, "source_agent", None) or "One").split()[0],
+        "con": (getattr(gold, "conflicting_agent", None) or "another").split()[0],
+    }
+    if names["me"] == "you":
+        template = (
+            template.replace("{me}'s case", "your case").replace("{me}'s", "yours").replace("{me} has", "you have")
+        )
+    for name, said in names.items():
+        template = template.replace("{" + name + "}", said)
+    return template[0].upper() + template[1:] if template[0] != "{" else template
+
+
+def write_words() -> int:
+    """Write the list of known words anew and return its length."""
+    found = word_list()
+    head = "# Words that the model of commitment knows; `python -m judge_training train commitment` writes this file.\n"
+    target = MODELS.parent / "tables" / WORDS
+    target.write_text(head + "\n".join(found) + "\n", encoding="utf-8")
+    commitment.known_words.cache_clear()
+    return len(found)
+
+
+def main() -> None:
+    """Write the list of words and the model."""
+    count = write_words()
+    learned = train(examples(), SETTINGS)
+    content = learned.to_bytes()
+    (MODELS / f"{MODEL}.npz").write_bytes(content)
+    sys.stdout.write(f"{count} words, {len(learned.weights)} features, {len(content):,} bytes, {learned.sha256[:12]}\n")
+
+
+__all__ = ["MODEL", "SETTINGS", "examples", "whole_answers", "write_words"]
+
+if __name__ == "__main__":
+    main()

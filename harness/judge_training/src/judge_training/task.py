@@ -1,0 +1,75 @@
+"""What there is to train: labelled examples, independent sets to measure on, and what can be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+"""Labelled texts, a folder for each model."""
+REPOSITORY = Path(__file__).resolve().parents[4]
+MODELS = REPOSITORY / "harness" / "src" / "memarena" / "judging" / "models"
+"""Where trained models go."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """One labelled text as features. ``weight`` says how much it counts beside the others in training."""
+
+    features: frozenset[str]
+    label: bool
+    weight: float = 1.0
+    text: str = ""
+    """What a person is shown of it where it was judged wrongly."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a model is trained."""
+
+    inverse_penalty: float = 1.0
+    """scikit-learn's ``C`` of an L2 penalty."""
+    least_texts: int = 3
+    """Features of fewer examples are not learned."""
+    least_weight: float = 0.0
+    """Features that weigh less (in logits) are left out of the stored model."""
+    threshold: float = 0.0
+    """Logits above which the model says yes."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One thing beside the model that can be left out of a verdict: a group of features, or a rule of the code."""
+
+    name: str
+    without_features: Callable[[str], bool] | None = None
+    """Features that the model is trained anew without."""
+    without_rule: str = ""
+    """Name of the rule that :attr:`Task.verdict` is told to skip."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One labelled case of an independent set, as whoever calls the judge meets it."""
+
+    label: bool
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model to train."""
+
+    name: str
+    settings: Settings
+    examples: Callable[[], Sequence[Example]]
+    independent: Callable[[], Mapping[str, Sequence[Case]]]
+    """Sets of which nothing was learned, by name."""
+    features: Callable[[Case], frozenset[str]]
+    verdict: Callable[[Case, int, frozenset[str]], bool]
+    """The judge's word on a case, given the model's score and the names of rules to skip."""
+    rules: Sequence[Rule] = ()
+    missed: str = "said yes, read as no"
+    taken: str = "said no, read as yes"

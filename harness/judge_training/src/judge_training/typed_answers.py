@@ -1,0 +1,145 @@
+"""Answers to questions with typed gold, labelled right or wrong: files of them, and the judge's errors on a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from memarena.judging.value import asked_of, is_judged, judge_answer
+from memarena.log.records import EvidenceSession, EvidenceTurn, Question
+from memarena.scoring.dimensions.cloze import score_choice
+from memarena_dataset.gold import ClozeGold, Gold
+from memarena_dataset.model import Family, Instance
+from pydantic import TypeAdapter
+
+from judge_training.rates import Rate
+
+_GOLD: TypeAdapter[Gold] = TypeAdapter(Gold)
+
+
+@dataclass(frozen=True)
+class TypedAnswer:
+    """One labelled answer. ``ordinary`` tells plain wordings from the hard classes."""
+
+    question: Question
+    evidence: tuple[EvidenceSession, ...]
+    answer: str
+    right: bool
+    kind: str = ""
+    ordinary: bool = True
+
+    @property
+    def family(self) -> str:
+        """The question's family; a question for a version of a value counts as one of its own."""
+        family = self.question.instance.family.value
+        gold = self.question.instance.gold
+        asks = is_judged(gold) and asked_of(self.question, self.evidence).version is not None
+        return f"{family}, versions" if asks else family
+
+    def judged(self) -> tuple[bool, str]:
+        """The judge's word and its reason."""
+        gold = self.question.instance.gold
+        if isinstance(gold, ClozeGold):
+            return score_choice(gold, self.answer, self.question.question_text)
+        ruling = judge_answer(self.question, self.evidence, self.answer)
+        return ruling.correct, ruling.text
+
+
+def question_of(row: Mapping[str, Any]) -> tuple[Question, tuple[EvidenceSession, ...]]:
+    """A row of ``questions.v1.jsonl`` as records. Raises KeyError for a row without a field."""
+    sessions = tuple(
+        EvidenceSession(
+            session_id=f"s{n}",
+            started_at=session["started_at"],
+            place=session["place"],
+            turns=tuple(EvidenceTurn(turn_id=f"s{n}_t{m}", **_turn(t)) for m, t in enumerate(session["turns"])),
+        )
+        for n, session in enumerate(row["evidence"])
+    )
+    instance = Instance(
+        instance_id=row.get("id", "q"),
+        family=Family(row["family"]),
+        query=row["question"],
+        ego_agent_id="ego",
+        gold=_GOLD.validate_python(row["gold"]),
+        evidence_session_ids=tuple(s.session_id for s in sessions),
+    )
+    question = Question(
+        instance=instance,
+        question_text=row["question"],
+        day=1,
+        asked_at=row["asked_at"],
+        requester_kind="owner",
+        ego_name=row["ego_name"],
+        asker_name=row.get("asker_name", row["ego_name"]),
+    )
+    return question, sessions
+
+
+def _turn(turn: Mapping[str, str]) -> dict[str, str]:
+    return {name: turn[name] for name in ("speaker", "said_at", "text")}
+
+
+@cache
+def questions(path: Path) -> Mapping[str, tuple[Question, tuple[EvidenceSession, ...]]]:
+    """Every question of a file with its evidence, by id."""
+    rows = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+    return {row["id"]: question_of(row) for row in rows}
+
+
+def answers(path: Path, of: Mapping[str, tuple[Question, tuple[EvidenceSession, ...]]]) -> list[TypedAnswer]:
+    """Every answer of a file to one of the questions."""
+    rows = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+    return [
+        TypedAnswer(*of[row["id"]], row["answer"], row["right"], row["kind"], row["ordinary"])
+        for row in rows
+        if row["id"] in of
+    ]
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors on a set: right answers called wrong, wrong ones called right."""
+
+    false_rejects: Rate
+    false_accepts: Rate
+
+
+def is_covered(question: Question) -> bool:
+    """Whether these rates cover a question: options and open answers."""
+    gold = question.instance.gold
+    return isinstance(gold, ClozeGold) or is_judged(gold)
+
+
+def errors(said: Sequence[tuple[TypedAnswer, bool]]) -> Errors:
+    """Errors over answers beside the judge's word on each."""
+    right = [word for one, word in said if one.right]
+    wrong = [word for one, word in said if not one.right]
+    return Errors(Rate(right.count(False), len(right)), Rate(wrong.count(True), len(wrong)))
+
+
+def by_family(rows: Sequence[TypedAnswer]) -> Iterator[tuple[str, str, Errors]]:
+    """Errors by family and by ``ordinary`` or ``all``, with ``all`` families last."""
+    said = [(one, one.judged()[0]) for one in rows]
+    families = [*sorted({one.family for one in rows}), "all"]
+    for family in families:
+        for only in ("ordinary", "all"):
+            kept = [(o, w) for o, w in said if family in (o.family, "all") and (only == "all" or o.ordinary)]
+            if kept:
+                yield family, only, errors(kept)
+
+
+def print_rates(rows: Sequence[TypedAnswer]) -> None:
+    """The errors as a Markdown table."""
+    sys.stdout.write("| family | answers | false rejects | false accepts |\n| --- | --- | --- | --- |\n")
+    for family, only, found in by_family([one for one in rows if is_covered(one.question)]):
+        sys.stdout.write(f"| {family} | {only} | {found.false_rejects} | {found.false_accepts} |\n")
+
+
+if __name__ == "__main__":
+    print_rates(answers(Path(sys.argv[2]), questions(Path(sys.argv[1]))))

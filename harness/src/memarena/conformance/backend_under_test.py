@@ -1,0 +1,309 @@
+"""The backend under test: what it declared, the namespaces that a check makes in it, what is expected of its calls."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import fixtures
+from memarena.conformance.errors import BrokenError, SkippedError
+from memarena.conformance.expectations import differs, mentions, offering, quoted, seen, shows, with_access
+from memarena.conformance.fixtures import Fact, Words
+from memarena.conformance.scripted_models import READER, Access, ReaderScript, ScriptedModels
+from memarena.conformance.wire import Connection, Received, RefusedError
+
+_POLL_S = 0.02
+_AGAIN = ("ABORTED", "UNAVAILABLE")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds that a check waits for what may take a moment."""
+
+    settle_s: float = 5.0
+    """For what must come to rest: a cancelled call, a namespace that was busy."""
+    linger_s: float = 1.0
+    """For what must not come: a model call after the return of the call that it belongs to."""
+    hold_s: float = 5.0
+    """For what must come while something else is held back."""
+    deadline_s: float = 0.5
+    """Deadlines that are meant to pass."""
+    notice_s: float = 0.3
+    """For frames to arrive, and for a backend to notice that a call has ended."""
+
+
+@dataclass
+class BackendUnderTest:
+    """A backend and what the checks share of it. One check runs at a time."""
+
+    wire: Connection
+    models: ScriptedModels
+    described: pb.DescribeResponse
+    patience: Patience = field(default_factory=Patience)
+    restart: Callable[[], None] | None = None
+    """Kills the backend with SIGKILL and starts it again. Raises BrokenError if that fails."""
+    cell_access: Access | None = None
+    """The one access of a backend that cannot pass on a token per call (MOD-8)."""
+    digest_is_wrong: bool = False
+    """Found by dig.gate: a sound day that is DATA_LOSS is then its fault, and not told again."""
+    missing_rpcs: frozenset[str] = frozenset()
+    """RPCs that are not there yet: what needs them is skipped."""
+    words: Words = field(default_factory=Words)
+    namespaces: list[NamespaceFixture] = field(default_factory=list)
+    """Lives of the check that is running; reset when it ends."""
+    _run_id: str = field(default_factory=lambda: secrets.token_hex(4))
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    # ---------------------------------------------------------------- what was declared
+
+    def has(self, capability: pb.Capability.ValueType) -> bool:
+        """Whether Describe declares a capability."""
+        return capability in self.described.capabilities
+
+    @property
+    def diagnostic(self) -> bool:
+        """Whether the backend is a diagnostic, and is therefore sent evidence."""
+        return self.described.kind == pb.BACKEND_KIND_DIAGNOSTIC
+
+    @property
+    def keeps_words(self) -> bool:
+        """Whether words can be found again as they were sent."""
+        return self.described.retention != pb.RETENTION_EXTRACTED
+
+    # ---------------------------------------------------------------- making things
+
+    def new_id(self) -> str:
+        """An id that no other call of this run has."""
+        return f"c{self._run_id}-{next(self._numbers)}"
+
+    def namespace(self, namespace: str | None = None) -> NamespaceFixture:
+        """A namespace that does not exist yet."""
+        ns = NamespaceFixture(self, namespace or self.new_id())
+        self.namespaces.append(ns)
+        return ns
+
+    def fact(self) -> Fact:
+        """Something that the backend can be expected to keep, and a question that finds it."""
+        value = self.words.next()
+        if self.keeps_words or not self.described.kept_facts:
+            return Fact(f"My neighbour calls her canoe {value}.", f"{value}?", value)
+        kept = self.described.kept_facts[0]
+        return Fact(kept.statement.replace("{value}", value), kept.question, value)
+
+    def reset_namespaces(self) -> None:
+        """Reset what a check has made. A failure is left to the checks that are about Reset."""
+        for ns in self.namespaces:
+            try:
+                self.wire.reset(ns.namespace)
+            except RefusedError:
+                continue
+        self.namespaces.clear()
+
+    @contextmanager
+    def access(
+        self, label: str, script: ReaderScript | None = None, models: Sequence[pb.Model] | None = None
+    ) -> Iterator[pb.ModelAccess]:
+        """Model access for one call, revoked at the end."""
+        if self.cell_access is not None:
+            self.models.rehearse(self.cell_access.token, script or ReaderScript())
+            yield self.cell_access.message if models is None else offering(self.cell_access.message, models)
+            return
+        with self.models.grant(label, script, models) as message:
+            yield message
+
+    # ---------------------------------------------------------------- sending
+
+    def ingest(self, frames: Iterable[pb.IngestRequest], deadline_s: float | None = None) -> pb.IngestResponse:
+        """Send frames as they are, with model access in the header. Raises RefusedError."""
+        self.need("Ingest")
+        with self.access("Ingest") as access:
+            return self.wire.ingest(with_access(frames, access), deadline_s)
+
+    def search(self, request: pb.SearchRequest, deadline_s: float | None = None) -> pb.SearchResponse:
+        """Send a question, with model access. Raises RefusedError."""
+        self.need("Search")
+        with self.access("Search") as access:
+            sent = pb.SearchRequest()
+            sent.CopyFrom(request)
+            if not sent.HasField("model_access"):
+                sent.model_access.CopyFrom(access)
+            return self.wire.search(sent, deadline_s)
+
+    def need(self, rpc: str) -> None:
+        """Raise SkippedError if an RPC is not there yet; gen.mandatory says so once."""
+        if rpc in self.missing_rpcs:
+            raise SkippedError(f"{rpc} is UNIMPLEMENTED so far")
+
+    def settled(self, call: Callable[[], T]) -> T:
+        """The call's result; ABORTED and UNAVAILABLE are tried again for a while, as a caller does (ERR-3)."""
+        deadline = time.monotonic() + self.patience.settle_s
+        while True:
+            try:
+                return call()
+            except RefusedError as error:
+                if error.code not in _AGAIN or time.monotonic() > deadline:
+                    raise
+                time.sleep(_POLL_S)
+
+
+@dataclass
+class NamespaceFixture:
+    """One namespace: what was committed to it, and what it must show."""
+
+    backend: BackendUnderTest
+    namespace: str
+    last_day: int = -1
+    sessions: list[pb.Session] = field(default_factory=list)
+    """Committed sessions, oldest first."""
+
+    # ---------------------------------------------------------------- days
+
+    def frames(
+        self,
+        *sessions: pb.Session,
+        events: Iterable[pb.Event] = (),
+        day: int | None = None,
+        batch_id: str | None = None,
+    ) -> list[pb.IngestRequest]:
+        """A whole day, by default the next one, with its trailer."""
+        index = self.last_day + 1 if day is None else day
+        head = fixtures.header(self.namespace, index, batch_id or self.backend.new_id())
+        return fixtures.sealed(fixtures.frames(head, sessions, events))
+
+    def session(self, *texts: str, day: int | None = None) -> pb.Session:
+        """A session of the next day, in which the owner says these texts."""
+        return fixtures.session(self.backend.new_id(), texts, day=self.last_day + 1 if day is None else day)
+
+    def commit(self, frames: Sequence[pb.IngestRequest]) -> pb.IngestResponse:
+        """Send a sound day, which must be taken."""
+        try:
+            response = self.backend.settled(lambda: self.backend.ingest(frames))
+        except RefusedError as error:
+            if error.code == "DATA_LOSS" and self.backend.digest_is_wrong:
+                raise SkippedError("a sound day is DATA_LOSS: the mistake is told by dig.gate") from error
+            raise BrokenError(f"a sound day was refused: {error}") from error
+        self.note(frames)
+        if response.visible_through_day != self.last_day:
+            raise BrokenError(f"Ingest of day {self.last_day} says visible_through_day {response.visible_through_day}")
+        return response
+
+    def note(self, frames: Iterable[pb.IngestRequest]) -> None:
+        """Remember a day as committed."""
+        for frame in frames:
+            if frame.HasField("header"):
+                self.last_day = max(self.last_day, frame.header.day_index)
+            elif frame.HasField("session") and not frame.session.continuation:
+                self.sessions.append(frame.session)
+
+    def tell(self, *facts: Fact, day: int | None = None) -> pb.IngestResponse:
+        """Commit a day with a session for each fact."""
+        index = self.last_day + 1 if day is None else day
+        sessions = [
+            fixtures.session(self.backend.new_id(), [fact.statement], day=index, minute=5 * number)
+            for number, fact in enumerate(facts)
+        ]
+        return self.commit(self.frames(*sessions, day=index))
+
+    # ---------------------------------------------------------------- questions
+
+    def question(self, text: str, as_of_day: int | None = None) -> pb.SearchRequest:
+        """A sound question of the owner, as of the last committed day by default."""
+        as_of = max(self.last_day, 0) if as_of_day is None else as_of_day
+        request = pb.SearchRequest(
+            namespace=self.namespace,
+            query_id=self.backend.new_id(),
+            text=text,
+            asked_at=fixtures.moment(max(as_of, self.last_day) + 1),
+            as_of_day=as_of,
+            requester=pb.Requester(kind=pb.REQUESTER_KIND_OWNER),
+        )
+        if self.backend.diagnostic:
+            # Newest first, so that a bound on items or tokens leaves the session that was just told.
+            newest = [session.session_id for session in reversed(self.sessions)]
+            request.privileged_evidence.CopyFrom(pb.PrivilegedEvidence(session_ids=newest))
+        return request
+
+    def search(self, text: str, as_of_day: int | None = None) -> pb.SearchResponse:
+        """A sound question, which must be answered."""
+        request = self.question(text, as_of_day)
+        return self.expect_ok(lambda: self.backend.search(request), "a sound question")
+
+    def items(
+        self, fact: Fact, as_of_day: int | None = None, *, verbatim: bool | None = None
+    ) -> Sequence[pb.MemoryItem]:
+        """What is found for a fact's question, which must be something that holds it; by default in its own words
+        where words are kept.
+        """
+        in_words = self.backend.keeps_words if verbatim is None else verbatim
+        deadline = time.monotonic() + self.backend.patience.settle_s
+        while True:
+            response = self.search(fact.question, as_of_day)
+            if shows(response.items, fact, verbatim=in_words):
+                return response.items
+            # Whether it was there at once is for one check alone (ing.ready).
+            if time.monotonic() > deadline:
+                raise BrokenError(f"{quoted(fact)} was committed, but is not found ({seen(response.items)})")
+            time.sleep(_POLL_S)
+
+    def settled_items(self, text: str) -> Sequence[pb.MemoryItem]:
+        """What a question finds, once it finds something. Raises SkippedError if the same Search differs by itself."""
+        deadline = time.monotonic() + self.backend.patience.settle_s
+        while not (items := self.search(text).items):
+            if time.monotonic() > deadline:
+                raise BrokenError("nothing is found")
+            time.sleep(_POLL_S)
+        if differs(items, self.search(text).items):
+            raise SkippedError("the same Search returns other items by itself: that is told by src.repeatable")
+        return items
+
+    def expect_visible(self, *facts: Fact, as_of_day: int | None = None) -> None:
+        """Each fact is found."""
+        for fact in facts:
+            self.items(fact, as_of_day)
+
+    def expect_hidden(self, fact: Fact, why: str, as_of_day: int | None = None) -> None:
+        """A fact is not found, whether the question names it or not. Put :meth:`expect_visible` beside it."""
+        response = self.search(fact.question, as_of_day)
+        if mentions(response.items, fact):
+            raise BrokenError(f"{quoted(fact)} is found, but {why}")
+
+    # ---------------------------------------------------------------- answers
+
+    def answer_request(self, text: str, max_tokens: int = 64) -> pb.AnswerRequest:
+        """A sound request for an answer by the suite's reader, model access left out."""
+        reading = pb.Reading(model=READER, max_tokens=max_tokens)
+        return pb.AnswerRequest(search=self.question(text), reading=reading)
+
+    def answer(
+        self,
+        request: pb.AnswerRequest,
+        script: ReaderScript | None = None,
+        models: Sequence[pb.Model] | None = None,
+        on_event: Callable[[pb.AnswerEvent], None] = lambda _: None,
+        deadline_s: float | None = None,
+    ) -> Received:
+        """Send a request with model access of its own."""
+        with self.backend.access("Answer", script, models) as access:
+            sent = pb.AnswerRequest()
+            sent.CopyFrom(request)
+            if sent.HasField("search") and not sent.search.HasField("model_access"):
+                sent.search.model_access.CopyFrom(access)
+            return self.backend.wire.answer(sent, deadline_s, on_event)
+
+    # ---------------------------------------------------------------- expectations
+
+    def expect_ok(self, call: Callable[[], T], what: str) -> T:
+        """The call must work, after a wait if the backend asks for one."""
+        try:
+            return self.backend.settled(call)
+        except RefusedError as error:
+            raise BrokenError(f"{what} was refused: {error}") from error

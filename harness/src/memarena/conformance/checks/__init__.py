@@ -1,0 +1,56 @@
+"""Every check of the suite, a file for each chapter of SPEC.md."""
+
+from __future__ import annotations
+
+from memarena.conformance.check import Check
+from memarena.conformance.checks import (
+    answer,
+    describe,
+    digest,
+    digest_gate,
+    endurance,
+    errors,
+    evidence,
+    forget,
+    general,
+    health,
+    identity,
+    ingest,
+    limits,
+    models,
+    reset,
+    search,
+    search_results,
+    security,
+    text,
+    versions,
+)
+
+CHAPTERS = {
+    "gen": (general,),
+    "idn": (identity,),
+    "txt": (text,),
+    "dsc": (describe,),
+    "ing": (ingest,),
+    "dig": (digest_gate, digest),
+    "src": (search, search_results, endurance),
+    "ans": (answer,),
+    "rst": (reset,),
+    "fgt": (forget,),
+    "evd": (evidence,),
+    "lim": (limits,),
+    "err": (errors,),
+    "hlt": (health,),
+    "sec": (security,),
+    "ver": (versions,),
+    "mod": (models,),
+}
+"""Chapters of SPEC.md by the short name that begins the ids of their checks, in the order of a run."""
+
+
+def all_checks() -> tuple[Check, ...]:
+    """Every check in the order of a run: the first Ingest and the digest first, what looks back on the run last."""
+    modules = (module for chapter in CHAPTERS.values() for module in chapter)
+    checks = [each for module in modules for each in vars(module).values() if isinstance(each, Check)]
+    first, last = (health.first_ingest, digest_gate.gate), health.after_errors
+    return (*first, *(each for each in checks if each not in (*first, last)), last)

@@ -1,0 +1,393 @@
+"""ANS: an answer searches, asks the reader that it is given, and streams what the reader says."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.client.enums import enum_name
+from memarena.conformance import requirements
+from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
+from memarena.conformance.check import check
+from memarena.conformance.checks.search import with_models
+from memarena.conformance.errors import BrokenError
+from memarena.conformance.expectations import differs, expect_refused, mentions, shows
+from memarena.conformance.fixtures import Fact
+from memarena.conformance.scripted_models import (
+    EXTRACTOR,
+    READER,
+    ModelCall,
+    ReaderScript,
+    count_tokens,
+    default_models,
+)
+from memarena.conformance.wire import Received
+
+_WINDOW_TOKENS = 700
+_SCAFFOLD_BYTES = 8192
+_ITEM_LAYOUT_BYTES = 256
+_FULL_LIFE_FACTS = 40
+_FILLER_REPEATS = 30
+_LONG_QUESTION_BYTES = 16_000
+
+REQUIRED: dict[str, Callable[[pb.AnswerRequest], object]] = {
+    "search": lambda r: r.ClearField("search"),
+    "search.namespace": lambda r: r.search.ClearField("namespace"),
+    "search.query_id": lambda r: r.search.ClearField("query_id"),
+    "search.text": lambda r: r.search.ClearField("text"),
+    "search.asked_at": lambda r: r.search.ClearField("asked_at"),
+    "search.requester": lambda r: r.search.ClearField("requester"),
+    "search.model_access": lambda r: r.search.ClearField("model_access"),
+    "reading": lambda r: r.ClearField("reading"),
+    "reading.model": lambda r: r.reading.ClearField("model"),
+    "reading.max_tokens": lambda r: r.reading.ClearField("max_tokens"),
+}
+"""REQUIRED fields of a request for an answer by path, and what empties them."""
+
+
+def _life(backend: BackendUnderTest) -> tuple[NamespaceFixture, Fact]:
+    ns, fact = backend.namespace(), backend.fact()
+    ns.tell(fact)
+    return ns, fact
+
+
+def _complete(received: Received, what: str = "a sound request") -> pb.Completed:
+    """The reply. Raises BrokenError where the call failed or did not complete."""
+    if received.refused is not None:
+        raise BrokenError(f"Answer: {what} was refused: {received.refused}")
+    if received.completed is None:
+        raise BrokenError(f"Answer: the stream ended without Completed ({', '.join(received.kinds()) or 'no events'})")
+    return received.completed
+
+
+def _chat(calls: list[ModelCall]) -> ModelCall:
+    """The call of the reader. Raises BrokenError if there is none."""
+    for call in reversed(calls):
+        if call.path == "/chat/completions" and call.model == READER:
+            return call
+    raise BrokenError("Answer completed without asking the reader that it was given")
+
+
+@check(
+    "ans.undeclared", "GEN-2", "ERR-4", title="without ANSWER the RPC is UNIMPLEMENTED", applies=requirements.no_answer
+)
+def undeclared(backend: BackendUnderTest) -> None:
+    ns, _ = _life(backend)
+    received = ns.answer(ns.answer_request("What?"))
+    if received.refused is None or received.refused.code != "UNIMPLEMENTED":
+        raise BrokenError(f"Answer: expected UNIMPLEMENTED, got {received.refused or 'OK'}")
+
+
+@check(
+    "ans.required",
+    "ANS-5",
+    "GEN-3",
+    "ERR-2",
+    title="what is missing or cannot be read with is refused by its name",
+    applies=requirements.answer,
+)
+def required(backend: BackendUnderTest) -> None:
+    ns, fact = _life(backend)
+    sound = ns.answer_request(fact.question)
+    sound.search.CopyFrom(with_models(backend, sound.search))
+    for path, edit in REQUIRED.items():
+        _refused(ns, sound, path, edit, f"a request without {path}")
+    _refused(ns, sound, "reading.model", lambda r: setattr(r.reading, "model", EXTRACTOR), "a model that is no reader")
+    _refused(
+        ns, sound, "reading.model", lambda r: setattr(r.reading, "model", "another"), "a model that is not offered"
+    )
+    _complete(ns.answer(ns.answer_request(fact.question)))
+
+
+def _refused(
+    ns: NamespaceFixture, sound: pb.AnswerRequest, path: str, edit: Callable[[pb.AnswerRequest], object], what: str
+) -> None:
+    request = pb.AnswerRequest()
+    request.CopyFrom(sound)
+    edit(request)
+
+    def call() -> None:
+        received = ns.backend.wire.answer(request)
+        if received.refused is not None:
+            raise received.refused
+
+    expect_refused(call, "INVALID_ARGUMENT", f"Answer: {what}", field=path)
+
+
+@check(
+    "ans.events",
+    "ANS-1",
+    "ANS-2",
+    "ANS-8",
+    title="one Retrieved with the items, the text in pieces, one Completed",
+    applies=requirements.answer,
+)
+def events(backend: BackendUnderTest) -> None:
+    ns, fact = _life(backend)
+    ns.expect_visible(fact)
+    with backend.models.recording() as calls:
+        received = ns.answer(ns.answer_request(fact.question))
+    completed = _complete(received)
+    kinds = received.kinds()
+    if kinds[0] != "retrieved" or kinds[-1] != "completed" or set(kinds[1:-1]) - {"text_delta"}:
+        raise BrokenError(f"expected retrieved, text_delta …, completed; got {', '.join(kinds)}")
+    deltas = [event.text_delta.text for event in received.events[1:-1]]
+    if not all(deltas):
+        raise BrokenError("a text_delta is empty")
+    if deltas and "".join(deltas) != completed.text:
+        raise BrokenError(f"the text_deltas say {''.join(deltas)!r}, completed says {completed.text!r}")
+    retrieved = received.events[0].retrieved
+    if not shows(retrieved.items, fact, verbatim=backend.keeps_words):
+        raise BrokenError("Retrieved does not hold the fact that Search finds")
+    if retrieved.visible_through_day != ns.last_day:
+        raise BrokenError(f"Retrieved says visible_through_day {retrieved.visible_through_day}, not {ns.last_day}")
+    prompt = "\n".join(text for _, text in _chat(calls).messages())
+    if fact.value.lower() not in prompt.lower():
+        raise BrokenError("the prompt does not hold the fact that was retrieved")
+
+
+@check(
+    "ans.bounds",
+    "ANS-2",
+    "ANS-10",
+    "SRC-2",
+    title="Retrieved keeps the bounds of the search, and the prompt holds nothing beyond it",
+    applies=requirements.answer,
+)
+def bounds(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    shared = backend.words.next()
+    words = [backend.words.next() for _ in range(6)]
+    texts = [f"The {shared} was seen with the {word}, far out." for word in words]
+    if not backend.keeps_words:
+        texts = [backend.fact().statement for _ in words]
+    ns.commit(ns.frames(*(ns.session(text) for text in texts)))
+    question = f"{shared}?" if backend.keeps_words else backend.fact().question
+    ns.settled_items(question)
+    tokens = 2 * count_tokens(texts[0])
+    for name, bound in (("max_items", 1), ("max_context_tokens", tokens)):
+        what = f"{name} {bound}"
+        request = ns.answer_request(question)
+        setattr(request.search, name, bound)
+        with backend.models.recording() as calls:
+            received = ns.answer(request)
+        _complete(received, what)
+        items = received.events[0].retrieved.items
+        if not items:
+            raise BrokenError(f"{what}: Retrieved holds no items")
+        if what.startswith("max_items") and len(items) > 1:
+            raise BrokenError(f"{what}: Retrieved holds {len(items)} items")
+        used = sum(count_tokens(item.text) for item in items)
+        if "tokens" in what and requirements.counts_bytes(backend) is None and used > tokens:
+            raise BrokenError(f"{what}: Retrieved counts {used} tokens")
+        prompt = "\n".join(text for _, text in _chat(calls).messages()).lower()
+        most = tokens * 5 + _SCAFFOLD_BYTES + _ITEM_LAYOUT_BYTES * len(items) + len(question.encode())
+        if "tokens" in what and len(prompt.encode()) > most:
+            raise BrokenError(f"{what}: the prompt has {len(prompt.encode())} bytes, at most {most} are allowed")
+        retrieved = " ".join(item.text for item in items).lower()
+        beyond = [word for word in words if word.lower() in prompt and word.lower() not in retrieved]
+        if beyond:
+            raise BrokenError(f"{what}: the prompt holds {beyond[0]!r}, which Retrieved does not hold")
+
+
+@check(
+    "ans.as-of-day",
+    "ANS-2",
+    "SRC-5",
+    "SRC-6",
+    title="an answer sees the day that it is asked as of, and no later one",
+    applies=requirements.answer,
+)
+def as_of_day(backend: BackendUnderTest) -> None:
+    ns, first, second = backend.namespace(), backend.fact(), backend.fact()
+    ns.tell(first)
+    ns.tell(second, day=3)
+    request = ns.answer_request(f"{first.question} {second.question}" if backend.keeps_words else first.question)
+    request.search.as_of_day = 4
+    received = ns.answer(request)
+    if received.refused is None or received.refused.code != "FAILED_PRECONDITION":
+        raise BrokenError(
+            f"as_of_day 4, the last day being 3: expected FAILED_PRECONDITION, got {received.refused or 'OK'}"
+        )
+    request.search.as_of_day = 0
+    with backend.models.recording() as calls:
+        received = ns.answer(request)
+    if not backend.has(pb.CAPABILITY_TIME_TRAVEL):
+        if received.refused is None or received.refused.code != "FAILED_PRECONDITION":
+            raise BrokenError(
+                f"as_of_day 0 without TIME_TRAVEL: expected FAILED_PRECONDITION, got {received.refused or 'OK'}"
+            )
+        return
+    _complete(received, "as_of_day 0")
+    retrieved = received.events[0].retrieved
+    if mentions(retrieved.items, second):
+        raise BrokenError("as of day 0 Retrieved holds what was told on day 3")
+    if retrieved.visible_through_day != 0:
+        raise BrokenError(f"as of day 0 Retrieved says visible_through_day {retrieved.visible_through_day}")
+    prompt = "\n".join(text for _, text in _chat(calls).messages()).lower().replace(second.question.lower(), "")
+    if second.value.lower() in prompt:
+        raise BrokenError("as of day 0 the prompt holds what was told on day 3")
+
+
+@check(
+    "ans.retrieved-first",
+    "ANS-2",
+    title="Retrieved is sent before the reader has answered",
+    applies=requirements.answer,
+)
+def retrieved_first(backend: BackendUnderTest) -> None:
+    ns, fact = _life(backend)
+    script = ReaderScript(hold_reply=threading.Event(), hold_timeout_s=backend.patience.hold_s)
+
+    def let_go(event: pb.AnswerEvent) -> None:
+        if event.HasField("retrieved") and script.hold_reply is not None:
+            script.hold_reply.set()
+
+    _complete(ns.answer(ns.answer_request(fact.question), script, on_event=let_go))
+    if script.held_out:
+        raise BrokenError("Retrieved came only after the reader had begun to answer")
+
+
+@check("ans.streams", "ANS-3", title="a TextDelta is sent as soon as its text is there", applies=requirements.answer)
+def streams(backend: BackendUnderTest) -> None:
+    ns, fact = _life(backend)
+    script = ReaderScript(hold_rest=threading.Event(), hold_timeout_s=backend.patience.hold_s)
+
+    def let_go(event: pb.AnswerEvent) -> None:
+        if event.HasField("text_delta") and script.hold_rest is not None:
+            script.hold_rest.set()
+
+    _complete(ns.answer(ns.answer_request(fact.question), script, on_event=let_go))
+    if script.held_out:
+        raise BrokenError("the first TextDelta came only after the reader had gone on")
+
+
+@check(
+    "ans.unaltered",
+    "ANS-4",
+    title="the reader's output, its end and its token counts arrive unaltered",
+    applies=requirements.answer,
+)
+def unaltered(backend: BackendUnderTest) -> None:
+    ns, fact = _life(backend)
+    scripts = {
+        "white space, tags and emoji": ReaderScript(
+            pieces=(" \n<think>", "hm</think>\n", '```json\n{"a": ', "1}\n```", " caf\u00e9 cafe\u0301 👩‍👧 ", "\n\n")
+        ),
+        "an empty reply": ReaderScript(pieces=()),
+        "a reply that was cut off": ReaderScript(finish="length", prompt_tokens=123, completion_tokens=64),
+    }
+    for what, script in scripts.items():
+        completed = _complete(ns.answer(ns.answer_request(fact.question), script), what)
+        if completed.text != "".join(script.pieces):
+            raise BrokenError(f"{what}: the reader said {''.join(script.pieces)!r}, Completed says {completed.text!r}")
+        expected = pb.FINISH_REASON_LENGTH if script.finish == "length" else pb.FINISH_REASON_STOP
+        if completed.finish_reason != expected:
+            said = enum_name(pb.FinishReason.DESCRIPTOR, completed.finish_reason)
+            raise BrokenError(f"{what}: the reader ended with {script.finish}, finish_reason is {said}")
+        usage = (completed.usage.prompt_tokens, completed.usage.completion_tokens)
+        if usage != (script.prompt_tokens, script.completion_tokens):
+            raise BrokenError(
+                f"{what}: the reader reported {script.prompt_tokens} and {script.completion_tokens} tokens, "
+                f"usage says {usage[0]} and {usage[1]}"
+            )
+
+
+@check("ans.sampling", "ANS-5", title="the reader is asked as the request says", applies=requirements.answer)
+def sampling(backend: BackendUnderTest) -> None:
+    ns, fact = _life(backend)
+    request = ns.answer_request(fact.question, max_tokens=37)
+    request.reading.temperature, request.reading.seed = 0.25, 7_001
+    with backend.models.recording() as calls:
+        _complete(ns.answer(request))
+    body = _chat(calls).body
+    asked = body.get("max_tokens", body.get("max_completion_tokens"))
+    for name, got, expected in (
+        ("max_tokens", asked, 37),
+        ("temperature", body.get("temperature"), 0.25),
+        ("seed", body.get("seed"), 7_001),
+    ):
+        if got != expected:
+            raise BrokenError(f"the reader was asked with {name} {got}, the request says {expected}")
+
+
+@check(
+    "ans.window",
+    "ANS-6",
+    "MOD-5",
+    title="a prompt fits into the reader's window; a question alone that does not is refused",
+    applies=requirements.answer,
+)
+def window(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    word = backend.words.next()
+    facts = [
+        Fact(f"{word} {backend.words.next()} " + " ".join(["and so on"] * _FILLER_REPEATS), f"{word}?", word)
+        for _ in range(_FULL_LIFE_FACTS)
+    ]
+    if not backend.keeps_words:
+        facts = [backend.fact() for _ in range(3)]
+    ns.tell(*facts)
+    last = facts[-1]
+    ns.items(last, verbatim=False)
+    request = ns.answer_request(last.question, max_tokens=50)
+    with backend.models.recording() as calls:
+        _complete(ns.answer(request, models=default_models(_WINDOW_TOKENS)))
+    messages = _chat(calls).messages()
+    used = sum(count_tokens(text) for _, text in messages)
+    if used + 50 > _WINDOW_TOKENS:
+        raise BrokenError(f"the prompt has {used} tokens, 50 are to be said, and the window holds {_WINDOW_TOKENS}")
+    if not any(last.value.lower() in text.lower().replace(last.question.lower(), "") for _, text in messages):
+        raise BrokenError("the prompt holds nothing of the memory, although there is room")
+    # Diagnostics aside, the longest question must be refused by name rather than cut.
+    request.search.text = f"{last.question} " + "why " * (_LONG_QUESTION_BYTES // 4)
+    received = ns.answer(request, models=default_models(_WINDOW_TOKENS))
+    if received.refused is None or received.refused.code != "RESOURCE_EXHAUSTED":
+        raise BrokenError(
+            f"a question that does not fit into the window: expected RESOURCE_EXHAUSTED, got {received.refused or 'OK'}"
+        )
+    if "text" not in received.refused.message:
+        raise BrokenError(f"a question that does not fit: the message does not name search.text: {received.refused}")
+
+
+@check(
+    "ans.no-system-role",
+    "ANS-7",
+    title="a model without a system role is sent no system message",
+    applies=requirements.answer,
+)
+def no_system_role(backend: BackendUnderTest) -> None:
+    ns, fact = _life(backend)
+    with backend.models.recording() as calls:
+        _complete(ns.answer(ns.answer_request(fact.question), models=default_models(no_system_role=True)))
+    roles = [role for role, _ in _chat(calls).messages()]
+    if "system" in roles or "developer" in roles or "user" not in roles:
+        raise BrokenError(f"the messages have the roles {', '.join(roles)}")
+    for style in (pb.PROMPT_STYLE_TEXT_SESSIONS, pb.PROMPT_STYLE_JSON_CONTEXT):
+        request = ns.answer_request(fact.question)
+        request.reading.prompt_style, request.reading.thinking = style, pb.THINKING_OFF
+        _complete(ns.answer(request), f"prompt_style {pb.PromptStyle.Name(style)}")
+
+
+@check(
+    "ans.model-errors",
+    "ANS-1",
+    "ANS-9",
+    "GEN-7",
+    title="a model that fails is an error of the right code, never an answer",
+    applies=requirements.answer,
+)
+def model_errors(backend: BackendUnderTest) -> None:
+    ns, fact = _life(backend)
+    before = ns.items(fact)
+    for status, code in ((500, "UNAVAILABLE"), (502, "UNAVAILABLE"), (400, "INTERNAL"), (429, "INTERNAL")):
+        received = ns.answer(ns.answer_request(fact.question), ReaderScript(status=status))
+        if received.completed is not None:
+            raise BrokenError(f"the gateway answered {status}, and Answer completed with {received.completed.text!r}")
+        if received.refused is None or received.refused.code != code:
+            raise BrokenError(f"the gateway answered {status}: expected {code}, got {received.refused or 'OK'}")
+    _complete(ns.answer(ns.answer_request(fact.question)))
+    if requirements.stable_search(backend) is None and differs(before, ns.items(fact)):
+        raise BrokenError("answers changed what a Search returns")

@@ -1,0 +1,93 @@
+"""DSC: what a backend says of itself is complete, sound, and the same every time."""
+
+from __future__ import annotations
+
+import re
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import requirements
+from memarena.conformance.backend_under_test import BackendUnderTest
+from memarena.conformance.check import check
+from memarena.conformance.contract_limits import QUERY_TEXT_BYTES, TURN_TEXT_BYTES
+from memarena.conformance.errors import BrokenError
+from memarena.conformance.wire import RefusedError
+
+_KEY = re.compile(r"[a-z0-9_]+")
+
+
+def _describe(backend: BackendUnderTest) -> pb.DescribeResponse:
+    try:
+        return backend.settled(backend.wire.describe)
+    except RefusedError as error:
+        raise BrokenError(f"Describe was refused: {error}") from error
+
+
+@check("dsc.complete", "DSC-2", "DSC-3", title="Describe fills every REQUIRED field with something sound")
+def complete(backend: BackendUnderTest) -> None:
+    described = _describe(backend)
+    for name in ("name", "version", "contract_version", "kind"):
+        if not getattr(described, name):
+            raise BrokenError(f"{name} is missing")
+    if not re.fullmatch(r"1\.\d+", described.contract_version):
+        raise BrokenError(f"contract_version is {described.contract_version!r}, expected 1.1 or 1.0")
+    if described.kind not in (pb.BACKEND_KIND_COMPETITOR, pb.BACKEND_KIND_DIAGNOSTIC):
+        raise BrokenError(f"kind is {described.kind}, expected COMPETITOR or DIAGNOSTIC")
+    if 1 not in described.digest_versions:
+        raise BrokenError(f"digest_versions is {list(described.digest_versions)}, expected 1 among them")
+    if pb.CAPABILITY_UNSPECIFIED in described.capabilities:
+        raise BrokenError("capabilities contains CAPABILITY_UNSPECIFIED")
+
+
+@check("dsc.stable", "DSC-1", title="Describe needs no Ingest and answers the same every time")
+def stable(backend: BackendUnderTest) -> None:
+    before = _describe(backend)
+    backend.namespace().tell(backend.fact())
+    after = _describe(backend)
+    if before != after or before != backend.described:
+        fields = [
+            field.name
+            for field in pb.DescribeResponse.DESCRIPTOR.fields
+            if len({str(getattr(each, field.name)) for each in (backend.described, before, after)}) > 1
+        ]
+        raise BrokenError(f"Describe changed: {', '.join(fields)}")
+
+
+@check("dsc.limits", "DSC-4", title="declared limits are not above those of the contract")
+def limits(backend: BackendUnderTest) -> None:
+    declared = _describe(backend).limits
+    for name, limit in (("max_turn_text_bytes", TURN_TEXT_BYTES), ("max_query_text_bytes", QUERY_TEXT_BYTES)):
+        if getattr(declared, name) > limit:
+            raise BrokenError(f"limits.{name} is {getattr(declared, name)}, above the contract's {limit}")
+
+
+@check("dsc.options", "DSC-5", title="each option is declared once, with a key in form and a description")
+def options(backend: BackendUnderTest) -> None:
+    keys = [option.key for option in _describe(backend).options]
+    for option in _describe(backend).options:
+        if not _KEY.fullmatch(option.key):
+            raise BrokenError(f"option key {option.key!r}: expected lower case letters, digits and underscores")
+        if not option.description:
+            raise BrokenError(f"option {option.key} has no description")
+    if len(set(keys)) != len(keys):
+        raise BrokenError(f"an option is declared twice: {', '.join(keys)}")
+
+
+@check(
+    "dsc.kept-facts",
+    "DSC-6",
+    title="a backend that extracts says which facts it keeps",
+    applies=requirements.extraction,
+)
+def kept_facts(backend: BackendUnderTest) -> None:
+    described = _describe(backend)
+    if not described.kept_facts:
+        raise BrokenError("RETENTION_EXTRACTED is declared, but kept_facts is empty")
+    for fact in described.kept_facts:
+        if fact.statement.count("{value}") != 1 or "{value}" in fact.question or not fact.question:
+            raise BrokenError(
+                f"kept fact {fact.statement!r}: expected {{value}} once in the statement and a question without it"
+            )
+    backend.namespace().tell(told := backend.fact())
+    ns = backend.namespaces[-1]
+    ns.expect_visible(told)

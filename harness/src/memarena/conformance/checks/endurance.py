@@ -1,0 +1,69 @@
+"""What many searches show is advice, since no clause sets a number: times that grow, matches that are not ranked."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+from memarena.conformance import requirements
+from memarena.conformance.backend_under_test import BackendUnderTest
+from memarena.conformance.check import check
+from memarena.conformance.errors import BrokenError, SkippedError
+from memarena.conformance.expectations import differs, mentions
+
+_SEARCHES = 1000
+_AT_MOST_S = 6.0
+_AT_LEAST = 40
+_GROWTH = 2.0
+_GROWTH_MS = 5.0
+_FACTS = 12
+
+
+@check(
+    "src.endurance",
+    "SRC-7",
+    title="a thousand searches neither slow down nor change the memory",
+    applies=requirements.stable_search,
+    advisory=True,
+)
+def endurance(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    ns.tell(fact)
+    before = ns.items(fact)
+    end = time.monotonic() + _AT_MOST_S
+    took_ms: list[float] = []
+    while len(took_ms) < _SEARCHES and time.monotonic() < end:
+        began = time.perf_counter()
+        items = ns.search(fact.question).items
+        took_ms.append((time.perf_counter() - began) * 1000)
+        if differs(before, items):
+            raise BrokenError(f"search {len(took_ms)} returns other items than the first")
+    if len(took_ms) < _AT_LEAST:
+        raise SkippedError(f"{len(took_ms)} searches in {_AT_MOST_S:g} s are too few to tell")
+    part = len(took_ms) // 5
+    first, last = statistics.median(took_ms[:part]), statistics.median(took_ms[-part:])
+    if last > _GROWTH * first and last - first > _GROWTH_MS:
+        raise BrokenError(
+            f"over {len(took_ms)} searches the median grew from {first:.1f} ms (the first {part}) to {last:.1f} ms"
+        )
+
+
+@check(
+    "src.ranking",
+    "SRC-1",
+    title="what a question names by a word of its own is among the first items",
+    applies=requirements.recall,
+    advisory=True,
+)
+def ranking(backend: BackendUnderTest) -> None:
+    ns, shared = backend.namespace(), backend.words.next()
+    facts = [backend.fact() for _ in range(_FACTS)]
+    ns.tell(*facts)
+    late = []
+    for fact in facts:
+        items = ns.search(f"What is {shared} or {fact.value}?").items
+        place = next((n for n, item in enumerate(items) if mentions([item], fact)), None)
+        if place is None or place > 2:
+            late.append("not found" if place is None else str(place + 1))
+    if len(late) > _FACTS // 4:
+        raise BrokenError(f"{len(late)} of {_FACTS} facts are not among the first three items: {', '.join(late)}")

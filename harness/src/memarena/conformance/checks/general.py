@@ -1,0 +1,149 @@
+"""GEN: calls that are given up leave nothing behind, and namespaces do not get in each other's way."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import requirements
+from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
+from memarena.conformance.check import check
+from memarena.conformance.errors import BrokenError
+from memarena.conformance.expectations import mentions, quoted, shows
+from memarena.conformance.fixtures import Fact
+from memarena.conformance.scripted_models import ReaderScript
+from memarena.conformance.wire import RefusedError
+
+_NAMESPACES = 8
+_RACE_SEARCHES = 40
+_RACE_S = 4.0
+_MANY_NAMESPACES = 100
+_MANY_S = 12.0
+"""After it no further namespace is made: a slow backend is held to fewer."""
+
+
+@check("gen.deadline", "GEN-5", "ING-5", "ERR-8", title="a call whose deadline passed leaves its namespace usable")
+def deadline(backend: BackendUnderTest) -> None:
+    ns, first, second = backend.namespace(), backend.fact(), backend.fact()
+    ns.tell(first)
+    whole = ns.frames(ns.session(second.statement))
+    with backend.access("Ingest"):
+        open_call = backend.wire.open_ingest(whole[:2], backend.patience.deadline_s)
+        code = open_call.outlast()
+    if code != "DEADLINE_EXCEEDED":
+        raise BrokenError(f"an Ingest that never ends was ended with {code} and not by its deadline")
+    time.sleep(backend.patience.notice_s)
+    ns.expect_visible(first)
+    ns.expect_hidden(second, "the day that it is part of was never ended by a trailer")
+    ns.commit(whole)
+    ns.expect_visible(second)
+    if backend.has(pb.CAPABILITY_ANSWER):
+        _hanging_reader(ns)
+
+
+def _hanging_reader(ns: NamespaceFixture) -> None:
+    """A reader that says nothing until the deadline of the Answer has passed."""
+    gate, backend = threading.Event(), ns.backend
+    script = ReaderScript(hold_reply=gate)
+    received = ns.answer(ns.answer_request("And then?"), script, deadline_s=backend.patience.deadline_s)
+    gate.set()
+    if received.refused is None or received.refused.code not in ("DEADLINE_EXCEEDED", "CANCELLED", "UNAVAILABLE"):
+        raise BrokenError(f"an Answer whose reader says nothing ended with {received.refused or 'OK'}")
+    told = backend.fact()
+    ns.tell(told)
+    ns.expect_visible(told)
+
+
+@check(
+    "gen.concurrent",
+    "GEN-6",
+    "IDN-1",
+    title="eight namespaces are worked on at the same time, each for itself",
+    applies=requirements.concurrent_calls,
+)
+def concurrent(backend: BackendUnderTest) -> None:
+    count = min(_NAMESPACES, backend.described.limits.max_concurrent_namespaces or _NAMESPACES)
+    namespaces = [backend.namespace() for _ in range(count)]
+    facts = [[backend.fact() for _ in range(2)] for _ in namespaces]
+
+    def live(ns: NamespaceFixture, told: list[Fact]) -> None:
+        for fact in told:
+            ns.tell(fact)
+            # Without waiting: under load, too, what was answered with OK is there, and nothing of the others is.
+            items = ns.search(fact.question).items
+            if not shows(items, fact, verbatim=backend.keeps_words):
+                raise BrokenError(f"under load {quoted(fact)} was committed, but the next Search does not find it")
+            for foreign in (each for other in facts if other is not told for each in other):
+                if mentions(items, foreign):
+                    raise BrokenError(f"under load {quoted(foreign)} of another namespace is found")
+
+    with ThreadPoolExecutor(count) as pool:
+        for done in [pool.submit(live, ns, told) for ns, told in zip(namespaces, facts, strict=True)]:
+            done.result()
+    for ns, others in zip(namespaces, [*facts[1:], facts[0]], strict=True):
+        ns.expect_hidden(others[-1], "it was told in another namespace")
+
+
+@check(
+    "gen.search-race",
+    "GEN-6",
+    "IDN-1",
+    title="searches at the same time in several namespaces find each their own",
+    applies=requirements.concurrent_calls,
+)
+def search_race(backend: BackendUnderTest) -> None:
+    count = min(_NAMESPACES, backend.described.limits.max_concurrent_namespaces or _NAMESPACES)
+    told = [(backend.namespace(), backend.fact()) for _ in range(count)]
+    for ns, fact in told:
+        ns.tell(fact)
+        ns.expect_visible(fact)
+    end = time.monotonic() + _RACE_S
+
+    def searched(ns: NamespaceFixture, own: Fact) -> tuple[int, int, int]:
+        """Searches made, those without the own fact, those with another's."""
+        made = missed = foreign = 0
+        while made < _RACE_SEARCHES and time.monotonic() < end:
+            items = ns.search(own.question).items
+            made += 1
+            missed += not shows(items, own, verbatim=backend.keeps_words)
+            foreign += any(mentions(items, fact) for other, fact in told if other is not ns)
+        return made, missed, foreign
+
+    with ThreadPoolExecutor(count) as pool:
+        counts = [done.result() for done in [pool.submit(searched, ns, fact) for ns, fact in told]]
+    made, missed, foreign = (sum(column) for column in zip(*counts, strict=True))
+    if missed or foreign:
+        raise BrokenError(
+            f"of {made} searches at the same time in {count} namespaces {foreign} returned another namespace's fact, "
+            f"and {missed} missed their own"
+        )
+
+
+@check("gen.many-namespaces", "GEN-6", "ING-7", title="many namespaces live side by side, the oldest as well")
+def many_namespaces(backend: BackendUnderTest) -> None:
+    end = time.monotonic() + _MANY_S
+    told: list[tuple[NamespaceFixture, Fact]] = []
+    while len(told) < _MANY_NAMESPACES and time.monotonic() < end:
+        ns, fact = backend.namespace(), backend.fact()
+        ns.tell(fact)
+        told.append((ns, fact))
+    lost = []
+    for number, (ns, fact) in enumerate(told):
+        try:
+            items = backend.settled(partial(backend.search, ns.question(fact.question))).items
+        except RefusedError as error:
+            raise BrokenError(f"namespace {number + 1} of {len(told)} that live was refused: {error}") from error
+        if not shows(items, fact, verbatim=backend.keeps_words):
+            lost.append(number + 1)
+    if lost:
+        raise BrokenError(f"{len(lost)} of {len(told)} living namespaces lost their fact, number {lost[0]} the first")
+
+
+@check("gen.mandatory", "GEN-2", title="Ingest, Search and Reset are implemented")
+def mandatory(backend: BackendUnderTest) -> None:
+    if backend.missing_rpcs:
+        raise BrokenError(f"{', '.join(sorted(backend.missing_rpcs))}: UNIMPLEMENTED")

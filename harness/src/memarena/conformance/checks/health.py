@@ -1,0 +1,120 @@
+"""HLT: health says when the backend can work, and what was confirmed survives its end."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import requirements
+from memarena.conformance.backend_under_test import BackendUnderTest
+from memarena.conformance.check import check
+from memarena.conformance.errors import BrokenError
+from memarena.conformance.expectations import expect_refused
+from memarena.conformance.wire import SERVICE, RefusedError
+
+RESTART_TIMEOUT_S = 60.0
+_POLL_S = 0.05
+
+
+@check("hlt.first-ingest", "HLT-1", title="as soon as health is SERVING an Ingest is taken")
+def first_ingest(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    frames = ns.frames(ns.session(fact.statement))
+    try:
+        backend.ingest(frames)
+    except RefusedError as error:
+        if error.code == "DATA_LOSS":
+            return  # the backend works; what it thinks of the digest is for dig.gate
+        raise BrokenError(f"health is SERVING, but the first Ingest was refused: {error}") from error
+
+
+@check("hlt.serving", "GEN-1", "HLT-1", title="health is SERVING for the server and for the service")
+def serving(backend: BackendUnderTest) -> None:
+    for service in ("", SERVICE):
+        _expect_serving(backend, service)
+
+
+@check("hlt.unknown-service", "HLT-1", title="health of a service that is not there is NOT_FOUND")
+def unknown_service(backend: BackendUnderTest) -> None:
+    call = partial(backend.wire.health, "no.such.Service")
+    expect_refused(call, "NOT_FOUND", "Health of no.such.Service")
+
+
+@check("hlt.after-errors", "HLT-4", title="health is still SERVING after all that was done to the backend")
+def after_errors(backend: BackendUnderTest) -> None:
+    _expect_serving(backend, SERVICE)
+
+
+def _expect_serving(backend: BackendUnderTest, service: str) -> None:
+    name = f"Health of {service!r}"
+    try:
+        status = backend.wire.health(service)
+    except RefusedError as error:
+        raise BrokenError(f"{name} was refused: {error}") from error
+    if status != "SERVING":
+        raise BrokenError(f"{name} is {status}")
+
+
+@check(
+    "hlt.restart",
+    "HLT-3",
+    "ING-7",
+    "ING-5",
+    "RST-1",
+    title="after SIGKILL and a restart every confirmed day is there, and nothing of another",
+    applies=requirements.restart,
+)
+def restart(backend: BackendUnderTest) -> None:
+    assert backend.restart is not None
+    ns, fact, half = backend.namespace(), backend.fact(), backend.fact()
+    first = ns.frames(ns.session(fact.statement))
+    ns.commit(first)
+    ns.expect_visible(fact)
+    gone = backend.namespace()
+    gone.tell(backend.fact())
+    gone.expect_ok(partial(backend.wire.reset, gone.namespace), "Reset")
+    forgotten = backend.fact()
+    if backend.has(pb.CAPABILITY_FORGET):
+        ns.tell(forgotten)
+        request = pb.ForgetRequest(namespace=ns.namespace, subject=forgotten.value)
+        ns.expect_ok(partial(backend.wire.forget, request), "Forget")
+    second = ns.frames(ns.session(half.statement), ns.session("Good night."))
+    with backend.access("Ingest"):
+        open_call = backend.wire.open_ingest(second[:2], backend.wire.timeout_s)
+        open_call.wait_until_sent()
+        try:
+            backend.restart()
+        finally:
+            open_call.cancel()
+    _await_serving(backend)
+    if not backend.has(pb.CAPABILITY_DURABLE):
+        question = ns.question(fact.question)
+        expect_refused(partial(backend.search, question), "NOT_FOUND", "Search after a restart without DURABLE")
+        return
+    expect_refused(
+        partial(backend.search, gone.question("What?")), "NOT_FOUND", "Search of a namespace reset before SIGKILL"
+    )
+    ns.expect_visible(fact)
+    ns.expect_hidden(half, "the stream that it came in was cut off by SIGKILL")
+    ns.expect_hidden(forgotten, "it was forgotten before SIGKILL")
+    replayed = ns.expect_ok(partial(backend.ingest, first), "a replay after a restart")
+    if not replayed.replayed:
+        raise BrokenError("a day that was confirmed before SIGKILL is not known after it")
+    ns.commit(second)
+    ns.expect_visible(half)
+
+
+def _await_serving(backend: BackendUnderTest) -> None:
+    deadline = time.monotonic() + RESTART_TIMEOUT_S
+    last = ""
+    while time.monotonic() < deadline:
+        try:
+            last = backend.wire.health(SERVICE, deadline_s=2.0)
+        except RefusedError as error:
+            last = str(error)
+        if last == "SERVING":
+            return
+        time.sleep(_POLL_S)
+    raise BrokenError(f"not SERVING within {RESTART_TIMEOUT_S:g} s of the restart: {last}")

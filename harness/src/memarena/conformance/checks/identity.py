@@ -1,0 +1,123 @@
+"""IDN: a namespace is one life, and ids are opaque bytes."""
+
+from __future__ import annotations
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import fixtures, requirements
+from memarena.conformance.backend_under_test import BackendUnderTest
+from memarena.conformance.check import check
+from memarena.conformance.contract_limits import ID_BYTES
+from memarena.conformance.errors import BrokenError
+from memarena.conformance.expectations import differs, mentions, score_change, scores_differ
+from memarena.conformance.wire import RefusedError
+
+
+@check("idn.isolated", "IDN-1", "GEN-4", title="two namespaces do not see each other")
+def isolated(backend: BackendUnderTest) -> None:
+    one, other = backend.namespace(), backend.namespace()
+    ours, theirs = backend.fact(), backend.fact()
+    one.tell(ours)
+    other.tell(theirs)
+    one.expect_visible(ours)
+    other.expect_visible(theirs)
+    one.expect_hidden(theirs, "it was told in another namespace")
+    other.expect_hidden(ours, "it was told in another namespace")
+    if backend.diagnostic:
+        request = one.question(theirs.question)
+        foreign = [session.session_id for session in other.sessions]
+        request.privileged_evidence.CopyFrom(pb.PrivilegedEvidence(session_ids=foreign))
+        try:
+            found = backend.search(request)
+        except RefusedError:
+            return  # evidence that is not there may be refused
+        if mentions(found.items, theirs):
+            raise BrokenError("evidence that names a session of another namespace shows that session")
+
+
+@check("idn.near-names", "IDN-3", title="namespaces whose names are nearly the same are different ones")
+def near_names(backend: BackendUnderTest) -> None:
+    stem = backend.new_id()
+    names = [f"{stem}n1", f"{stem}n10", f"{stem}N1", f"{stem}n_1", f"{stem}nx1", f"{stem}n%", f"{stem}n*", f"{stem}n/1"]
+    told = [(backend.namespace(name), backend.fact()) for name in names]
+    for ns, fact in told:
+        ns.tell(fact)
+    for number, (ns, fact) in enumerate(told):
+        ns.expect_visible(fact)
+        for other, foreign in told[:number] + told[number + 1 :]:
+            ns.expect_hidden(foreign, f"it was told in {other.namespace}, not in {ns.namespace}")
+
+
+@check("idn.long-ids", "IDN-3", "IDN-4", title="ids that differ in their last byte only are different ids")
+def long_ids(backend: BackendUnderTest) -> None:
+    def pair(place: int) -> tuple[str, str]:
+        """Two ids of 128 bytes that differ at one place alone, counted from 0."""
+        stem = f"{backend.new_id()}-".ljust(ID_BYTES, "x")
+        return f"{stem[:place]}0{stem[place + 1 :]}", f"{stem[:place]}1{stem[place + 1 :]}"
+
+    for place in (64, 100, ID_BYTES - 1):
+        one, other = (backend.namespace(name) for name in pair(place))
+        ours, theirs = backend.fact(), backend.fact()
+        one.tell(ours)
+        other.tell(theirs)
+        one.expect_visible(ours)
+        one.expect_hidden(theirs, f"it was told in a namespace whose name differs in byte {place + 1}")
+        other.expect_visible(theirs)
+    ns, last = backend.namespace(), ID_BYTES - 1
+    for batch in pair(last):
+        told = (backend.fact(), backend.fact()) if backend.keeps_words else (backend.fact(),)
+        session = ns.session("", *(fact.statement for fact in told))
+        for turn, turn_id in zip(session.turns[1:], pair(last), strict=False):
+            turn.turn_id = turn_id
+        session.participants.extend(
+            pb.Participant(participant_id=each, display_name="Ada Moreau", role=pb.PARTICIPANT_ROLE_PERSON)
+            for each in pair(last)
+        )
+        first, second = ns.session("Good morning."), ns.session("Good night.")
+        first.session_id, second.session_id = pair(last)
+        events = [fixtures.event(event_id, "It rained.", ns.last_day + 1) for event_id in pair(last)]
+        if ns.commit(ns.frames(session, first, second, events=events, batch_id=batch)).replayed:
+            raise BrokenError("a batch id that differs in its last byte from a committed one counts as replayed")
+        ns.expect_visible(*told)
+
+
+@check(
+    "idn.scores",
+    "IDN-1",
+    "SRC-7",
+    title="what other namespaces hold changes neither items nor scores",
+    applies=requirements.stable_search,
+)
+def scores(backend: BackendUnderTest) -> None:
+    one = backend.namespace()
+    rare, common = backend.words.next(), backend.words.next()
+    texts: tuple[str, ...] = (
+        f"The {rare} is by the river.",
+        f"The {common} is by the river.",
+        "The river is high.",
+        "Good night.",
+    )
+    if not backend.keeps_words:
+        texts = tuple(backend.fact().statement for _ in range(2))
+    one.commit(one.frames(*(one.session(text) for text in texts)))
+    question = f"{rare} {common} river?" if backend.keeps_words else backend.fact().question
+    before = one.settled_items(question)
+    other = backend.namespace()
+    other.commit(other.frames(*(other.session(f"The {common} again, number {n}.") for n in range(6))))
+    after = one.search(question).items
+    if differs(before, after) or scores_differ(before, after):
+        told = score_change(before, after)
+        raise BrokenError(f"an Ingest into another namespace changed items or scores: {told}")
+
+
+@check("idn.any-id", "IDN-4", "IDN-2", title="every printable ASCII character may stand in an id")
+def any_id(backend: BackendUnderTest) -> None:
+    printable = "".join(chr(code) for code in range(0x21, 0x7F))
+    stem = backend.new_id()
+    ns, fact = backend.namespace((stem + printable)[:ID_BYTES]), backend.fact()
+    session = ns.session(fact.statement)
+    session.session_id = f"s{printable}"
+    session.turns[0].turn_id = f"t{printable}"
+    session.participants[1].participant_id = f"p{printable}"
+    ns.commit(ns.frames(session, batch_id=f"b{printable}"))
+    ns.expect_visible(fact)

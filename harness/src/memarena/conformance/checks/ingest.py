@@ -1,0 +1,428 @@
+"""ING: a day is taken whole, once, in order, checked, and is there when Ingest returns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import fixtures
+from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
+from memarena.conformance.check import check
+from memarena.conformance.errors import BrokenError
+from memarena.conformance.expectations import changed, differs, expect_refused, shows, with_access
+from memarena.conformance.fixtures import Fact
+
+_REPLAYS = 10
+_READY_DAYS = 5
+_UNDERWAY_S = (0.0, 0.1, 0.3)
+"""How long streams are left open before they are cancelled: some before their frames have arrived, some after."""
+
+Edit = tuple[str, int, Callable[[pb.IngestRequest], object]]
+"""Path of a field, place of its frame in :func:`_full_day`, and what empties it."""
+
+
+def _full_day(ns: NamespaceFixture, text: str) -> list[pb.IngestRequest]:
+    """Header, one session, one event, trailer."""
+    event = fixtures.event(ns.backend.new_id(), "It rained all day.", ns.last_day + 1)
+    with ns.backend.access("Ingest") as access:  # revoked before it is sent: only its form matters here
+        return with_access(ns.frames(ns.session(text), events=[event]), access)
+
+
+REQUIRED: tuple[Edit, ...] = (
+    ("header.namespace", 0, lambda f: f.header.ClearField("namespace")),
+    ("header.date", 0, lambda f: f.header.ClearField("date")),
+    ("header.batch_id", 0, lambda f: f.header.ClearField("batch_id")),
+    ("header.owner", 0, lambda f: f.header.ClearField("owner")),
+    ("header.owner.participant_id", 0, lambda f: f.header.owner.ClearField("participant_id")),
+    ("header.owner.display_name", 0, lambda f: f.header.owner.ClearField("display_name")),
+    ("header.owner.role", 0, lambda f: f.header.owner.ClearField("role")),
+    ("header.model_access.base_url", 0, lambda f: f.header.model_access.ClearField("base_url")),
+    ("header.model_access.token", 0, lambda f: f.header.model_access.ClearField("token")),
+    ("header.model_access.models.name", 0, lambda f: f.header.model_access.models[0].ClearField("name")),
+    ("header.model_access.models.role", 0, lambda f: f.header.model_access.models[0].ClearField("role")),
+    ("session.session_id", 1, lambda f: f.session.ClearField("session_id")),
+    ("session.participants", 1, lambda f: f.session.ClearField("participants")),
+    ("session.participants.participant_id", 1, lambda f: f.session.participants[1].ClearField("participant_id")),
+    ("session.participants.display_name", 1, lambda f: f.session.participants[1].ClearField("display_name")),
+    ("session.participants.role", 1, lambda f: f.session.participants[1].ClearField("role")),
+    ("session.started_at", 1, lambda f: f.session.ClearField("started_at")),
+    ("session.ended_at", 1, lambda f: f.session.ClearField("ended_at")),
+    ("session.turns.turn_id", 1, lambda f: f.session.turns[0].ClearField("turn_id")),
+    ("session.turns.speaker_id", 1, lambda f: f.session.turns[0].ClearField("speaker_id")),
+    ("session.turns.said_at", 1, lambda f: f.session.turns[0].ClearField("said_at")),
+    ("event.event_id", 2, lambda f: f.event.ClearField("event_id")),
+    ("event.happened_at", 2, lambda f: f.event.ClearField("happened_at")),
+    ("event.text", 2, lambda f: f.event.ClearField("text")),
+)
+
+
+def _without_trailer_field(name: Literal["digest_version", "digest"], frame: pb.IngestRequest) -> None:
+    frame.trailer.ClearField(name)
+
+
+@check("ing.required", "GEN-3", "ERR-2", title="each REQUIRED field of a day that is missing is refused by its name")
+def required(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    sound = _full_day(ns, fact.statement)
+    for path, place, edit in REQUIRED:
+        frames = fixtures.sealed(changed(sound[:-1], {place: edit}))
+        expect_refused(partial(backend.wire.ingest, frames), "INVALID_ARGUMENT", f"a day without {path}", field=path)
+    names: tuple[Literal["digest_version", "digest"], ...] = ("digest_version", "digest")
+    for name in names:
+        frames = changed(sound, {3: partial(_without_trailer_field, name)})
+        expect_refused(
+            partial(backend.wire.ingest, frames),
+            "INVALID_ARGUMENT",
+            f"a trailer without {name}",
+            field=f"trailer.{name}",
+        )
+    ns.commit(ns.frames(ns.session(fact.statement)))
+
+
+@check("ing.empty-day", "ING-1", title="a day on which nothing happened is taken, also as the first")
+def empty_day(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    ns.commit(ns.frames())
+    if ns.search("Anything?").items:
+        raise BrokenError("a namespace with one empty day returns items")
+    ns.tell(fact)
+    ns.commit(ns.frames())
+    ns.expect_visible(fact)
+
+
+@check(
+    "ing.frame-order",
+    "ING-2",
+    "ING-5",
+    title="frames in another order than header, sessions, events, trailer are refused",
+)
+def frame_order(backend: BackendUnderTest) -> None:
+    ns, kept, fact = backend.namespace(), backend.fact(), backend.fact()
+    ns.tell(kept)
+    sound = ns.frames(
+        ns.session(fact.statement), events=[fixtures.event(backend.new_id(), "It rained.", ns.last_day + 1)]
+    )
+    head, session, event, last = sound
+    orders = {
+        "a stream without frames": [],
+        "a stream that begins with a session": [session, event, last],
+        "a stream that is nothing but a trailer": [last],
+        "a second header": [head, head, session, event, last],
+        "a header after the session": [head, session, head, event, last],
+        "a session after an event": [head, event, session, last],
+        "an empty frame": [head, session, pb.IngestRequest(), event, last],
+        "a frame after the trailer": [*sound, event],
+        "a second trailer": [*sound, last],
+    }
+    for what, frames in orders.items():
+        expect_refused(partial(backend.ingest, frames), "INVALID_ARGUMENT", what)
+    ns.expect_visible(kept)
+    ns.expect_hidden(fact, "every day that it was part of was refused")
+    ns.commit(sound)
+    ns.expect_visible(fact)
+
+
+@check("ing.split-session", "ING-3", "DIG-5", title="a session that is split over frames is one session")
+def split_session(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    facts = [backend.fact() for _ in range(3 if backend.keeps_words else 1)]
+    whole = ns.session(*(fact.statement for fact in facts), "Good to know.", "Good night.")
+    opening = pb.Session()
+    opening.CopyFrom(whole)
+    del opening.turns[1:]
+    rest = [pb.Session(session_id=whole.session_id, continuation=True, turns=[turn]) for turn in whole.turns[1:]]
+    empty = pb.Session(session_id=whole.session_id, continuation=True)
+    ns.commit(ns.frames(opening, *rest[:1], empty, *rest[1:]))
+    ns.expect_visible(*facts)
+
+
+@check("ing.bad-continuation", "ING-3", title="frames that do not continue the session before them are refused")
+def bad_continuation(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    one, other = ns.session("Good morning."), ns.session("Good evening.")
+    more = pb.Session(session_id=one.session_id, continuation=True)
+    more.turns.add(
+        turn_id=backend.new_id(), speaker_id=fixtures.OWNER.participant_id, text="More.", said_at=fixtures.moment(0)
+    )
+    with_place, again = pb.Session(), pb.Session()
+    with_place.CopyFrom(more)
+    with_place.place = "Harbour"
+    again.CopyFrom(one)
+    again.turns[0].turn_id = backend.new_id()
+    faults: dict[str, list[pb.Session]] = {
+        "a continuation of no session": [more, one],
+        "a continuation of another session than the one before": [one, other, more],
+        "a continuation that sets place": [one, with_place],
+        "a session that is opened twice in a day": [one, other, again],
+    }
+    for what, sessions in faults.items():
+        expect_refused(partial(backend.ingest, ns.frames(*sessions)), "INVALID_ARGUMENT", what)
+    ns.commit(ns.frames(one, more, other))
+
+
+@check(
+    "ing.session-rules", "ING-4", title="who takes part, who speaks and when it ends must be sound; little is needed"
+)
+def session_rules(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+
+    def session_with(edit: Callable[[pb.Session], object]) -> pb.Session:
+        session = ns.session("Good morning.")
+        edit(session)
+        return session
+
+    faults: dict[str, Callable[[pb.Session], object]] = {
+        "a session without participants": lambda s: s.ClearField("participants"),
+        "a participant who is there twice": lambda s: s.participants.append(fixtures.FRIEND),
+        "a speaker who is not among the participants": lambda s: setattr(s.turns[0], "speaker_id", "nobody"),
+        "a session that ends before it starts": lambda s: setattr(s, "ended_at", fixtures.moment(0, -5)),
+    }
+    for what, edit in faults.items():
+        expect_refused(partial(backend.ingest, ns.frames(session_with(edit))), "INVALID_ARGUMENT", what)
+    sound: tuple[Callable[[pb.Session], object], ...] = (
+        lambda s: s.ClearField("turns"),
+        lambda s: s.turns[0].ClearField("text"),
+        lambda s: setattr(s, "ended_at", s.started_at),
+        _among_others,
+    )
+    ns.commit(ns.frames(*(session_with(edit) for edit in sound)))
+
+
+@check("ing.offsets", "ING-4", "TXT-3", title="times are compared as moments, whatever their offsets")
+def offsets(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+
+    def lasting(started_at: str, ended_at: str) -> pb.Session:
+        session = ns.session("Good evening.")
+        session.started_at, session.ended_at, session.turns[0].said_at = started_at, ended_at, started_at
+        return session
+
+    for started_at, ended_at in (
+        ("2025-01-01T09:00:00+00:00", "2025-01-01T10:00:00+02:00"),
+        ("2025-01-01T22:00:00Z", "2025-01-02T06:00:00+09:00"),
+    ):
+        what = f"a session from {started_at} to {ended_at}, which is earlier,"
+        frames = ns.frames(lasting(started_at, ended_at))
+        expect_refused(partial(backend.ingest, frames), "INVALID_ARGUMENT", what)
+    for started_at, ended_at in (
+        ("2025-01-01T23:30:00+02:00", "2025-01-01T22:00:00+00:00"),
+        ("2025-01-01T05:00:00+09:00", "2024-12-31T21:00:00Z"),
+    ):
+        whole = ns.frames(lasting(started_at, ended_at))
+        ns.expect_ok(partial(backend.ingest, whole), f"a session from {started_at} to {ended_at}, which is later,")
+        ns.note(whole)
+
+
+def _among_others(session: pb.Session) -> None:
+    """The owner is not among the participants; an assistant is."""
+    del session.participants[:]
+    session.participants.extend([fixtures.FRIEND, fixtures.AIDE])
+    session.turns[0].speaker_id = fixtures.AIDE.participant_id
+
+
+@check(
+    "ing.cancelled",
+    "ING-5",
+    "ING-11",
+    title="a stream that is cancelled half-way leaves nothing, and can be sent again",
+)
+def cancelled(backend: BackendUnderTest) -> None:
+    ns, kept = backend.namespace(), backend.fact()
+    ns.tell(kept)
+    ns.expect_visible(kept)
+    for underway_s in _UNDERWAY_S:
+        fact = backend.fact()
+        whole = ns.frames(ns.session(fact.statement), ns.session("Good night."))
+        with backend.access("Ingest"):
+            open_call = backend.wire.open_ingest(whole[:2], backend.wire.timeout_s)
+            open_call.wait_until_sent()
+            time.sleep(underway_s)
+            open_call.cancel()
+        time.sleep(backend.patience.notice_s)
+        ns.expect_hidden(fact, "the stream that it came in was cancelled")
+        if ns.commit(whole).replayed:
+            raise BrokenError("a day whose stream was cancelled half-way counts as committed")
+        ns.expect_visible(fact)
+
+
+@check("ing.no-trailer", "ING-5", "ING-12", title="a stream that ends without a trailer is refused and leaves nothing")
+def no_trailer(backend: BackendUnderTest) -> None:
+    ns, kept, fact = backend.namespace(), backend.fact(), backend.fact()
+    ns.tell(kept)
+    whole = ns.frames(ns.session(fact.statement))
+    expect_refused(
+        partial(backend.ingest, whole[:-1]), "INVALID_ARGUMENT", "a stream without a trailer", field="trailer"
+    )
+    ns.expect_visible(kept)
+    ns.expect_hidden(fact, "its day had no trailer")
+    ns.commit(whole)
+    ns.expect_visible(fact)
+
+
+def _refused_trailer(backend: BackendUnderTest, code: str, edits: dict[str, Callable[[pb.DayTrailer], object]]) -> None:
+    """Each altered trailer is refused, nothing of the day shows, and the day is taken with its own trailer."""
+    ns, kept, fact = backend.namespace(), backend.fact(), backend.fact()
+    ns.tell(kept)
+    whole = ns.frames(ns.session(fact.statement), events=[fixtures.event(backend.new_id(), "It rained.", 1)])
+    for what, edit in edits.items():
+        frames = changed(whole, {3: partial(_edit_trailer, edit)})
+        expect_refused(partial(backend.ingest, frames), code, what)
+    ns.expect_visible(kept)
+    ns.expect_hidden(fact, "every day that it was part of was refused")
+    ns.commit(whole)
+    ns.expect_visible(fact)
+
+
+def _edit_trailer(edit: Callable[[pb.DayTrailer], object], frame: pb.IngestRequest) -> None:
+    edit(frame.trailer)
+
+
+@check("ing.digest-checked", "ING-6", title="a digest that does not match is DATA_LOSS and leaves nothing")
+def digest_checked(backend: BackendUnderTest) -> None:
+    _refused_trailer(
+        backend,
+        "DATA_LOSS",
+        {
+            "a digest with one bit changed": lambda t: setattr(t, "digest", bytes([t.digest[0] ^ 1]) + t.digest[1:]),
+            "a digest of zeros": lambda t: setattr(t, "digest", bytes(32)),
+        },
+    )
+
+
+@check("ing.counts-checked", "ING-6", "DIG-8", title="counts that do not match are DATA_LOSS and leave nothing")
+def counts_checked(backend: BackendUnderTest) -> None:
+    _refused_trailer(
+        backend,
+        "DATA_LOSS",
+        {
+            "one session too many": lambda t: setattr(t, "session_count", t.session_count + 1),
+            "one turn too many": lambda t: setattr(t, "turn_count", t.turn_count + 1),
+            "one turn too few": lambda t: setattr(t, "turn_count", t.turn_count - 1),
+            "no event": lambda t: t.ClearField("event_count"),
+        },
+    )
+
+
+@check("ing.digest-version", "ING-6", title="an undeclared digest version and a digest of another length are refused")
+def digest_version(backend: BackendUnderTest) -> None:
+    unknown = max(backend.described.digest_versions, default=1) + 1
+    ns = backend.namespace()
+    whole = ns.frames(ns.session("Good morning."))
+    edits: dict[str, Callable[[pb.DayTrailer], object]] = {
+        f"digest_version {unknown}": lambda t: setattr(t, "digest_version", unknown),
+        "a digest of 31 bytes": lambda t: setattr(t, "digest", t.digest[:31]),
+        "a digest of 33 bytes": lambda t: setattr(t, "digest", t.digest + b"\0"),
+    }
+    for what, edit in edits.items():
+        frames = changed(whole, {2: partial(_edit_trailer, edit)})
+        expect_refused(partial(backend.ingest, frames), "INVALID_ARGUMENT", what)
+    ns.commit(whole)
+
+
+@check("ing.ready", "ING-7", title="what was ingested is found by the very next call")
+def ready(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    for _ in range(_READY_DAYS):
+        fact = backend.fact()
+        ns.tell(fact)
+        response = ns.search(fact.question)
+        if not shows(response.items, fact, verbatim=backend.keeps_words):
+            raise BrokenError(f"day {ns.last_day} was answered with OK, but the next Search does not find it")
+
+
+@check("ing.replay", "ING-8", "ING-13", title="ten replays of a day change nothing, also when later days have come")
+def replay(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    first = ns.frames(ns.session(fact.statement))
+    ns.commit(first)
+    ns.items(fact)
+    _replay(ns, first, fact)
+    later = backend.fact()
+    ns.tell(later)
+    ns.expect_visible(later)
+    _replay(ns, first, fact)
+    ns.expect_visible(later)
+
+
+def _replay(ns: NamespaceFixture, frames: list[pb.IngestRequest], fact: Fact) -> None:
+    """Send a committed day again and again: OK, said to be a replay, and without any effect."""
+    backend = ns.backend
+    before = ns.search(fact.question).items
+    for number in range(_REPLAYS):
+        response = ns.expect_ok(partial(backend.ingest, frames), f"replay {number + 1} of a day")
+        if not response.replayed:
+            raise BrokenError(f"replay {number + 1} of a day is not said to be one")
+        if response.visible_through_day != ns.last_day:
+            raise BrokenError(
+                f"a replay says visible_through_day {response.visible_through_day}; the last day is {ns.last_day}"
+            )
+    if _stable(backend) and differs(before, ns.search(fact.question).items):
+        raise BrokenError("replays of a day changed what a Search returns")
+
+
+def _stable(backend: BackendUnderTest) -> bool:
+    return not backend.has(pb.CAPABILITY_STATEFUL_SEARCH)
+
+
+@check("ing.conflict", "ING-9", "ING-13", title="a known batch id with another digest is refused and changes nothing")
+def conflict(backend: BackendUnderTest) -> None:
+    ns, fact, other, later = backend.namespace(), backend.fact(), backend.fact(), backend.fact()
+    batch = backend.new_id()
+    ns.commit(ns.frames(ns.session(fact.statement), batch_id=batch))
+    ns.expect_visible(fact)
+    clash = ns.frames(ns.session(other.statement, day=0), day=0, batch_id=batch)
+    expect_refused(partial(backend.ingest, clash), "ALREADY_EXISTS", "a known batch id with another digest")
+    ns.expect_visible(fact)
+    ns.expect_hidden(other, "its day was in conflict with a committed one")
+    ns.tell(later)
+    expect_refused(partial(backend.ingest, clash), "ALREADY_EXISTS", "the same after a later day")
+    on_top = ns.frames(ns.session(other.statement), batch_id=batch)
+    expect_refused(partial(backend.ingest, on_top), "ALREADY_EXISTS", "a known batch id for the next day")
+    ns.expect_visible(later)
+    ns.expect_hidden(other, "its day was in conflict with a committed one")
+
+
+@check("ing.day-order", "ING-10", title="days rise: going back is refused, gaps are allowed")
+def day_order(backend: BackendUnderTest) -> None:
+    ns, fact, other = backend.namespace(), backend.fact(), backend.fact()
+    ns.tell(fact, day=3)
+    ns.expect_visible(fact)
+    for day in (2, 0, 3):
+        back = ns.frames(ns.session(other.statement, day=day), day=day)
+        expect_refused(partial(backend.ingest, back), "FAILED_PRECONDITION", f"a new batch for day {day} after day 3")
+    ns.expect_visible(fact)
+    ns.expect_hidden(other, "its day lies before the last committed one")
+    ns.tell(other, day=7)
+    ns.expect_visible(other)
+
+
+@check("ing.retry", "ING-10", "ING-5", title="a batch that failed can be sent again, with the same or other content")
+def retry(backend: BackendUnderTest) -> None:
+    ns, fact, other = backend.namespace(), backend.fact(), backend.fact()
+    batch = backend.new_id()
+    nameless = pb.Event(happened_at=fixtures.moment(0), text="It rained.")
+    first = ns.frames(ns.session(fact.statement), events=[nameless], batch_id=batch)
+    expect_refused(partial(backend.ingest, first), "INVALID_ARGUMENT", "an event without an id")
+    second = ns.frames(ns.session(other.statement), batch_id=batch)
+    if ns.commit(second).replayed:
+        raise BrokenError("a batch that was never committed counts as replayed")
+    ns.expect_visible(other)
+    ns.expect_hidden(fact, "its day was refused")
+    _after_data_loss(ns)
+
+
+def _after_data_loss(ns: NamespaceFixture) -> None:
+    """A day that arrived damaged is gone; its id and its place are free for other content."""
+    backend, damaged, good = ns.backend, ns.backend.fact(), ns.backend.fact()
+    batch = backend.new_id()
+    first = ns.frames(ns.session(damaged.statement), ns.session("Good night."), batch_id=batch)
+    first[-1].trailer.digest = bytes(32)
+    expect_refused(partial(backend.ingest, first), "DATA_LOSS", "a digest of zeros")
+    if ns.commit(ns.frames(ns.session(good.statement), batch_id=batch)).replayed:
+        raise BrokenError("a batch that was DATA_LOSS counts as replayed")
+    ns.expect_visible(good)
+    ns.expect_hidden(damaged, "its day was DATA_LOSS, and the batch was sent again without it")

@@ -1,0 +1,179 @@
+"""LIM: at a limit everything works, above it the call is refused by name, and a response keeps its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import fixtures, requirements
+from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
+from memarena.conformance.check import check
+from memarena.conformance.contract_limits import (
+    FRAME_BYTES,
+    ID_BYTES,
+    QUERY_TEXT_BYTES,
+    RESPONSE_BYTES,
+    TURN_TEXT_BYTES,
+)
+from memarena.conformance.errors import BrokenError
+from memarena.conformance.expectations import changed, expect_refused
+from memarena.conformance.fixtures import Fact
+from memarena.conformance.spelled_limits import names_field, sizes_in
+
+_BIG_SESSIONS, _BIG_TURNS, _BIG_TURN_BYTES = 6, 4, 250_000
+"""Six megabytes of text: more than a response may hold."""
+
+
+def _exhausted(call: Callable[[], object], what: str, name: str, limit: int) -> None:
+    """The call is refused, and its message names field and limit."""
+    refused = expect_refused(call, "RESOURCE_EXHAUSTED", what)
+    told = " ".join((refused.message, *refused.fields, *refused.told))
+    if not names_field(told, name) or limit not in sizes_in(told):
+        raise BrokenError(
+            f"{what}: expected a message, QuotaFailure or ErrorInfo that names {name} and {limit}, got {refused}"
+        )
+
+
+def _padded(text: str, size: int) -> str:
+    """The text, filled up to ``size`` bytes of UTF-8 with one long run of a two-byte character."""
+    missing = size - len(text.encode())
+    return text + "." * (missing % 2) + "é" * (missing // 2)
+
+
+@check(
+    "lim.turn-text",
+    "LIM-1",
+    "LIM-2",
+    "LIM-3",
+    title="the text of a turn or event at its limit is taken, one byte more is not",
+)
+def turn_text(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    limit = backend.described.limits.max_turn_text_bytes or TURN_TEXT_BYTES
+    head, session, event, _ = ns.frames(
+        ns.session(_padded(f"{fact.statement} ", limit)),
+        events=[fixtures.event(backend.new_id(), _padded("It rained ", limit))],
+    )
+    for what, place, edit in (
+        ("a turn", 1, lambda f: setattr(f.session.turns[0], "text", f"{f.session.turns[0].text}.")),
+        ("an event", 2, lambda f: setattr(f.event, "text", f"{f.event.text}.")),
+    ):
+        frames = fixtures.sealed(changed([head, session, event], {place: edit}))
+        _exhausted(partial(backend.ingest, frames), f"{what} of {limit + 1} bytes", "text", limit)
+    ns.commit(fixtures.sealed([head, session, event]))
+    after = backend.fact()
+    ns.tell(after)
+    ns.expect_visible(after)
+
+
+@check(
+    "lim.query-text",
+    "LIM-1",
+    "LIM-2",
+    "LIM-3",
+    title="the text of a question at its limit is taken, one byte more is not",
+)
+def query_text(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    ns.tell(fact)
+    limit = backend.described.limits.max_query_text_bytes or QUERY_TEXT_BYTES
+    question = ns.question(_padded(f"{fact.question} ", limit))
+    ns.expect_ok(partial(backend.search, question), f"a question of {limit} bytes")
+    question.text += "."
+    _exhausted(partial(backend.search, question), f"a question of {limit + 1} bytes", "text", limit)
+
+
+@check("lim.ids", "LIM-1", "LIM-2", title="an id of 128 bytes is taken, one byte more is not")
+def ids(backend: BackendUnderTest) -> None:
+    def long(stem: str) -> str:
+        return f"{stem}-{backend.new_id()}".ljust(ID_BYTES, "x")
+
+    ns = backend.namespace(long("n"))
+    session = ns.session("Good morning.")
+    session.session_id, session.turns[0].turn_id = long("s"), long("t")
+    session.participants[1].participant_id = long("p")
+    event = fixtures.event(long("e"), "It rained.")
+    sound = ns.frames(session, events=[event], batch_id=long("b"))
+    sound[0].header.owner.participant_id = long("o")
+    sound = fixtures.sealed(sound[:-1])
+    edits: dict[str, tuple[int, Callable[[pb.IngestRequest], object]]] = {
+        "namespace": (0, lambda f: setattr(f.header, "namespace", f"{f.header.namespace}x")),
+        "batch_id": (0, lambda f: setattr(f.header, "batch_id", f"{f.header.batch_id}x")),
+        "session_id": (1, lambda f: setattr(f.session, "session_id", f"{f.session.session_id}x")),
+        "participant_id": (
+            1,
+            lambda f: setattr(f.session.participants[1], "participant_id", f"{long('p')}x"),
+        ),
+        "turn_id": (1, lambda f: setattr(f.session.turns[0], "turn_id", f"{f.session.turns[0].turn_id}x")),
+        "event_id": (2, lambda f: setattr(f.event, "event_id", f"{f.event.event_id}x")),
+    }
+    for name, (place, edit) in edits.items():
+        frames = fixtures.sealed(changed(sound[:-1], {place: edit}))
+        _exhausted(partial(backend.ingest, frames), f"a {name} of {ID_BYTES + 1} bytes", name, ID_BYTES)
+    ns.commit(sound)
+    question = ns.question("What?")
+    question.query_id = long("q")
+    ns.expect_ok(partial(backend.search, question), "a query_id of 128 bytes")
+    question.query_id += "x"
+    _exhausted(partial(backend.search, question), "a query_id of 129 bytes", "query_id", ID_BYTES)
+
+
+@check("lim.frame", "LIM-1", "LIM-2", title="a frame of 1 MiB is taken, one byte more is not; so for any request")
+def frame(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    limit = backend.described.limits.max_turn_text_bytes or TURN_TEXT_BYTES
+    turns = FRAME_BYTES // limit + 1
+    session = ns.session(*("x" * (FRAME_BYTES // turns - 200) for _ in range(turns)))
+    whole = pb.IngestRequest(session=session)
+    session.turns[-1].text += "x" * (FRAME_BYTES - whole.ByteSize())
+    at_limit = ns.frames(session)
+    if at_limit[1].ByteSize() != FRAME_BYTES:
+        session.turns[-1].text += "x" * (FRAME_BYTES - at_limit[1].ByteSize())
+        at_limit = ns.frames(session)
+    above = fixtures.sealed(
+        changed(at_limit[:-1], {1: lambda f: setattr(f.session.turns[0], "text", f"{f.session.turns[0].text}x")})
+    )
+    what = f"a frame of {above[1].ByteSize()} bytes"
+    expect_refused(partial(backend.ingest, above), "RESOURCE_EXHAUSTED", what)
+    ns.commit(at_limit)
+    question = ns.question("What?")
+    question.requester.CopyFrom(
+        pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="p1", display_name="x" * (FRAME_BYTES + 1))
+    )
+    expect_refused(partial(backend.search, question), "RESOURCE_EXHAUSTED", "a question of more than 1 MiB")
+    ns.search("What?")
+
+
+@check("lim.max-items", "LIM-3", title="max_items above the declared limit is refused", applies=requirements.item_limit)
+def max_items(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    ns.tell(fact)
+    question = ns.question(fact.question)
+    question.max_items = limit = backend.described.limits.max_items
+    ns.expect_ok(partial(backend.search, question), f"max_items {limit}")
+    question.max_items = limit + 1
+    _exhausted(partial(backend.search, question), f"max_items {limit + 1}", "max_items", limit)
+
+
+@check("lim.response", "LIM-5", "LIM-1", title="a response leaves out items rather than grow above 4 MiB or fail")
+def response(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    word = backend.words.next()
+    limit = min(_BIG_TURN_BYTES, backend.described.limits.max_turn_text_bytes or _BIG_TURN_BYTES)
+    fact = Fact(f"{word}: ", f"{word}?", word) if backend.keeps_words else backend.fact()
+    text = _padded(f"{fact.statement} ", limit)
+    _commit_big(ns, text)
+    question = ns.question(fact.question)
+    question.max_items = backend.described.limits.max_items
+    found = ns.expect_ok(partial(backend.search, question), "a question that finds six megabytes")
+    if found.ByteSize() > RESPONSE_BYTES:
+        raise BrokenError(f"the response has {found.ByteSize()} bytes, above {RESPONSE_BYTES}")
+    ns.items(fact, verbatim=False)
+
+
+def _commit_big(ns: NamespaceFixture, text: str) -> None:
+    """A day of more text than fits a response, over several sessions."""
+    sessions = [ns.session(*([text] * _BIG_TURNS)) for _ in range(_BIG_SESSIONS)]
+    ns.commit(ns.frames(*sessions))

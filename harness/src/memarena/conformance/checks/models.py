@@ -1,0 +1,88 @@
+"""MOD: models are called through the gateway alone, with the token of the call, and never after its return."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import requirements
+from memarena.conformance.backend_under_test import BackendUnderTest
+from memarena.conformance.check import check
+from memarena.conformance.errors import BrokenError, SkippedError
+from memarena.conformance.scripted_models import EMBEDDER, EXTRACTOR, READER, ModelCall
+from memarena.conformance.wire import RefusedError
+
+_PATHS = {
+    "/chat/completions": (READER, EXTRACTOR),
+    "/embeddings": (EMBEDDER,),
+    "/tokenize": (READER,),
+    "/models": ("",),
+}
+
+
+def _calls(backend: BackendUnderTest, linger_s: float = 0.0) -> list[ModelCall]:
+    """Every model call of the run so far, with those of an ingest, a search and an answer made now, and of
+    ``linger_s`` seconds after them.
+    """
+    ns, fact = backend.namespace(), backend.fact()
+    ns.tell(fact)
+    ns.expect_visible(fact)
+    if backend.has(pb.CAPABILITY_ANSWER):
+        ns.answer(ns.answer_request(fact.question))
+    time.sleep(linger_s)
+    if not backend.models.calls:
+        raise SkippedError("the backend has called no model")
+    return list(backend.models.calls)
+
+
+@check(
+    "mod.after-return",
+    "MOD-3",
+    "ING-7",
+    "MOD-2",
+    title="no token is used after the return of its call",
+    applies=requirements.token_per_call,
+)
+def after_return(backend: BackendUnderTest) -> None:
+    late = [call for call in _calls(backend, backend.patience.linger_s) if call.phase == "after_return"]
+    if late:
+        raise BrokenError(
+            f"{len(late)} model calls came after the return of the call that their token belonged to, "
+            f"the first of {late[0].label} to {late[0].path}"
+        )
+
+
+@check(
+    "mod.offered-models",
+    "MOD-1",
+    "MOD-2",
+    "MOD-4",
+    title="every model call carries a token that was given, for a model that was offered",
+)
+def offered_models(backend: BackendUnderTest) -> None:
+    for call in _calls(backend):
+        if call.phase == "unknown_token":
+            raise BrokenError(f"a call to {call.path} carried no token that was ever given")
+        if call.phase == "not_offered" or call.model not in _PATHS.get(call.path, ()):
+            raise BrokenError(f"a call to {call.path} named the model {call.model!r}, which is not offered for that")
+
+
+@check("mod.without-access", "MOD-6", title="without model access no model is called, and none is needed in silence")
+def without_access(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    with backend.models.recording() as calls:
+        try:
+            frames = ns.frames(ns.session(fact.statement))
+            backend.settled(partial(backend.wire.ingest, frames))
+            ns.note(frames)
+            backend.settled(partial(backend.wire.search, ns.question(fact.question)))
+        except RefusedError as error:
+            if error.code != "INVALID_ARGUMENT" or not any(field.endswith("model_access") for field in error.fields):
+                raise BrokenError(
+                    f"without model access: expected OK or INVALID_ARGUMENT naming model_access, got {error}"
+                ) from error
+    made = [call for call in calls if call.phase != "after_return"]  # those are mod.after-return's
+    if made:
+        raise BrokenError(f"a call without model access called a model at {made[0].path}")

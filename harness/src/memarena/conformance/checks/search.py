@@ -1,0 +1,308 @@
+"""SRC: a search shows what is there, as of the right day, within its bounds, and changes nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import requirements
+from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
+from memarena.conformance.check import check
+from memarena.conformance.errors import BrokenError
+from memarena.conformance.expectations import differs, expect_refused, shows
+from memarena.conformance.scripted_models import count_tokens
+
+_REPEATS = 4
+_FACTS = 4
+_WIDE = "運河のそばで待っています。" * 6
+
+Edit = Callable[[pb.SearchRequest], object]
+
+REQUIRED: dict[str, Edit] = {
+    "namespace": lambda q: q.ClearField("namespace"),
+    "query_id": lambda q: q.ClearField("query_id"),
+    "text": lambda q: q.ClearField("text"),
+    "asked_at": lambda q: q.ClearField("asked_at"),
+    "requester": lambda q: q.ClearField("requester"),
+    "requester.kind": lambda q: q.requester.CopyFrom(pb.Requester()),
+    "model_access.base_url": lambda q: q.model_access.ClearField("base_url"),
+    "model_access.token": lambda q: q.model_access.ClearField("token"),
+    "model_access.models.name": lambda q: q.model_access.models[0].ClearField("name"),
+    "model_access.models.role": lambda q: q.model_access.models[0].ClearField("role"),
+}
+"""REQUIRED fields of a question by path, and what empties them."""
+
+OUT_OF_PLACE: dict[str, tuple[str, pb.Requester]] = {
+    "a known person without an id": (
+        "requester.participant_id",
+        pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, display_name="Omar Haddad"),
+    ),
+    "a known person without a name": (
+        "requester.display_name",
+        pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="p1"),
+    ),
+    "the owner with an id": (
+        "requester.participant_id",
+        pb.Requester(kind=pb.REQUESTER_KIND_OWNER, participant_id="p0"),
+    ),
+    "an anonymous requester with a name": (
+        "requester.display_name",
+        pb.Requester(kind=pb.REQUESTER_KIND_ANONYMOUS, display_name="Omar Haddad"),
+    ),
+}
+
+
+def with_models(backend: BackendUnderTest, question: pb.SearchRequest) -> pb.SearchRequest:
+    """A copy with a model access whose token is good for nothing any more: only its form matters."""
+    copy = pb.SearchRequest()
+    copy.CopyFrom(question)
+    with backend.access("Search") as access:
+        copy.model_access.CopyFrom(access)
+    return copy
+
+
+def _seen(ns: NamespaceFixture, question: pb.SearchRequest, what: str = "a sound question") -> pb.SearchResponse:
+    return ns.expect_ok(partial(ns.backend.search, question), what)
+
+
+def _told(backend: BackendUnderTest) -> tuple[NamespaceFixture, pb.SearchRequest]:
+    """A namespace with a few facts, and a question that asks for all of them."""
+    ns = backend.namespace()
+    facts = [backend.fact() for _ in range(_FACTS)]
+    ns.tell(*facts[:2])
+    ns.tell(*facts[2:])
+    ns.expect_visible(facts[-1])
+    if not backend.keeps_words:
+        return ns, ns.question(facts[-1].question)
+    return ns, ns.question(" ".join(fact.question for fact in facts))
+
+
+@check("src.finds", "SRC-1", "SRC-3", "SRC-6", title="what was told is found, day after day, in sound items")
+def finds(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    for day in (0, 1, 4):
+        fact = backend.fact()
+        ns.tell(fact, day=day)
+        ns.expect_visible(fact)
+        response = ns.search(fact.question)
+        if response.visible_through_day != day:
+            raise BrokenError(f"as of day {day} visible_through_day is {response.visible_through_day}")
+        for place, item in enumerate(response.items):
+            if not item.text:
+                raise BrokenError(f"items[{place}].text is empty")
+            if not math.isfinite(item.score):
+                raise BrokenError(f"items[{place}].score is {item.score}")
+
+
+@check(
+    "src.required",
+    "GEN-3",
+    "ERR-2",
+    "SRC-9",
+    title="each REQUIRED field of a question that is missing is refused by its name",
+)
+def required(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    ns.tell(backend.fact())
+    sound = with_models(backend, ns.question("What?"))
+    for path, edit in REQUIRED.items():
+        question = pb.SearchRequest()
+        question.CopyFrom(sound)
+        edit(question)
+        expect_refused(
+            partial(backend.wire.search, question), "INVALID_ARGUMENT", f"a question without {path}", field=path
+        )
+    for what, (path, requester) in OUT_OF_PLACE.items():
+        question = ns.question("What?")
+        question.requester.CopyFrom(requester)
+        expect_refused(partial(backend.search, question), "INVALID_ARGUMENT", what, field=path)
+    ns.search("What?")
+
+
+@check("src.max-items", "SRC-2", title="no more items than max_items are returned")
+def max_items(backend: BackendUnderTest) -> None:
+    ns, question = _told(backend)
+    free = _seen(ns, question).items
+    if not free:
+        raise BrokenError("without max_items nothing is found")
+    for bound in (1, 2):
+        question.max_items = bound
+        found = _seen(ns, question).items
+        if len(found) > bound:
+            raise BrokenError(f"{len(found)} items, max_items is {bound}")
+        if not found:
+            raise BrokenError(f"with max_items {bound} nothing is found, without it {len(free)} items are")
+
+
+@check(
+    "src.max-context-tokens",
+    "SRC-2",
+    title="the items' texts together count no more than max_context_tokens",
+    applies=requirements.counts_bytes,
+)
+def max_context_tokens(backend: BackendUnderTest) -> None:
+    ns, question = _told_widely(backend) if backend.keeps_words else _told(backend)
+    free = _seen(ns, question).items
+    if not free:
+        raise BrokenError("without max_context_tokens nothing is found")
+    total = _tokens(free)
+    for bound in (total, max(1, total // 2), 5, 1):
+        question.max_context_tokens = bound
+        found = _seen(ns, question).items
+        if _tokens(found) > bound:
+            raise BrokenError(f"the items count {_tokens(found)} tokens, max_context_tokens is {bound}")
+        if bound == total and (not found or (backend.keeps_words and len(found) < len(free))):
+            raise BrokenError(
+                f"the {len(free)} items count {total} tokens together, but with max_context_tokens {bound}, "
+                f"which they just fit, {len(found)} are found"
+            )
+
+
+def _told_widely(backend: BackendUnderTest) -> tuple[NamespaceFixture, pb.SearchRequest]:
+    """As above, in words of three bytes a letter: whoever counts letters is above the bound in whatever order."""
+    ns, facts = backend.namespace(), [backend.fact() for _ in range(_FACTS)]
+    ns.commit(ns.frames(*(ns.session(f"{fact.statement} {_WIDE}") for fact in facts)))
+    ns.expect_visible(facts[-1])
+    return ns, ns.question(" ".join(fact.question for fact in facts))
+
+
+def _tokens(items: Sequence[pb.MemoryItem]) -> int:
+    return sum(count_tokens(item.text) for item in items)
+
+
+@check(
+    "src.sources",
+    "SRC-4",
+    title="items name only sessions and turns of their namespace, and with PROVENANCE do name them",
+)
+def sources(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    # Between other turns and after another session, so that a neighbour's id is another one.
+    other, told = ns.session(backend.fact().statement), ns.session("Good morning.", fact.statement, "See you.")
+    ns.commit(ns.frames(other, told))
+    items = ns.items(fact)
+    sessions = {session.session_id: {turn.turn_id for turn in session.turns} for session in ns.sessions}
+    turns = {turn for said in sessions.values() for turn in said}
+    for place, item in enumerate(items):
+        if foreign := set(item.source_session_ids) - set(sessions):
+            raise BrokenError(f"items[{place}] names the session {sorted(foreign)[0]!r}, which was never ingested")
+        if foreign := set(item.source_turn_ids) - turns:
+            raise BrokenError(f"items[{place}] names the turn {sorted(foreign)[0]!r}, which was never ingested")
+    if backend.has(pb.CAPABILITY_PROVENANCE):
+        holders = [item for item in items if shows([item], fact, verbatim=backend.keeps_words)]
+        if not any(told.session_id in item.source_session_ids for item in holders):
+            raise BrokenError("PROVENANCE is declared, but the item that holds a fact does not name its session")
+        turn = told.turns[1].turn_id
+        if not any(turn in item.source_turn_ids or not item.source_turn_ids for item in holders):
+            raise BrokenError("PROVENANCE is declared, but the item that holds a fact names other turns than its own")
+
+
+@check("src.later-day", "SRC-5", title="as_of_day after the last committed day is refused")
+def later_day(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    ns.tell(backend.fact(), day=2)
+    for day in (3, 4_000_000_000):
+        question = ns.question("What?", as_of_day=2)
+        question.as_of_day = day
+        expect_refused(
+            partial(backend.search, question), "FAILED_PRECONDITION", f"as_of_day {day}, the last day being 2"
+        )
+    ns.search("What?")
+
+
+@check(
+    "src.earlier-day",
+    "SRC-5",
+    title="without TIME_TRAVEL as_of_day before the last committed day is refused",
+    applies=requirements.no_time_travel,
+)
+def earlier_day(backend: BackendUnderTest) -> None:
+    ns, first, second = backend.namespace(), backend.fact(), backend.fact()
+    ns.tell(first)
+    ns.expect_visible(first)
+    ns.tell(second, day=2)
+    ns.expect_visible(second)
+    for day in (0, 1):
+        question = ns.question(first.question, as_of_day=day)
+        expect_refused(
+            partial(backend.search, question), "FAILED_PRECONDITION", f"as_of_day {day}, the last day being 2"
+        )
+
+
+@check(
+    "src.time-travel",
+    "SRC-5",
+    "SRC-6",
+    title="with TIME_TRAVEL an earlier day shows what was there then, and nothing later",
+    applies=requirements.time_travel,
+)
+def time_travel(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    told = {day: backend.fact() for day in (1, 3, 6)}
+    for day, fact in told.items():
+        ns.tell(fact, day=day)
+        ns.expect_visible(fact)
+    for as_of, last in ((6, 6), (5, 3), (3, 3), (2, 1), (1, 1)):
+        for day, fact in told.items():
+            if day > last:
+                ns.expect_hidden(fact, f"it was told on day {day}, after day {as_of}", as_of_day=as_of)
+            elif day == last or backend.keeps_words:
+                ns.expect_visible(fact, as_of_day=as_of)
+        if (said := ns.search("What?", as_of_day=as_of).visible_through_day) != last:
+            raise BrokenError(f"as of day {as_of} visible_through_day is {said}, expected {last}")
+    question = ns.question("What?", as_of_day=0)
+    expect_refused(partial(backend.search, question), "FAILED_PRECONDITION", "as_of_day before the first committed day")
+
+
+@check("src.repeatable", "SRC-7", title="the same Search returns the same items", applies=requirements.stable_search)
+def repeatable(backend: BackendUnderTest) -> None:
+    ns, question = _told(backend)
+    before = _seen(ns, question).items
+    if not before:
+        raise BrokenError("nothing is found")
+    for number in range(_REPEATS):
+        question.query_id = backend.new_id()
+        if differs(before, _seen(ns, question).items):
+            raise BrokenError(f"repetition {number + 1} of a Search returns other items")
+
+
+@check("src.options", "SRC-8", "DSC-5", title="undeclared and repeated options are refused")
+def options(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    ns.tell(backend.fact())
+    declared = {option.key: option.default_value for option in backend.described.options}
+    unknown = "no_such_option"
+    while unknown in declared:
+        unknown += "_"
+    faults = {"an undeclared option": [pb.Option(key=unknown, value="1")]}
+    keys = sorted(key for key, default in declared.items() if default)
+    if keys:
+        sound = pb.Option(key=keys[0], value=declared[keys[0]])
+        faults["an option that is given twice"] = [sound, sound]
+    for what, sent in faults.items():
+        question = ns.question("What?")
+        question.options.extend(sent)
+        expect_refused(partial(backend.search, question), "INVALID_ARGUMENT", what, field="options")
+    question = ns.question("What?")
+    question.options.extend(pb.Option(key=key, value=declared[key]) for key in keys)
+    _seen(ns, question, "every option with its default")
+
+
+@check("src.requesters", "SRC-9", title="an owner, a stranger who is known by name and an anonymous one may ask")
+def requesters(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    ns.tell(fact)
+    ns.expect_visible(fact)
+    for requester in (
+        pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="never-seen", display_name="Ada Moreau"),
+        pb.Requester(
+            kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="p1", display_name="Omar Haddad", relationship="friend"
+        ),
+        pb.Requester(kind=pb.REQUESTER_KIND_ANONYMOUS),
+    ):
+        question = ns.question(fact.question)
+        question.requester.CopyFrom(requester)
+        _seen(ns, question, f"a question of {requester.display_name or 'an anonymous requester'}")

@@ -1,0 +1,208 @@
+"""TXT: which text is refused, and that all other text comes back as it was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import fixtures, requirements
+from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
+from memarena.conformance.check import check
+from memarena.conformance.errors import BrokenError
+from memarena.conformance.expectations import changed, expect_refused, with_access
+from memarena.conformance.fixtures import Fact
+from memarena.conformance.wire import RefusedError
+
+_TURNS_A_DAY = 8
+_LONG_LINE_BYTES = 20_000
+_CUT_SHORT = b"\xf0\x9f\x98"
+"""Three of the four bytes of an emoji: as long as U+FFFD, which lenient decoders make of them."""
+
+SCRIPTS = (
+    "Wir tranken Tee, süß und heiß.",
+    "Η Μαρία ήρθε χθες το βράδυ.",
+    "Мы встретились у реки.",
+    "Մենք հանդիպեցինք այգում։",
+    "ჩვენ შევხვდით ბაღში.",
+    "נפגשנו ליד הים.",
+    "التقينا قرب البحر ١٢٣.",
+    "हम नदी के किनारे मिले।",
+    "আমরা নদীর ধারে দেখা করি।",
+    "நாங்கள் ஆற்றங்கரையில் சந்தித்தோம்.",
+    "เราพบกันที่ริมแม่น้ำ",
+    "我们在河边见面。",
+    "川のそばで会いました。カフェで。",
+    "우리는 강가에서 만났다.",
+    "በወንዙ ዳር ተገናኘን።",
+    "ᎣᏏᏲ ᏙᎯᏧ",
+    "𐤀𐤁𐤂 𓀀𓁐 𝔊𝔬𝔱𝔥𝔦𝔠 𠀋𡃁",
+    "🙂🎻🚲 👩‍👩‍👧‍👦 🏳️‍🌈 👍🏽 🇫🇷 1️⃣",
+    "unassigned \U000e0378, last \U0010ffff",
+)
+"""One line for each script, all in normal form C; the last ones lie outside the basic plane."""
+
+UNNORMALISED = (
+    "cafe\u0301 and caf\u00e9, \u212b and \u00c5, \ufb01 and fi",
+    "  two spaces at each end  ",
+    "tabs\tand\nline feeds\r\nof every\rkind\n\n",
+    "\u200bzero\u200dwidth\u2060 \ufeff marks \u202eright to left\u202c",
+    "control \x01\x07\x1b[0m\x7f\x85 characters",
+    "non\u00a0breaking\u3000wide\u2028line\u2029paragraph",
+    "private \ue000 unassigned \u0378 no character \ufffe",
+)
+
+
+def _told(backend: BackendUnderTest, samples: Sequence[str]) -> list[Fact]:
+    """Facts with a sample behind a word that any backend can look for."""
+    words = [backend.words.next() for _ in samples]
+    return [Fact(f"{word} {sample}", f"{word}?", word) for word, sample in zip(words, samples, strict=True)]
+
+
+def _come_back(backend: BackendUnderTest, samples: Sequence[str]) -> None:
+    ns = backend.namespace()
+    told = _told(backend, samples)
+    for begin in range(0, len(told), _TURNS_A_DAY):
+        ns.tell(*told[begin : begin + _TURNS_A_DAY])
+        for fact in told[begin : begin + _TURNS_A_DAY]:
+            ns.expect_visible(fact)
+
+
+@check("txt.scripts", "TXT-2", title="every script and emoji come back as they were sent", applies=requirements.words)
+def scripts(backend: BackendUnderTest) -> None:
+    _come_back(backend, SCRIPTS)
+
+
+@check(
+    "txt.unnormalised",
+    "TXT-2",
+    title="text comes back neither normalised nor trimmed, control characters included",
+    applies=requirements.words,
+)
+def unnormalised(backend: BackendUnderTest) -> None:
+    _come_back(backend, UNNORMALISED)
+
+
+@check("txt.long-line", "TXT-2", title="a very long line comes back whole", applies=requirements.words)
+def long_line(backend: BackendUnderTest) -> None:
+    _come_back(backend, [" ".join(["long"] * (_LONG_LINE_BYTES // 5))])
+
+
+@check("txt.nul", "TXT-1", title="U+0000 is refused wherever text stands")
+def nul(backend: BackendUnderTest) -> None:
+    ns, kept, fact = backend.namespace(), backend.fact(), backend.fact()
+    ns.tell(kept)
+    sound = ns.frames(ns.session(fact.statement), events=[fixtures.event(backend.new_id(), "It rained.", 1)])
+    edits: dict[str, tuple[int, Callable[[pb.IngestRequest], None]]] = {
+        "header.owner.display_name": (0, lambda f: _set(f.header.owner, "display_name")),
+        "session.place": (1, lambda f: _set(f.session, "place")),
+        "session.turns.text": (1, lambda f: _set(f.session.turns[0], "text")),
+        "session.participants.display_name": (1, lambda f: _set(f.session.participants[0], "display_name")),
+        "event.text": (2, lambda f: _set(f.event, "text")),
+    }
+    for path, (place, edit) in edits.items():
+        frames = fixtures.sealed(changed(sound[:-1], {place: edit}))
+        expect_refused(partial(backend.ingest, frames), "INVALID_ARGUMENT", f"U+0000 in {path}")
+    question = ns.question("What\0?")
+    expect_refused(lambda: backend.search(question), "INVALID_ARGUMENT", "U+0000 in the text of a question")
+    ns.expect_visible(kept)
+    ns.expect_hidden(fact, "every day that it was part of was refused")
+    ns.commit(sound)
+    ns.expect_visible(fact)
+
+
+def _set(message: pb.Participant | pb.Session | pb.Turn | pb.Event, name: str) -> None:
+    setattr(message, name, f"{getattr(message, name)}a\0b")
+
+
+@check("txt.invalid-utf8", "TXT-1", title="text that is not valid UTF-8 is refused")
+def invalid_utf8(backend: BackendUnderTest) -> None:
+    ns, kept, fact = backend.namespace(), backend.fact(), backend.fact()
+    ns.tell(kept)
+    # The digest is that of the text with replacement characters: a backend that puts those in is found out.
+    sound = ns.frames(ns.session(f"{fact.statement} \ufffd\ufffd\ufffd"))
+    with backend.access("Ingest") as access:
+        sent = [
+            frame.SerializeToString().replace("\ufffd".encode(), _CUT_SHORT) for frame in with_access(sound, access)
+        ]
+        _expect_any_refusal(lambda: backend.wire.ingest_raw(sent), "a turn")
+    ns.expect_visible(kept)
+    ns.expect_hidden(fact, "the day that it was part of was not valid UTF-8")
+    question = ns.question("What? \ufffd").SerializeToString().replace("\ufffd".encode(), _CUT_SHORT)
+    _expect_any_refusal(lambda: backend.wire.search_raw(question), "the text of a question")
+    ns.commit(sound)
+    ns.expect_visible(fact)
+
+
+def _expect_any_refusal(call: Callable[[], object], where: str) -> None:
+    """The gRPC library may have refused the message first, with a code of its own."""
+    try:
+        call()
+    except RefusedError as error:
+        if error.code in ("DATA_LOSS", "DEADLINE_EXCEEDED"):
+            raise BrokenError(f"invalid UTF-8 in {where}: expected INVALID_ARGUMENT, got {error}") from error
+        return
+    raise BrokenError(f"invalid UTF-8 in {where}: the call was answered with OK")
+
+
+BAD_TIMES = (
+    "yesterday",
+    "2025-01-04",
+    "2025-01-04T09:00:00",
+    "2025-13-04T09:00:00Z",
+    "2025-01-04T25:00:00Z",
+    "1735981200",
+)
+GOOD_TIMES = (
+    "2025-01-04T09:00:00Z",
+    "2025-01-04T09:00:00.5+00:00",
+    "2025-01-04T09:00:00.123456789Z",
+    "2025-01-04T14:30:00+05:30",
+    "2025-01-03T23:00:00-10:00",
+    "2025-01-04t09:00:00z",
+)
+
+
+@check("txt.times", "TXT-3", "TXT-4", "TXT-5", title="times and dates of RFC 3339 are read, anything else is refused")
+def times(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    for number, time in enumerate(GOOD_TIMES):
+        session = ns.session("Good morning.")
+        session.started_at = session.ended_at = session.turns[0].said_at = time
+        ns.commit(ns.frames(session, events=[pb.Event(event_id=f"e{number}", happened_at=time, text="Rain.")]))
+        question = ns.question("What?")
+        question.asked_at = time
+        ns.expect_ok(partial(backend.search, question), f"asked_at {time}")
+    for time in BAD_TIMES:
+        _refused_times(ns, time)
+    sound = ns.frames(ns.session("Good morning."))
+    for date in ("2025-02-30", "04.01.2025", "2025-1-4", "2025-01-04T09:00:00Z"):
+        frames = changed(sound[:-1], {0: partial(_set_date, date)})
+        expect_refused(
+            partial(backend.ingest, fixtures.sealed(frames)),
+            "INVALID_ARGUMENT",
+            f"the date {date!r}",
+        )
+    ns.commit(sound)
+
+
+def _set_date(date: str, frame: pb.IngestRequest) -> None:
+    frame.header.date = date
+
+
+def _refused_times(ns: NamespaceFixture, time: str) -> None:
+    backend = ns.backend
+    sound = ns.frames(ns.session("Good morning."), events=[fixtures.event(backend.new_id(), "Rain.", ns.last_day + 1)])
+    edits: dict[str, tuple[int, Callable[[pb.IngestRequest], None]]] = {
+        "session.started_at": (1, lambda f: setattr(f.session, "started_at", time)),
+        "session.ended_at": (1, lambda f: setattr(f.session, "ended_at", time)),
+        "session.turns.said_at": (1, lambda f: setattr(f.session.turns[0], "said_at", time)),
+        "event.happened_at": (2, lambda f: setattr(f.event, "happened_at", time)),
+    }
+    for path, (place, edit) in edits.items():
+        frames = fixtures.sealed(changed(sound[:-1], {place: edit}))
+        expect_refused(partial(backend.ingest, frames), "INVALID_ARGUMENT", f"{path} {time!r}")
+    question = ns.question("What?")
+    question.asked_at = time
+    expect_refused(lambda: backend.search(question), "INVALID_ARGUMENT", f"asked_at {time!r}")

@@ -1,0 +1,57 @@
+"""VER: what a later minor version may send is ignored or refused, never misunderstood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from google.protobuf.message import Message
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import fixtures
+from memarena.conformance.backend_under_test import BackendUnderTest
+from memarena.conformance.check import check
+from memarena.conformance.expectations import changed, expect_refused
+
+_UNKNOWN_FIELD = b"\x82\xf7\x02\x05later"
+"""Field 6000 with five bytes: a number that no message of the contract has."""
+_UNKNOWN_VALUE = 99
+
+M = TypeVar("M", bound=Message)
+
+
+def _extended(message: M) -> M:
+    """A copy that carries a field of a later version."""
+    copy = type(message)()
+    copy.ParseFromString(message.SerializeToString() + _UNKNOWN_FIELD)
+    return copy
+
+
+@check("ver.unknown-fields", "VER-2", "VER-3", "VER-4", title="fields of a later version are ignored")
+def unknown_fields(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    session = ns.session(fact.statement)
+    session.turns[0].CopyFrom(_extended(session.turns[0]))
+    session.participants[0].CopyFrom(_extended(session.participants[0]))
+    ns.commit([_extended(frame) for frame in ns.frames(_extended(session))])
+    ns.expect_visible(fact)
+    question = _extended(ns.question(fact.question))
+    ns.expect_ok(partial(backend.search, question), "a question with a field of a later version")
+
+
+@check("ver.unknown-enums", "VER-3", title="an unknown value in a REQUIRED enum is refused")
+def unknown_enums(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    sound = ns.frames(ns.session("Good morning."))
+    edits: dict[str, tuple[int, Callable[[pb.IngestRequest], object]]] = {
+        "header.owner.role": (0, lambda f: setattr(f.header.owner, "role", _UNKNOWN_VALUE)),
+        "session.participants.role": (1, lambda f: setattr(f.session.participants[1], "role", _UNKNOWN_VALUE)),
+    }
+    for path, (place, edit) in edits.items():
+        frames = fixtures.sealed(changed(sound[:-1], {place: edit}))
+        expect_refused(partial(backend.ingest, frames), "INVALID_ARGUMENT", f"{path} {_UNKNOWN_VALUE}")
+    ns.commit(sound)
+    question = ns.question("What?")
+    setattr(question.requester, "kind", _UNKNOWN_VALUE)  # noqa: B010  (a value that the enum does not have)
+    expect_refused(partial(backend.search, question), "INVALID_ARGUMENT", f"requester.kind {_UNKNOWN_VALUE}")

@@ -1,0 +1,155 @@
+"""The mistakes that are made with the digest, as encodings: which of them a backend makes can be tried out.
+
+A backend does not say what it hashed. But a day whose trailer carries the digest of a known wrong encoding is accepted
+by the backend that makes just this mistake, which names it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import TypeVar
+
+from memarena_proto import memory_backend_pb2 as pb
+
+_ABSENT = b"\xff\xff\xff\xff"
+
+T = TypeVar("T", pb.Session, pb.Turn, pb.Event)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How a day is encoded. The defaults are table 1 of SPEC.md (DIG); each other value is a mistake."""
+
+    length: str = ">I"
+    """``struct`` format of a length."""
+    length_of: Callable[[str], int] = lambda text: len(text.encode())
+    text: Callable[[str], str] = str
+    absent: bytes = _ABSENT
+    integer: Callable[[int], bytes] | None = None
+    """Integers in another form than their decimal ASCII as a string."""
+    counts: bool = True
+    roles: bool = True
+    merged: bool = True
+    """Whether the frames of a split session are one session."""
+    sessions_by: str = ""
+    turns_by: str = ""
+    events_by: str = ""
+    """Field by which they are sorted; empty: the order of the wire."""
+
+    def day(self, frames: Sequence[pb.IngestRequest]) -> bytes:
+        """The encoded day."""
+        head = next(frame.header for frame in frames if frame.HasField("header"))
+        sessions = _ordered(self._sessions(frames), self.sessions_by)
+        events = _ordered([frame.event for frame in frames if frame.HasField("event")], self.events_by)
+        return b"".join(
+            (
+                self._text(head.namespace),
+                self._integer(head.day_index),
+                self._text(head.date),
+                self._text(head.batch_id),
+                self._participant(head.owner),
+                self._list([self._session(session) for session in sessions]),
+                self._list([self._event(event) for event in events]),
+            )
+        )
+
+    def digest(self, frames: Sequence[pb.IngestRequest]) -> bytes:
+        """SHA-256 over the encoded day."""
+        return hashlib.sha256(self.day(frames)).digest()
+
+    def _sessions(self, frames: Iterable[pb.IngestRequest]) -> list[pb.Session]:
+        found: list[pb.Session] = []
+        for frame in frames:
+            if not frame.HasField("session"):
+                continue
+            if self.merged and frame.session.continuation:
+                found[-1].turns.extend(frame.session.turns)
+            else:
+                copy = pb.Session()
+                copy.CopyFrom(frame.session)
+                found.append(copy)
+        return found
+
+    def _session(self, session: pb.Session) -> bytes:
+        turns = _ordered(list(session.turns), self.turns_by)
+        return b"".join(
+            (
+                self._text(session.session_id),
+                self._list([self._participant(each) for each in session.participants]),
+                self._text(session.started_at),
+                self._text(session.ended_at),
+                *(self._optional(text) for text in (session.modality, session.place, session.group)),
+                self._list([self._turn(turn) for turn in turns]),
+            )
+        )
+
+    def _turn(self, turn: pb.Turn) -> bytes:
+        who = self._text(turn.turn_id) + self._text(turn.speaker_id)
+        return who + self._optional(turn.text) + self._text(turn.said_at)
+
+    def _event(self, event: pb.Event) -> bytes:
+        known = self._text(event.event_id) + self._text(event.happened_at) + self._text(event.text)
+        return known + self._optional(event.category)
+
+    def _participant(self, participant: pb.Participant) -> bytes:
+        named = self._text(participant.participant_id) + self._text(participant.display_name)
+        return named + (self._integer(participant.role) if self.roles else b"")
+
+    def _list(self, elements: Sequence[bytes]) -> bytes:
+        return (self._integer(len(elements)) if self.counts else b"") + b"".join(elements)
+
+    def _text(self, text: str) -> bytes:
+        sent = self.text(text)
+        return struct.pack(self.length, self.length_of(sent)) + sent.encode()
+
+    def _optional(self, text: str) -> bytes:
+        return self._text(text) if text else self.absent
+
+    def _integer(self, value: int) -> bytes:
+        return self._text(str(value)) if self.integer is None else self.integer(value)
+
+
+def _ordered(elements: list[T], by: str) -> list[T]:
+    return sorted(elements, key=attrgetter(by)) if by else elements
+
+
+TABLE_1 = Encoding()
+
+FAULTS: dict[str, Encoding] = {
+    "absent optional fields are encoded as empty strings (DIG-4)": replace(TABLE_1, absent=bytes(4)),
+    "absent optional fields are left out (DIG-4)": replace(TABLE_1, absent=b""),
+    "lengths are little-endian (DIG-2)": replace(TABLE_1, length="<I"),
+    "lengths have 8 bytes (DIG-2)": replace(TABLE_1, length=">Q"),
+    "lengths count characters, not bytes (DIG-2)": replace(TABLE_1, length_of=len),
+    "lengths count UTF-16 units, not bytes (DIG-2)": replace(
+        TABLE_1, length_of=lambda text: len(text.encode("utf-16-le")) // 2
+    ),
+    "text is normalised to NFC (DIG-2)": replace(TABLE_1, text=lambda text: unicodedata.normalize("NFC", text)),
+    "text is normalised to NFKC (DIG-2)": replace(TABLE_1, text=lambda text: unicodedata.normalize("NFKC", text)),
+    "text is trimmed (DIG-2)": replace(TABLE_1, text=str.strip),
+    "integers are 4 bytes, big-endian (DIG-3)": replace(TABLE_1, integer=lambda value: struct.pack(">I", value)),
+    "integers are decimal ASCII without a length (DIG-3)": replace(TABLE_1, integer=lambda value: str(value).encode()),
+    "roles are left out (DIG-6)": replace(TABLE_1, roles=False),
+    "lists have no count (DIG-5)": replace(TABLE_1, counts=False),
+    "each frame of a split session counts as a session (DIG-5)": replace(TABLE_1, merged=False),
+    "sessions are sorted by id, not in the order of the wire (DIG-5)": replace(TABLE_1, sessions_by="session_id"),
+    "sessions are sorted by start, not in the order of the wire (DIG-5)": replace(TABLE_1, sessions_by="started_at"),
+    "turns are sorted by id, not in the order of the wire (DIG-5)": replace(TABLE_1, turns_by="turn_id"),
+    "turns are sorted by time, not in the order of the wire (DIG-5)": replace(TABLE_1, turns_by="said_at"),
+    "events are sorted by id, not in the order of the wire (DIG-5)": replace(TABLE_1, events_by="event_id"),
+    "events are sorted by time, not in the order of the wire (DIG-5)": replace(TABLE_1, events_by="happened_at"),
+    "sessions and events are sorted by id, not in the order of the wire (DIG-5)": replace(
+        TABLE_1, sessions_by="session_id", turns_by="turn_id", events_by="event_id"
+    ),
+}
+"""Known mistakes by what is to be told of them."""
+
+
+def first_difference(one: bytes, other: bytes) -> int:
+    """Place of the first byte that differs; the length of the shorter one if it begins the longer one."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

@@ -1,0 +1,108 @@
+"""What checks expect of calls and items: refusals by code and field, facts that show or do not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance.errors import BrokenError
+from memarena.conformance.fixtures import Fact
+from memarena.conformance.wire import RefusedError
+
+
+def expect_refused(
+    call: Callable[[], object], code: str | Sequence[str], what: str, *, field: str | None = None
+) -> RefusedError:
+    """The call must fail with this code, and name this field (or one within it) in its BadRequest if one is given."""
+    codes = (code,) if isinstance(code, str) else tuple(code)
+    try:
+        call()
+    except RefusedError as error:
+        if error.code not in codes:
+            raise BrokenError(f"{what}: expected {' or '.join(codes)}, got {error}") from error
+        if field is not None and not any(named == field or named.startswith(f"{field}.") for named in error.fields):
+            raise BrokenError(f"{what}: expected a BadRequest that names {field}, got {error}") from error
+        return error
+    raise BrokenError(f"{what}: expected {' or '.join(codes)}, but the call was answered with OK")
+
+
+def with_access(frames: Iterable[pb.IngestRequest], access: pb.ModelAccess) -> list[pb.IngestRequest]:
+    """The frames with model access in every header that has none."""
+    sent = []
+    for frame in frames:
+        if frame.HasField("header") and not frame.header.HasField("model_access"):
+            copy = pb.IngestRequest()
+            copy.CopyFrom(frame)
+            copy.header.model_access.CopyFrom(access)
+            sent.append(copy)
+        else:
+            sent.append(frame)
+    return sent
+
+
+def offering(access: pb.ModelAccess, models: Sequence[pb.Model]) -> pb.ModelAccess:
+    """The same access to other models, as another cell has it."""
+    return pb.ModelAccess(base_url=access.base_url, token=access.token, models=models)
+
+
+def shows(items: Iterable[pb.MemoryItem], fact: Fact, *, verbatim: bool) -> bool:
+    """Whether an item holds a fact: its words as they were sent, or, where words may be lost, its value."""
+    if verbatim:
+        return any(fact.statement in item.text for item in items)
+    return mentions(items, fact)
+
+
+def mentions(items: Iterable[pb.MemoryItem], fact: Fact) -> bool:
+    """Whether an item holds the value of a fact in any letter case."""
+    return any(fact.value.lower() in item.text.lower() for item in items)
+
+
+def differs(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem]) -> bool:
+    """Whether two results are not the same items in the same order. Scores may differ in their last digits."""
+
+    def essence(items: Sequence[pb.MemoryItem]) -> list[tuple[str, Sequence[str], Sequence[str]]]:
+        return [(item.text, list(item.source_session_ids), list(item.source_turn_ids)) for item in items]
+
+    return essence(first) != essence(second)
+
+
+def scores_differ(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem]) -> bool:
+    """Whether the scores of the same items differ by more than rounding does."""
+    return any(
+        not math.isclose(a.score, b.score, rel_tol=1e-4, abs_tol=1e-6) for a, b in zip(first, second, strict=False)
+    )
+
+
+def score_change(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem]) -> str:
+    """How a message tells of items before and after."""
+
+    def told(items: Sequence[pb.MemoryItem]) -> str:
+        return ", ".join(f"{item.text[:24]!r} {item.score:.5g}" for item in items[:4]) or "no items"
+
+    return f"{told(first)} before, {told(second)} after"
+
+
+def changed(
+    frames: Sequence[pb.IngestRequest], edit: Mapping[int, Callable[[pb.IngestRequest], object]]
+) -> list[pb.IngestRequest]:
+    """A copy of frames, some of them edited by their place."""
+    copies = []
+    for place, frame in enumerate(frames):
+        copy = pb.IngestRequest()
+        copy.CopyFrom(frame)
+        if place in edit:
+            edit[place](copy)
+        copies.append(copy)
+    return copies
+
+
+def quoted(fact: Fact) -> str:
+    """How a message names a fact."""
+    return f"“{fact.statement[:80]}”"
+
+
+def seen(items: Sequence[pb.MemoryItem]) -> str:
+    """How a message names what was found."""
+    return "no items" if not items else f"{len(items)} items, the first {items[0].text[:80]!r}"

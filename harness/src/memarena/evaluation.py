@@ -1,0 +1,160 @@
+"""From a run to its scores: the one way there, for the commands, certification, benchmarks and viewers.
+
+The log is read, answers that the rules have not judged yet are judged, and :mod:`memarena.scoring` computes the rest.
+Nothing is written. What is not pure about scoring lives here: reading the log, a second process, the cycle collector.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from memarena_dataset.gold import AbstainGold
+
+from memarena import judging
+from memarena.forked_worker import can_fork, forked
+from memarena.judging.abstention import judge_abstention
+from memarena.log.projection import read_projection
+from memarena.log.records import EvidenceSession, GatewayCall, Question, QuestionAsked, Verdict
+from memarena.log.store import read_records
+from memarena.scoring.errors import ScoringError
+from memarena.scoring.questions import RunBoth, one_after_the_other
+from memarena.scoring.run import ScoredRun, score_run
+from memarena.scoring.run_facts import RunFacts, RunFactsBuilder
+from memarena.scoring.uncertainty_records import RESAMPLES
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+FORK_FROM = 20_000
+"""Questions times cells from which a second process is worth its start."""
+
+
+def load_facts(run_dir: Path) -> RunFacts:
+    """Facts of a run from its log. Raises LogError if it cannot be read, ScoringError if it holds no run."""
+    builder = RunFactsBuilder(str(run_dir))
+    with _without_cycle_collection():
+        for record in read_projection(run_dir, wants_raw=builder.wants_raw):
+            builder.take(record)
+    return builder.facts()
+
+
+def evaluate(run: Path | RunFacts, judge: str = judging.JUDGE_NAME, *, resamples: int = RESAMPLES) -> ScoredRun:
+    """The scores of a run.
+
+    Args:
+        run: its folder, or its facts where they were loaded already.
+        judge: whose verdicts count. Verdicts of the rules that are missing in the log are computed, not written.
+        resamples: draws of egos for the intervals; 0 leaves intervals and variances out.
+
+    Raises:
+        ScoringError: the log holds no run, or nothing of that judge, not even a failure.
+        LogError: the log cannot be read.
+    """
+    facts = load_facts(run) if isinstance(run, Path) else run
+    if judge != judging.JUDGE_NAME:
+        _check_judge(facts, judge)
+    with _without_cycle_collection():
+        more = missing_verdicts(facts) if judge == judging.JUDGE_NAME else ()
+        return score_run(facts, more, judge, is_right, resamples=resamples, run_both=_run_both(facts))
+
+
+def missing_verdicts(
+    facts: RunFacts, of: Iterable[tuple[str, str]] | None = None, *, anew: bool = False
+) -> Iterator[Verdict]:
+    """Verdicts of the rules on answers that have none of today's version in the log.
+
+    ``of``: of these cells and instances alone; ``anew``: also where the log holds one.
+    """
+    keys = facts.attempts.keys() if of is None else of
+    attempts = (attempt.record for key in keys for attempt in facts.attempts.get(key, ()))
+    yield from judging.verdicts_to_add(facts.questions, facts.evidence, () if anew else facts.verdicts, attempts)
+
+
+def abstention_verdicts(facts: RunFacts) -> Iterator[Verdict]:
+    """The rules' word on D5's abstain half, which scoring settles without a verdict in the log; for samples."""
+    for (cell_id, instance_id), attempts in facts.attempts.items():
+        question, asked = facts.questions[instance_id], attempts[-1].record
+        gold = question.instance.gold
+        if not isinstance(gold, AbstainGold) or asked.status != "answered" or asked.answer is None:
+            continue
+        names = (question.ego_name, question.asker_name)
+        ruling = judge_abstention(gold, question.question_text, asked.answer.answer, names)
+        yield Verdict(
+            cell_id=cell_id,
+            instance_id=instance_id,
+            attempt=asked.attempt,
+            judge=judging.JUDGE_NAME,
+            judge_version=judging.value_judge_version(),
+            route="value",
+            correct=ruling.correct,
+            score=float(ruling.correct),
+            reason=ruling.why,
+        )
+
+
+@dataclass
+class AnswerRecords:
+    """What a log holds of one question in one cell, with the texts that scoring leaves out."""
+
+    asked: list[QuestionAsked] = field(default_factory=list)
+    calls: list[GatewayCall] = field(default_factory=list)
+
+
+def answer_records(run_dir: Path, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], AnswerRecords]:
+    """The whole records of single questions, by cell and instance id; every key asked for is in the result."""
+    found = {key: AnswerRecords() for key in keys}
+    for cell_id in sorted({cell_id for cell_id, _ in found}):
+        for record in read_records(run_dir, "asked", "gateway_call", cell_id=cell_id):
+            if record.kind not in ("asked", "gateway_call") or record.instance_id is None:
+                continue
+            of_one = found.get((cell_id, record.instance_id))
+            if of_one is None:
+                continue
+            if record.kind == "asked":
+                of_one.asked.append(record)
+            else:
+                of_one.calls.append(record)
+    return found
+
+
+def is_right(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> bool:
+    """Whether the rules take an answer for right; for baselines."""
+    return judging.judge_answer(question, evidence, answer).correct
+
+
+def _check_judge(facts: RunFacts, judge: str) -> None:
+    judges = sorted({v.judge for v in facts.verdicts} | {f.judge for f in facts.judging_failures})
+    if judge not in judges:
+        there = ", ".join(judges) or "none"
+        raise ScoringError(f"--judge {judge}: no verdict by this judge in the log; there are: {there}")
+
+
+def _run_both(facts: RunFacts) -> RunBoth:
+    """A second process for large runs, where one may be forked."""
+    large = len(facts.questions) * len(facts.manifest.cells) >= FORK_FROM
+    return _in_two_processes if large and can_fork() else one_after_the_other
+
+
+def _in_two_processes(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+    with forked(first) as first_result:
+        done = second()
+        return first_result(), done
+
+
+@contextmanager
+def _without_cycle_collection() -> Iterator[None]:
+    """No cycle collection within: it takes a third of the time and finds nothing, since no record refers back."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            # The objects made here stay alive: without freezing, the first collection would scan them for a second.
+            gc.freeze()
+            gc.enable()

@@ -1,0 +1,307 @@
+"""Starting a backend as a container, from this host through the docker SDK: shut in, bounded, ended by its own id.
+
+A container gets a read-only root, no capability, a network of the run's own from which nothing but this host can be
+reached, and one folder to write to: ``data/`` of its cell, so that its days survive a restart as those of a process do.
+Docker's socket is mounted nowhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from memarena.execution.backends.manifests import ContainerBackend
+from memarena.execution.backends.process import LaunchError
+from memarena.execution.errors import InfraError, RunError
+from memarena.meters.cgroups import memory_cgroup_of
+from memarena.meters.footprint import Footprint, footprint_of_cgroup
+from memarena.meters.phases import unavailable
+from memarena.meters.readings import MeterError
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container
+
+LABEL = "memarena.run"
+DATA_FOLDER = "/data"
+"""Where images keep what must last; the only place, beside /tmp, that a container can write to."""
+_START_TIMEOUT_S = 60.0
+_STOP_TIMEOUT_S = 5
+_TAIL_LINES = 5
+_PIDS_LIMIT = 1024
+
+
+def docker_client() -> DockerClient:
+    """A client of the Docker that the environment names. Raises :class:`RunError` where there is none to talk to."""
+    try:
+        import docker  # noqa: PLC0415  (an extra, for those who start containers)
+    except ImportError as error:
+        raise RunError("--backend image: needs the docker SDK: install memarena[containers]") from error
+    try:
+        client = docker.from_env(timeout=60)
+        client.ping()
+    except docker.errors.DockerException as error:
+        raise RunError(f"--backend image: Docker cannot be reached: {_one_line(error)}") from error
+    return client
+
+
+@dataclass(frozen=True)
+class ImageFacts:
+    """What is to be known of an image before it is run."""
+
+    image_id: str
+    port: int
+
+
+def image_facts(client: DockerClient, backend: ContainerBackend) -> ImageFacts:
+    """The image behind a backend. Raises :class:`RunError` if it is not here, or does not say on which port it serves.
+
+    Nothing is pulled: what is measured is what the user has looked at.
+    """
+    import docker  # noqa: PLC0415
+
+    try:
+        image = client.images.get(backend.image)
+    except docker.errors.ImageNotFound as error:
+        raise RunError(
+            f"--backend image:{backend.image}: no such image on this machine; docker pull it, or make images"
+        ) from error
+    except docker.errors.DockerException as error:
+        raise RunError(f"--backend image:{backend.image}: {_one_line(error)}") from error
+    ports = sorted((image.attrs["Config"].get("ExposedPorts") or {}).keys())
+    if len(ports) != 1 or not ports[0].endswith("/tcp"):
+        raise RunError(
+            f"--backend image:{backend.image}: expected one exposed TCP port, found {', '.join(ports) or 'none'}"
+        )
+    return ImageFacts(str(image.id), int(ports[0].removesuffix("/tcp")))
+
+
+class ContainerHost:
+    """Docker for one run: its network, its containers, and what removes them if this process is killed.
+
+    Use it as a context manager: leaving it removes everything that it made and nothing else.
+    """
+
+    def __init__(self, client: DockerClient, image_ids: Mapping[str, str], memory: str | None = None) -> None:
+        self._client = client
+        self.image_ids = image_ids
+        """Id of the image behind each backend, by the backend's name."""
+        self._memory = memory
+        self.run_label = secrets.token_hex(6)
+        self._network: Any = None
+        self._reaper: subprocess.Popen[bytes] | None = None
+        self.gateway_host = ""
+        """Address of this machine on the network: where containers reach the gateway."""
+
+    def __enter__(self) -> Self:
+        """Make the network. Raises :class:`RunError` where Docker refuses."""
+        import docker  # noqa: PLC0415
+
+        self._reaper = subprocess.Popen(
+            [sys.executable, "-m", "memarena.execution.backends.reaper"],
+            stdin=subprocess.PIPE,
+            # A session of its own, so that Ctrl-C in the terminal does not end it before the run has.
+            start_new_session=True,
+        )
+        try:
+            self._network = self._client.networks.create(
+                f"memarena-{self.run_label}", driver="bridge", internal=True, labels={LABEL: self.run_label}
+            )
+            self._watch("network", str(self._network.id))
+            self._network.reload()
+            self.gateway_host = _gateway_of(self._network.attrs)
+        except (docker.errors.DockerException, ValueError) as error:
+            self.__exit__()
+            raise RunError(f"--backend image: no network for containers: {_one_line(error)}") from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        import docker  # noqa: PLC0415
+
+        if self._network is not None:
+            with contextlib.suppress(docker.errors.DockerException):  # the reaper tries once more
+                self._network.remove()
+                self._unwatch("network", str(self._network.id))
+            self._network = None
+        if self._reaper is not None and self._reaper.stdin is not None:
+            self._reaper.stdin.close()
+            self._reaper.wait()
+            self._reaper = None
+        self._client.close()
+
+    def launch(self, backend: ContainerBackend, cell_dir: Path, settings: Mapping[str, str]) -> LaunchedContainer:
+        """Start a backend. Raises :class:`LaunchError` if it does not come up with an address."""
+        import docker  # noqa: PLC0415
+
+        # By its id: what is started again is what was looked at, whatever the name has come to mean meanwhile.
+        facts = image_facts(self._client, backend.model_copy(update={"image": self.image_ids[backend.name]}))
+        data_dir = _data_dir(cell_dir)
+        name = f"memarena-{self.run_label}-{secrets.token_hex(3)}"
+        try:
+            container = self._client.containers.create(
+                facts.image_id,
+                command=list(backend.args),
+                name=name,
+                environment=dict(settings),
+                labels={LABEL: self.run_label},
+                network=str(self._network.id),
+                user=None if os.getuid() == 0 else f"{os.getuid()}:{os.getgid()}",
+                read_only=True,
+                cap_drop=["ALL"],
+                security_opt=["no-new-privileges:true"],
+                tmpfs={"/tmp": ""},  # noqa: S108  (inside the container)
+                volumes={str(data_dir.resolve()): {"bind": DATA_FOLDER, "mode": "rw"}},
+                mem_limit=self._memory,
+                memswap_limit=self._memory,
+                pids_limit=_PIDS_LIMIT,
+                detach=True,
+            )
+        except docker.errors.DockerException as error:
+            raise LaunchError(f"image {backend.image} cannot be run: {_one_line(error)}") from error
+        self._watch("container", str(container.id))
+        launched = LaunchedContainer(self, container, cell_dir, facts.port)
+        try:
+            container.start()
+            launched.await_address()
+        except docker.errors.DockerException as error:
+            launched.stop()
+            raise LaunchError(f"image {backend.image} cannot be run: {_one_line(error)}") from error
+        except LaunchError:
+            launched.stop()
+            raise
+        return launched
+
+    def forget(self, container_id: str) -> None:
+        """Note that a container is gone."""
+        self._unwatch("container", container_id)
+
+    def _watch(self, kind: str, identity: str) -> None:
+        self._tell(f"+ {kind} {identity}\n")
+
+    def _unwatch(self, kind: str, identity: str) -> None:
+        self._tell(f"- {kind} {identity}\n")
+
+    def _tell(self, line: str) -> None:
+        if self._reaper is not None and self._reaper.stdin is not None:
+            # A reaper that was killed is no reason to end a run: what it would remove is removed at the end anyway.
+            with contextlib.suppress(BrokenPipeError):
+                self._reaper.stdin.write(line.encode())
+                self._reaper.stdin.flush()
+
+
+class LaunchedContainer:
+    """A backend's container with the address that it listens on."""
+
+    def __init__(self, host: ContainerHost, container: Container, cell_dir: Path, port: int) -> None:
+        self._host = host
+        self._container = container
+        self._cell_dir = cell_dir
+        self._port = port
+        self._death = ""
+        self.address = ""
+
+    def await_address(self) -> None:
+        """Wait until the container has an address. Raises :class:`LaunchError` if it ends before."""
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            self._container.reload()
+            networks = self._container.attrs["NetworkSettings"]["Networks"].values()
+            address = next((network["IPAddress"] for network in networks if network["IPAddress"]), "")
+            if self._container.status == "running" and address:
+                self.address = f"[{address}]:{self._port}" if ":" in address else f"{address}:{self._port}"
+                return
+            if self._container.status in {"exited", "dead"}:
+                raise LaunchError(f"the container did not start: {self.death()}")
+            time.sleep(0.02)
+        raise LaunchError(f"the container had no address after {_START_TIMEOUT_S:.0f} s: {self._tail()}")
+
+    def alive(self) -> bool:
+        """Whether the container still runs. Raises InfraError where Docker does not say."""
+        import docker  # noqa: PLC0415
+
+        try:
+            self._container.reload()
+        except docker.errors.NotFound:
+            self._death = self._death or "the container was removed"
+            return False
+        except docker.errors.DockerException as error:
+            raise InfraError(f"Docker does not say how a container is: {_one_line(error)}") from error
+        # Not its status, which is another word while it is paused.
+        return bool(self._container.attrs["State"]["Running"])
+
+    def wait_for_death(self, timeout_s: float) -> bool:
+        """Whether the container ends within ``timeout_s``; returns as soon as it does."""
+        deadline = time.monotonic() + timeout_s
+        while self.alive():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def death(self) -> str:
+        """One line on how the container ended, with the last lines that it printed."""
+        if self._death:
+            return self._death
+        state = self._container.attrs["State"]
+        why = " (out of memory)" if state.get("OOMKilled") else ""
+        return f"exit code {state.get('ExitCode')}{why}: {self._tail()}"
+
+    def footprint(self) -> Footprint:
+        """Memory of its control group and disk of its data folder, now."""
+        try:
+            self._container.reload()
+            return footprint_of_cgroup(memory_cgroup_of(self._container.attrs["State"]["Pid"]), self._cell_dir / "data")
+        except (MeterError, OSError) as error:
+            reason = unavailable(f"container {self._container.short_id}: {error}")
+            return Footprint(reason, reason, reason)
+
+    def stop(self) -> None:
+        """End the container, keep what it printed, remove it. Calling it twice is fine."""
+        import docker  # noqa: PLC0415
+
+        with contextlib.suppress(docker.errors.NotFound):
+            with contextlib.suppress(docker.errors.APIError):  # it has ended already
+                self._container.stop(timeout=_STOP_TIMEOUT_S)
+            with (self._cell_dir / "backend.log").open("ab") as log:
+                log.write(self._container.logs())
+            self._container.remove(force=True, v=True)
+        self._host.forget(str(self._container.id))
+
+    def _tail(self) -> str:
+        import docker  # noqa: PLC0415
+
+        try:
+            text = self._container.logs(tail=_TAIL_LINES).decode("utf-8", "replace")
+        except docker.errors.DockerException as error:
+            return f"(what it printed cannot be read: {_one_line(error)})"
+        return " | ".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+def _data_dir(cell_dir: Path) -> Path:
+    """The folder that a container may write to; where we are root, whoever the image's user is."""
+    data_dir = cell_dir / "data"
+    data_dir.mkdir(parents=True, exist_ok=True)
+    if os.getuid() == 0:
+        data_dir.chmod(0o777)
+    return data_dir
+
+
+def _gateway_of(attributes: Mapping[str, Any]) -> str:
+    """This machine's address on a network. Raises ValueError if Docker names none."""
+    for pool in attributes["IPAM"]["Config"] or ():
+        if pool.get("Gateway"):
+            return str(ipaddress.ip_interface(pool["Gateway"]).ip)
+    raise ValueError("Docker names no address of this machine on it")
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]

@@ -1,0 +1,49 @@
+"""Manifests of installed backends: what distributions declare in the entry point group ``memarena.backends``.
+
+The value of an entry point names a package that carries ``backend.toml`` as package data. The package is looked up and
+not imported: no code of a backend runs within the harness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+from memarena.execution.errors import RunError
+
+GROUP = "memarena.backends"
+MANIFEST = "backend.toml"
+
+
+def installed_manifests() -> Iterator[Path]:
+    """The manifest of each entry point, in the order of their names.
+
+    Raises :class:`RunError` naming distribution and entry point if one leads to no manifest.
+    """
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+        yield _manifest_of(entry)
+
+
+def _manifest_of(entry: EntryPoint) -> Path:
+    package, *below = entry.value.split(".")
+    # Below a package by its folders: to ask for the place of `a.b` would import `a`.
+    for place in _places_of(package):
+        path = Path(place, *below, MANIFEST)
+        if path.is_file():
+            return path
+    distribution = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "a distribution without a name"
+    raise RunError(
+        f"{distribution}: entry point {entry.name} = {entry.value!r} of {GROUP}: expected the name of a package that "
+        f"holds {MANIFEST}"
+    )
+
+
+def _places_of(package: str) -> list[str]:
+    """Folders of a top-level package; none if there is no such package."""
+    try:
+        found = find_spec(package)
+    except ValueError:  # an empty name, or a module that was not imported but run
+        return []
+    return list(found.submodule_search_locations or ()) if found else []

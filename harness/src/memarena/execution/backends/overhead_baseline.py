@@ -1,0 +1,117 @@
+"""The floor of this machine: what a Search and a model call cost when nobody does anything.
+
+It is published beside every timing, never subtracted from one.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from memarena_answering import (
+    Asker,
+    Completion,
+    ContextItem,
+    ReaderCallError,
+    ReaderClient,
+    ReadingPlan,
+    build_prompt,
+    count_by_bytes,
+)
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.client.backend import BackendClient, Deadlines
+from memarena.client.errors import BackendCallError
+from memarena.execution.backends.manifests import BackendManifest, LaunchableBackend
+from memarena.execution.backends.process import LaunchError, launch
+from memarena.execution.errors import InfraError
+from memarena.gateway import CallContext, Gateway
+from memarena.log.records import FloorMeasured, GatewayCall
+from memarena.readers.scripted import NullReader
+
+_WARM_UP = 20
+_NOW = "2025-01-01T00:00:00Z"
+
+NULL_BACKEND = LaunchableBackend(
+    name="null",
+    manifest=BackendManifest(
+        name="null",
+        kind="diagnostic",
+        command=("{python}", "-m", "memarena.execution.backends.null_backend", "--address-file", "{address_file}"),
+    ),
+    folder=Path(sys.prefix),
+)
+
+
+def measure_floor(work_dir: Path, samples: int) -> FloorMeasured:
+    """Both floors, with ``samples`` round trips each after a warm-up. Raises InfraError where either breaks."""
+    try:
+        return FloorMeasured(
+            search_ns=measure_search_floor(work_dir, samples),
+            gateway_hop_ns=measure_gateway_floor(samples),
+            gateway_added_ns=measure_gateway_added(samples),
+        )
+    except (LaunchError, BackendCallError, ReaderCallError) as error:
+        raise InfraError(f"the floor of this machine could not be measured: {error}") from error
+
+
+def measure_search_floor(work_dir: Path, samples: int) -> tuple[int, ...]:
+    """Round trips of Search with the null backend in a process of its own, in nanoseconds, sorted."""
+    request = pb.SearchRequest(namespace="n", query_id="q", text="What is the floor?", asked_at=_NOW)
+    process = launch(NULL_BACKEND, work_dir)
+    try:
+        with BackendClient(process.address, Deadlines()) as client:
+            client.wait_until_serving(process.alive)
+            spans = [client.search(request).duration_ns for _ in range(samples + _WARM_UP)]
+    finally:
+        process.stop()
+    return tuple(sorted(spans[_WARM_UP:]))
+
+
+def measure_gateway_floor(samples: int) -> tuple[int, ...]:
+    """TTFT at the gateway for a reader that answers at once, in nanoseconds, sorted."""
+    calls: list[GatewayCall] = []
+    with NullReader() as reader, Gateway([reader.upstream()], calls.append) as gateway:
+        plan = ReadingPlan(model=reader.upstream().model, max_tokens=16)
+        prompt = build_prompt([ContextItem("nothing")], "What?", _NOW, Asker("owner"), plan, count_by_bytes)
+        client = ReaderClient(gateway.base_url)
+        for _ in range(samples + _WARM_UP):
+            token = gateway.grant(CallContext(phase="floor"))
+            done = [e for e in client.stream(prompt, plan, token, 30.0) if isinstance(e, Completion)]
+            if len(done) != 1:
+                raise RuntimeError("the null reader did not complete")
+            gateway.revoke(token)
+    spans = [call.first_content_ns for call in calls[_WARM_UP:]]
+    return tuple(sorted(span for span in spans if span is not None))
+
+
+def measure_gateway_added(samples: int) -> tuple[int, ...]:
+    """What the gateway adds to the time to a first token as its caller sees it, pair by pair, in ns, sorted.
+
+    Each pair is a call through the gateway and a direct one to the same null reader; a difference may be negative.
+    """
+    added = []
+    with NullReader() as reader, Gateway([reader.upstream()], lambda call: None) as gateway:
+        through, direct = ReaderClient(gateway.base_url), ReaderClient(reader.base_url)
+        for _ in range(samples + _WARM_UP):
+            token = gateway.grant(CallContext(phase="floor"))
+            with_it = first_text_ns(through, reader.upstream().model, token)
+            gateway.revoke(token)
+            added.append(with_it - first_text_ns(direct, reader.upstream().upstream_model, "none"))
+        through.close()
+        direct.close()
+    return tuple(sorted(added[_WARM_UP:]))
+
+
+def first_text_ns(client: ReaderClient, model: str, token: str) -> int:
+    """How long a caller waits for the first text of a short prompt; the rest of the reply is taken, too."""
+    plan = ReadingPlan(model=model, max_tokens=16)
+    prompt = build_prompt([ContextItem("nothing")], "What?", _NOW, Asker("owner"), plan, count_by_bytes)
+    began = time.monotonic_ns()
+    stream = client.stream(prompt, plan, token, 30.0)
+    next(stream)
+    span = time.monotonic_ns() - began
+    for _event in stream:
+        pass
+    return span

@@ -1,0 +1,95 @@
+"""Starting a backend as a local process, and knowing whether it still lives."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from memarena.execution.backends.manifests import LaunchableBackend
+from memarena.meters.footprint import Footprint, footprint_of_processes
+from memarena.processes import GuardedProcess
+from memarena.readers.helpers import KEY_VARIABLES
+
+START_TIMEOUT_S = 60.0
+
+
+class LaunchError(Exception):
+    """A backend did not come up; the message is one line with the end of what it printed."""
+
+
+class LaunchedBackend:
+    """A backend's process with the address that it listens on."""
+
+    def __init__(self, process: GuardedProcess, address: str, data_dir: Path) -> None:
+        self._process = process
+        self._data_dir = data_dir
+        self.address = address
+
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return self._process.poll() is None
+
+    def wait_for_death(self, timeout_s: float) -> bool:
+        """Whether the process ends within ``timeout_s``; returns as soon as it does."""
+        deadline = time.monotonic() + timeout_s
+        while self.alive() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return not self.alive()
+
+    def death(self) -> str:
+        """One line on how the process ended, with the last lines that it printed."""
+        return f"exit code {self._process.poll()}: {self._process.log_tail()}"
+
+    def footprint(self) -> Footprint:
+        """Memory of its processes and disk of its data folder, now."""
+        return footprint_of_processes(self._process.pid, self._data_dir)
+
+    def stop(self) -> None:
+        """End the process and everything that it started."""
+        self._process.stop()
+
+
+def launch(
+    backend: LaunchableBackend,
+    cell_dir: Path,
+    timeout_s: float = START_TIMEOUT_S,
+    settings: Mapping[str, str] | None = None,
+) -> LaunchedBackend:
+    """Start a backend in ``cell_dir`` (``data/`` is its to keep, ``backend.log`` what it prints).
+
+    ``settings`` are environment variables beside those of the manifest, and win over them.
+    Raises :class:`LaunchError` if it exits or does not name its address within ``timeout_s``.
+    """
+    if (missing := backend.missing(settings)) is not None:
+        raise LaunchError(f"backend {backend.name} cannot be started: {missing}")
+    data_dir = cell_dir / "data"
+    data_dir.mkdir(parents=True, exist_ok=True)
+    address_file = cell_dir / "address"
+    address_file.unlink(missing_ok=True)
+    values = {
+        "python": sys.executable,
+        "address_file": str(address_file.resolve()),
+        "data_dir": str(data_dir.resolve()),
+        "folder": str(backend.folder),
+    }
+    argv = [_fill(argument, values) for argument in backend.manifest.command]
+    # A backend reaches models through the gateway alone: the keys of model servers are none of its business.
+    env = {**backend.manifest.env, **(settings or {}), **dict.fromkeys(KEY_VARIABLES, "")}
+    process = GuardedProcess.start(argv, log_path=cell_dir / "backend.log", env=env)
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if address_file.exists() and (address := address_file.read_text(encoding="utf-8").strip()):
+            return LaunchedBackend(process, address, data_dir)
+        if process.poll() is not None:
+            raise LaunchError(f"backend {backend.name} did not start: exit code {process.poll()}: {process.log_tail()}")
+        time.sleep(0.02)
+    process.stop()
+    raise LaunchError(f"backend {backend.name} did not name its address within {timeout_s:.0f} s: {process.log_tail()}")
+
+
+def _fill(argument: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        argument = argument.replace("{" + name + "}", value)
+    return argument

@@ -1,0 +1,47 @@
+"""Removes containers and networks of a run that was killed (``python -m memarena.execution.backends.reaper``).
+
+Each line of standard input is ``+ KIND ID`` or ``- KIND ID`` (container, network). When the pipe closes, because the
+run ended or was killed, whatever was announced and not taken back is removed, by its id.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Iterable
+
+
+def remaining(lines: Iterable[str]) -> list[tuple[str, str]]:
+    """Kind and id of what was announced and not taken back: containers first, since networks cannot go before them."""
+    left: dict[tuple[str, str], None] = {}
+    for line in lines:
+        sign, kind, identity = line.split()
+        if sign == "+":
+            left[kind, identity] = None
+        else:
+            left.pop((kind, identity), None)
+    return sorted(left, key=lambda each: each[0] != "container")
+
+
+def main() -> None:
+    """Wait for the end of standard input, then remove what is left."""
+    # Whoever ends the run ends the pipe; the signals that end the run must not end this first.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    left = remaining(sys.stdin)
+    if not left:
+        return
+    import docker  # noqa: PLC0415  (most runs leave nothing behind)
+
+    client = docker.from_env(timeout=60)
+    for kind, identity in left:
+        with contextlib.suppress(docker.errors.NotFound):
+            if kind == "container":
+                client.containers.get(identity).remove(force=True, v=True)
+            else:
+                client.networks.get(identity).remove()
+
+
+if __name__ == "__main__":
+    main()

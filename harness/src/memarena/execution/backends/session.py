@@ -1,0 +1,299 @@
+"""The link to one cell's backend: bring it up, check what it says of itself, bring it back after a crash."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from memarena_proto import memory_backend_pb2 as pb
+from memarena_proto.digest import DIGEST_VERSION
+
+from memarena.client.backend import BackendClient, Deadlines, Security
+from memarena.client.errors import BackendCallError, BackendContractError
+from memarena.execution.backends.containers import ContainerHost, LaunchedContainer
+from memarena.execution.backends.manifests import AddressedBackend, BackendChoice, ContainerBackend, LaunchableBackend
+from memarena.execution.backends.process import LaunchedBackend, LaunchError, launch
+from memarena.execution.errors import CellError
+from memarena.log.records import BackendDescribed, Cell
+from memarena.meters.footprint import Footprint
+from memarena.meters.phases import unavailable
+
+_DEATH_GRACE_S = 1.0
+"""A crash shows on the socket before it shows on the process: how long it is given to show there."""
+_END_GRACE_S = 15.0
+"""How long a process that serves no more may take to end. Docker's own grace after ``docker stop`` is 10 s."""
+_PROBE_S = 0.05
+_DROP_GRACE_S = 0.2
+"""A connection that broke is noticed on a thread of its own: how long that is given, before anything connects again."""
+_ENDINGS = frozenset({"UNAVAILABLE", "CANCELLED", "UNKNOWN"})
+"""Codes with which a call may fail because the backend is ending: which one is a matter of its gRPC library."""
+
+_CAPABILITIES: Mapping[int, str] = {number: name for name, number in pb.Capability.items()}
+_TOKEN_COUNTINGS: Mapping[int, str] = {number: name for name, number in pb.TokenCounting.items()}
+_RETENTIONS: Mapping[int, str] = {number: name for name, number in pb.Retention.items()}
+
+StyleName = Literal["text_sessions", "json_context"]
+_STYLES: Mapping[int, StyleName] = {
+    pb.PROMPT_STYLE_TEXT_SESSIONS: "text_sessions",
+    pb.PROMPT_STYLE_JSON_CONTEXT: "json_context",
+}
+
+
+def preferred_style(description: pb.DescribeResponse) -> StyleName:
+    """The layout that a backend wants; text sessions where it names none, or one of a later contract."""
+    return _STYLES.get(description.preferred_prompt_style, "text_sessions")
+
+
+class BackendGoneError(Exception):
+    """The backend cannot take part any more, for an ego or for the cell; the message is the cause on the record."""
+
+
+class BackendAwayError(CellError):
+    """Nothing, or another backend, serves at an address by now. Whose doing that is cannot be known from here."""
+
+
+class BackendSession:
+    """A backend that was launched or is reached at an address. ``close`` ends what was launched.
+
+    ``settings`` are environment variables for what is launched, ``restarts`` how often it is started again, or how
+    often one at an address may lose its days; ``containers`` is needed for a backend that is a container.
+    """
+
+    def __init__(
+        self,
+        choice: BackendChoice,
+        cell_dir: Path,
+        deadlines: Deadlines,
+        security: Security,
+        *,
+        settings: Mapping[str, str] | None = None,
+        restarts: int = 10,
+        containers: ContainerHost | None = None,
+    ) -> None:
+        self._settings = settings or {}
+        self._containers = containers
+        self._restarts_left = self._restarts = restarts
+        self._description: pb.DescribeResponse | None = None
+        self._choice = choice
+        self._cell_dir = cell_dir
+        self._deadlines = deadlines
+        self._security = security
+        self._process: LaunchedBackend | LaunchedContainer | None = None
+        self._client: BackendClient | None = None
+        self._gone = ""
+        self._overdue = ""
+        self._away = False
+        self._drops_known = 0
+        self.returns = 0
+        """How often the backend has come back so far: what was proven of its memory before holds no longer."""
+
+    def open(self, cell: Cell) -> pb.DescribeResponse:
+        """Bring the backend up and check it. Raises :class:`CellError` where it does not come up or does not fit."""
+        try:
+            description = self._start()
+        except (LaunchError, BackendCallError, BackendContractError) as error:
+            raise CellError(f"--backend {self._choice.name}: {error}") from error
+        check_description(cell, description)
+        self._description = description
+        return description
+
+    @property
+    def client(self) -> BackendClient:
+        """The connection. Raises :class:`BackendGoneError` if there is none."""
+        if self._client is None:
+            raise BackendGoneError(self._gone or "the backend is not running")
+        return self._client
+
+    def lost(self) -> bool:
+        """Whether what runs there now may not be what was spoken to before, so that ``revive`` is due.
+
+        For a launched backend: its process has ended. For one at an address: it was away, or the connection broke.
+        """
+        if self._process is not None:
+            return not self._process.alive()
+        return self._client is not None and (self._away or self._client.drops > self._drops_known)
+
+    def settle_failure(self, code: str) -> None:
+        """After a call that failed with ``code``: find out whether the backend is going, and see it gone.
+
+        A process that has been told to end closes its port first. The next call must not go to it, and no call that
+        it lost may be held against it before it is known whether it ended.
+        """
+        if code not in _ENDINGS or self._client is None:
+            return
+        if self._process is None:
+            # A backend that is started again at once serves already: its broken connection alone tells.
+            broke = self._client.broke_since(self._drops_known, _DROP_GRACE_S)
+            self._away = self._away or not (broke or self._client.serving())
+            return
+        began = time.monotonic()
+        while self._process.alive():
+            waited = time.monotonic() - began
+            if waited >= _DEATH_GRACE_S and self._client.serving():
+                return
+            if waited >= _END_GRACE_S:
+                self._overdue = f"it served no more, had not ended {_END_GRACE_S:.0f} s later, and was ended; "
+                self._process.stop()
+                return
+            time.sleep(_PROBE_S)
+
+    def note_days_lost(self) -> None:
+        """Count that a backend at an address came back without its days.
+
+        Raises :class:`BackendGoneError` once that has happened more often than it may: it would go on for ever. How
+        often a launched backend comes back is limited as it is.
+        """
+        if not isinstance(self._choice, AddressedBackend):
+            return
+        if self._restarts_left == 0:
+            raise BackendGoneError(
+                f"the backend lost its days more than {self._restarts} times, as many as are allowed"
+            )
+        self._restarts_left -= 1
+
+    def footprint(self) -> Footprint:
+        """Memory and disk of the backend now, or why they cannot be told."""
+        if self._process is not None:
+            return self._process.footprint()
+        reason = unavailable("the backend is reached at an address: where it runs is not known")
+        return Footprint(reason, reason, reason)
+
+    def revive(self) -> str | None:
+        """Have a lost backend back: start it again, or wait for it at its address. One line on it; None if it lives.
+
+        Raises :class:`BackendGoneError` if it does not come back, :class:`BackendAwayError` if it was reached at an
+        address: what ended it there may be the machine, the network or its operator.
+        """
+        if not self.lost():
+            return None
+        try:
+            told = self._reach_again() if self._process is None else self._start_again()
+        except (BackendGoneError, BackendAwayError) as error:
+            self._gone = str(error)
+            self.close()
+            raise
+        self.returns += 1
+        return told
+
+    def _reach_again(self) -> str:
+        """Wait at the address. Raises :class:`BackendAwayError` where nothing, or another backend, serves there."""
+        drops = self.client.drops
+        try:
+            self.client.wait_until_serving()
+            description = self.client.describe()
+        except (BackendCallError, BackendContractError) as error:
+            raise BackendAwayError(f"the backend went away and did not come back: {error}") from error
+        if (changed := self._different(description)) is not None:
+            raise BackendAwayError(f"the backend went away and came back as another: Describe differs in {changed}")
+        self._away, self._drops_known = False, drops
+        return "the backend went away and came back: it may have been started again"
+
+    def _start_again(self) -> str:
+        """Raises :class:`BackendGoneError` where that may not be, does not succeed, or brings another backend."""
+        assert self._process is not None
+        death = self._overdue + self._process.death()
+        self._overdue = ""
+        self.close()
+        if self._restarts_left == 0:
+            raise BackendGoneError(
+                f"the backend ended ({death}) after {self._restarts} restarts, as many as are allowed"
+            )
+        self._restarts_left -= 1
+        try:
+            description = self._start()
+        except (LaunchError, BackendCallError, BackendContractError) as error:
+            raise BackendGoneError(f"the backend ended ({death}) and did not come back: {error}") from error
+        if (changed := self._different(description)) is not None:
+            raise BackendGoneError(
+                f"the backend ended ({death}) and came back as another: Describe differs in {changed}"
+            )
+        return f"the backend's process ended and was started again: {death}"
+
+    def _different(self, description: pb.DescribeResponse) -> str | None:
+        """What it says of itself that it did not say before; None if nothing."""
+        if self._description is None or description == self._description:
+            return None
+        return _changed(self._description, description)
+
+    @property
+    def max_day_bytes(self) -> int:
+        """Most bytes of a day's frames that the backend takes; 0 where it sets no limit (SPEC.md LIM-6)."""
+        return self._description.limits.max_day_bytes if self._description is not None else 0
+
+    def close(self) -> None:
+        """Close the connection and end the process. Calling it twice is fine."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
+
+    def _start(self) -> pb.DescribeResponse:
+        if isinstance(self._choice, AddressedBackend):
+            self._client = BackendClient(self._choice.address, self._deadlines, self._security, watched=True)
+            self._client.wait_until_serving()
+        else:
+            self._process = self._launch(self._choice)
+            # On loopback, by ourselves: TLS and the bearer token are for backends that run elsewhere.
+            self._client = BackendClient(self._process.address, self._deadlines)
+            self._client.wait_until_serving(self._process.alive)
+        return self._client.describe()
+
+    def _launch(self, choice: LaunchableBackend | ContainerBackend) -> LaunchedBackend | LaunchedContainer:
+        if isinstance(choice, ContainerBackend):
+            assert self._containers is not None, "the run has a host for its containers"
+            return self._containers.launch(choice, self._cell_dir, self._settings)
+        return launch(choice, self._cell_dir, settings=self._settings)
+
+
+def _changed(before: pb.DescribeResponse, after: pb.DescribeResponse) -> str:
+    """Names of the fields that differ."""
+    names = (field.name for field in pb.DescribeResponse.DESCRIPTOR.fields)
+    return ", ".join(name for name in names if getattr(before, name) != getattr(after, name)) or "unknown fields"
+
+
+def check_description(cell: Cell, description: pb.DescribeResponse) -> None:
+    """Raise :class:`CellError` where a backend cannot take part in the cell as planned."""
+    name = cell.backend
+    if description.contract_version.partition(".")[0] != "1":
+        raise CellError(
+            f"--backend {name}: speaks contract version {description.contract_version}, this harness speaks 1.x"
+        )
+    if DIGEST_VERSION not in description.digest_versions:
+        raise CellError(f"--backend {name}: Describe lists no digest version {DIGEST_VERSION}, which this harness uses")
+    diagnostic = description.kind == pb.BACKEND_KIND_DIAGNOSTIC
+    if cell.diagnostic and not diagnostic:
+        raise CellError(f"--backend {name}: is run as diagnostic, but its Describe says competitor")
+    if diagnostic and not cell.diagnostic:
+        raise CellError(f"--backend {name}: its Describe says diagnostic; run it as one with --diagnostic {name}")
+    most = description.limits.max_items
+    if most and (cell.reading.max_items or 0) > most:
+        raise CellError(f"--max-items {cell.reading.max_items}: the backend {name} returns at most {most} items")
+    declared = {option.key for option in description.options}
+    for key in cell.backend_options:
+        if key not in declared:
+            known = ", ".join(sorted(declared)) or "none"
+            raise CellError(f"--option {name}.{key}: the backend declares no such option (declared: {known})")
+
+
+def described(cell_id: str, description: pb.DescribeResponse) -> BackendDescribed:
+    """The log's form of a description."""
+
+    def short(names: Mapping[int, str], number: int, prefix: str) -> str:
+        # A backend of a later minor version may use values that this harness has no name for (SPEC.md VER-2).
+        return names[number].removeprefix(prefix).lower() if number in names else f"unknown_{number}"
+
+    return BackendDescribed(
+        cell_id=cell_id,
+        name=description.name,
+        version=description.version,
+        contract_version=description.contract_version,
+        backend_kind="diagnostic" if description.kind == pb.BACKEND_KIND_DIAGNOSTIC else "competitor",
+        capabilities=tuple(short(_CAPABILITIES, c, "CAPABILITY_") for c in description.capabilities),
+        token_counting=short(_TOKEN_COUNTINGS, description.token_counting, "TOKEN_COUNTING_"),
+        preferred_prompt_style=preferred_style(description),
+        retention=short(_RETENTIONS, description.retention, "RETENTION_"),
+    )

@@ -1,0 +1,362 @@
+"""Executing one cell: a backend from its first day to its last question, ego by ego."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Literal
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.execution.backends.session import BackendGoneError, BackendSession, described, preferred_style
+from memarena.execution.cells.asking import ask
+from memarena.execution.cells.context import AskContext, fixed_names
+from memarena.execution.cells.ingest import DaySender, NamespaceLostError, lost_after_crash
+from memarena.execution.cells.messages import add_privileged_evidence, search_request
+from memarena.execution.cells.opaque_ids import NamespaceIds
+from memarena.execution.cells.setup import CellHost, CellSetup
+from memarena.execution.cells.timed_search import time_searches
+from memarena.execution.errors import InfraError
+from memarena.execution.metering import CellPhases
+from memarena.execution.planning.progress import CellProgress, EgoProgress
+from memarena.log.records import AnyRecord, Cell, FootprintTaken, NamespaceOpened, Problem, Question, QuestionAsked
+
+_COUNTS_BYTES = {pb.TOKEN_COUNTING_UNSPECIFIED, pb.TOKEN_COUNTING_UTF8_BYTES_DIV_4}
+
+
+class CellRun:
+    """One cell in progress. ``run`` does the work; use it once."""
+
+    def __init__(
+        self, cell: Cell, session: BackendSession, setup: CellSetup, host: CellHost, phases: CellPhases
+    ) -> None:
+        self._cell = cell
+        self._session = session
+        self._setup = setup
+        self._host = host
+        self._phases = phases
+
+    def run(self, questions: Sequence[Question], progress: CellProgress) -> None:
+        """Ask every question that is not settled yet. ``questions`` are ordered by ego, then day.
+
+        Raises CellError where the backend does not come up, does not fit, or is gone from its address, InfraError where
+        a failure of ours stays.
+        """
+        description = self._session.open(self._cell)
+        self._host.append(described(self._cell.cell_id, description))
+        self._host.opened()
+        context = self._context(description)
+        egos = (
+            _EgoRun(ego, list(group), context, self._session, self._setup, self._host, progress, self._phases)
+            for ego, group in groupby(questions, key=lambda q: q.instance.ego_agent_id)
+        )
+        if not self._setup.settings.all_days_first:
+            for ego in egos:
+                ego.run()
+            return
+        # Days and questions are phases of their own, which a meter can tell apart only where none of the one kind
+        # lies between two of the other.
+        taken_in = list(egos)
+        for ego in taken_in:
+            ego.take_in()
+        for ego in taken_in:
+            ego.run()
+
+    def _context(self, description: pb.DescribeResponse) -> AskContext:
+        models, settings = self._setup.models, self._setup.settings
+        token = None
+        if pb.CAPABILITY_CELL_MODEL_ACCESS in description.capabilities:
+            names = fixed_names(models.reader.upstream.model, models.helpers)
+            token = models.gateway.open_cell(settings.cell_token, self._cell.cell_id, names)
+        style = self._cell.reading.prompt_style
+        return AskContext(
+            cell=self._cell,
+            gateway=models.gateway,
+            reader=models.reader.ref,
+            model=models.reader.upstream.model,
+            reader_client=models.reader_client,
+            answers_itself=pb.CAPABILITY_ANSWER in description.capabilities and not settings.central_reading,
+            prompt_style=preferred_style(description) if style == "backend" else style,
+            counts_bytes=description.token_counting in _COUNTS_BYTES,
+            answer_timeout_s=settings.answer_timeout_s,
+            helpers=models.helpers,
+            cell_token=token,
+        )
+
+
+class _EgoRun:
+    """One ego of a cell: its namespace, its days, its questions."""
+
+    def __init__(
+        self,
+        ego: str,
+        questions: Sequence[Question],
+        context: AskContext,
+        session: BackendSession,
+        setup: CellSetup,
+        host: CellHost,
+        progress: CellProgress,
+        phases: CellPhases,
+    ) -> None:
+        self._ego = ego
+        self._context = context
+        self._session = session
+        self._dataset = setup.dataset
+        self._settings = setup.settings
+        self._host = host
+        self._progress = progress
+        self._phases = phases
+        self._state: EgoProgress = progress.ego(ego)
+        self._questions = tuple(questions)
+        self._pending = [q for q in questions if q.instance.instance_id not in progress.settled]
+        self._last_day = setup.dataset.day_count - 1
+        # A repair goes up to its questions; a first pass takes in every day of the world.
+        repair = self._state.horizon_reached
+        self._horizon = max((q.day for q in self._pending), default=0) if repair else self._last_day
+        self._anew = setup.settings.after_crash == "fresh"
+        self._sender = DaySender(
+            ego, context, session, setup.dataset, host.append, self._problem, host.heal_reader, anew=self._anew
+        )
+        self._ids: NamespaceIds | None = None
+        """Ids of the namespace in use; None while one has still to be opened."""
+        self._proven = 0
+        """How often the backend had come back when it was last known to hold the namespace's days."""
+        self._counted_days = 0
+        self._days_with_failures = 0
+
+    def run(self) -> None:
+        """Settle every pending question, as answered or as failed."""
+        if self._is_done():
+            return
+        try:
+            day = self._enter() if self._ids is None else self._horizon
+            while True:
+                self._ask_all([q for q in self._pending if q.day == day])
+                if day >= self._horizon:
+                    break
+                day += 1
+                self._ingest_through(day)
+        except BackendGoneError as error:
+            self._give_up(error)
+
+    def take_in(self) -> None:
+        """Have every day that is needed taken in and ask nothing yet; ``run`` then asks everything.
+
+        Only where every question is asked after the last day.
+        """
+        if self._is_done():
+            return
+        try:
+            if self._enter() < self._horizon:
+                self._ingest_through(self._horizon)
+        except BackendGoneError as error:
+            self._give_up(error)
+
+    def _is_done(self) -> bool:
+        left = any(q.instance.instance_id not in self._progress.settled for q in self._pending)
+        return not left and (self._state.horizon_reached or self._state.gone)
+
+    def _give_up(self, error: BackendGoneError) -> None:
+        """The backend can do nothing more for this ego: what is still open counts as its failure."""
+        self._state.gone = True
+        for question in self._pending:
+            if question.instance.instance_id not in self._progress.settled:
+                self._settle(self._never_asked(question, str(error)))
+
+    # -------------------------------------------------------------- namespace and days
+
+    def _enter(self) -> int:
+        """Be in a namespace, the old one if it still lives, else a fresh one; the day that it stands at."""
+        state = self._state
+        first = min((q.day for q in self._pending), default=self._horizon)
+        if state.attempt is not None and state.last_day is not None and state.last_day <= first:
+            ids = self._ids_of(state.attempt)
+            for day in range(state.last_day):
+                self._sender.remember(day, ids)
+            # A backend that is further than the log, because the harness was killed in between, shows too much.
+            if self._sender.holds(state.last_day, ids, latest=first):
+                self._ids = ids
+                self._proven = self._session.returns
+                return state.last_day
+        self._ingest_through(0)
+        return 0
+
+    def _open_namespace(self) -> NamespaceIds:
+        """Begin a fresh namespace, without a day."""
+        state = self._state
+        state.attempt = 0 if state.attempt is None else state.attempt + 1
+        state.last_day = None
+        ids = self._ids_of(state.attempt)
+        self._sender.reset(ids)
+        self._host.append(
+            NamespaceOpened(
+                cell_id=self._context.cell.cell_id, ego=self._ego, namespace=ids.namespace, attempt=state.attempt
+            )
+        )
+        return ids
+
+    def _ids_of(self, attempt: int) -> NamespaceIds:
+        return NamespaceIds(self._settings.id_key, self._context.cell.cell_id, self._ego, attempt)
+
+    def _ingest_through(self, day: int) -> None:
+        """Have all days up to ``day`` taken in, in a fresh namespace again where the one in use is lost on the way."""
+        while True:
+            try:
+                if self._ids is None:
+                    self._ids = self._open_namespace()
+                last = self._state.last_day
+                if last is not None and last >= day:
+                    return
+                self._ingest(0 if last is None else last + 1, self._ids)
+            except NamespaceLostError as lost:
+                self._leave_namespace(lost)
+
+    def _leave_namespace(self, lost: NamespaceLostError) -> None:
+        """Go on in a fresh namespace. Raises InfraError where models keep failing while days come in."""
+        if lost.cause == "infra":
+            self._host.heal_reader()
+            self._days_with_failures += 1
+            if self._days_with_failures > self._settings.infra_retries:
+                raise InfraError(f"ego {self._ego}: {lost}")
+        self._problem(f"ego {self._ego}: {lost}; its days come in again, into a fresh namespace", lost.cause)
+        self._ids, self._state.last_day = None, None
+        if lost.cause == "backend":
+            self._session.note_days_lost()
+
+    def _ingest(self, day: int, ids: NamespaceIds) -> None:
+        began = time.monotonic_ns()
+        try:
+            self._sender.ingest(day, ids)
+        finally:
+            self._phases.add("ingest", began, time.monotonic_ns())
+        self._proven = self._session.returns
+        self._note_footprint(day)
+        self._time_searches(day, ids)
+        self._state.last_day = day
+        self._state.horizon_reached |= day == self._last_day
+        if day >= self._counted_days:
+            self._counted_days = day + 1
+            self._host.advance("day")
+
+    def _note_footprint(self, day: int) -> None:
+        found = self._session.footprint()
+        self._host.append(
+            FootprintTaken(
+                cell_id=self._context.cell.cell_id,
+                ego=self._ego,
+                day=day,
+                taken_mono_ns=time.monotonic_ns(),
+                memory=found.memory,
+                memory_peak=found.memory_peak,
+                disk=found.disk,
+            )
+        )
+
+    def _time_searches(self, day: int, ids: NamespaceIds) -> None:
+        """Time Search after so many days, if it is one of those asked for. A repair asks nothing twice."""
+        if day + 1 not in self._settings.search_days or self._state.horizon_reached:
+            return
+        timed = time_searches(
+            self._context, self._session.client, self._dataset, self._questions, ids, day, self._settings.searches
+        )
+        self._host.append(timed)
+        if timed.failures:
+            told = ", ".join(f"{count} {code}" for code, count in timed.failures.items())
+            self._problem(f"ego {self._ego}, day {day}: searches that were timed failed: {told}")
+
+    # -------------------------------------------------------------- questions
+
+    def _ask_all(self, questions: Sequence[Question]) -> None:
+        """Ask a day's questions; those that failed for our own reasons again, before the next day comes in."""
+        waiting = list(questions)
+        for _round in range(self._settings.infra_retries + 1):
+            failed = []
+            for question in waiting:
+                if self._ask(question).status == "infra_failed":
+                    failed.append(question)
+                    # Go on only with a sane reader: one odd question does not end a run, a dead reader does not
+                    # fail all the others.
+                    self._host.heal_reader()
+            waiting = failed
+
+    def _ask(self, question: Question) -> QuestionAsked:
+        """Ask, and once more where the question was lost because the backend ended or went away (see lost_retries)."""
+        for again in reversed(range(self._settings.lost_retries + 1)):
+            asked = self._ask_once(question, again=again > 0)
+            if not asked.lost:
+                break
+        return asked
+
+    def _ask_once(self, question: Question, *, again: bool) -> QuestionAsked:
+        """Ask. What was lost with the backend settles nothing if it may be asked ``again``, also by a later process."""
+        if self._session.lost() or self._session.returns != self._proven:
+            self._come_back(question.day)
+        assert self._ids is not None
+        ids = self._ids
+        instance_id = question.instance.instance_id
+        cell = self._context.cell
+        request = search_request(question, cell.reading, ids, cell.backend_options.items())
+        if cell.send_evidence:
+            add_privileged_evidence(request, self._dataset, question, ids, access_marker=cell.access_markers)
+        attempt = self._progress.attempts.get(instance_id, 0)
+        began = time.monotonic_ns()
+        asked = ask(self._context, self._session.client, question, request, ids, attempt)
+        self._phases.add("answer", began, time.monotonic_ns())
+        if asked.status == "backend_failed":
+            self._session.settle_failure(
+                asked.answer.code if asked.answer else asked.search.code if asked.search else ""
+            )
+            if again and self._session.lost():
+                asked = asked.model_copy(update={"lost": True})
+                self._problem(f"{instance_id}: lost with the backend ({asked.cause}); it is asked again")
+        self._settle(asked)
+        seen = asked.search.visible_through_day if asked.search else None
+        if seen is not None and seen != question.day:
+            self._problem(f"{instance_id}: Search saw through day {seen}, the last committed is {question.day}")
+        return asked
+
+    def _come_back(self, day: int) -> None:
+        """After a crash: have the backend back and make sure that it holds every day through ``day``.
+
+        A backend that cannot prove that it does is given its days again, in a fresh namespace.
+        """
+        if (told := self._session.revive()) is not None:
+            self._problem(told)
+        if self._anew or self._ids is None or not self._sender.holds(day, self._ids, latest=day):
+            self._leave_namespace(NamespaceLostError(lost_after_crash(day, anew=self._anew), "backend"))
+            self._ingest_through(day)
+        self._proven = self._session.returns
+
+    def _settle(self, asked: QuestionAsked) -> None:
+        self._host.append(asked)
+        self._progress.attempts[asked.instance_id] = asked.attempt + 1
+        if asked.status != "infra_failed" and not asked.lost:
+            self._progress.settled.add(asked.instance_id)
+            if asked.status == "answered":
+                self._progress.answered.add(asked.instance_id)
+            self._host.advance("question")
+
+    def _never_asked(self, question: Question, cause: str) -> QuestionAsked:
+        """The record of a question that could not even be put, because the backend had failed before."""
+        instance_id = question.instance.instance_id
+        return QuestionAsked(
+            cell_id=self._context.cell.cell_id,
+            instance_id=instance_id,
+            ego=self._ego,
+            namespace=self._ids_of(self._state.attempt or 0).namespace,
+            day=question.day,
+            attempt=self._progress.attempts.get(instance_id, 0),
+            status="backend_failed",
+            cause=cause,
+            asked_mono_ns=0,
+        )
+
+    def _problem(self, message: str, cause: Literal["backend", "infra"] = "backend") -> None:
+        cell_id = self._context.cell.cell_id
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        records: tuple[AnyRecord, ...] = (
+            Problem(at=at, where=f"cell {cell_id}", cause=cause, message=message, cell_id=cell_id),
+        )
+        self._host.append(*records)

@@ -1,0 +1,136 @@
+"""What stays the same for all questions of a cell, and the small things that asking and reading share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from memarena_answering import ReaderClient
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.execution.backends.session import StyleName
+from memarena.gateway import CallContext, Gateway, Upstream
+from memarena.gateway.types import Role
+from memarena.log.records import Cell, GatewayCall, Question, ReaderRef
+
+GENERATING_ROUTES = ("/v1/chat/completions", "/v1/completions")
+
+_ROLES_THAT_GENERATE = ("reader", "extractor")
+_ROLES: Mapping[Role, pb.ModelRole.ValueType] = {
+    "reader": pb.MODEL_ROLE_READER,
+    "extractor": pb.MODEL_ROLE_EXTRACTOR,
+    "embedder": pb.MODEL_ROLE_EMBEDDER,
+    "reranker": pb.MODEL_ROLE_RERANKER,
+}
+
+
+@dataclass(frozen=True)
+class AskContext:
+    """A cell with the gateway and the reader that it uses. ``answers_itself``: ask the backend for answers."""
+
+    cell: Cell
+    gateway: Gateway
+    reader: ReaderRef
+    model: str
+    """Name by which the gateway offers the reader."""
+    reader_client: ReaderClient
+    answers_itself: bool
+    counts_bytes: bool
+    """The backend counts tokens as UTF-8 bytes / 4, so that its bounds can be checked."""
+    prompt_style: StyleName
+    answer_timeout_s: float
+    helpers: tuple[Upstream, ...] = ()
+    """Models beside the reader that the run has: an embedder, an extractor, a reranker."""
+    cell_token: str | None = None
+    """The one token of a backend whose own server is configured once (SPEC.md MOD-8)."""
+
+    def begin(self, call: CallContext) -> str:
+        """A token for an RPC that begins now; the gateway's ``revoke`` ends it."""
+        if self.cell_token is None:
+            return self.gateway.grant(call)
+        self.gateway.begin(self.cell_token, call)
+        return self.cell_token
+
+    def access(self, token: str, role: Literal["reader", "extractor"]) -> pb.ModelAccess:
+        """Access to models through the gateway for one call: one that generates, in the given role, and the helpers.
+
+        The reader extracts where no extractor was configured. With a token of the cell every call has the same access.
+        """
+        found = next((helper for helper in self.helpers if helper.role == "extractor"), None)
+        extractor = None if found is None else _model(found, found.context_window_tokens, "extractor")
+        if self.cell_token is not None:
+            generating = [self._reader("reader"), extractor or self._reader("extractor")]
+        elif role == "extractor":
+            generating = [extractor or self._reader("extractor")]
+        else:
+            generating = [self._reader("reader")]
+        others = [_model(helper, 0, helper.role) for helper in self.helpers if helper.role not in _ROLES_THAT_GENERATE]
+        return pb.ModelAccess(base_url=self.gateway.advertised_url, token=token, models=[*generating, *others])
+
+    def _reader(self, role: Literal["reader", "extractor"]) -> pb.Model:
+        reader = self.reader
+        return pb.Model(
+            name=self.model,
+            role=_ROLES[role],
+            context_window_tokens=reader.context_window_tokens,
+            no_system_role=reader.no_system_role,
+            counts_tokens=reader.counts_tokens,
+        )
+
+    def call_context(self, phase: Literal["search", "answer", "central"], question: Question) -> CallContext:
+        """What the gateway writes beside the calls that one question causes."""
+        return CallContext(
+            phase=phase,
+            cell_id=self.cell.cell_id,
+            instance_id=question.instance.instance_id,
+            ego=question.instance.ego_agent_id,
+            day=question.day,
+        )
+
+
+def _model(helper: Upstream, window_tokens: int, role: Role) -> pb.Model:
+    return pb.Model(
+        name=helper.model,
+        role=_ROLES[role],
+        context_window_tokens=window_tokens,
+        no_system_role=helper.no_system_role,
+        counts_tokens=helper.counts_tokens,
+    )
+
+
+def fixed_names(reader_model: str, helpers: Sequence[Upstream]) -> dict[str, str]:
+    """Names that stay the same from run to run, for a server that is configured once: the model behind each role."""
+    names = {"extractor": reader_model, "reader": reader_model}
+    names.update((helper.role, helper.model) for helper in helpers)
+    return names
+
+
+def generating(calls: Sequence[GatewayCall]) -> list[GatewayCall]:
+    """The calls that make text."""
+    return [call for call in calls if call.route in GENERATING_ROUTES]
+
+
+def hung(calls: Sequence[GatewayCall], began_ns: int, ended_ns: int) -> GatewayCall | None:
+    """The model call that used up an RPC's deadline: never finished, and under way for at least half of the time.
+
+    ``began_ns`` and ``ended_ns`` are monotonic readings around the RPC. Its server is to blame then, not the backend.
+    """
+    for call in calls:
+        unfinished = call.received_to_forwarded_ns is not None and call.done_ns is None
+        if unfinished and 2 * (ended_ns - call.started_mono_ns) >= ended_ns - began_ns:
+            return call
+    return None
+
+
+def ttft_ns(calls: Sequence[GatewayCall], until_mono_ns: int | None) -> int | None:
+    """TTFT of the model call behind the first TextDelta: the last generating call that began before it.
+
+    ``until_mono_ns`` is the moment of the first TextDelta; None if there was none (then the last call counts).
+    """
+    candidates = [
+        call
+        for call in generating(calls)
+        if call.first_content_ns is not None and (until_mono_ns is None or call.started_mono_ns <= until_mono_ns)
+    ]
+    return candidates[-1].first_content_ns if candidates else None

@@ -1,0 +1,102 @@
+"""Central reading: the harness answers over Search's items when a backend has no Answer of its own.
+
+The same engine as in the kit (``memarena_answering``) and the same gateway, so that TTFT is measured in one place.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from memarena_answering import (
+    AnsweringError,
+    Asker,
+    Completion,
+    ContextItem,
+    PromptStyle,
+    ReaderCallError,
+    ReadingPlan,
+    build_prompt,
+    count_by_bytes,
+    parse_answer,
+)
+
+from memarena.execution.cells.context import AskContext, generating, ttft_ns
+from memarena.log.records import AnswerSpan, GatewayCall, Question, RetrievedItem
+
+
+def read_centrally(
+    context: AskContext, question: Question, items: Sequence[RetrievedItem]
+) -> tuple[AnswerSpan, tuple[GatewayCall, ...]]:
+    """Build the prompt, ask the reader, time it. Offsets count from the moment at which the items were there."""
+    token = context.gateway.grant(context.call_context("central", question))
+    plan = reading_plan(context)
+    client = context.reader_client
+    started = time.monotonic_ns()
+    first_delta_ns: int | None = None
+    raw: list[str] = []
+    done: Completion | None = None
+    shown: tuple[int, ...] | None = None
+    code, message = "OK", ""
+    try:
+        counter = client.counter(token, plan.model) if plan.counts_tokens else count_by_bytes
+        prompt = build_prompt(
+            [ContextItem(text=i.text, time=i.time, score=i.score) for i in items],
+            question.question_text,
+            question.asked_at,
+            Asker(kind=question.requester_kind, name=question.asker_name, relationship=question.relationship),
+            plan,
+            counter,
+        )
+        shown = prompt.kept
+        for event in client.stream(prompt, plan, token, context.answer_timeout_s):
+            if isinstance(event, Completion):
+                done = event
+            else:
+                if first_delta_ns is None:
+                    first_delta_ns = time.monotonic_ns() - started
+                raw.append(event.text)
+    except ReaderCallError as error:
+        code, message = "READER", str(error)
+    except AnsweringError as error:
+        code, message = "PROMPT", str(error)
+    completed_ns = time.monotonic_ns() - started if done is not None else None
+    calls = context.gateway.revoke(token)
+    text = done.text if done is not None else "".join(raw)
+    parsed = parse_answer(text)
+    span = AnswerSpan(
+        route="central",
+        code=code,
+        message=message,
+        retrieved_ns=0,
+        first_delta_ns=first_delta_ns,
+        completed_ns=completed_ns,
+        ttft_ns=ttft_ns(calls, None if first_delta_ns is None else started + first_delta_ns),
+        model_calls=len(generating(calls)),
+        raw=text,
+        answer=parsed.answer,
+        reason=parsed.reason,
+        parse=parsed.parse,
+        finish_reason=done.finish_reason if done is not None else "unknown",
+        searched_items=True,
+        shown_items=shown,
+        prompt_style=context.prompt_style,
+    )
+    return span, calls
+
+
+def reading_plan(context: AskContext) -> ReadingPlan:
+    """The cell's reading parameters as the answering engine takes them."""
+    reading, reader = context.cell.reading, context.reader
+    return ReadingPlan(
+        model=context.model,
+        max_tokens=reading.max_answer_tokens,
+        temperature=reading.temperature,
+        seed=reading.seed,
+        style=PromptStyle(context.prompt_style),
+        thinking=reading.thinking,
+        context_window_tokens=reader.context_window_tokens,
+        max_context_tokens=reading.max_context_tokens,
+        no_system_role=reader.no_system_role,
+        counts_tokens=reader.counts_tokens,
+    )

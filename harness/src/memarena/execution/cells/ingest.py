@@ -1,0 +1,257 @@
+"""Sending days: one Ingest per day, again where the contract allows it, a record for each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Literal, Protocol, TypeVar
+
+from memarena_dataset.io.reading import Dataset
+from memarena_proto import memory_backend_pb2 as pb
+from tenacity import RetryCallState, Retrying, stop_after_attempt
+
+from memarena.client.errors import BackendCallError
+from memarena.execution.backends.session import BackendGoneError, BackendSession
+from memarena.execution.cells.asking import notice_texts
+from memarena.execution.cells.context import AskContext, hung
+from memarena.execution.cells.messages import DayBatch, check_day_size, day_batch
+from memarena.execution.cells.opaque_ids import NamespaceIds
+from memarena.execution.errors import InfraError
+from memarena.gateway import CallContext
+from memarena.log.records import GatewayCall, IngestDone
+
+T = TypeVar("T")
+
+_TRIES = 5
+_ONCE_MORE = frozenset({"DEADLINE_EXCEEDED", "DATA_LOSS"})
+"""Codes after which the same call is sent a second time and never a third (SPEC.md ING)."""
+_BACKOFF_S = 0.2
+_LONGEST_WAIT_S = 30.0
+
+
+class _ReaderFailedError(Exception):
+    """A day was not taken in, and a model's server had failed meanwhile: ours, whatever the backend made of it."""
+
+
+class NamespaceLostError(Exception):
+    """A namespace is no longer what its days should have made of it, and has to be made anew.
+
+    ``cause`` says whose fault that is; the message is one line for the log.
+    """
+
+    def __init__(self, message: str, cause: Literal["backend", "infra"]) -> None:
+        super().__init__(message)
+        self.cause: Literal["backend", "infra"] = cause
+
+
+class ProblemSink(Protocol):
+    """Writes one line about what went wrong to the log, and whose fault it was."""
+
+    def __call__(self, message: str, cause: Literal["backend", "infra"] = "backend") -> None: ...
+
+
+class DaySender:
+    """Sends the days of one ego. ``problem`` writes one line about the backend to the log, ``heal_reader`` brings a
+    reader back that failed and raises InfraError where that is not possible. ``anew``: a namespace does not survive a
+    restart, whatever the backend still knows.
+    """
+
+    def __init__(
+        self,
+        ego: str,
+        context: AskContext,
+        link: BackendSession,
+        dataset: Dataset,
+        append: Callable[..., None],
+        problem: ProblemSink,
+        heal_reader: Callable[[], None],
+        *,
+        anew: bool = False,
+    ) -> None:
+        self._anew = anew
+        self._ego = ego
+        self._context = context
+        self._link = link
+        self._dataset = dataset
+        self._append = append
+        self._problem = problem
+        self._heal_reader = heal_reader
+
+    def reset(self, ids: NamespaceIds) -> None:
+        """Have the namespace forgotten. Raises :class:`BackendGoneError` when it is not, after all allowed retries."""
+        try:
+            self._persist(lambda: self._link.client.reset(ids.namespace))
+        except BackendCallError as error:
+            raise BackendGoneError(str(error)) from error
+
+    def ingest(self, day: int, ids: NamespaceIds) -> None:
+        """Have a day taken in after the one before it.
+
+        Raises :class:`BackendGoneError` when it is not, after all allowed retries, InfraError where a reader that the
+        backend asks keeps failing, and :class:`NamespaceLostError` where the namespace has to be made anew: a restarted
+        backend no longer knows the days before, or the day came in although a model had failed.
+        """
+        try:
+            done = self._send(day, ids, confirmed=day - 1 if day else None)
+        except BackendCallError as error:
+            self._problem(f"ego {self._ego}, day {day}: {error}")
+            raise BackendGoneError(f"Ingest of day {day}: {error.code}: {error.message}") from error
+        self._append(done)
+        if day and self._bring_back():
+            # It came back while the day came in: an empty memory takes in a later day as its first one.
+            for each in (day - 1, day):
+                self._still_knows(each, ids, day)
+
+    def holds(self, day: int, ids: NamespaceIds, latest: int) -> bool:
+        """Whether the backend still holds the namespace through ``day``, and shows nothing after day ``latest``.
+
+        The test is that it must call the same day a replay.
+        """
+        try:
+            done = self._send(day, ids)
+        except BackendCallError:
+            # The failed call is on the record; a fresh namespace is what follows.
+            return False
+        if not done.replayed:
+            self._problem(f"ego {self._ego}: day {day} was confirmed, and taken in as a new one when it was sent again")
+            return False
+        self._append(done)
+        return done.visible_through_day is None or done.visible_through_day <= latest
+
+    def remember(self, day: int, ids: NamespaceIds) -> None:
+        """Make a day's ids again without sending it, so that they can be translated back."""
+        day_batch(self._dataset, self._ego, day, ids, None, self._context.cell.projection)
+
+    def _send(self, day: int, ids: NamespaceIds, confirmed: int | None = None) -> IngestDone:
+        """Send a day, again where the contract allows it or the backend had to be brought back."""
+        tries = count()
+        return self._persist(
+            lambda: self._send_once(day, ids, next(tries)), lambda: self._still_knows(confirmed, ids, day)
+        )
+
+    def _persist(self, call: Callable[[], T], after_revival: Callable[[], None] = lambda: None) -> T:
+        """Make an untimed call, again where that is allowed; a backend that was lost is brought back before."""
+
+        def once() -> T:
+            if self._bring_back():
+                after_revival()
+            return call()
+
+        retrying = Retrying(retry=self._may_call_again, stop=stop_after_attempt(_TRIES), wait=_wait_s, reraise=True)
+        try:
+            return retrying(once)
+        except _ReaderFailedError as error:
+            raise InfraError(str(error)) from error
+
+    def _bring_back(self) -> bool:
+        """Have the backend back if it is lost; whether it was."""
+        told = self._link.revive()
+        if told is not None:
+            self._problem(told)
+        return told is not None
+
+    def _still_knows(self, confirmed: int | None, ids: NamespaceIds, latest: int) -> None:
+        if confirmed is not None and (self._anew or not self.holds(confirmed, ids, latest)):
+            raise NamespaceLostError(lost_after_crash(confirmed, anew=self._anew), "backend")
+
+    def _may_call_again(self, state: RetryCallState) -> bool:
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, _ReaderFailedError):
+            self._heal_reader()
+            return True
+        if not isinstance(error, BackendCallError):
+            return False
+        self._link.settle_failure(error.code)
+        once_more = error.code in _ONCE_MORE and state.attempt_number == 1
+        return error.may_retry or once_more or self._link.lost()
+
+    def _send_once(self, day: int, ids: NamespaceIds, retries: int) -> IngestDone:
+        context = self._context
+        token = context.begin(CallContext(phase="ingest", cell_id=context.cell.cell_id, ego=self._ego, day=day))
+        access = context.access(token, "extractor")
+        batch = day_batch(self._dataset, self._ego, day, ids, access, context.cell.projection)
+        check_day_size(context.cell.backend, self._link.max_day_bytes, day, self._ego, batch)
+        failure: BackendCallError | None = None
+        response, duration_ns = pb.IngestResponse(), 0
+        began = time.monotonic_ns()
+        try:
+            response, duration_ns = self._link.client.ingest(batch.frames)
+        except BackendCallError as error:
+            failure = error
+        finally:
+            calls = context.gateway.revoke(token)
+        done = self._done(day, ids, batch, duration_ns, retries, failure, response)
+        if failure is None:
+            if (unsettled := unsettled_failure(calls)) is not None:
+                self._append(done)
+                message = f"day {day} came in although model {unsettled.model} failed: {unsettled.error}"
+                raise NamespaceLostError(message, "infra")
+            return done
+        self._append(done)
+        failed = next((call for call in calls if call.upstream_failed), None)
+        if failed is None and failure.code == "DEADLINE_EXCEEDED":
+            failed = hung(calls, began, time.monotonic_ns())
+        if failed is not None:
+            raise _ReaderFailedError(
+                f"reader {failed.model} failed while day {day} of {self._ego} came in: {failed.error}"
+            ) from failure
+        raise failure
+
+    def _done(
+        self,
+        day: int,
+        ids: NamespaceIds,
+        batch: DayBatch,
+        duration_ns: int,
+        retries: int,
+        failure: BackendCallError | None,
+        response: pb.IngestResponse,
+    ) -> IngestDone:
+        return IngestDone(
+            cell_id=self._context.cell.cell_id,
+            ego=self._ego,
+            namespace=ids.namespace,
+            day=day,
+            sessions=batch.sessions,
+            turns=batch.turns,
+            events=batch.events,
+            payload_bytes=batch.payload_bytes,
+            duration_ns=duration_ns,
+            code=failure.code if failure else "OK",
+            message=failure.message if failure else "",
+            replayed=response.replayed,
+            visible_through_day=None if failure else response.visible_through_day,
+            notices=notice_texts(response.notices),
+            retries=retries,
+        )
+
+
+def unsettled_failure(calls: Sequence[GatewayCall]) -> GatewayCall | None:
+    """The first model call whose server failed and that was not made again with success; None if there is none."""
+    for place, call in enumerate(calls):
+        made_again = any(
+            later.status == 200 and (later.route, later.model, later.prompt_sha256) == _request_of(call)
+            for later in calls[place + 1 :]
+        )
+        if call.upstream_failed and not made_again:
+            return call
+    return None
+
+
+def lost_after_crash(day: int, *, anew: bool) -> str:
+    """Why a namespace is made anew after a restart."""
+    if anew:
+        return f"the backend was started again after day {day}; its days come in again, as the run asks for"
+    return f"after a crash the backend no longer knew day {day}, which it had confirmed"
+
+
+def _request_of(call: GatewayCall) -> tuple[str, str, str]:
+    return call.route, call.model, call.prompt_sha256
+
+
+def _wait_s(state: RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    if isinstance(error, BackendCallError) and error.retry_after_s is not None:
+        return min(error.retry_after_s, _LONGEST_WAIT_S)
+    return _BACKOFF_S * 2.0 ** (state.attempt_number - 1)

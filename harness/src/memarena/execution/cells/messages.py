@@ -1,0 +1,254 @@
+"""From the data set to messages of the contract: days, questions, and answers' items back again.
+
+This is the only place that builds requests, so it is the only place through which anything could leak: it is given
+questions' words, people, times and days, never gold. Privileged evidence is added in one function that callers use for
+diagnostic backends alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from memarena_answering import control_text
+from memarena_dataset.gold import PermissionGold
+from memarena_dataset.io.reading import Dataset
+from memarena_dataset.model import Session, Turn
+from memarena_proto import memory_backend_pb2 as pb
+from memarena_proto.digest import DIGEST_VERSION, DayDigest
+
+from memarena.execution.cells.opaque_ids import IdKind, NamespaceIds
+from memarena.execution.errors import RunError
+from memarena.execution.planning.questions import date_of, group_name, place_name, rfc3339
+from memarena.log.records import Question, Reading, RetrievedItem
+
+MAX_FRAME_BYTES = 1 << 20
+"""SPEC.md LIM: largest frame of an Ingest."""
+_FRAME_TARGET_BYTES = MAX_FRAME_BYTES - (1 << 12)
+_REQUESTER = {
+    "owner": pb.REQUESTER_KIND_OWNER,
+    "known_person": pb.REQUESTER_KIND_KNOWN_PERSON,
+    "anonymous": pb.REQUESTER_KIND_ANONYMOUS,
+}
+_PROMPT_STYLE = {
+    "text_sessions": pb.PROMPT_STYLE_TEXT_SESSIONS,
+    "json_context": pb.PROMPT_STYLE_JSON_CONTEXT,
+}
+_THINKING = {"default": pb.THINKING_UNSPECIFIED, "on": pb.THINKING_ON, "off": pb.THINKING_OFF}
+
+
+@dataclass(frozen=True)
+class DayBatch:
+    """One day of one ego as frames, with what the log wants to know of it."""
+
+    frames: tuple[pb.IngestRequest, ...]
+    sessions: int
+    turns: int
+    events: int
+    payload_bytes: int
+
+
+def check_day_size(backend: str, limit: int, day: int, ego: str, batch: DayBatch) -> None:
+    """Raise :class:`RunError` for a day longer than the backend takes (SPEC.md LIM-6); a limit of 0 is none."""
+    size = sum(frame.ByteSize() for frame in batch.frames) if limit else 0
+    if size > limit:
+        raise RunError(
+            f"--backend {backend}: takes days of at most {limit:,} bytes, and day {day} of {ego} has {size:,}"
+        )
+
+
+def day_batch(
+    dataset: Dataset,
+    ego: str,
+    day: int,
+    ids: NamespaceIds,
+    access: pb.ModelAccess | None,
+    projection: Literal["ego", "whole_corpus"] = "ego",
+) -> DayBatch:
+    """Header, sessions, events and trailer of one day of the ego's projection.
+
+    The whole corpus is for DIAGNOSTIC backends alone (SPEC.md EVD-5).
+    """
+    seer = ego if projection == "ego" else None
+    header = pb.DayHeader(
+        namespace=ids.namespace,
+        day_index=day,
+        date=date_of(dataset, day),
+        batch_id=ids.make(IdKind.BATCH, str(day)),
+        owner=_participant(dataset, ego, ego, ids),
+        model_access=access,
+    )
+    digest = DayDigest()
+    frames: list[pb.IngestRequest] = []
+
+    def add(frame: pb.IngestRequest) -> None:
+        frames.append(frame)
+        digest.add(frame)
+
+    add(pb.IngestRequest(header=header))
+    for session in dataset.day_sessions(seer, day):
+        for part in split_session(_session(dataset, ego, session, ids)):
+            add(pb.IngestRequest(session=part))
+    for event in dataset.day_events(seer, day):
+        message = pb.Event(
+            event_id=ids.make(IdKind.EVENT, event.event_id),
+            happened_at=rfc3339(dataset, event.timestamp),
+            text=event.content,
+            category=event.category or "",
+        )
+        add(pb.IngestRequest(event=message))
+    trailer = pb.DayTrailer(
+        session_count=digest.session_count,
+        turn_count=digest.turn_count,
+        event_count=digest.event_count,
+        digest_version=DIGEST_VERSION,
+        digest=digest.digest(),
+    )
+    frames.append(pb.IngestRequest(trailer=trailer))
+    return DayBatch(
+        frames=tuple(frames),
+        sessions=trailer.session_count,
+        turns=trailer.turn_count,
+        events=trailer.event_count,
+        payload_bytes=sum(frame.ByteSize() for frame in frames),
+    )
+
+
+def split_session(session: pb.Session, target_bytes: int = _FRAME_TARGET_BYTES) -> Iterator[pb.Session]:
+    """The session as one frame, or as several that each stay below ``target_bytes`` (a turn is never split)."""
+    if session.ByteSize() <= target_bytes:
+        yield session
+        return
+    part = pb.Session()
+    part.CopyFrom(session)
+    del part.turns[:]
+    size = part.ByteSize()
+    for turn in session.turns:
+        # A repeated message costs its bytes, a tag and a length of at most five bytes.
+        cost = turn.ByteSize() + 6
+        if part.turns and size + cost > target_bytes:
+            yield part
+            part = pb.Session(session_id=session.session_id, continuation=True)
+            size = part.ByteSize()
+        part.turns.append(turn)
+        size += cost
+    yield part
+
+
+def search_request(
+    question: Question,
+    reading: Reading,
+    ids: NamespaceIds,
+    options: Iterable[tuple[str, str]],
+) -> pb.SearchRequest:
+    """The question as the backend sees it, model access still to be added."""
+    instance = question.instance
+    requester = pb.Requester(kind=_REQUESTER[question.requester_kind])
+    if question.requester_kind == "known_person" and instance.asker_agent_id:
+        requester.participant_id = ids.make(IdKind.PARTICIPANT, instance.asker_agent_id)
+        requester.display_name = question.asker_name
+        requester.relationship = question.relationship
+    identity = "\x00".join((question.asked_at, question.asker_name, question.question_text))
+    return pb.SearchRequest(
+        namespace=ids.namespace,
+        query_id=ids.make(IdKind.QUERY, identity),
+        text=question.question_text,
+        asked_at=question.asked_at,
+        as_of_day=question.day,
+        requester=requester,
+        max_items=reading.max_items or 0,
+        max_context_tokens=reading.max_context_tokens,
+        options=[pb.Option(key=key, value=value) for key, value in sorted(options)],
+    )
+
+
+def add_privileged_evidence(
+    request: pb.SearchRequest,
+    dataset: Dataset,
+    question: Question,
+    ids: NamespaceIds,
+    *,
+    access_marker: bool = False,
+) -> None:
+    """Name the evidence sessions, in the order in which they were held. For DIAGNOSTIC backends alone (SPEC.md EVD).
+
+    ``access_marker`` adds, for a permission question, the note that says whether the asker may hear it.
+    """
+    sessions = sorted(question.instance.evidence_session_ids, key=lambda s: (dataset.session(s).start_time, s))
+    evidence = pb.PrivilegedEvidence(session_ids=[ids.make(IdKind.SESSION, s) for s in sessions])
+    gold = question.instance.gold
+    if access_marker and isinstance(gold, PermissionGold):
+        words = control_text()
+        denied = gold.expected_action == "withhold"
+        evidence.access_marker = words.access_denied if denied else words.access_allowed
+    request.privileged_evidence.CopyFrom(evidence)
+
+
+def answer_request(search: pb.SearchRequest, reading: Reading, model: str, prompt_style: str) -> pb.AnswerRequest:
+    """The question with how to read it. ``prompt_style`` is text_sessions or json_context."""
+    return pb.AnswerRequest(
+        search=search,
+        reading=pb.Reading(
+            model=model,
+            max_tokens=reading.max_answer_tokens,
+            temperature=reading.temperature,
+            seed=reading.seed,
+            prompt_style=_PROMPT_STYLE[prompt_style],
+            thinking=_THINKING[reading.thinking],
+        ),
+    )
+
+
+def retrieved_items(items: Iterable[pb.MemoryItem], ids: NamespaceIds) -> tuple[RetrievedItem, ...]:
+    """Items with the data set's ids; ids that were never given out in this namespace are counted."""
+    return tuple(_retrieved_item(item, ids) for item in items)
+
+
+def _retrieved_item(item: pb.MemoryItem, ids: NamespaceIds) -> RetrievedItem:
+    sessions = [ids.real(IdKind.SESSION, s) for s in item.source_session_ids]
+    turns = [ids.real(IdKind.TURN, t) for t in item.source_turn_ids]
+    return RetrievedItem(
+        text=item.text,
+        score=item.score,
+        session_ids=tuple(s for s in sessions if s is not None),
+        turn_ids=tuple(t for t in turns if t is not None),
+        unknown_ids=sessions.count(None) + turns.count(None),
+        time=item.time,
+    )
+
+
+def _participant(dataset: Dataset, ego: str, agent_id: str, ids: NamespaceIds) -> pb.Participant:
+    if agent_id == ego:
+        role = pb.PARTICIPANT_ROLE_OWNER
+    elif agent_id.startswith("assistant_"):
+        role = pb.PARTICIPANT_ROLE_ASSISTANT
+    else:
+        role = pb.PARTICIPANT_ROLE_PERSON
+    return pb.Participant(
+        participant_id=ids.make(IdKind.PARTICIPANT, agent_id),
+        display_name=dataset.agents[agent_id].name,
+        role=role,
+    )
+
+
+def _session(dataset: Dataset, ego: str, session: Session, ids: NamespaceIds) -> pb.Session:
+    return pb.Session(
+        session_id=ids.make(IdKind.SESSION, session.session_id),
+        participants=[_participant(dataset, ego, p, ids) for p in session.participants],
+        started_at=rfc3339(dataset, session.start_time),
+        ended_at=rfc3339(dataset, session.end_time),
+        modality=session.modality or "",
+        place=place_name(dataset, session.location_id) or "",
+        group=group_name(dataset, session.group_id) or "",
+        turns=[_turn(dataset, turn, ids) for turn in session.turns],
+    )
+
+
+def _turn(dataset: Dataset, turn: Turn, ids: NamespaceIds) -> pb.Turn:
+    return pb.Turn(
+        turn_id=ids.make(IdKind.TURN, turn.turn_id),
+        speaker_id=ids.make(IdKind.PARTICIPANT, turn.speaker_id),
+        text=turn.text,
+        said_at=rfc3339(dataset, turn.timestamp),
+    )

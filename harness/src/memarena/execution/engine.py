@@ -1,0 +1,386 @@
+"""Running it all: from a configuration to a log, and on with a log that was left half-way.
+
+Order matters here. Everything that can be wrong with the input is looked at before the log is made; after that, every
+fact goes to the log as it happens, and whatever ends the process leaves a log that ``--resume`` goes on with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import itertools
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from memarena_dataset.io.reading import Dataset, open_dataset
+from memarena_dataset.validate import refuse_invalid
+
+from memarena.execution.backends.containers import ContainerHost, docker_client, image_facts
+from memarena.execution.backends.manifests import BackendChoice, ContainerBackend, choose_backend
+from memarena.execution.backends.overhead_baseline import measure_floor
+from memarena.execution.backends.session import BackendSession
+from memarena.execution.cells.cell import CellRun
+from memarena.execution.cells.context import fixed_names
+from memarena.execution.cells.setup import CellModels, CellSettings, CellSetup
+from memarena.execution.display import Display, SilentDisplay
+from memarena.execution.errors import CellError, InfraError, RunError
+from memarena.execution.metering import CellPhases, RunMetering
+from memarena.execution.models.model_pool import HelperPool, ReaderPool
+from memarena.execution.models.services import ModelServices
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.plan import RunPlan, plan_run, versions
+from memarena.execution.planning.preflight import (
+    check_backends,
+    check_space,
+    check_windows,
+    check_writable,
+    deadlines,
+    logged_plan,
+    previous_progress,
+    settled_config,
+)
+from memarena.execution.planning.progress import CellProgress, RunProgress
+from memarena.execution.planning.questions import evidence_texts
+from memarena.execution.planning.request import EndReason, RunOutcome, RunRequest
+from memarena.execution.stop_signals import StopSignals, remembered_signals
+from memarena.gateway import Budget, Gateway, GatewayError, Upstream
+from memarena.gateway.tokens import random_token
+from memarena.log.records import AnyRecord, Cell, GatewayCall, Problem, ReaderRef, RunEnded, RunResumed, RunStarted
+from memarena.log.store import LogWriter, read_records
+
+
+class _Sink:
+    """Where the gateway's records go. The gateway starts before the log is made, so the way is joined up later."""
+
+    def __init__(self) -> None:
+        self._log: LogWriter | None = None
+        self._early: list[GatewayCall] = []
+        self._mutex = threading.Lock()
+
+    def __call__(self, call: GatewayCall) -> None:
+        """Record a call. One that comes before the log exists (somebody else's, and refused) waits for it."""
+        with self._mutex:
+            if self._log is None:
+                self._early.append(call)
+            else:
+                self._log.append(call)
+
+    def join(self, log: LogWriter) -> None:
+        """Write to this log from now on, beginning with what has been waiting."""
+        with self._mutex:
+            log.append(*self._early)
+            self._log = log
+
+
+def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
+    """Do a run, or go on with one, until it is complete, interrupted or broken.
+
+    Raises :class:`RunError`, DatasetError, LogError, ReaderError or GatewayError for bad input, each with one line.
+    KeyboardInterrupt is taken as the wish to stop: the outcome then says ``interrupted``.
+    """
+    display = display or SilentDisplay()
+    with ExitStack() as stack:
+        stop = stack.enter_context(remembered_signals())
+        previous = previous_progress(request)
+        config = settled_config(request, previous)
+        dataset = stack.enter_context(open_dataset(config.dataset))
+        refuse_invalid(dataset)
+        backends = [choose_backend(text) for text in config.backends]
+        check_writable(request.out)
+        check_space(request.out)
+        containers = _container_host(stack, config, backends)
+        readers = stack.enter_context(ReaderPool(config.readers, request.out / "readers", request.reader_api_key))
+        helpers = stack.enter_context(HelperPool(config, request.out / "readers", readers.readers()))
+        metering = RunMetering(
+            config.meters,
+            request.out,
+            system_channel=config.system_rail,
+            idle_s=config.idle_s,
+            not_because="a cache answers model calls" if config.cache else "",
+        )
+        stack.callback(metering.close)
+        metering.begin()
+        sink = _Sink()
+        upstreams = [*(r.upstream for r in readers.readers()), *helpers.upstreams()]
+        gateway = _start_gateway(stack, config, upstreams, sink, containers)
+        if request.cell_token is not None:
+            # Before any backend is asked for: a server that tries its model when it starts cannot start without.
+            names = fixed_names(readers.readers()[0].upstream.model, helpers.upstreams())
+            gateway.open_cell(request.cell_token, None, names)
+        refs: dict[str, ReaderRef] = {role: helper.ref for role, helper in helpers.items()}
+        plan = plan_run(
+            config,
+            dataset,
+            backends,
+            [r.ref for r in readers.readers()],
+            request.scoring_files,
+            refs,
+            request.configuration,
+            {} if containers is None else containers.image_ids,
+        )
+        if previous is not None:
+            plan = logged_plan(previous, plan)
+        check_windows(plan)
+        check_backends(plan, config, request, containers)
+        metering.wait_ready()
+        log = stack.enter_context(LogWriter(request.out))
+        # The gateway stops before the log closes: its last records still have a place to go.
+        stack.callback(gateway.stop)
+        work = _Work(request, config, dataset, plan, containers)
+        models = ModelServices(readers, helpers, gateway)
+        return _Run(work, models, _Output(log, metering, display, stop)).execute(previous, sink)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is to be done."""
+
+    request: RunRequest
+    config: RunConfig
+    dataset: Dataset
+    plan: RunPlan
+    containers: ContainerHost | None
+
+
+@dataclass(frozen=True)
+class _Output:
+    """Where it is written and shown."""
+
+    log: LogWriter
+    metering: RunMetering
+    display: Display
+    stop: StopSignals
+
+
+class _Run:
+    """A run whose input is known to be good."""
+
+    def __init__(self, work: _Work, models: ModelServices, output: _Output) -> None:
+        self._work = work
+        self._models = models
+        self._log = output.log
+        self._metering = output.metering
+        self._display = output.display
+        self._stop = output.stop
+
+    def execute(self, previous: RunProgress | None, sink: _Sink) -> RunOutcome:
+        """Begin or go on, go through the cells, say how it ended."""
+        log = self._log
+        progress = previous or self._begin()
+        if previous is not None:
+            log.append(RunResumed(resumed_at=_now(), versions=versions()))
+        sink.join(log)
+        self._metering.log_start(log.append)
+        if previous is not None:
+            kinds = ("metering_started", "phase", "phase_measured")
+            self._metering.settle_earlier(read_records(self._work.request.out, *kinds))
+        reason: EndReason = "aborted"
+        message = ""
+        try:
+            self._measure(progress)
+            reason = "completed" if progress.left() == 0 else "incomplete"
+        except KeyboardInterrupt:
+            reason, message = "interrupted", "stopped by the user"
+        except (InfraError, RunError) as error:
+            message = str(error)
+            self._metering.finish()
+            log.append(RunEnded(ended_at=_now(), reason=reason, message=message))
+            raise
+        finally:
+            self._display.end()
+        self._metering.finish()
+        log.append(RunEnded(ended_at=_now(), reason=reason, message=message))
+        return RunOutcome(reason, progress.left(), message, progress.wholly_failed(), len(progress.cells))
+
+    def _begin(self) -> RunProgress:
+        manifest, questions = self._work.plan.manifest, self._work.plan.questions
+        self._log.append(
+            RunStarted(run_id=secrets.token_hex(8), started_at=_now(), manifest=manifest),
+            *evidence_texts(self._work.dataset, questions),
+            *questions,
+        )
+        return RunProgress(manifest, questions, {c.cell_id: CellProgress() for c in manifest.cells})
+
+    def _measure(self, progress: RunProgress) -> None:
+        """Everything that is metered: the preparation, the cells, and the machine at rest before and after them."""
+        began = time.monotonic_ns()
+        self._prepare()
+        self._metering.ended("prepare", began)
+        if self._unfinished(progress):
+            self._metering.idle("idle_before")
+            self._go_through_cells(progress)
+            self._metering.idle("idle_after")
+
+    def _unfinished(self, progress: RunProgress) -> bool:
+        return any(not self._is_done(progress.cells[cell.cell_id]) for cell in self._work.plan.manifest.cells)
+
+    def _is_done(self, state: CellProgress) -> bool:
+        settled = len(state.settled) == len(self._work.plan.questions)
+        return settled and all(ego.horizon_reached or ego.gone for ego in state.egos.values())
+
+    def _prepare(self) -> None:
+        """Probe the readers and measure the floor, before anything is timed."""
+        self._models.prepare(self._work.config, self._log.append)
+        if self._work.config.floor_samples and self._work.config.cache is None:
+            self._log.append(measure_floor(self._work.request.out / "floor", self._work.config.floor_samples))
+
+    def _go_through_cells(self, progress: RunProgress) -> None:
+        total = len(self._work.plan.manifest.cells) * len(self._work.plan.questions)
+        self._display.begin(total, total - progress.left())
+        by_ego = sorted(self._work.plan.questions, key=lambda q: q.instance.ego_agent_id)
+        egos = len({q.instance.ego_agent_id for q in by_ego})
+        interrupted: list[CellError] = []
+        asked_any = False
+        for cell in self._work.plan.manifest.cells:
+            state = progress.cells[cell.cell_id]
+            if self._is_done(state):
+                continue
+            check_space(self._work.request.out)
+            setup = self._setup(cell)
+            host = _CellHost(self, cell, egos * self._work.dataset.day_count)
+            phases = CellPhases()
+            cell_dir = self._work.request.out / "cells" / cell.cell_id.replace("/", "-")
+            session = BackendSession(
+                self._work.plan.backends[cell.backend],
+                cell_dir,
+                deadlines(self._work.config),
+                self._work.request.security,
+                settings=cell.backend_settings,
+                restarts=self._work.config.backend_restarts,
+                containers=self._work.containers,
+            )
+            try:
+                CellRun(cell, session, setup, host, phases).run(by_ego, state)
+                asked_any = True
+            except CellError as error:
+                told = f"the cell is interrupted: {error}"
+                self._log.append(
+                    Problem(at=_now(), where=cell.cell_id, cause="infra", message=told, cell_id=cell.cell_id)
+                )
+                self._display.note(f"{cell.cell_id}: {told}")
+                interrupted.append(error)
+            finally:
+                # First the process: what follows writes to the log, which may be why we are here.
+                session.close()
+                self._end_cell(cell, phases)
+        # Where no cell came anywhere, what is wrong is the input.
+        if interrupted and not asked_any and not any(cell.attempts for cell in progress.cells.values()):
+            raise interrupted[0]
+
+    def _end_cell(self, cell: Cell, phases: CellPhases) -> None:
+        """Log a cell's phases, also where it broke off, and a sampler that has ended meanwhile."""
+        self._metering.add(*phases.ended(cell.cell_id, self._metering.samples_file))
+        if (failure := self._metering.failure()) is not None:
+            self._log.append(Problem(at=_now(), where="meters", cause="infra", message=failure, cell_id=cell.cell_id))
+
+    def _setup(self, cell: Cell) -> CellSetup:
+        work, models = self._work, self._models
+        return CellSetup(
+            dataset=work.dataset,
+            models=CellModels(
+                gateway=models.gateway,
+                reader=models.begin_cell(cell.reader),
+                helpers=models.helpers.upstreams(),
+                reader_client=models.client(),
+            ),
+            settings=CellSettings.of(
+                work.config, bytes.fromhex(work.plan.manifest.id_key_hex), work.request.cell_token
+            ),
+        )
+
+    def append(self, *records: AnyRecord) -> None:
+        """Write records to the log. Raises KeyboardInterrupt after a signal that asked the run to stop."""
+        self._log.append(*records)
+        self._stop.check()
+
+    def heal_reader(self, name: str) -> None:
+        """After a failure of ours: the reader must be alive and sane again, else the run stops with InfraError."""
+        check_space(self._work.request.out)
+        self._models.heal(name, self._log.append)
+
+    def cell_opened(self, cell: Cell, days: int) -> None:
+        """A cell's backend is up and has been checked; ``days`` are to be taken in."""
+        self._display.cell(cell.cell_id, days)
+
+    def advance(self, what: Literal["question", "day"]) -> None:
+        """A question was settled or a day taken in."""
+        if what == "day":
+            check_space(self._work.request.out)
+        self._display.advance(what)
+
+
+@dataclass(frozen=True)
+class _CellHost:
+    """A run as one of its cells sees it (:class:`~memarena.execution.cells.setup.CellHost`)."""
+
+    run: _Run
+    cell: Cell
+    days: int
+
+    def append(self, *records: AnyRecord) -> None:
+        self.run.append(*records)
+
+    def heal_reader(self) -> None:
+        self.run.heal_reader(self.cell.reader)
+
+    def opened(self) -> None:
+        self.run.cell_opened(self.cell, self.days)
+
+    def advance(self, what: Literal["question", "day"]) -> None:
+        self.run.advance(what)
+
+
+def _container_host(stack: ExitStack, config: RunConfig, backends: Sequence[BackendChoice]) -> ContainerHost | None:
+    """Docker for the run's containers, None where it has none; every image is looked at before anything is started."""
+    images = [backend for backend in backends if isinstance(backend, ContainerBackend)]
+    if not images:
+        return None
+    client = docker_client()
+    image_ids = {backend.name: image_facts(client, backend).image_id for backend in images}
+    return stack.enter_context(ContainerHost(client, image_ids, config.backend_memory))
+
+
+def _start_gateway(
+    stack: ExitStack,
+    config: RunConfig,
+    upstreams: Sequence[Upstream],
+    sink: _Sink,
+    containers: ContainerHost | None,
+) -> Gateway:
+    # Containers reach this machine on their network's address; nobody else can reach that one.
+    on_network = containers is not None and config.gateway_host == RunConfig.model_fields["gateway_host"].default
+    host = containers.gateway_host if containers is not None and on_network else config.gateway_host
+    gateway = Gateway(
+        upstreams,
+        sink,
+        host=host,
+        port=config.gateway_port,
+        advertised_url=config.gateway_url,
+        keep_texts=config.keep_texts,
+        budgets={phase: Budget(budget.calls, budget.tokens) for phase, budget in config.budgets.items()},
+        cache_dir=config.cache,
+        token_factory=_token_factory(config.id_key) if config.id_key else random_token,
+    )
+    try:
+        gateway.start()
+    except GatewayError as error:
+        raise RunError(f"--gateway-host {config.gateway_host} --gateway-port {config.gateway_port}: {error}") from error
+    stack.callback(gateway.stop)
+    return gateway
+
+
+def _token_factory(key_hex: str) -> Callable[[], str]:
+    """Tokens that follow from the key, for runs whose requests must be the same bytes each time."""
+    counter = itertools.count()
+    key = bytes.fromhex(key_hex)
+    return lambda: hmac.new(key, f"token {next(counter)}".encode(), hashlib.sha256).hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

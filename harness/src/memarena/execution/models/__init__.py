@@ -1,0 +1,1 @@
+"""Models of a run: started together, warmed up, started again when they die."""

@@ -1,0 +1,56 @@
+"""What every reader goes through before anything is timed: sanity probe, chat template, warm-up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memarena.execution.errors import InfraError
+from memarena.execution.planning.config import ReaderConfig, RunConfig
+from memarena.gateway import Gateway
+from memarena.log.records import ReaderProbed
+from memarena.readers import (
+    ReaderError,
+    RunningReader,
+    count_template,
+    golden_counts,
+    probe,
+    template_fault,
+    warm_up,
+)
+
+_MARGIN_TOKENS = 512
+"""Kept free in a reader's window: filler words are counted by their bytes, and templates add to them."""
+
+
+def prepare_reader(
+    reader: RunningReader, configured: ReaderConfig, config: RunConfig, gateway: Gateway, append: Callable[..., None]
+) -> None:
+    """Probe a reader, compare its template's token counts with golden ones where some are known, warm it up.
+
+    Raises InfraError, with the finding in the log, where it is not fit to be timed.
+    """
+    result = probe(reader, gateway)
+    append(result)
+    if not result.ok:
+        raise InfraError(f"reader {reader.ref.name}: the sanity probe failed: {result.message}")
+    _check_template(reader, configured, gateway, append)
+    if config.warm_up:
+        room = reader.ref.context_window_tokens - config.max_answer_tokens - _MARGIN_TOKENS
+        try:
+            warm_up(reader, gateway, config.warm_up, max(1, min(config.max_context_tokens, room)))
+        except ReaderError as error:
+            raise InfraError(str(error)) from error
+
+
+def _check_template(
+    reader: RunningReader, configured: ReaderConfig, gateway: Gateway, append: Callable[..., None]
+) -> None:
+    golden = golden_counts(reader, configured.golden_prompt_tokens)
+    if golden is None:
+        return
+    counts = count_template(reader, gateway)
+    fault = counts if isinstance(counts, str) else template_fault(counts, golden)
+    told = {} if isinstance(counts, str) else counts
+    append(ReaderProbed(reader=reader.ref.name, ok=not fault, message=fault or "", prompt_tokens=told))
+    if fault:
+        raise InfraError(f"reader {reader.ref.name}: {fault}")

@@ -1,0 +1,79 @@
+"""The models of a run and the gateway before them, as one thing that can be prepared and brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from memarena_answering import ReaderClient
+
+from memarena.execution.errors import InfraError
+from memarena.execution.models.model_pool import HelperPool, ReaderPool
+from memarena.execution.models.reader_warmup import prepare_reader
+from memarena.execution.planning.config import RunConfig
+from memarena.gateway import Gateway
+from memarena.log.records import Problem
+from memarena.readers import ReaderError, RunningReader, probe
+
+Append = Callable[..., None]
+"""Writes records to the log."""
+
+
+@dataclass(frozen=True)
+class ModelServices:
+    """Readers, the models beside them, and the gateway through which all of them are called."""
+
+    readers: ReaderPool
+    helpers: HelperPool
+    gateway: Gateway
+
+    def client(self) -> ReaderClient:
+        """A client that calls readers through the gateway."""
+        return ReaderClient(self.gateway.base_url)
+
+    def begin_cell(self, name: str) -> RunningReader:
+        """The reader of a cell that begins. Raises InfraError where it cannot be made ready."""
+        reader = self.readers[name]
+        try:
+            reader.begin_cell()
+        except ReaderError as error:
+            raise InfraError(str(error)) from error
+        return reader
+
+    def prepare(self, config: RunConfig, append: Append) -> None:
+        """Probe and warm up every reader, before anything is timed."""
+        for reader in self.readers.readers():
+            prepare_reader(reader, self.readers.config(reader.ref.name), config, self.gateway, append)
+
+    def heal(self, name: str, append: Append) -> None:
+        """After a failure of ours: this reader and all helpers must be alive and sane again, else InfraError."""
+        self._heal_helpers(append)
+        reader = self.readers[name]
+        if not reader.alive():
+            ended = f"the reader's process ended and is started again: {reader.last_words()}"
+            append(Problem(at=_now(), where=f"reader {name}", cause="infra", message=ended))
+            try:
+                reader = self.readers.restart(name)
+            except ReaderError as error:
+                raise InfraError(f"the reader did not come back: {error}") from error
+            self.gateway.replace_upstream(reader.upstream)
+        result = probe(reader, self.gateway)
+        if not result.ok:
+            append(result)
+            raise InfraError(f"reader {name}: {result.message}")
+
+    def _heal_helpers(self, append: Append) -> None:
+        for role, helper in self.helpers.items():
+            if helper.alive():
+                continue
+            ended = f"its process ended and is started again: {helper.last_words()}"
+            append(Problem(at=_now(), where=f"{role} {helper.ref.name}", cause="infra", message=ended))
+            try:
+                self.gateway.replace_upstream(self.helpers.restart(role).upstream)
+            except ReaderError as error:
+                raise InfraError(f"the {role} did not come back: {error}") from error
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

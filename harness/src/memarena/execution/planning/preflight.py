@@ -1,0 +1,229 @@
+"""What has to be right before a run begins or goes on: folder, configuration, plan, backends, disk."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from memarena_answering import Asker, PromptTooLongError, ReadingPlan, build_prompt, count_by_bytes
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.client.backend import Deadlines
+from memarena.execution.backends.containers import ContainerHost
+from memarena.execution.backends.manifests import BackendChoice, LaunchableBackend
+from memarena.execution.backends.session import BackendSession, check_description
+from memarena.execution.errors import RunError
+from memarena.execution.planning.config import RunConfig, parse_config
+from memarena.execution.planning.plan import RunPlan
+from memarena.execution.planning.progress import RunProgress, read_progress
+from memarena.execution.planning.request import RunRequest
+from memarena.log.records import ReaderRef
+from memarena.log.store import is_blank, log_path, read_records
+
+MIN_FREE_BYTES = 16 << 20
+"""A run does not begin, and does not go on, with less free space than this for its log and the backends' data."""
+
+_LEFT_BY_A_FALSE_START = {"readers", "meters", "writer.lock"}
+_MAY_CHANGE = {
+    "dataset",
+    "deadlines_s",
+    "gateway_host",
+    "gateway_url",
+    "gateway_port",
+    "floor_samples",
+    "warm_up",
+    "meters",
+    "system_rail",
+    "idle_s",
+    "infra_retries",
+    "backend_restarts",
+    "lost_retries",
+    "after_crash",
+    "id_key",
+    "keep_texts",
+}
+"""Settings that may differ when a run is resumed: they change neither what is asked nor what is answered.
+
+The data set may have moved; that it is still the same one is checked by its hash."""
+
+
+def previous_progress(request: RunRequest) -> RunProgress | None:
+    """Where the run stands that is to be resumed; None for a fresh one. Raises :class:`RunError` for a wrong folder."""
+    out = request.out
+    try:
+        exists = log_path(out).exists()
+        if request.resume and (exists or _false_start(out)):
+            return _progress_so_far(request)
+        if request.resume:
+            raise RunError(f"--resume: {out} holds no run log")
+        if exists:
+            raise RunError(f"--out {out}: holds a run already; go on with --resume or choose another folder")
+        if out.exists() and not _false_start(out) and not (out.is_dir() and not any(out.iterdir())):
+            raise RunError(f"--out {out}: expected a new or empty folder")
+    except OSError as error:
+        raise RunError(f"--out {out}: cannot be looked at: {error.strerror}") from error
+    return None
+
+
+def _false_start(out: Path) -> bool:
+    """Whether a run began in the folder and ended before it had a log."""
+    return out.is_dir() and bool(found := {p.name for p in out.iterdir()}) and found <= _LEFT_BY_A_FALSE_START
+
+
+def _progress_so_far(request: RunRequest) -> RunProgress | None:
+    """Progress of a run that was begun; None for one that was killed before it had put down what it is about."""
+    if not is_blank(log_path(request.out)) and any(read_records(request.out, "run_started")):
+        return read_progress(request.out)
+    if request.config is None:
+        raise RunError(
+            f"--resume: {request.out}: this run ended before it began; give its --dataset, --backend and --reader again"
+        )
+    return None
+
+
+def settled_config(request: RunRequest, previous: RunProgress | None) -> RunConfig:
+    """The configuration to go by. Raises :class:`RunError` where a resumed run is given another than its log has."""
+    if previous is None:
+        if request.config is None:
+            raise RunError("expected a data set, backends and a reader, or --resume")
+        # Absolute, so that the run can be resumed from another working directory.
+        return request.config.model_copy(update={"dataset": request.config.dataset.absolute()})
+    logged = parse_config(json.loads(previous.manifest.config_json), str(log_path(request.out)))
+    if request.config is None:
+        return logged
+    ours = request.config
+    for name in sorted(RunConfig.model_fields):
+        if name not in _MAY_CHANGE and getattr(ours, name) != getattr(logged, name):
+            raise RunError(
+                f"--resume: {name} is {_short(getattr(ours, name))}, the log in {request.out} was begun with "
+                f"{_short(getattr(logged, name))}"
+            )
+    return ours
+
+
+def logged_plan(previous: RunProgress, plan: RunPlan) -> RunPlan:
+    """The logged plan, after making sure that the data set and the readers are still the same."""
+    logged, now = previous.manifest, plan.manifest
+    if logged.dataset.sha256 != now.dataset.sha256:
+        raise RunError(f"--resume: {now.dataset.path} has changed since the run was begun")
+    for before, after in itertools.zip_longest(logged.readers, now.readers):
+        if before is None or after is None or _identity(before) != _identity(after):
+            raise RunError("--resume: the readers are not those that the run was begun with")
+    for role in logged.helpers.keys() | now.helpers.keys():
+        was, is_now = logged.helpers.get(role), now.helpers.get(role)
+        if was is None or is_now is None or _identity(was) != _identity(is_now):
+            raise RunError(f"--resume: the {role} is not the one that the run was begun with")
+    changed = sorted(
+        name for name, sha in logged.data_files_sha256.items() if now.data_files_sha256.get(name, sha) != sha
+    )
+    prompts = [name for name in changed if name.startswith("answering/")]
+    if prompts:
+        raise RunError(f"--resume: {prompts[0]} has changed since the run was begun; begin a new run")
+    return RunPlan(logged, previous.questions, plan.backends)
+
+
+def check_windows(plan: RunPlan) -> None:
+    """Raise :class:`RunError` where a reader's window does not even hold the shortest question and its answer.
+
+    Every question would then fail, and backends that read for themselves would be blamed for it.
+    """
+    shortest = min(plan.questions, key=lambda q: len(q.question_text.encode()))
+    for reader in plan.manifest.readers:
+        reading = next(cell.reading for cell in plan.manifest.cells if cell.reader == reader.name)
+        empty = ReadingPlan(
+            model=reader.model,
+            max_tokens=reading.max_answer_tokens,
+            context_window_tokens=reader.context_window_tokens,
+            no_system_role=reader.no_system_role,
+            counts_tokens=reader.counts_tokens,
+        )
+        try:
+            build_prompt(
+                (), shortest.question_text, shortest.asked_at, Asker(shortest.requester_kind), empty, count_by_bytes
+            )
+        except PromptTooLongError as error:
+            raise RunError(f"--reader-window, --max-answer-tokens: reader {reader.name}: {error}") from error
+
+
+def _identity(reader: ReaderRef) -> tuple[str, str, str]:
+    """What must be the same of a reader for its answers to stand beside earlier ones."""
+    return reader.name, reader.model, reader.details.get("weights_sha256", "")
+
+
+def check_backends(
+    plan: RunPlan, config: RunConfig, request: RunRequest, containers: ContainerHost | None = None
+) -> None:
+    """Ask backends that could refuse the plan who they are, before there is a log: those reached by address, and those
+    that are given options. The others are as their manifests say, and only what they cannot start without is looked
+    for. One that takes part under several names is asked once for each way in which it is started.
+    """
+    asked: list[tuple[BackendChoice, Mapping[str, str], pb.DescribeResponse]] = []
+    cells = list({c.backend: c for c in plan.manifest.cells}.values())
+    for cell in cells:
+        choice = plan.backends[cell.backend]
+        if isinstance(choice, LaunchableBackend) and (missing := choice.missing(cell.backend_settings)) is not None:
+            raise RunError(f"--backend {cell.backend}: cannot be started: {missing}")
+    for cell in cells:
+        choice = plan.backends[cell.backend]
+        if isinstance(choice, LaunchableBackend) and not (cell.backend_options or cell.backend_settings):
+            continue
+        same = choice.model_copy(update={"name": ""}), cell.backend_settings
+        known = next((description for *started, description in asked if tuple(started) == same), None)
+        if known is not None:
+            check_description(cell, known)
+            continue
+        with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
+            link = BackendSession(
+                choice,
+                Path(folder),
+                deadlines(config),
+                request.security,
+                settings=cell.backend_settings,
+                containers=containers,
+            )
+            try:
+                asked.append((*same, link.open(cell)))
+            finally:
+                link.close()
+
+
+def deadlines(config: RunConfig) -> Deadlines:
+    """The configured deadlines as the client takes them."""
+    d = config.deadlines_s
+    return Deadlines(
+        describe_s=d.describe,
+        ingest_s=d.ingest,
+        search_s=d.search,
+        answer_s=d.answer,
+        reset_s=d.reset,
+        health_s=d.health,
+    )
+
+
+def check_writable(out: Path) -> None:
+    """Make the folder if it is not there, and raise :class:`RunError` if nothing can be written to it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise RunError(f"--out {out}: cannot be written to: {error.strerror}") from error
+
+
+def check_space(out: Path) -> None:
+    """Raise :class:`RunError` where the disk is (nearly) full, so that no backend is blamed for it."""
+    folder = out
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    if free < MIN_FREE_BYTES:
+        raise RunError(f"--out {out}: disk full: {free >> 20} MiB free, expected at least {MIN_FREE_BYTES >> 20} MiB")
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,104 @@
+"""Where a run stands, read back from its log: what is done, what is left, which namespaces are how far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memarena.execution.errors import RunError
+from memarena.log.records import AnyRecord, Manifest, Question, RunStarted
+from memarena.log.store import read_records
+
+_KINDS = ("run_started", "question", "asked", "namespace", "ingest")
+
+
+@dataclass
+class EgoProgress:
+    """One ego in one cell. ``attempt`` is the number of the namespace in use, ``last_day`` its last committed day."""
+
+    attempt: int | None = None
+    last_day: int | None = None
+    horizon_reached: bool = False
+    """Whether some namespace of this ego has taken in every day of the world."""
+    gone: bool = False
+    """Whether the backend failed for the rest of this ego, so that no more days can come in."""
+
+
+@dataclass
+class CellProgress:
+    """One cell. ``settled`` holds the instances that need not be asked again, ``answered`` those with an answer."""
+
+    settled: set[str] = field(default_factory=set)
+    answered: set[str] = field(default_factory=set)
+    attempts: dict[str, int] = field(default_factory=dict)
+    egos: dict[str, EgoProgress] = field(default_factory=dict)
+
+    def ego(self, name: str) -> EgoProgress:
+        """Progress of an ego, fresh if it has none."""
+        return self.egos.setdefault(name, EgoProgress())
+
+
+@dataclass
+class RunProgress:
+    """A run as its log tells it."""
+
+    manifest: Manifest
+    questions: tuple[Question, ...]
+    cells: dict[str, CellProgress]
+
+    def wholly_failed(self) -> tuple[str, ...]:
+        """Cells in which every question was asked and none was answered, because the backend failed each."""
+        return tuple(
+            cell_id for cell_id, cell in self.cells.items() if self.questions and cell.settled and not cell.answered
+        )
+
+    def left(self) -> int:
+        """How many questions of all cells still have to be asked."""
+        return sum(
+            1
+            for cell in self.manifest.cells
+            for q in self.questions
+            if q.instance.instance_id not in self.cells[cell.cell_id].settled
+        )
+
+
+def read_progress(run_dir: Path) -> RunProgress:
+    """Progress of the run in a folder. Raises :class:`RunError` if its log has no beginning, LogError without one."""
+    return progress_of(read_records(run_dir, *_KINDS), run_dir)
+
+
+def progress_of(records: Iterable[AnyRecord], run_dir: Path) -> RunProgress:
+    """Progress from records in the order in which they were written."""
+    progress: RunProgress | None = None
+    questions: list[Question] = []
+    for record in records:
+        if isinstance(record, RunStarted):
+            cells = {c.cell_id: CellProgress() for c in record.manifest.cells}
+            progress = RunProgress(record.manifest, (), cells)
+            continue
+        if progress is None:
+            break
+        if record.kind == "question":
+            questions.append(record)
+        elif record.kind == "namespace":
+            ego = progress.cells[record.cell_id].ego(record.ego)
+            ego.attempt, ego.last_day = record.attempt, None
+        elif record.kind == "ingest" and record.code == "OK":
+            ego = progress.cells[record.cell_id].ego(record.ego)
+            ego.last_day = record.day
+            ego.horizon_reached |= record.day == progress.manifest.dataset.day_count - 1
+        elif record.kind == "asked":
+            cell = progress.cells[record.cell_id]
+            cell.attempts[record.instance_id] = record.attempt + 1
+            cell.ego(record.ego).gone |= record.status == "backend_failed" and record.search is None
+            if record.status == "infra_failed" or record.lost:
+                cell.settled.discard(record.instance_id)
+            else:
+                cell.settled.add(record.instance_id)
+                if record.status == "answered":
+                    cell.answered.add(record.instance_id)
+    if progress is None:
+        raise RunError(f"{run_dir}: the log does not begin with run_started; start again with another --out")
+    progress.questions = tuple(questions)
+    return progress

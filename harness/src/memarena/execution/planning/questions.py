@@ -1,0 +1,126 @@
+"""From the instances of a data set to the questions of a run: which words, on which day, in which order, asked by whom.
+
+Nothing here looks at gold or family to decide what goes on the wire: the words are the instance's query, to which the
+data set's reader has added the options of a multiple-choice question where a file keeps them apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Literal
+
+from memarena_dataset.io.reading import Dataset
+from memarena_dataset.model import Instance
+
+from memarena.log.records import EvidenceSession, EvidenceText, EvidenceTurn, Question
+
+Protocol = Literal["interleaved", "end_of_horizon"]
+
+
+def question_day(instance: Instance, day_count: int, protocol: Protocol) -> int:
+    """Day after which the question is asked: that of its timestamp if it has one, else the last of the world."""
+    last = day_count - 1
+    if protocol == "end_of_horizon" or instance.query_timestamp is None:
+        return last
+    return min(max(math.floor(instance.query_timestamp), 0), last)
+
+
+def order_key(seed: int, question: Question) -> bytes:
+    """Sort key of a seeded permutation that depends on who asks what and when, never on gold, family or id."""
+    parts = (str(seed), question.instance.ego_agent_id, question.asked_at, question.asker_name, question.question_text)
+    return hashlib.sha256("\x00".join(parts).encode()).digest()
+
+
+def plan_questions(dataset: Dataset, instances: Iterable[Instance], protocol: Protocol, seed: int) -> list[Question]:
+    """Questions of a run, by ego, day and the seeded permutation within the day."""
+    questions = [_question(dataset, instance, protocol) for instance in instances]
+    return sorted(questions, key=lambda q: (q.instance.ego_agent_id, q.day, order_key(seed, q)))
+
+
+def sample_questions(questions: list[Question], limit: int, seed: int) -> list[Question]:
+    """At most ``limit`` questions, drawn by the seeded permutation over all of them, in the order given."""
+    kept = {id(q) for q in sorted(questions, key=lambda q: order_key(seed, q))[:limit]}
+    return [q for q in questions if id(q) in kept]
+
+
+def evidence_texts(dataset: Dataset, questions: Iterable[Question]) -> list[EvidenceText]:
+    """Every evidence session of the questions once, verbatim, in order of session id."""
+    wanted = {s for q in questions for s in q.instance.evidence_session_ids}
+    return [EvidenceText(session=_evidence(dataset, session_id)) for session_id in sorted(wanted)]
+
+
+def _question(dataset: Dataset, instance: Instance, protocol: Protocol) -> Question:
+    day = question_day(instance, dataset.day_count, protocol)
+    ego, asker = instance.ego_agent_id, instance.asker_agent_id
+    kind: Literal["owner", "known_person", "anonymous"]
+    if asker == ego:
+        kind = "owner"
+    elif asker is not None and asker in dataset.agents:
+        kind = "known_person"
+    else:
+        kind = "anonymous"
+    return Question(
+        instance=instance,
+        question_text=instance.query,
+        day=day,
+        asked_at=rfc3339(dataset, day + 1),
+        requester_kind=kind,
+        relationship=dataset.relationship(ego, asker) if kind == "known_person" and asker else "",
+        lag_days=_lag_days(dataset, instance, day),
+        ego_name=_name(dataset, ego),
+        asker_name=_name(dataset, asker) if kind != "anonymous" and asker else "",
+    )
+
+
+def rfc3339(dataset: Dataset, t: float) -> str:
+    """A moment of the simulation (days) as RFC 3339 in UTC, to the second."""
+    return dataset.moment(t).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def date_of(dataset: Dataset, day: int) -> str:
+    """Calendar date of a day as YYYY-MM-DD."""
+    return (dataset.calendar_epoch + timedelta(days=day)).isoformat()
+
+
+def _name(dataset: Dataset, agent_id: str) -> str:
+    return dataset.agents[agent_id].name
+
+
+def _lag_days(dataset: Dataset, instance: Instance, day: int) -> int | None:
+    days = [dataset.session(s).day for s in instance.evidence_session_ids]
+    return day - max(days) if days else None
+
+
+def _evidence(dataset: Dataset, session_id: str) -> EvidenceSession:
+    session = dataset.session(session_id)
+    return EvidenceSession(
+        session_id=session_id,
+        started_at=rfc3339(dataset, session.start_time),
+        place=place_name(dataset, session.location_id),
+        group=group_name(dataset, session.group_id),
+        modality=session.modality,
+        turns=tuple(
+            EvidenceTurn(
+                turn_id=t.turn_id,
+                speaker=_name(dataset, t.speaker_id),
+                text=t.text,
+                said_at=rfc3339(dataset, t.timestamp),
+            )
+            for t in session.turns
+        ),
+    )
+
+
+def place_name(dataset: Dataset, location_id: str | None) -> str | None:
+    """Name of a place; None if it has none, since an id of the data set must not stand in for it."""
+    location = dataset.locations.get(location_id) if location_id else None
+    return (location.name or None) if location else None
+
+
+def group_name(dataset: Dataset, group_id: str | None) -> str | None:
+    """Name of a group, as :func:`place_name`."""
+    group = dataset.groups.get(group_id) if group_id else None
+    return (group.name or None) if group else None

@@ -1,0 +1,44 @@
+"""Judges: they read an answer beside its gold and append verdicts to the log, nothing else.
+
+``value`` is the judge without a model: typed values where the gold has them, token-F1 thresholds where it has text
+only. Judges that ask a model stand beside it under their own names.
+"""
+
+from typing import TYPE_CHECKING
+
+from memarena.lazy_imports import imported_later
+
+if TYPE_CHECKING:
+    from memarena.judging.errors import JudgeError
+    from memarena.judging.ruling import Ruling
+    from memarena.judging.running import judge_run, missing_verdicts, verdicts_to_add
+    from memarena.judging.value import JUDGE_NAME, judge_answer
+    from memarena.judging.versions import data_files, value_judge_version
+
+__all__ = [
+    "JUDGE_NAME",
+    "JudgeError",
+    "Ruling",
+    "data_files",
+    "judge_answer",
+    "judge_run",
+    "missing_verdicts",
+    "value_judge_version",
+    "verdicts_to_add",
+]
+
+_PLACES = {
+    "JUDGE_NAME": "memarena.judging.value",
+    "JudgeError": "memarena.judging.errors",
+    "Ruling": "memarena.judging.ruling",
+    "data_files": "memarena.judging.versions",
+    "judge_answer": "memarena.judging.value",
+    "judge_run": "memarena.judging.running",
+    "missing_verdicts": "memarena.judging.running",
+    "value_judge_version": "memarena.judging.versions",
+    "verdicts_to_add": "memarena.judging.running",
+}
+"""Modules that are imported when a name is asked for: a run hashes the data files and loads no judge."""
+
+if not TYPE_CHECKING:
+    __getattr__ = imported_later(__name__, _PLACES)

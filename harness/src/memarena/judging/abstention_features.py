@@ -1,0 +1,259 @@
+"""What the abstention model sees in an answer: words and their classes, clause by clause, beside the question.
+
+A word of the question becomes ``Q``, a number ``NUM``, a name ``NAME``, any other word that is neither grammar nor in
+``tables/word_classes.v1.txt`` ``NEW``; the others stand as they are and, in a second reading, as their class.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from memarena_dataset.values.numbers import digits_for_words
+from memarena_dataset.values.word_lists import word_list
+from memarena_dataset.values.words import clauses, stem, tidy, words
+
+from memarena.judging.features import word_ngrams
+from memarena.judging.tables import word_classes, word_groups
+
+_REACH = 5
+"""So many words behind a negation are taken to be in its reach."""
+_SHORT = 3
+"""Answers of so few words are also seen whole."""
+_NEWS = frozenset(("NEW", "NAME", "NUM", "QUOTE"))
+_TURNS = frozenset(("NEG", "LACK"))
+_KEEPS = frozenset(("SECRET", "WITHHOLD", "PERMIT"))
+_MARKS = _TURNS | _KEEPS | {"ASK", "SORRY"}
+"""Classes of which an answer that declines nearly always has a word."""
+_OWN_VOICE = frozenset(("I", "THERE", "RECORD"))
+_SUBJECTS = frozenset(("I", "YOU", "THIRD", "Q", "NAME", "THERE", "RECORD", "NEG", "THAT", "NEW", "NUM"))
+_SPEAKING = frozenset(("TELL", "GIVE", "FIND", "KNOW"))
+_ASKED = re.compile(r"\b(what|when|where|who|whom|whose|which|why|how (?:much|many|long|old)|how)\b")
+_FOR_ANOTHER = re.compile(r"\b(?:asks?|asked|asking|wants? to know|wonder(?:s|ing)|curious|tell)\b")
+_ATTRIBUTE_OF = {
+    "when": "WHEN", "who": "WHO", "whom": "WHO", "whose": "WHO", "where": "WHERE", "why": "WHY",
+    "how much": "MUCH", "how many": "MUCH",
+}  # fmt: skip
+_WRAPPING = re.compile(r"^\s*\{?\s*\"?(?:answer|response)\"?\s*:\s*(?=\S)|\*\*|^[#>\s]+", re.IGNORECASE | re.MULTILINE)
+_QUOTED = re.compile(r'"([^"\n]*)"|(?<!\w)\'([^\'\n]{2,})\'(?!\w)')
+_QUOTE_MARK = "quotation"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a question already says, and what it asks for."""
+
+    stems: frozenset[str]
+    wh: str
+    for_another: bool
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One clause of an answer."""
+
+    text: str
+    words: tuple[str, ...]
+    """In lower case; groups that are read as one joined by underscores."""
+    classes: tuple[str, ...]
+    forms: tuple[str, ...]
+    """The words, with ``Q``, ``NUM``, ``NAME``, ``QUOTE`` and ``NEW`` for those that are open."""
+
+    @property
+    def turns(self) -> bool:
+        """Whether it negates or speaks of lacking."""
+        return bool(_TURNS & set(self.classes))
+
+    @property
+    def news(self) -> bool:
+        """Whether it has a word that the question does not have."""
+        return bool(_NEWS & set(self.classes))
+
+    @property
+    def subject(self) -> str:
+        """Class of the first word that can be a subject."""
+        return next((c for c in self.classes if c in _SUBJECTS), "-")
+
+    @property
+    def shape(self) -> str:
+        """What kind of clause it is: whether it turns, whose voice it has, whether it tells news, keeps a secret."""
+        own = self.subject if self.subject in (*_OWN_VOICE, "Q", "NEG", "NEW", "NAME", "THIRD", "YOU") else "o"
+        speaks = "t" if _SPEAKING & set(self.classes) else ""
+        keeps = "k" if _KEEPS & set(self.classes) else ""
+        return f"{'-' if self.turns else '+'}{own}{'n' if self.news else ''}{speaks}{keeps}"
+
+    @property
+    def declines(self) -> bool:
+        """Whether it looks like declining by itself: in the answer's own voice, or about what was told."""
+        if not self.turns:
+            return bool(_KEEPS & set(self.classes)) and self.subject in _OWN_VOICE
+        return self.subject in _OWN_VOICE or "LACK" in self.classes or bool(_SPEAKING & set(self.classes))
+
+    @property
+    def offers(self) -> bool:
+        """Whether it tells news without a negation."""
+        return self.news and not self.turns
+
+
+@lru_cache(maxsize=4096)
+def read_question(question: str) -> Question:
+    """Read a question."""
+    grammar = word_list("function_words.v1.txt")
+    found = _ASKED.search(question.lower())
+    stems = frozenset(stem(w) for w in words(digits_for_words(question)) if w not in grammar)
+    return Question(stems, found.group(1) if found else "-", bool(_FOR_ANOTHER.search(question.lower())))
+
+
+@lru_cache(maxsize=8192)
+def read_clauses(answer: str, question: str, names: tuple[str, ...] = ()) -> tuple[Clause, ...]:
+    """The answer's clauses beside the question; ``names`` are those by which it may address its asker."""
+    asked = read_question(question)
+    text = _unquoted(_WRAPPING.sub("", digits_for_words(tidy(answer))).strip().strip("{}").strip())
+    addressed = {w for name in names for w in words(name)}
+    read = [_clause(clause.text, asked) for clause in clauses(text)]
+    return tuple(c for c in read if c.words and not set(c.words) <= addressed) or tuple(c for c in read if c.words)
+
+
+def features_of(answer: str, question: str, names: Iterable[str] = ()) -> frozenset[str]:
+    """The features of an answer to a question."""
+    asked = read_question(question)
+    read = read_clauses(answer, question, tuple(names))
+    found: set[str] = set()
+    for at, clause in enumerate(read):
+        found.update(_of_clause(clause, asked, first=at == 0, last=at == len(read) - 1))
+    found.update(_of_whole(read, asked, answer))
+    return frozenset(found)
+
+
+def is_unmarked(answer: str, question: str, names: Iterable[str] = ()) -> bool:
+    """Whether the answer has no word as answers that decline have them."""
+    return not any(_MARKS & set(clause.classes) for clause in read_clauses(answer, question, tuple(names)))
+
+
+# ------------------------------------------------------------------ reading
+
+
+def _unquoted(text: str) -> str:
+    """Quoted speech is somebody else's: one word stands for it, unless it is most of the answer."""
+    held = max((m.group(1) or m.group(2) or "" for m in _QUOTED.finditer(text)), key=len, default="")
+    return held if 2 * len(held) > len(text) else _QUOTED.sub(f" {_QUOTE_MARK} ", text)
+
+
+def _clause(text: str, asked: Question) -> Clause:
+    return _read_clause(text, asked.stems & frozenset(stem(w) for w in words(text)), _ATTRIBUTE_OF.get(asked.wh, ""))
+
+
+@lru_cache(maxsize=16_384)
+def _read_clause(text: str, shared: frozenset[str], attribute: str) -> Clause:
+    grammar = word_list("function_words.v1.txt")
+    spoken = tuple(_grouped(words(text)))
+    capitals = {w for token in re.findall(r"(?<=\W)[A-Z][\w'-]*", text) for w in words(token)}
+    classes, forms = [], []
+    for word in spoken:
+        found = _class_of(word, shared, capitals, grammar, attribute)
+        classes.append(found)
+        forms.append(found if found in _NEWS or found == "Q" else word)
+    return Clause(text, spoken, tuple(classes), tuple(forms))
+
+
+def _class_of(  # noqa: PLR0911 (one return for each class)
+    word: str, shared: frozenset[str], capitals: set[str], grammar: frozenset[str], attribute: str
+) -> str:
+    if word == _QUOTE_MARK:
+        return "QUOTE"
+    if any(c.isdigit() for c in word):
+        return "NUM"
+    if word not in grammar and stem(word) in shared:
+        return "Q"
+    found = _classes().get(word) or _classes().get(stem(word) + "~")
+    if found and found.startswith("ATTR"):
+        return "ATTR=" if found == f"ATTR{attribute}" else "ATTR!" if attribute or found == "ATTRSIDE" else "ATTR?"
+    if found:
+        return found
+    if word in capitals and word not in grammar:
+        return "NAME"
+    return "G" if word in grammar else "NEW"
+
+
+@cache
+def _classes() -> dict[str, str]:
+    """Classes by word, and by stem with ``~`` behind it; attributes of a thing go before other classes."""
+    tables = word_classes()
+    exact = {w: name for name, members in reversed(list(tables.items())) for w in members}
+    stems = {stem(w) + "~": name for w, name in exact.items() if not name.startswith("ATTR")}
+    wh = dict.fromkeys(tables["WH"], "WH")
+    attributes = {w: n for n, members in tables.items() if n.startswith("ATTR") for w in members}
+    groups = {w: name for name, members in word_groups().items() for w in members}
+    return {**stems, **exact, **attributes, **wh, **groups}
+
+
+def _grouped(spoken: list[str]) -> Iterator[str]:
+    """The words, those that are read as one joined by underscores; the longest group first."""
+    known = {w for members in word_groups().values() for w in members}
+    longest = max(w.count("_") + 1 for w in known)
+    at = 0
+    while at < len(spoken):
+        width = next((n for n in range(longest, 1, -1) if "_".join(spoken[at : at + n]) in known), 1)
+        yield "_".join(spoken[at : at + width])
+        at += width
+
+
+# ------------------------------------------------------------------ features
+
+
+def _of_clause(clause: Clause, asked: Question, *, first: bool, last: bool) -> Iterator[str]:
+    classes, shape = clause.classes, clause.shape
+    turn = next((i for i, c in enumerate(classes) if c in _TURNS), None)
+    yield from word_ngrams(clause.forms)
+    yield from (f"stem:{stem(w)}" for w, f in zip(clause.words, clause.forms, strict=True) if w == f)
+    yield from word_ngrams(classes, mark="c:")
+    for at, found in enumerate(classes):
+        if found in _TURNS or found in _KEEPS:
+            yield from (f"reach:{found}>{behind}" for behind in classes[at + 1 : at + 1 + _REACH])
+    yield f"place:{'F' if first else ''}{'L' if last else ''}:{shape}"
+    yield f"shape:{shape}"
+    yield f"asked:{asked.wh}:{shape}"
+    yield f"fits:{asked.wh}:{'NUM' in classes}:{'NAME' in classes}:{clause.turns}"
+    yield f"another:{asked.for_another}:{shape}"
+    yield f"news:{min(sum(c in _NEWS for c in classes), 3)}:{clause.turns}"
+    yield f"long:{min(len(classes).bit_length(), 5)}:{clause.turns}"
+    if turn is not None:
+        there = set(classes)
+        object_ = "".join(mark for mark, c in (("Q", "Q"), ("A", "ATTR="), ("S", "ATTR!"), ("W", "WH")) if c in there)
+        yield f"object:{object_}:{clause.news}:{clause.declines}"
+        yield from (f"turned:{asked.wh}:{w}" for w, c in zip(clause.words, classes, strict=True) if c in _TURNS)
+        wh = [w for w, c in zip(clause.words, classes, strict=True) if c == "WH"]
+        if wh:
+            yield f"wh:{asked.wh.startswith(wh[0])}"
+    if first:
+        yield f"opens:{asked.wh}:{clause.forms[0]}"
+        yield f"opens:{asked.for_another}:{clause.forms[0]}"
+
+
+def _of_whole(read: tuple[Clause, ...], asked: Question, answer: str) -> Iterator[str]:
+    """How the clauses stand to each other."""
+    shapes = ("^", *(clause.shape for clause in read), "$")
+    yield from (f"next:{a}>{b}" for a, b in itertools.pairwise(shapes))
+    offers = [i for i, clause in enumerate(read) if clause.offers]
+    declines = [i for i, clause in enumerate(read) if clause.declines]
+    if declines:
+        behind = [i for i in offers if i > declines[-1]]
+        but = any(read[i].classes[0] == "CONTRAST" for i in behind)
+        state = f"{bool([i for i in offers if i < declines[0]])}:{bool(behind)}:{but}"
+        yield f"stand:{state}"
+        yield f"stand:{state}:{read[declines[-1]].shape}"
+        yield f"stand:{asked.wh}:{state}"
+    else:
+        yield f"plain:{bool(offers)}"
+        yield f"plain:{asked.wh}:{bool(offers)}:{min(len(read), 3)}"
+    spoken = [w for clause in read for w in clause.words]
+    if len(spoken) <= _SHORT:
+        yield from (f"short:{word}" for word in spoken)
+    yield f"clauses:{min(len(read), 5)}"
+    if not any(_MARKS & set(clause.classes) for clause in read):
+        yield f"unmarked:{bool(offers)}:{min(len(spoken) // 4, 4)}"
+    if answer.rstrip().endswith("?"):
+        yield "asks"

@@ -1,0 +1,180 @@
+"""Reads what people labelled and says how far they agree with each other and with a judge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from memarena.judging.errors import JudgeError
+from memarena.judging.human.agreement import cohen_kappa, fleiss_kappa, majority
+from memarena.judging.human.sampling import Sample
+
+_MAJORITY_OF = 3
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class Labels(BaseModel):
+    """``labels.json``: labels by annotator and item; null for an item that is still open."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Literal[1] = 1
+    sample_sha256: str
+    annotators: dict[str, dict[str, str | None]]
+
+
+@dataclass(frozen=True)
+class PairAgreement:
+    """Two raters over the items that both labelled. κ is None where it is not defined."""
+
+    one: str
+    two: str
+    items: int
+    agree: float | None
+    kappa: float | None
+
+
+@dataclass(frozen=True)
+class TrackAgreement:
+    """Agreement on one track of a sample."""
+
+    track: Literal["binary", "behaviour"]
+    pairs: tuple[PairAgreement, ...]
+    """People with each other, then each with the judge."""
+    fleiss: float | None
+    fleiss_items: int
+    """Items that all annotators labelled."""
+    majority_items: int
+    """Items on which more than half of at least three annotators agree; the others are left out."""
+    without_majority: int
+    """Items that at least three labelled without a majority."""
+    too_few_labels: int
+    """Items that fewer than three labelled. With the two counts above they are all items of the track."""
+    majority_with_judge: PairAgreement | None
+    """None with fewer than three annotators."""
+
+
+def read_sample(path: Path) -> Sample:
+    """A sample file. Raises JudgeError if it is none."""
+    return _read(path, Sample)
+
+
+def read_labels(paths: Sequence[Path], sample: Sample) -> dict[str, dict[str, str]]:
+    """Labels by annotator and item, from one file or several.
+
+    Raises JudgeError for a file that is none, labels of another sample, unknown items or labels, no annotator or one
+    without a name, an annotator that stands in two files.
+    """
+    choices = {i.item: i.choices for i in sample.items}
+    merged: dict[str, dict[str, str]] = {}
+    for path in paths:
+        labels = _read(path, Labels)
+        if labels.sample_sha256 != sample.sha256():
+            raise JudgeError(f"{path}: sample_sha256: these labels belong to another sample")
+        if not labels.annotators:
+            raise JudgeError(f"{path}: annotators: expected at least one, with a name and labels")
+        for annotator, own in labels.annotators.items():
+            if not annotator.strip():
+                raise JudgeError(f"{path}: annotators: expected a name for every annotator, got {annotator!r}")
+            if annotator in merged:
+                raise JudgeError(f"{path}: annotators.{annotator}: this annotator stands in another file too")
+            for item, label in own.items():
+                if item not in choices:
+                    raise JudgeError(f"{path}: annotators.{annotator}.{item}: the sample has no such item")
+                if label is not None and label not in choices[item]:
+                    expected = ", ".join(choices[item])
+                    raise JudgeError(f"{path}: annotators.{annotator}.{item}: {label!r}: expected one of {expected}")
+            merged[annotator] = {item: label for item, label in own.items() if label is not None}
+    return merged
+
+
+def blank_labels(sample: Sample, annotator: str = "annotator_1") -> Labels:
+    """A file of labels to be filled in."""
+    return Labels(sample_sha256=sample.sha256(), annotators={annotator: dict.fromkeys(i.item for i in sample.items)})
+
+
+def agreements(
+    sample: Sample, people: Mapping[str, Mapping[str, str]], judge: str, said: Mapping[str, str]
+) -> tuple[TrackAgreement, ...]:
+    """Agreement per track; ``said`` is the judge's label by item."""
+    tracks: list[TrackAgreement] = []
+    for track in ("binary", "behaviour"):
+        items = [i.item for i in sample.items if i.track == track]
+        if items:
+            tracks.append(_track("binary" if track == "binary" else "behaviour", items, people, judge, said))
+    return tuple(tracks)
+
+
+def _track(
+    track: Literal["binary", "behaviour"],
+    items: Sequence[str],
+    people: Mapping[str, Mapping[str, str]],
+    judge: str,
+    said: Mapping[str, str],
+) -> TrackAgreement:
+    names = sorted(people)
+    pairs = [_pair(a, people[a], b, people[b], items) for a, b in combinations(names, 2)]
+    pairs += [_pair(a, people[a], judge, said, items) for a in names]
+    by_all = [[people[a][i] for a in names] for i in items if all(i in people[a] for a in names)]
+    voted = {i: [people[a][i] for a in names if i in people[a]] for i in items}
+    enough = {i: votes for i, votes in voted.items() if len(votes) >= _MAJORITY_OF}
+    settled = {i: word for i, votes in enough.items() if (word := majority(votes)) is not None}
+    return TrackAgreement(
+        track=track,
+        pairs=tuple(pairs),
+        fleiss=fleiss_kappa(by_all),
+        fleiss_items=len(by_all),
+        majority_items=len(settled),
+        without_majority=len(enough) - len(settled),
+        too_few_labels=len(items) - len(enough),
+        majority_with_judge=_pair("majority", settled, judge, said, items) if enough else None,
+    )
+
+
+def _pair(one: str, ones: Mapping[str, str], two: str, twos: Mapping[str, str], items: Sequence[str]) -> PairAgreement:
+    both = [i for i in items if i in ones and i in twos]
+    left, right = [ones[i] for i in both], [twos[i] for i in both]
+    agree = sum(a == b for a, b in zip(left, right, strict=True)) / len(both) if both else None
+    return PairAgreement(one, two, len(both), agree, cohen_kappa(left, right))
+
+
+def _read(path: Path, model: type[T]) -> T:
+    try:
+        content = path.read_bytes()
+        read = model.model_validate_json(content)
+    except OSError as error:
+        raise JudgeError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "file"
+        raise JudgeError(f"{path}: {where}: {first['msg'].lower()}") from error
+    twice = _named_twice(json.loads(content, object_pairs_hook=_Pairs))
+    if twice:
+        raise JudgeError(f"{path}: {twice}: stands twice; expected each field once")
+    return read
+
+
+class _Pairs(list[tuple[str, object]]):
+    """An object of JSON with every field as often as it stands there; a dict would keep the last of two alike."""
+
+
+def _named_twice(value: object) -> str:
+    """Where a field stands twice in its object, or empty."""
+    if not isinstance(value, list):
+        return ""
+    pairs = value if isinstance(value, _Pairs) else [(str(place), each) for place, each in enumerate(value)]
+    seen: set[str] = set()
+    for name, each in pairs:
+        if name in seen:
+            return name
+        seen.add(name)
+        if inner := _named_twice(each):
+            return f"{name}.{inner}"
+    return ""

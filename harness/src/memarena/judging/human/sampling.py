@@ -1,0 +1,225 @@
+"""Draws what people judge: answers stratified by family and verdict, and by label and action; blind to any verdict."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from memarena_dataset.gold import AbstainGold, PermissionGold
+from pydantic import BaseModel, ConfigDict
+
+from memarena.judging.errors import JudgeError
+from memarena.judging.llm.jobs import gold_for_judge
+from memarena.judging.value import JUDGE_NAME
+from memarena.log.records import BehaviourLabel, EvidenceSession, Question, QuestionAsked, Verdict
+from memarena.log.store import log_path, read_records
+
+BINARY_ITEMS = 300
+BEHAVIOUR_ITEMS = 200
+BINARY_LABELS = ("correct", "wrong")
+BEHAVIOUR_LABELS = ("disclose_correct", "disclose_wrong", "refuse", "dont_know", "other")
+
+T = TypeVar("T")
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SampleItem(_File):
+    """One answer for a person to judge. No verdict stands beside it."""
+
+    item: str
+    """``b001`` and on for right or wrong, ``d001`` and on for behaviour."""
+    track: Literal["binary", "behaviour"]
+    cell_id: str
+    instance_id: str
+    attempt: int
+    family: str
+    asked_on: str
+    question: str
+    gold: str
+    evidence: tuple[str, ...]
+    """Lines of the evidence sessions; empty for behaviour."""
+    answer: str
+    choices: tuple[str, ...]
+
+
+class Sample(_File):
+    """``sample.json``: what people judge."""
+
+    schema_version: Literal[1] = 1
+    run_id: str
+    judge: str
+    """Whose verdicts the strata were made from."""
+    seed: int
+    items: tuple[SampleItem, ...]
+
+    def sha256(self) -> str:
+        """Over the run and the items, so that labels are never read against another sample, nor as another run's."""
+        covered = (self.run_id, *(i.model_dump_json() for i in self.items))
+        return hashlib.sha256("\n".join(covered).encode()).hexdigest()
+
+    def check_run(self, run_dir: Path, own: Path) -> None:
+        """Raise JudgeError, naming the sample's ``own`` file, unless the sample was drawn from this run.
+
+        Other runs have the same cells and questions, so that nothing else would tell.
+        """
+        found = next((r.run_id for r in read_records(run_dir, "run_started") if r.kind == "run_started"), None)
+        if found != self.run_id:
+            other = "holds no run yet" if found is None else f"is of run {found}"
+            raise JudgeError(
+                f"--of {own}: run_id: this sample is of run {self.run_id}, the log {log_path(run_dir)} {other}"
+            )
+
+
+@dataclass(frozen=True)
+class Judgeable:
+    """An answer with what a judge said of it."""
+
+    asked: QuestionAsked
+    question: Question
+    verdict: Verdict
+
+
+def draw_sample(
+    run_dir: Path,
+    judge: str,
+    labels: Mapping[tuple[str, str], BehaviourLabel],
+    seed: int,
+    more: Iterable[Verdict] = (),
+) -> Sample:
+    """Draw 300 open answers by family and verdict and 200 D6 answers by label and action, or all where there are fewer.
+
+    Args:
+        run_dir: the run.
+        judge: whose verdicts decide the strata.
+        labels: those of the rules by cell and instance, for a judge that labels no behaviour itself.
+        seed: the same seed draws the same sample.
+        more: verdicts of this judge that are not in the log; they come after those of the log.
+
+    Raises:
+        JudgeError: there is no verdict by this judge. The value judge needs none where all questions are of D6.
+    """
+    run_id, sessions, answers = _answers(run_dir, judge, labels, more)
+    if not answers:
+        raise JudgeError(f"--judge {judge}: no verdict by this judge in {run_dir}; judge the run first")
+    rng = random.Random(seed)  # noqa: S311 (no secret)
+    binary = [a for a in answers if not isinstance(a.question.instance.gold, PermissionGold)]
+    behaviour = [a for a in answers if isinstance(a.question.instance.gold, PermissionGold)]
+    drawn = [
+        *_stratified(binary, BINARY_ITEMS, _binary_stratum, rng),
+        *_stratified(behaviour, BEHAVIOUR_ITEMS, _behaviour_stratum, rng),
+    ]
+    items = []
+    for track, prefix in (("binary", "b"), ("behaviour", "d")):
+        own = [a for a in drawn if isinstance(a.question.instance.gold, PermissionGold) == (track == "behaviour")]
+        rng.shuffle(own)
+        items += [_item(f"{prefix}{n:03d}", a, sessions) for n, a in enumerate(own, 1)]
+    return Sample(run_id=run_id, judge=judge, seed=seed, items=tuple(items))
+
+
+def _binary_stratum(answer: Judgeable) -> Hashable:
+    """The two halves of D5 are drawn apart."""
+    instance = answer.question.instance
+    return instance.family.value, isinstance(instance.gold, AbstainGold), answer.verdict.correct
+
+
+def _behaviour_stratum(answer: Judgeable) -> Hashable:
+    gold = answer.question.instance.gold
+    return answer.verdict.label, gold.expected_action if isinstance(gold, PermissionGold) else ""
+
+
+def _answers(
+    run_dir: Path, judge: str, labels: Mapping[tuple[str, str], BehaviourLabel], more: Iterable[Verdict]
+) -> tuple[str, dict[str, EvidenceSession], list[Judgeable]]:
+    run_id = ""
+    questions: dict[str, Question] = {}
+    sessions: dict[str, EvidenceSession] = {}
+    latest: dict[tuple[str, str], QuestionAsked] = {}
+    verdicts: dict[tuple[str, str, int], Verdict] = {}
+    for record in read_records(run_dir, "run_started", "question", "evidence", "asked", "verdict"):
+        if record.kind == "run_started":
+            run_id = run_id or record.run_id
+        elif record.kind == "question":
+            questions[record.instance.instance_id] = record
+        elif record.kind == "evidence":
+            sessions[record.session.session_id] = record.session
+        elif record.kind == "asked":
+            latest[record.cell_id, record.instance_id] = record
+        elif record.kind == "verdict" and record.judge == judge and record.repeat == 0:
+            verdicts[record.cell_id, record.instance_id, record.attempt] = record
+    verdicts |= {(v.cell_id, v.instance_id, v.attempt): v for v in more}
+    if not verdicts and judge != JUDGE_NAME:
+        return run_id, sessions, []
+    if any(verdict.label is not None for verdict in verdicts.values()):
+        labels = {}
+    found = []
+    for (cell, instance), asked in latest.items():
+        if asked.status != "answered" or asked.answer is None or instance not in questions:
+            continue
+        verdict = verdicts.get((cell, instance, asked.attempt)) or _by_rules(asked, labels.get((cell, instance)), judge)
+        if verdict is not None:
+            found.append(Judgeable(asked, questions[instance], verdict))
+    return run_id, sessions, found
+
+
+def _by_rules(asked: QuestionAsked, label: BehaviourLabel | None, judge: str) -> Verdict | None:
+    if label is None:
+        return None
+    return Verdict(
+        cell_id=asked.cell_id,
+        instance_id=asked.instance_id,
+        attempt=asked.attempt,
+        judge=judge,
+        judge_version="",
+        route="value",
+        correct=False,
+        score=0.0,
+        task="behaviour",
+        label=label,
+    )
+
+
+def _stratified(pool: Sequence[T], size: int, stratum: Callable[[T], Hashable], rng: random.Random) -> list[T]:
+    """``size`` of the pool, strata as equal as they allow: small strata are taken whole, the others share the rest."""
+    strata: dict[Hashable, list[T]] = {}
+    for one in pool:
+        strata.setdefault(stratum(one), []).append(one)
+    left, drawn = min(size, len(pool)), []
+    groups = sorted(strata.items(), key=lambda g: (len(g[1]), repr(g[0])))
+    for number, (_, group) in enumerate(groups):
+        share = min(len(group), left // (len(groups) - number))
+        drawn += rng.sample(group, share)
+        left -= share
+    return drawn
+
+
+def _item(name: str, answer: Judgeable, sessions: Mapping[str, EvidenceSession]) -> SampleItem:
+    question = answer.question
+    behaviour = isinstance(question.instance.gold, PermissionGold)
+    evidence = [sessions[s] for s in question.instance.evidence_session_ids if s in sessions]
+    return SampleItem(
+        item=name,
+        track="behaviour" if behaviour else "binary",
+        cell_id=answer.asked.cell_id,
+        instance_id=answer.asked.instance_id,
+        attempt=answer.asked.attempt,
+        family=question.instance.family.value,
+        asked_on=question.asked_at[:10],
+        question=question.question_text,
+        gold=gold_for_judge(question.instance.gold),
+        evidence=() if behaviour else tuple(_lines(evidence)),
+        answer=answer.asked.answer.answer if answer.asked.answer else "",
+        choices=BEHAVIOUR_LABELS if behaviour else BINARY_LABELS,
+    )
+
+
+def _lines(sessions: Iterable[EvidenceSession]) -> Iterable[str]:
+    for session in sessions:
+        for turn in session.turns:
+            yield f"{turn.said_at[:16].replace('T', ' ')} {turn.speaker}: {turn.text}"

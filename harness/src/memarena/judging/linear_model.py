@@ -1,0 +1,81 @@
+"""A linear model with integer weights: the same features give the same score, bit for bit, on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+
+import numpy as np
+
+LARGEST_WEIGHT = 2**15 - 1
+_LARGEST_SCORE = 2**31 - 1
+
+
+class ModelFileError(ValueError):
+    """A file is no linear model; the message names it."""
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """Weights over features that are there or not.
+
+    ``weights`` are int16, ``bias`` and scores int32. A score above 0 is a yes; ``scale`` units of it are one logit.
+    """
+
+    weights: Mapping[str, int]
+    bias: int
+    scale: float
+
+    def score(self, features: Iterable[str]) -> int:
+        """Bias plus the weights of the features, each counted once, held within the range of int32."""
+        weights = self.weights
+        total = self.bias + sum(weights.get(feature, 0) for feature in set(features))
+        return max(-_LARGEST_SCORE, min(_LARGEST_SCORE, total))
+
+    def to_bytes(self) -> bytes:
+        """The model as a compressed ``.npz``, features in the order of their code points."""
+        names = sorted(self.weights)
+        if any("\n" in name for name in names):
+            raise ModelFileError("a feature with a line break cannot be stored")
+        out = io.BytesIO()
+        np.savez_compressed(
+            out,
+            features=np.frombuffer("\n".join(names).encode(), dtype=np.uint8),
+            weights=np.array([self.weights[name] for name in names], dtype=np.int16),
+            bias=np.array(self.bias, dtype=np.int32),
+            scale=np.array(self.scale, dtype=np.float64),
+        )
+        return out.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes, name: str = "model") -> LinearModel:
+        """Read what :meth:`to_bytes` wrote. Raises ModelFileError, naming the model, for anything else."""
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+                features, weights = stored["features"], stored["weights"]
+                bias, scale = stored["bias"], stored["scale"]
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            raise ModelFileError(f"{name}: not a linear model: {error}") from error
+        if (features.dtype, weights.dtype, bias.dtype) != (np.uint8, np.int16, np.int32):
+            raise ModelFileError(f"{name}: expected uint8 features, int16 weights and an int32 bias")
+        names = features.tobytes().decode().split("\n") if features.size else []
+        if len(names) != len(weights):
+            raise ModelFileError(f"{name}: {len(names)} features beside {len(weights)} weights")
+        return cls(dict(zip(names, weights.tolist(), strict=True)), int(bias), float(scale))
+
+    @cached_property
+    def sha256(self) -> str:
+        """Over features, weights, bias and scale, so that another compression of the same model is the same model."""
+        lines = [f"{self.bias} {self.scale!r}", *(f"{name}\t{self.weights[name]}" for name in sorted(self.weights))]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+@cache
+def stored_model(name: str) -> LinearModel:
+    """A model of this package (``models/NAME.npz``)."""
+    entry = files("memarena.judging") / "models" / f"{name}.npz"
+    return LinearModel.from_bytes(entry.read_bytes(), name)

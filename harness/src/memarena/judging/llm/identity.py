@@ -1,0 +1,40 @@
+"""Who a judge with a model is: the settings that decide its verdicts, and their hash."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from memarena.judging.llm.prompts import decoy, prompt_files
+from memarena.judging.prompt_injection import table_sha256
+
+_PROTOCOL = "4"
+"""Raised by hand when the way in which replies are asked for, read or handed over changes what verdicts come out."""
+
+
+@dataclass(frozen=True)
+class ModelJudge:
+    """A judge with a model. ``name`` is that under which its verdicts stand in the log."""
+
+    name: str
+    model: str
+    temperature: float = 0.0
+    seed: int | None = 0
+    """None: no seed is sent."""
+
+    @property
+    def version(self) -> str:
+        """SHA-256 over everything of ours that decides: settings, prompts, tables.
+
+        Where the judge hands an answer over, the verdict names the version of the rules that decided.
+        """
+        parts = [
+            f"protocol {_PROTOCOL}",
+            f"model {self.model}",
+            f"temperature {self.temperature!r}",
+            f"seed {self.seed}",
+            *(f"prompt {prompt.name} {prompt.sha256}" for prompt in prompt_files()),
+            f"decoy {decoy().sha256}",
+            f"addressing {table_sha256()}",
+        ]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -1,0 +1,184 @@
+"""Puts one question to a judge until a usable reply comes or patience ends, counting what it costs."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity.wait import wait_random_exponential
+
+from memarena.judging.errors import JudgeError
+from memarena.judging.llm.budget import Ledger
+from memarena.judging.llm.endpoint import BYTES_PER_TOKEN, CallFailedError, Completion, Endpoint, Message, Patience
+from memarena.judging.llm.identity import ModelJudge
+from memarena.judging.llm.prompts import PromptFile, fill
+from memarena.judging.llm.replies import QuoteError, Reply, ReplyError, read_reply, reply_schema
+from memarena.log.records import JudgeTask, JudgeUsage
+
+PROVOCABLE = frozenset({"malformed", "refused", "timeout"})
+"""Failures that an answer can bring about."""
+_KEPT_REPLY = 1000
+_MAYBE_BILLED = frozenset({"timeout", "refused", "malformed"})
+"""Calls that brought nothing and that a server may have worked on all the same: they are charged their worst case,
+unless the server replied in full and told of an error alone."""
+
+
+@dataclass
+class Meter:
+    """What the calls behind one verdict took."""
+
+    started_ns: int = field(default_factory=time.monotonic_ns)
+    calls: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+    def add(self, completion: Completion) -> None:
+        """Count a reply's tokens, as far as the server stated them."""
+        if completion.prompt_tokens is not None:
+            self.prompt_tokens = (self.prompt_tokens or 0) + completion.prompt_tokens
+        if completion.completion_tokens is not None:
+            self.completion_tokens = (self.completion_tokens or 0) + completion.completion_tokens
+
+    def usage(self, ledger: Ledger) -> JudgeUsage:
+        """As it goes into the log. Calls whose tokens no server told have no price."""
+        untold = self.calls > 0 and self.prompt_tokens is None and self.completion_tokens is None
+        return JudgeUsage(
+            calls=self.calls,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            usd=None if untold else ledger.cost(self.prompt_tokens or 0, self.completion_tokens or 0),
+            duration_ns=time.monotonic_ns() - self.started_ns,
+        )
+
+
+class TalkFailedError(Exception):
+    """Patience ended without a usable reply. ``reply`` is the last that could not be read, empty if none came.
+
+    ``by_quote``: that reply was in order but for its quote. ``forbidden``: the request met HTTP 403.
+    """
+
+    def __init__(self, failure: CallFailedError, reply: str) -> None:
+        super().__init__(str(failure))
+        self.cause = failure.cause
+        self.reply = reply[:_KEPT_REPLY]
+        self.by_quote = isinstance(failure.__cause__, QuoteError)
+        self.forbidden = failure.forbidden
+
+
+class Talk:
+    """How a judge is talked to in one judging."""
+
+    def __init__(self, judge: ModelJudge, endpoint: Endpoint, patience: Patience, ledger: Ledger) -> None:
+        self._judge = judge
+        self._endpoint = endpoint
+        self._patience = patience
+        self._ledger = ledger
+        self._backoff = wait_random_exponential(multiplier=patience.first_wait_s, max=patience.longest_wait_s)
+
+    async def ask(
+        self,
+        task: JudgeTask,
+        prompt: PromptFile,
+        values: Mapping[str, str],
+        answer: str,
+        meter: Meter,
+        *,
+        once: bool = False,
+    ) -> Reply:
+        """Ask until the reply can be used.
+
+        Args:
+            task: what is asked.
+            prompt: the task's prompt.
+            values: for its names, apart from answer, fence and check.
+            answer: the answer as the judge shall see it.
+            meter: counts every call.
+            once: whether the first call decides that shows what the judge does with this answer; faults that no answer
+                brings about are tried again all the same.
+
+        Raises:
+            TalkFailedError: no usable reply within the tries, or the request is refused.
+            BudgetSpentError: the next call does not fit into the budget.
+            JudgeError: the server can never answer (key, model, address).
+        """
+        fault = ""
+        last_reply = ""
+        try:
+            async for attempt in AsyncRetrying(
+                stop=stop_after_attempt(self._patience.tries),
+                wait=self._wait,
+                retry=retry_if_exception(lambda e: _worth_another(e, once=once)),
+                reraise=True,
+            ):
+                with attempt:
+                    # A new mark and fence for every call: nothing that was ever seen can be replayed.
+                    check, fence = secrets.token_hex(4), f"-----{secrets.token_hex(8)}-----"
+                    filled = {"answer": answer, "check": check, "fence": fence, **values}
+                    # One message of the user, whatever was wrong before: many chat templates take no second in a row.
+                    asked = fill(prompt.user, filled) + (f"\n{fill(fault, filled)}\n" if fault else "")
+                    messages = [Message("system", fill(prompt.system, filled)), Message("user", asked)]
+                    completion = await self._call(task, prompt, messages, check, meter)
+                    last_reply = completion.text
+                    try:
+                        return _read(task, completion, check, answer)
+                    except ReplyError as error:
+                        fault = prompt.again.replace("{fault}", str(error).replace("{", "("))
+                        raise CallFailedError("malformed", f"no usable reply: {error}") from error
+        except CallFailedError as failure:
+            raise TalkFailedError(failure, last_reply) from failure
+        raise AssertionError("tenacity returns or raises")
+
+    def key_refused(self, failure: TalkFailedError) -> JudgeError:
+        """The error that a refused key ends a judging with."""
+        return self._endpoint.key_refused(str(failure))
+
+    async def _call(
+        self, task: JudgeTask, prompt: PromptFile, messages: Sequence[Message], check: str, meter: Meter
+    ) -> Completion:
+        guess = sum(len(m.content.encode()) for m in messages) // BYTES_PER_TOKEN + 1
+        async with self._ledger.set_aside(guess, prompt.max_reply_tokens):
+            meter.calls += 1
+            try:
+                completion = await self._endpoint.complete(
+                    self._judge.model,
+                    messages,
+                    reply_schema(task, check),
+                    max_tokens=prompt.max_reply_tokens,
+                    temperature=self._judge.temperature,
+                    seed=self._judge.seed,
+                )
+            except CallFailedError as failure:
+                if failure.cause in _MAYBE_BILLED and not failure.in_reply:
+                    self._ledger.spend(guess, prompt.max_reply_tokens)
+                raise
+            meter.add(completion)
+            # A server that does not count is charged what was set aside.
+            self._ledger.spend(
+                guess if completion.prompt_tokens is None else completion.prompt_tokens,
+                prompt.max_reply_tokens if completion.completion_tokens is None else completion.completion_tokens,
+            )
+        return completion
+
+    def _wait(self, state: RetryCallState) -> float:
+        failure = state.outcome.exception() if state.outcome else None
+        if isinstance(failure, CallFailedError):
+            if failure.cause == "malformed":
+                return 0.0
+            if failure.wait_s is not None:
+                return min(failure.wait_s, self._patience.longest_wait_s)
+        return self._backoff(state)
+
+
+def _worth_another(error: BaseException, *, once: bool) -> bool:
+    return isinstance(error, CallFailedError) and error.may_pass and not (once and error.cause in PROVOCABLE)
+
+
+def _read(task: JudgeTask, completion: Completion, check: str, answer: str) -> Reply:
+    if completion.finish_reason == "length":
+        raise ReplyError("it was cut off at the length limit")
+    if completion.finish_reason == "content_filter":
+        raise ReplyError("the server's content filter held it back")
+    return read_reply(task, completion.text, check, answer)

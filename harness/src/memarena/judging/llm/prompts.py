@@ -1,0 +1,96 @@
+"""The judges' prompts: reading the versioned files, hashing them, filling in one question and one answer."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from memarena_dataset.gold import AbstainGold, Gold
+
+from memarena.log.records import JudgeTask
+
+_FILES: dict[JudgeTask, str] = {
+    "answer": "answer.v1.toml",
+    "behaviour": "behaviour.v1.toml",
+    "bucket": "bucket.v1.toml",
+}
+_ABSTENTION = "abstention.v1.toml"
+_DECOY = "decoy.v1.toml"
+_NAME = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True)
+class PromptFile:
+    """One prompt as it stands in its file. Names in braces are filled in by :func:`fill`."""
+
+    name: str
+    sha256: str
+    system: str
+    user: str
+    again: str
+    """What is said to a judge whose reply could not be used."""
+    max_reply_tokens: int
+    guidance: Mapping[str, str]
+    """By family; ``other`` for families without their own. Empty where a task needs none."""
+
+
+def prompt_file(task: JudgeTask) -> PromptFile:
+    """The prompt of a task."""
+    return _read(_FILES[task])
+
+
+def prompt_for(task: JudgeTask, gold: Gold) -> PromptFile:
+    """The prompt of a task for a question: what was never said is judged by a prompt of its own."""
+    return _read(_ABSTENTION) if task == "answer" and isinstance(gold, AbstainGold) else prompt_file(task)
+
+
+def prompt_files() -> tuple[PromptFile, ...]:
+    """Every prompt."""
+    return (*map(prompt_file, _FILES), _read(_ABSTENTION))
+
+
+@cache
+def _read(name: str) -> PromptFile:
+    raw = (files("memarena.judging") / "prompts" / name).read_bytes()
+    table = tomllib.loads(raw.decode())
+    return PromptFile(
+        name=name,
+        sha256=hashlib.sha256(raw).hexdigest(),
+        system=table["system"],
+        user=table["user"],
+        again=table["again"],
+        max_reply_tokens=table["max_reply_tokens"],
+        guidance=table.get("guidance", {}),
+    )
+
+
+@dataclass(frozen=True)
+class Decoy:
+    """A question with its key that no answer is right to."""
+
+    sha256: str
+    question: str
+    gold: str
+    told: str
+    """The key as somebody would tell it."""
+
+
+@cache
+def decoy() -> Decoy:
+    """The question that tells a judge that judges from one that is talked to."""
+    raw = (files("memarena.judging") / "prompts" / _DECOY).read_bytes()
+    table = tomllib.loads(raw.decode())
+    return Decoy(hashlib.sha256(raw).hexdigest(), table["question"], table["gold"], table["told"])
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """The template with its names replaced, in one pass: braces inside a value stay what they are.
+
+    Raises KeyError for a name that has no value.
+    """
+    return _NAME.sub(lambda match: values[match.group(1)], template)

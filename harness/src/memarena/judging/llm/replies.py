@@ -1,0 +1,161 @@
+"""Reads a judge's reply: strictly typed, echoing this call's own mark, quoting words that the answer really has."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated
+
+from memarena_dataset.values.words import squad_tokens
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictStr, ValidationError
+
+from memarena.log.records import BehaviourLabel, Bucket, JudgeTask
+
+_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
+_REASON_CHARACTERS = 300
+
+
+class ReplyError(Exception):
+    """A reply that cannot be used; the message says what is wrong with it, for the judge and the log."""
+
+
+class QuoteError(ReplyError):
+    """A reply whose quote is not from the answer. Only replies in an answer's favour have to quote."""
+
+
+def _each_once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    """The object, in which no field may stand twice: which of the two counted would be a parser's choice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ReplyError("an object names a field twice")
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_each_once)
+
+
+class Reply(BaseModel):
+    """What all replies have. ``check`` echoes the mark of the call, which no answer can know."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    check: StrictStr
+    quote: StrictStr
+    reason: StrictStr
+
+    @property
+    def why(self) -> str:
+        """The reason as one line of bounded length."""
+        return " ".join(self.reason.split())[:_REASON_CHARACTERS]
+
+
+class AnswerReply(Reply):
+    """Whether an open answer is right."""
+
+    correct: StrictBool
+    score: Annotated[float, Field(ge=0, le=1)]
+
+
+class BehaviourReply(Reply):
+    """How a D6 answer behaves."""
+
+    label: BehaviourLabel
+
+
+class BucketReply(Reply):
+    """On what ground a fact was kept."""
+
+    bucket: Bucket
+
+
+_MODELS: dict[JudgeTask, type[Reply]] = {"answer": AnswerReply, "behaviour": BehaviourReply, "bucket": BucketReply}
+
+
+def reply_schema(task: JudgeTask, check: str) -> dict[str, JsonValue]:
+    """JSON schema of a reply, for servers that constrain their output. All fields required, no others."""
+    decides: dict[JudgeTask, dict[str, JsonValue]] = {
+        "answer": {"correct": {"type": "boolean"}, "score": {"type": "number"}},
+        "behaviour": {"label": _enum("disclose_correct", "disclose_wrong", "refuse", "dont_know", "other")},
+        "bucket": {"bucket": _enum("no_access", "dont_know", "other")},
+    }
+    text: JsonValue = {"type": "string"}
+    properties: dict[str, JsonValue] = {"check": _enum(check), **decides[task], "quote": text, "reason": text}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _enum(*words: str) -> dict[str, JsonValue]:
+    return {"type": "string", "enum": list(words)}
+
+
+def read_reply(task: JudgeTask, text: str, check: str, answer: str) -> Reply:
+    """The reply as a value.
+
+    Args:
+        task: what was asked.
+        text: the judge's whole output. One JSON object counts wherever it stands, as long as it is the only one that
+            carries this call's mark.
+        check: this call's mark.
+        answer: the answer as the judge saw it, which ``quote`` has to come from.
+
+    Raises:
+        ReplyError: nothing usable: no object, wrong types, no mark, fields that stand twice or contradict each other.
+        QuoteError: all is well but the quote, which the answer does not have.
+    """
+    objects = _objects(_THOUGHT.sub("", text))
+    if not objects:
+        raise ReplyError("it holds no JSON object")
+    marked = [o for o in objects if o.get("check") == check]
+    if not marked:
+        raise ReplyError("its field check is not the text asked for")
+    if any(o != marked[0] for o in marked):
+        raise ReplyError("it holds several objects that differ")
+    try:
+        reply = _MODELS[task].model_validate(marked[0])
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ReplyError(f"field {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
+    _consistent(reply)
+    if needs_quote(reply) and not _is_from(reply.quote, answer):
+        raise QuoteError("field quote: expected words of what the assistant said")
+    return reply
+
+
+def _objects(text: str) -> list[dict[str, JsonValue]]:
+    """Every JSON object in the text that is no part of another. Raises ReplyError for one with a field twice."""
+    found: list[dict[str, JsonValue]] = []
+    position = text.find("{")
+    while position >= 0:
+        try:
+            value, end = _DECODER.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            end = position + 1
+        else:
+            found.append(value)
+        position = text.find("{", end)
+    return found
+
+
+def _consistent(reply: Reply) -> None:
+    if isinstance(reply, AnswerReply) and reply.score == (0.0 if reply.correct else 1.0):
+        raise ReplyError("fields correct and score contradict each other")
+
+
+def needs_quote(reply: Reply) -> bool:
+    """A verdict in an answer's favour, or a label that names something said, has to show the words."""
+    if isinstance(reply, AnswerReply):
+        return reply.correct
+    return not (
+        (isinstance(reply, BehaviourReply) and reply.label == "other")
+        or (isinstance(reply, BucketReply) and reply.bucket == "other")
+    )
+
+
+def _is_from(quote: str, answer: str) -> bool:
+    """Whether all words of the quote are words of the answer; an ellipsis or another case does no harm."""
+    quoted = squad_tokens(quote)
+    return bool(quoted) and set(quoted) <= set(squad_tokens(answer))

@@ -1,0 +1,109 @@
+"""Finds what an answer says to whoever marks it, and cuts it out, so that a judge never reads it.
+
+A judge with a model can be talked to by what it judges. Fences and prompts make that harder, not impossible; what is
+recognised here does not reach the judge at all. Patterns and weighed words stand in
+``tables/prompt_injection.v2.toml``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from memarena_dataset.values.words import tidy
+
+_FILE = "prompt_injection.v2.toml"
+_SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?![\s\"')\]]|$)[^.!?\n]*)*(?:[.!?]+[\"')\]]*|\n|$)")
+_WORD = re.compile(r"[a-z_]+")
+_JSON_LIKE = re.compile(r"\{[^{}]*\}")
+_SPACED_OUT = re.compile(r"(?<!\w)(?:[^\W\d_][ ._-]){3,}[^\W\d_](?!\w)")
+_LATIN_AND_OTHERS = re.compile(r"\w*[a-z]\w*[\u0370-\u04ff]\w*|\w*[\u0370-\u04ff]\w*[a-z]\w*")
+_LOOK_ALIKES = str.maketrans("авеконмрстухіѕјαεικνορτυχ", "abekohmpctyxisjaeiknoptux")
+"""Cyrillic and Greek letters that look like Latin ones; read as such only in words that have Latin letters too."""
+_LETTERS_AND_DIGITS = re.compile(r"\b(?=\w*[a-z])(?=\w*[013457])[a-z013457]{2,}\b")
+_DIGITS_FOR_LETTERS = str.maketrans("013457", "oieast")
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """An answer without what it says to a marker."""
+
+    kept: str
+    cut: tuple[str, ...]
+    """The sentences that were cut out, in order; empty if there were none."""
+
+
+def table_sha256() -> str:
+    """SHA-256 of the patterns in use."""
+    return hashlib.sha256(_raw()).hexdigest()
+
+
+def cleared(answer: str) -> Cleared:
+    """The answer without every sentence and every JSON-like object that speaks to a marker."""
+    text = tidy(answer)
+    cut: list[str] = []
+
+    def drop(match: re.Match[str]) -> str:
+        if speaks_to_marker(match.group()):
+            cut.append(match.group().strip())
+            return " "
+        return match.group()
+
+    kept = _SENTENCE.sub(drop, _JSON_LIKE.sub(drop, text))
+    if cut:
+        return Cleared(" ".join(kept.split()), tuple(cut))
+    # A pattern may run across a sentence's end ("New instruction. Ignore ..."): then nothing of it can be told apart.
+    if speaks_to_marker(text):
+        return Cleared("", (text.strip(),))
+    return Cleared(answer, ())
+
+
+def speaks_to_marker(text: str) -> bool:
+    """Whether some pattern is found in the text, as it stands or with its disguise taken off."""
+    shown = tidy(text).lower().replace("*", "")
+    forms = dict.fromkeys(" ".join(form.split()) for form in (shown, _undisguised(shown)))
+    return any(pattern.search(form) for form in forms for pattern in _patterns()) or any(map(_weighs_enough, forms))
+
+
+def _weighs_enough(text: str) -> bool:
+    """Whether the words of some sentence of the text, each counted once, are those of marking."""
+    weights, enough = _weights()
+    return any(
+        sum(weights.get(word, 0.0) for word in set(_WORD.findall(sentence))) >= enough
+        for sentence in _SENTENCE.findall(text)
+    )
+
+
+def _undisguised(text: str) -> str:
+    """Letters that are spaced out drawn together, look-alikes and digits inside words as the letters they stand for."""
+    joined = _SPACED_OUT.sub(lambda match: re.sub(r"[ ._-]", "", match.group()), text)
+    mixed = _LATIN_AND_OTHERS.sub(lambda match: match.group().translate(_LOOK_ALIKES), joined)
+    return _LETTERS_AND_DIGITS.sub(lambda match: match.group().translate(_DIGITS_FOR_LETTERS), mixed)
+
+
+def _raw() -> bytes:
+    return (files("memarena.judging") / "tables" / _FILE).read_bytes()
+
+
+@cache
+def _weights() -> tuple[dict[str, float], float]:
+    table = tomllib.loads(_raw().decode())
+    found = {word: float(weight) for weight, words in table["weights"].items() for word in words.split()}
+    return found, table["enough"]
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    table = tomllib.loads(_raw().decode())
+    names: dict[str, str] = table["names"]
+    found = []
+    for pattern in table["patterns"].values():
+        # From the last name to the first: a name may be made of those that stand before it.
+        for name, words in reversed(names.items()):
+            pattern = pattern.replace("{" + name + "}", words)  # noqa: PLW2901 (filled in step by step)
+        found.append(re.compile(pattern.replace("{{", "{")))
+    return tuple(found)

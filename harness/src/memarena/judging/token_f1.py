@@ -1,0 +1,123 @@
+"""Token-F1 fallback: how close an answer is to a gold that is text only, with a threshold per family."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import date
+from functools import cache
+from importlib.resources import files
+
+from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, TextGold
+from memarena_dataset.model import Family
+from memarena_dataset.values.mentions import DateMention, PartialDate
+from memarena_dataset.values.reading import read_text
+from memarena_dataset.values.terms import phrase_spans
+from memarena_dataset.values.words import squad_tokens, token_f1, words
+
+from memarena.judging.abstention import declines
+from memarena.judging.reasons import ReasonCode
+from memarena.judging.ruling import Ruling, right, wrong
+from memarena.judging.typed_value.claims import phrases
+from memarena.log.records import Question
+
+Judged = TextGold | CounterfactualGold | ConflictGold | AnaphoraGold
+
+
+@cache
+def _thresholds() -> dict[str, float]:
+    text = (files("memarena.judging") / "tables" / "token_f1.v1.toml").read_text(encoding="utf-8")
+    return {family: float(value) for family, value in tomllib.loads(text)["threshold"].items()}
+
+
+def threshold_of(family: Family) -> float:
+    """Least F1 that counts as right in a family."""
+    return _thresholds().get(family.value, _thresholds()["default"])
+
+
+def rule_by_token_f1(question: Question, gold: Judged, answer: str, today: date | None) -> Ruling:
+    """Judge an answer against gold text. An answer that declines is wrong.
+
+    Temporal questions are decided by the key date where gold and answer both name one: two dates a day apart share
+    most of their words. A conflict needs words of either version, a counterfactual must be nearer to the fact than to
+    the premise.
+    """
+    family = question.instance.family
+    if _declines(question, gold, answer):
+        return wrong("token_f1", ReasonCode.DECLINES, said=answer.strip()[:80])
+    if isinstance(gold, ConflictGold):
+        return _conflict(family, gold, answer)
+    if isinstance(gold, CounterfactualGold):
+        return _counterfactual(family, gold, answer)
+    answers = (gold.referent, gold.antecedent_text) if isinstance(gold, AnaphoraGold) else gold.answers
+    if family is Family.TEMPORAL and (ruling := _by_key_date(answers, answer, today)):
+        return ruling
+    return _nearest(family, answers, answer)
+
+
+def _declines(question: Question, gold: Judged, answer: str) -> bool:
+    """Whether an answer declines. Gold that itself reads like that ("keep it to herself") is left to its words."""
+    names = (question.ego_name, question.asker_name)
+    if not declines(answer, question.question_text, names):
+        return False
+    texts = gold.answers if isinstance(gold, TextGold) else ()
+    return not any(declines(text, question.question_text, names) and token_f1(answer, text) > 0 for text in texts)
+
+
+def _nearest(family: Family, answers: tuple[str, ...], answer: str) -> Ruling:
+    best = max((token_f1(answer, gold) for gold in answers), default=0.0)
+    return _settle(family, best)
+
+
+def _settle(family: Family, f1: float) -> Ruling:
+    least = threshold_of(family)
+    verdict = right if f1 >= least else wrong
+    return verdict("token_f1", ReasonCode.TOKEN_F1, f1, threshold=least)
+
+
+def _by_key_date(answers: tuple[str, ...], answer: str, today: date | None) -> Ruling | None:
+    """A ruling if some gold and the answer name dates as fine as each other; None leaves it to token-F1."""
+    said = _dates(answer, today)
+    named = [_dates(gold, None) for gold in answers]
+    if not said or not any(named):
+        return None
+    for wanted in named:
+        if wanted and all(any(_settles(s, w) and s.same(w) for s in said) for w in wanted):
+            return right("token_f1", ReasonCode.KEY_DATE)
+    comparable = any(_settles(s, w) for wanted in named for w in wanted for s in said)
+    return wrong("token_f1", ReasonCode.KEY_DATE) if comparable else None
+
+
+def _dates(text: str, today: date | None) -> list[DateMention]:
+    return [m for m in read_text(text, today).mentions if isinstance(m, DateMention)]
+
+
+def _settles(said: DateMention, wanted: DateMention) -> bool:
+    """Whether the answer's date says no less than the gold's."""
+    return any(_fineness(s) >= _fineness(w) for s in said.readings for w in wanted.readings)
+
+
+def _fineness(partial: PartialDate) -> int:
+    return 3 if partial.day is not None else 2 if partial.month is not None else 1
+
+
+def _conflict(family: Family, gold: ConflictGold, answer: str) -> Ruling:
+    original, changed = set(squad_tokens(gold.original_detail)), set(squad_tokens(gold.changed_detail))
+    said = set(squad_tokens(answer))
+    f1 = token_f1(answer, f"{gold.original_detail} {gold.changed_detail}")
+    for own, name in ((original - changed, "original"), (changed - original, "changed")):
+        if own and not own & said:
+            return wrong("token_f1", ReasonCode.MISSING_VERSION, f1, said=name)
+    return _settle(family, f1)
+
+
+def _counterfactual(family: Family, gold: CounterfactualGold, answer: str) -> Ruling:
+    f1 = token_f1(answer, gold.real_fact)
+    text = read_text(answer).text
+    affirmed = [s for s in phrase_spans(gold.altered_detail, text) if not _denied(text[: s.start])]
+    if affirmed and token_f1(answer, gold.altered_detail) > f1:
+        return wrong("token_f1", ReasonCode.AFFIRMS_PREMISE, f1)
+    return _settle(family, f1)
+
+
+def _denied(before: str) -> bool:
+    return bool(phrases("denied_before").search(" ".join(words(before)) + " "))

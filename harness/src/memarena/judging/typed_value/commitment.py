@@ -1,0 +1,111 @@
+"""Does the wording around a value commit to it? A linear model over masked words decides.
+
+``It might be VALUE or RIVAL`` names the value and gives no answer. Values and people are masks, and a word that is not
+in the model's list of words counts as one of the question's, of the evidence's, or as unheard of: the model knows
+wordings only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from memarena_dataset.values.words import stem
+
+from memarena.judging.linear_model import stored_model
+from memarena.judging.typed_value.claims import Statement
+from memarena.judging.typed_value.masking import Mask, Token
+from memarena.judging.typed_value.question import Asked
+
+MODEL = "commitment"
+WORDS = "wording_words.v1.txt"
+_AROUND = 7
+"""Words before and behind a value that count as standing near it."""
+_APART = "APART"
+"""A value that is told as somebody else's, as the other version, or as wrong."""
+_CONTRACTED = {"n't": "not", "'s": "is", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'m": "am"}
+_HAVE_BASES = frozenset(("it", "that", "he", "she", "there", "here", "what", "who", "where", "when", "how"))
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The words of an answer with masks; ``shape`` is ``plain``, ``counterfactual`` or ``conflict``."""
+
+    words: tuple[str, ...]
+    shape: str
+
+    @classmethod
+    def of(cls, asked: Asked, statement: Statement, apart: Collection[int]) -> Wording:
+        """The wording of a statement; ``apart`` are the claims, by token, that something explains."""
+        kind = asked.gold.kind
+        shape = kind if kind in ("conflict", "counterfactual") else "plain"
+        return cls(tuple(_words(asked, statement.tokens, apart)), shape)
+
+    def features(self) -> Iterator[str]:
+        """Runs of one to three words, those of one and two also by shape, and the words near each value by side."""
+        framed = ("^", *self.words, "$")
+        shape = self.shape[:3]
+        for width in (1, 2, 3):
+            for start in range(len(framed) - width + 1):
+                run = " ".join(framed[start : start + width])
+                yield run
+                if width < 3 and self.shape != "plain":
+                    yield f"{shape}|{run}"
+        for at, word in enumerate(self.words):
+            if word in ("VALUE", "CHANGED"):
+                near = self.words[max(0, at - _AROUND) : at]
+                yield from (f"{w}<{word}" for w in near)
+                yield from (f"{word}>{w}" for w in self.words[at + 1 : at + 1 + _AROUND])
+        if "RIVAL" in self.words:
+            yield f"{shape}|has RIVAL"
+
+
+def commits(wording: Wording) -> bool:
+    """Whether the wording gives its value as the answer."""
+    return stored_model(MODEL).score(wording.features()) > 0
+
+
+def _words(asked: Asked, tokens: Sequence[Token], apart: Collection[int]) -> Iterator[str]:
+    last = ""
+    for at, token in enumerate(tokens):
+        for word in _of_token(asked, token, at in apart):
+            # Words that only show what is spoken of count once in a row.
+            if word != last or word not in ("q", "e", "x", "#"):
+                yield word
+            last = word
+
+
+def _of_token(asked: Asked, token: Token, apart: bool) -> Iterable[str]:
+    if token.mask is not None and (token.mask is not Mask.ASKED or token.word == token.mask.value):
+        return (_APART if apart else token.mask.value,)
+    return (_class(asked, word) for word in _spelled(token.word))
+
+
+def _class(asked: Asked, word: str) -> str:
+    if word in known_words() or not word[:1].isalnum():
+        return "¶" if word == "\n" else word
+    if word[:1].isdigit():
+        return "#"
+    base = stem(word)
+    if base in asked.question_words:
+        return "q"
+    return "e" if base in asked.evidence_words else "x"
+
+
+@lru_cache(maxsize=8192)
+def _spelled(word: str) -> tuple[str, ...]:
+    """A contraction as its words."""
+    for ending, full in _CONTRACTED.items():
+        base = word.removesuffix(ending)
+        if base != word and base and (ending != "'s" or base in _HAVE_BASES):
+            return ({"ca": "can", "wo": "will", "sha": "shall"}.get(base, base), full)
+    return (word.removesuffix("'s"),)
+
+
+@cache
+def known_words() -> frozenset[str]:
+    """The words that the model knows."""
+    text = (files("memarena.judging") / "tables" / WORDS).read_text(encoding="utf-8")
+    return frozenset(line for line in text.splitlines() if not line.startswith("#"))

@@ -1,0 +1,98 @@
+"""Compares the claims of an answer with the gold: the one place where right and wrong are decided for typed values.
+
+An answer is right if, in the end, it gives each value of the gold, as the asked person's and in the asked version, and
+its wording commits to that. Of a conflict, it gives both versions, each as told by its own source where it names
+sources.
+"""
+
+from __future__ import annotations
+
+from memarena_dataset.gold import ConflictGold
+
+from memarena.judging.reasons import ReasonCode
+from memarena.judging.ruling import Ruling, right, wrong
+from memarena.judging.typed_value.claims import Claim, Holder, Statement, joined, phrases, segment_of
+from memarena.judging.typed_value.commitment import Wording, commits
+from memarena.judging.typed_value.masking import Mask
+from memarena.judging.typed_value.question import Asked, Version, describe
+
+
+def rule_claims(asked: Asked, statement: Statement) -> Ruling:
+    """Whether an answer, read into claims, is right."""
+    fault = fault_of(asked, statement)
+    if fault is not None:
+        return fault
+    value = ", ".join(map(describe, (*asked.required, *asked.changed)))
+    if commits(wording_of(asked, statement)):
+        return right("value", ReasonCode.STATES_VALUE, value=value)
+    return wrong("value", ReasonCode.NOT_COMMITTED, value=value)
+
+
+def fault_of(asked: Asked, statement: Statement) -> Ruling | None:
+    """What is wrong with the claims whatever their wording; None if nothing is."""
+    if isinstance(asked.gold, ConflictGold):
+        return _fault_of_conflict(asked, statement)
+    for which, value in enumerate(asked.required):
+        claims = [claim for claim in statement.of(Mask.VALUE) if claim.which == which]
+        if not claims:
+            return wrong("value", ReasonCode.MISSING_VALUE, value=describe(value))
+        faults = [_fault(asked, statement, claim) for claim in claims]
+        if all(faults):
+            return wrong("value", next(f for f in faults if f), value=describe(value))
+    return None
+
+
+def wording_of(asked: Asked, statement: Statement) -> Wording:
+    """The wording of an answer, in which values that are explained stand apart from those that compete."""
+    apart: set[int] = set()
+    if not isinstance(asked.gold, ConflictGold):
+        apart |= {c.at for c in statement.of(Mask.VALUE) if _fault(asked, statement, c)}
+        apart |= {c.at for c in statement.of(Mask.RIVAL) if _is_explained(asked, c)}
+    return Wording.of(asked, statement, apart)
+
+
+def _fault(asked: Asked, statement: Statement, claim: Claim) -> ReasonCode | None:
+    """Why a claim of the gold's value is not the answer; None if it is."""
+    if claim.holder is Holder.OTHER:
+        return ReasonCode.OTHER_PERSON
+    if claim.denied:
+        return ReasonCode.DENIED
+    wanted = asked.version or Version.CURRENT
+    if claim.version not in (None, wanted) and (asked.version or _something_else_holds(statement, claim)):
+        return ReasonCode.OTHER_VERSION
+    return None
+
+
+def _something_else_holds(statement: Statement, claim: Claim) -> bool:
+    """Whether an answer that calls the value a former one tells that it has changed."""
+    if claim.version is not Version.FORMER:
+        return False
+    low, high = segment_of(statement.tokens, claim.at)
+    rest = joined([*statement.tokens[:low], *statement.tokens[high:]])[0]
+    return bool(phrases("current").search(rest)) or any(
+        not c.denied and c.version is not Version.FORMER for c in statement.of(Mask.RIVAL, Mask.PREMISE)
+    )
+
+
+def _is_explained(asked: Asked, claim: Claim) -> bool:
+    """Whether another value is told as another person's, as the other version, or as wrong."""
+    wanted = asked.version or Version.CURRENT
+    return claim.denied or claim.holder is Holder.OTHER or claim.version not in (None, wanted)
+
+
+def _fault_of_conflict(asked: Asked, statement: Statement) -> Ruling | None:
+    for mask, values in ((Mask.VALUE, asked.required), (Mask.CHANGED, asked.changed)):
+        for which, value in enumerate(values):
+            if not any(claim.which == which for claim in statement.of(mask)):
+                return wrong("value", ReasonCode.MISSING_VALUE, value=describe(value))
+    if asked.sources is not None and _swapped(statement, asked.sources):
+        return wrong("value", ReasonCode.SWAPPED_SOURCES, value=describe(asked.required[0]))
+    return None
+
+
+def _swapped(statement: Statement, sources: tuple[str, str]) -> bool:
+    """Whether the answer tells each version as the other source's; silence about sources swaps nothing."""
+    _original, other = sources
+    told = [(c.mask, c.source) for c in statement.of(Mask.VALUE, Mask.CHANGED) if c.source]
+    crossed = sum((mask is Mask.VALUE) == (source == other) for mask, source in told)
+    return crossed > len(told) - crossed

@@ -1,0 +1,206 @@
+"""An answer as tokens in which values and people are masks: what is left is how it is worded.
+
+``You pay 335 euros, while Xavier pays 785`` becomes ``ASKED pay VALUE , while OTHER pays RIVAL``. Claims are read from
+these tokens, and the model of commitment weighs them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memarena_dataset.values import DateValue, NameValue, PlaceValue, TermValue
+from memarena_dataset.values.match import kinds_of, occurrences, rivals
+from memarena_dataset.values.mentions import ProperMention
+from memarena_dataset.values.reading import ReadText
+from memarena_dataset.values.terms import Span
+
+from memarena.judging.typed_value.question import Asked
+
+
+class Mask(StrEnum):
+    """What a token stands for."""
+
+    VALUE = "VALUE"
+    CHANGED = "CHANGED"
+    PREMISE = "PREMISE"
+    RIVAL = "RIVAL"
+    ASKED = "ASKED"
+    OTHER = "OTHER"
+    DETAIL = "DETAIL"
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word or sign in lower case, or a mask. ``which`` numbers the gold's value that a mask hides."""
+
+    word: str
+    start: int
+    end: int
+    mask: Mask | None = None
+    which: int = 0
+
+
+_PIECE = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[^\w\s]|\n", re.UNICODE)
+_YOU = frozenset(
+    ("you", "your", "yours", "you're", "you've", "you'd", "you'll", "yourself", "i", "my", "me", "mine", "i've")
+)
+_THEY = frozenset(
+    (
+        "he",
+        "she",
+        "his",
+        "her",
+        "hers",
+        "they",
+        "their",
+        "theirs",
+        "him",
+        "he's",
+        "she's",
+        "they're",
+        "himself",
+        "herself",
+    )
+)
+_YOURS = frozenset(("yours", "mine"))
+_HOLIDAYS = frozenset(
+    ("christmas", "christmas day", "christmas eve", "new year", "new year's day", "easter", "boxing day")
+)
+_VERB_BEHIND = re.compile(
+    r"\s+(?:has|had|is|was|will|took|went|got|paid|goes|does|did|keeps|kept|bought|made|gave|sold|sent|put|hid|chose|told|said|"
+    r"pays|plays|uses|needs|[a-z]{3,}ed)\b"
+)
+_SAYING_DAY = re.compile(
+    r"\b(?:on|from|of|dated|in your (?:talk|chat|conversation) (?:on|of)|this)\s+"
+    r"(?:the (?:evening|morning|afternoon) of )?"
+    r"(?:\w+day,? )?(?:the )?$",
+    re.IGNORECASE,
+)
+_SPEECH_NEAR = re.compile(
+    r"\b(?:said|told|tell|mention\w*|talk\w*|chat\w*|conversation\w*|session|spoke|speak|wrote|claimed|heard|asked|brought|"
+    r"message|note[ds]?|repeated|according|confirmed|previously|when)\b",
+    re.IGNORECASE,
+)
+
+
+def masked(asked: Asked, read: ReadText) -> list[Token]:
+    """The tokens of an answer. Longer masks win over shorter ones inside them."""
+    spans: list[tuple[Span, Mask, int]] = []
+    for mask, values in ((Mask.VALUE, asked.required), (Mask.CHANGED, asked.changed), (Mask.PREMISE, asked.barred)):
+        for which, value in enumerate(values):
+            spans += [(span, mask, which) for span in occurrences(value, read, asked.unit)]
+    spans = _longest(spans)
+    taken = [span for span, _, _ in spans]
+    spans += [(span, mask, 0) for span, mask in _others(asked, read) if not _inside(span, taken)]
+    spans.sort(key=lambda one: one[0].start)
+    return list(_tokens(read.text, spans, asked))
+
+
+def _longest(spans: Iterable[tuple[Span, Mask, int]]) -> list[tuple[Span, Mask, int]]:
+    kept: list[tuple[Span, Mask, int]] = []
+    for one in sorted(spans, key=lambda s: (s[0].start - s[0].end, s[0].start)):
+        if not _inside(one[0], [span for span, _, _ in kept]):
+            kept.append(one)
+    return kept
+
+
+def _inside(span: Span, taken: Iterable[Span]) -> bool:
+    return any(span.start < other.end and other.start < span.end for other in taken)
+
+
+def _others(asked: Asked, read: ReadText) -> Iterable[tuple[Span, Mask]]:
+    """Rivals of the gold's type, people, and values of other kinds, such as the day on which something was said."""
+    first = asked.required[0] if asked.required else None
+    if first is None:
+        return
+    named = isinstance(first, NameValue | PlaceValue)
+    for mention in read.mentions:
+        span = _without_s(read.text, mention.start, mention.end)
+        if isinstance(mention, ProperMention):
+            if mention.name[0] in asked.people or mention.name[-1] in asked.people:
+                mine = mention.name[0] in asked.subjects or mention.name[-1] in asked.subjects
+                person = Mask.ASKED if mine else Mask.OTHER
+                rival = isinstance(first, NameValue) and asked.about_talk and not mine
+                yield span, Mask.RIVAL if rival else person
+            elif named and not _in_question(asked, read.text[span.start : span.end]):
+                yield span, Mask.RIVAL
+            elif not named and _is_stranger(asked, read.text, span):
+                yield span, Mask.OTHER
+    kinds = {kind for value in asked.required for kind in kinds_of(value)}
+    yield from ((Span(m.start, m.end), Mask.DETAIL) for m in read.mentions if m.kind not in (*kinds, "proper"))
+    if isinstance(first, NameValue | PlaceValue | TermValue):
+        return
+    for value in {*asked.required}:
+        for mention in rivals(value, read, asked.unit):
+            span = Span(mention.start, mention.end)
+            said = isinstance(value, DateValue) and _is_day_of_talk(read.text, span)
+            echo = (
+                asked.gold.kind != "counterfactual"
+                and read.text[span.start : span.end].lower() in asked.question_mentions
+            )
+            yield span, Mask.DETAIL if said or echo else Mask.RIVAL
+
+
+def _without_s(text: str, start: int, end: int) -> Span:
+    return Span(start, end - 2 if text[start:end].endswith("'s") else end)
+
+
+def _in_question(asked: Asked, said: str) -> bool:
+    return said.lower() in asked.text.lower()
+
+
+def _is_stranger(asked: Asked, text: str, span: Span) -> bool:
+    """Whether a capitalised word that nobody in the evidence is called by may name somebody else."""
+    said = text[span.start : span.end].removesuffix("'s").lower()
+    opens = re.search(r"(?:^|[.!?:;\n*\"(]\s*)$", text[: span.start]) is not None
+    owns = text[span.end :].startswith("'s")
+    acts = _VERB_BEHIND.match(text[span.end :]) is not None
+    placed = re.search(r"\b(?:the|in|at|on|near|under)\s+$", text[: span.start].lower()) is not None
+    known = said in asked.text.lower() or said in _HOLIDAYS or said.endswith(("ish", "ese"))
+    return not known and not placed and (owns or acts or not opens)
+
+
+def _is_day_of_talk(text: str, span: Span) -> bool:
+    """Whether a date is told as the day of a conversation and not as the answer."""
+    before, behind = text[max(0, span.start - 60) : span.start], text[span.end : span.end + 40]
+    if re.search(r"[\w)]\s*\(\s*(?:\w+,? )?$", before) or re.match(r"\s*\)", behind):
+        return True
+    return bool(_SAYING_DAY.search(before)) and bool(
+        _SPEECH_NEAR.search(re.split(r"[.;\n]", before)[-1] + " " + re.split(r"[.;:\n]", behind)[0])
+    )
+
+
+def _tokens(text: str, spans: list[tuple[Span, Mask, int]], asked: Asked) -> Iterable[Token]:
+    at = 0
+    for span, mask, which in spans:
+        if span.start < at:
+            continue
+        yield from _words(text, at, span.start, asked)
+        yield Token(mask.value, span.start, span.end, mask, which)
+        at = span.end
+        if text[at : at + 2] == "'s":
+            yield Token("'s", at, at + 2)
+            at += 2
+    yield from _words(text, at, len(text), asked)
+
+
+def _words(text: str, start: int, end: int, asked: Asked) -> Iterable[Token]:
+    for match in _PIECE.finditer(text, start, end):
+        word = match.group().lower()
+        bare = word.removesuffix("'s")
+        if bare in asked.people and len(bare) > 2:
+            # A name in small letters, as small models write it.
+            mask = Mask.ASKED if bare in asked.subjects else Mask.OTHER
+            own = len(word) - len(bare)
+            yield Token(mask.value, match.start(), match.end() - own, mask)
+            if own:
+                yield Token("'s", match.end() - own, match.end())
+        elif word in (_YOU if asked.own else _THEY):
+            yield Token(word, *match.span(), mask=Mask.ASKED)
+        elif not asked.own and (word in _YOURS or text[match.start() : match.end() + 4].lower() == "your own"):
+            yield Token(word, *match.span(), mask=Mask.OTHER)
+        else:
+            yield Token(word, *match.span())

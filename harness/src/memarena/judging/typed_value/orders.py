@@ -1,0 +1,113 @@
+"""Orders: which of the events does each stretch of an answer speak of, and in which order do they come?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from memarena_dataset.values import OrderValue, TermValue
+from memarena_dataset.values.words import content_words
+
+from memarena.judging.reasons import ReasonCode
+from memarena.judging.ruling import Ruling, right, wrong
+from memarena.judging.typed_value.question import Asked, describe
+
+_STRETCH = re.compile(
+    r"[;\n,.!?→>—]|\b(?:and|then|before|afterwards|next|finally|followed by|after (?:that|this|which|it|them|these))\b"
+    r"|(?P<turned>\bafter\b|\bfollowing\b|\bpreceded by\b)",
+    re.IGNORECASE,
+)
+_BACKWARDS = re.compile(r"\bbefore (?:that|this|it|them|which)\b|\bpreceded by\b", re.IGNORECASE)
+_SAYS_BACKWARDS = re.compile(
+    r"\b(?:reverse order|last to first|latest to earliest|latest first|newest first|backwards)\b", re.I
+)
+_ASKS_FIRST = re.compile(r"\b(?:first|earlier|before|earliest)\b", re.IGNORECASE)
+_LEAST_PREFIX = 4
+_HEAD = 2
+"""The last word of an event names its object and counts twice."""
+_ENOUGH = 2
+
+
+@dataclass(frozen=True)
+class _Event:
+    words: tuple[str, ...]
+    actors: frozenset[str]
+
+
+def rule_order(value: OrderValue, asked: Asked, answer: str) -> Ruling:
+    """Right if every event is told in the order of the gold; of two, the first alone will do if it is asked for."""
+    events = [_event(item, asked) for item in value.items]
+    told = list(_told(events, answer))
+    if len(_BACKWARDS.findall(answer)) > 1 or _SAYS_BACKWARDS.search(answer):
+        told.reverse()
+    named = list(dict.fromkeys(told))
+    if named == [0] and len(events) == 2 and _ASKS_FIRST.search(asked.text):
+        return right("value", ReasonCode.STATES_VALUE, value=describe(value))
+    missing = [item.text for n, item in enumerate(value.items) if n not in named]
+    if missing:
+        return wrong("value", ReasonCode.MISSING_ITEM, value=", ".join(missing))
+    # An answer that ends in a list of all of them may have spoken of each before.
+    last = _last_round(told, len(events))
+    if last == list(range(len(events))):
+        return right("value", ReasonCode.STATES_VALUE, value=describe(value))
+    return wrong("value", ReasonCode.OTHER_ORDER, value=describe(value))
+
+
+def _event(item: TermValue, asked: Asked) -> _Event:
+    own = {part for part in asked.people if re.search(rf"\b{re.escape(part)}\b", item.text.lower())}
+    words = [w for w in content_words(item.text) if w not in own]
+    if re.match(r"I\b", item.text):
+        own = {"you", "your", "i", "my", *asked.question.asker_name.lower().split()}
+    return _Event(tuple(words), frozenset(own))
+
+
+def _told(events: Sequence[_Event], answer: str) -> Iterator[int]:
+    """The events in the order in which the answer tells them; ``B after A`` is A, B."""
+    found: list[int] = []
+    turned = leads = False
+    start, opens = 0, True
+    for match in [*_STRETCH.finditer(answer), None]:
+        for event in _spoken_of(events, answer[start : match.start() if match else len(answer)]):
+            if not found or found[-1] != event:
+                found.insert(len(found) - 1 if turned and found else len(found), event)
+                turned, leads, opens = leads, False, False
+        if match is None:
+            break
+        word = match.group().lower()
+        # "B after A" and "Before B, A" tell the later one first; "After A, B" does not.
+        turned = turned or (match.group("turned") is not None and not opens)
+        leads = leads or (word == "before" and opens)
+        opens = opens or word in (".", ";", "\n", "!", "?")
+        start = match.end()
+    yield from found
+
+
+def _spoken_of(events: Sequence[_Event], stretch: str) -> list[int]:
+    """The event that a stretch of words is about; several, as they come, where it names each; none where none fits."""
+    said = content_words(stretch)
+    people = set(re.findall(r"\w+", stretch.lower()))
+    scores = [_score(event, said, people) for event in events]
+    best = [n for n, score in enumerate(scores) if score >= _ENOUGH and score == max(scores)]
+    if len(best) < 2:
+        return best
+    first = {n: next((i for i, s in enumerate(said) if _like(events[n].words[-1], s)), -1) for n in best}
+    apart = len(set(first.values())) == len(best) and -1 not in first.values()
+    return sorted(best, key=lambda n: first[n]) if apart else []
+
+
+def _score(event: _Event, said: Sequence[str], people: set[str]) -> float:
+    found = sum(
+        _HEAD if n == len(event.words) - 1 else 1 for n, w in enumerate(event.words) if any(_like(w, s) for s in said)
+    )
+    return found + (1.5 if found and event.actors & people else 0)
+
+
+def _like(word: str, said: str) -> bool:
+    return word == said or (min(len(word), len(said)) >= _LEAST_PREFIX and word[:_LEAST_PREFIX] == said[:_LEAST_PREFIX])
+
+
+def _last_round(told: Sequence[int], count: int) -> list[int]:
+    """The last stretch in which all events are told once; else the order in which they are first told."""
+    tail = list(told[-count:])
+    return tail if len(set(tail)) == count else list(dict.fromkeys(told))

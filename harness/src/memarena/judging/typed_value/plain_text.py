@@ -1,0 +1,94 @@
+"""An answer as plain text: JSON, Markdown, bullets and the echo of the question taken off.
+
+Small models wrap what they say. Behind this module an answer is sentences, and a line of a list or a field of an
+object ("Goran: the Salt House") is a sentence of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator
+
+_FENCE = re.compile(r"```[a-z]*\n?|```", re.IGNORECASE)
+_MARKS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|^\s*#+\s*|^\s*>\s*", re.MULTILINE)
+_RULE = re.compile(r"^[\s|:+-]{3,}$", re.MULTILINE)
+_BULLET = re.compile(r"^\s*(?:[-*•‣▪–+]|\(?\d{1,2}[.)]|\(?[a-h]\))\s+(?=\S)", re.MULTILINE)
+_INLINE_NUMBER = re.compile(r"(?:(?<=\s)|^)\(?\d{1,2}\)\s+")
+_ANSWER_KEYS = ("answer", "final_answer", "final answer", "response", "result", "value", "correct", "correction")
+_ASIDE_KEYS = ("reason", "reasoning", "explanation", "note", "evidence", "confidence", "source_turn", "thought")
+_LABEL = re.compile(
+    r"^\s*(?:(?:the|my|final|correct|short) )*(?:answer|response|result)\s*(?:is)?\s*[:=]\s*", re.IGNORECASE
+)
+_SPEAKER = re.compile(r"(?:^|(?<=[\n;,.] ))[>*_\s]*([A-Z][\w-]+(?: [A-Z][\w-]+)?)\s*:\s+(?=\S)", re.MULTILINE)
+_ECHO_WORDS = 4
+
+
+def plain_text(answer: str, question: str) -> str:
+    """The answer's own words, one statement a line or sentence.
+
+    Args:
+        answer: as the reader gave it.
+        question: whose words, where the answer repeats all of them in a row, are none of the answer's.
+    """
+    text = _FENCE.sub("", answer).strip()
+    text = _from_json(text)
+    text = _without_echo(text, question)
+    text = _RULE.sub("", text)
+    text = re.sub(r"^\s*\||\|\s*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\s*\|\s*", ": ", text)
+    text = _MARKS.sub("", text)
+    text = _BULLET.sub("", text)
+    if len(_INLINE_NUMBER.findall(text)) > 1:
+        text = _INLINE_NUMBER.sub("\n", text)
+    return _LABEL.sub("", text).strip()
+
+
+def _from_json(text: str) -> str:
+    """A JSON object or list as lines; any other text as it is."""
+    if text[:1] not in "{[" or text[-1:] not in "}]":
+        return text
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    return "\n".join(_lines(found)) if isinstance(found, dict | list) else text
+
+
+def _lines(found: object) -> Iterator[str]:
+    if isinstance(found, dict):
+        lowered = {str(key).lower(): value for key, value in found.items()}
+        answer = next((key for key in _ANSWER_KEYS[:6] if key in lowered), None)
+        if answer is not None:
+            yield from _lines(lowered[answer])
+            return
+        for key, value in found.items():
+            if str(key).lower() in _ASIDE_KEYS:
+                continue
+            for said in _lines(value):
+                yield f"{str(key).replace('_', ' ')}: {said}"
+    elif isinstance(found, list):
+        for member in found:
+            if isinstance(member, dict) and len(member) == 2:
+                yield ": ".join(" ".join(_lines(value)) for value in member.values())
+            else:
+                yield from _lines(member)
+    elif isinstance(found, bool):
+        yield "yes" if found else "no"
+    elif found is not None:
+        yield str(found)
+
+
+def _without_echo(text: str, question: str) -> str:
+    """Without the question, where the answer repeats it word for word."""
+    words = question.split()
+    if len(words) < _ECHO_WORDS or words[0].lower() not in text.lower():
+        return text
+    pattern = r"\s+".join(re.escape(word) for word in words)
+    return re.sub(pattern, " ", text, flags=re.IGNORECASE)
+
+
+def without_speaker(text: str, people: Collection[str]) -> str:
+    """Without the name of a speaker before it, as small models write it; a list of several people is left alone."""
+    heads = [m for m in _SPEAKER.finditer(text) if m.group(1).lower().split()[0] in people]
+    return text[heads[0].end() :] if len(heads) == 1 and heads[0].start() == 0 else text

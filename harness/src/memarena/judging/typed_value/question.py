@@ -1,0 +1,183 @@
+"""What a question asks for, as far as it decides which of several claims is the answer's: whose value, which version.
+
+All of it depends on question and evidence alone and is kept between answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from functools import cached_property
+
+from memarena_dataset.gold import ConflictGold, CounterfactualGold
+from memarena_dataset.values import DurationValue, OrderValue, SetValue, Value
+from memarena_dataset.values.match import ScalarValue
+from memarena_dataset.values.names import proper_names
+from memarena_dataset.values.reading import read_text
+from memarena_dataset.values.words import content_words
+
+from memarena.judging.ruling import OpenGold
+from memarena.log.records import EvidenceSession, Question
+
+
+class Version(StrEnum):
+    """Which version of a value that has changed."""
+
+    CURRENT = "current"
+    FORMER = "former"
+
+
+_NOT_ASKED = re.compile(
+    r"\bnot (?:a|the) (?:former|present|current|old|new) (?:one|answer)\b|\bleaving out what no longer holds\b"
+    r"|\bthe change aside\b|\bbefore there was a change\b|\bthere was a (?:revision|change)\b",
+    re.IGNORECASE,
+)
+_FORMER = re.compile(
+    r"\b(?:former(?:ly)?|originally|initially|at first|previous (?:answer|version|value|word)|previously"
+    r"|earlier (?:word|answer|version)|no longer holds"
+    r"|(?:before|prior to) (?:it was|the|that|any|this) ?(?:change|changed|revision|revised|update)?"
+    r"|used to|in the beginning|old (?:answer|version|value))\b",
+    re.IGNORECASE,
+)
+_CURRENT = re.compile(
+    r"\b(?:latest (?:state|answer|version|information|word|news|i heard)|at present"
+    r"|present(?:ly)? (?:answer|version)|as things stand|by now|currently|current (?:answer|version)"
+    r"|after the (?:change|revision)|these days|nowadays|as of (?:now|today)|no longer what|up to date)\b|, now\b",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(
+    r"\b(?:how many|count(?:ed)?|number of|difference)\b.*?\b(minute|hour|day|week|month|year)s\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine|myself)\b")
+_TALK = ("speaker", "participants")
+"""Attributes whose answer is a person who spoke or listened."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with its gold, read once.
+
+    Attributes:
+        required: typed values of the gold, scalars only.
+        barred: the premise of a counterfactual.
+        changed: the other version of a conflict.
+        subjects: names of the person whose value is asked for, in lower case; the asker's own where it is theirs.
+        own: whether that person is the asker, who is ``you`` in an answer.
+    """
+
+    question: Question
+    evidence: tuple[EvidenceSession, ...]
+    gold: OpenGold
+    required: tuple[ScalarValue, ...]
+    barred: tuple[ScalarValue, ...]
+    changed: tuple[ScalarValue, ...]
+
+    @property
+    def text(self) -> str:
+        """The question's words."""
+        return self.question.question_text
+
+    @cached_property
+    def today(self) -> date | None:
+        """The day on which it is asked."""
+        return day_of(self.question.asked_at)
+
+    @cached_property
+    def version(self) -> Version | None:
+        """The version that the question asks for; None where it names none."""
+        if self.gold.kind != "text":
+            return None
+        bare = _NOT_ASKED.sub(" ", self.text)
+        if _FORMER.search(bare):
+            return Version.FORMER
+        return Version.CURRENT if _CURRENT.search(bare) else None
+
+    @cached_property
+    def unit(self) -> str | None:
+        """The unit of time in which the question counts."""
+        found = _COUNTED.search(self.text)
+        counts = any(isinstance(value, DurationValue) for value in self.required)
+        return found.group(1).lower() if found and counts else None
+
+    @cached_property
+    def people(self) -> frozenset[str]:
+        """Everybody known by name, each part of a name, in lower case."""
+        names = {self.question.ego_name, self.question.asker_name, *self._named_in_question}
+        names |= {turn.speaker.removesuffix("'s assistant") for session in self.evidence for turn in session.turns}
+        return frozenset(part for name in names for part in name.lower().split())
+
+    @cached_property
+    def own(self) -> bool:
+        """Whether the value is the asker's."""
+        return not self._named_in_question and _FIRST_PERSON.search(self.text) is not None
+
+    @cached_property
+    def subjects(self) -> frozenset[str]:
+        """Parts of the names of the person whose value it is, in lower case."""
+        names = self._named_in_question or (self.question.asker_name, self.question.ego_name)
+        return frozenset(part for name in names for part in name.lower().split())
+
+    @cached_property
+    def about_talk(self) -> bool:
+        """Whether a person who spoke or listened is asked for."""
+        return getattr(self.gold, "attribute", None) in _TALK
+
+    @cached_property
+    def sources(self) -> tuple[str, str] | None:
+        """First names, in lower case, of who told the original and who told the other version of a conflict."""
+        gold = self.gold
+        if not isinstance(gold, ConflictGold) or not gold.source_agent or not gold.conflicting_agent:
+            return None
+        return gold.source_agent.split()[0].lower(), gold.conflicting_agent.split()[0].lower()
+
+    @cached_property
+    def question_words(self) -> frozenset[str]:
+        """Stems of the question's own words."""
+        return frozenset(content_words(self.text))
+
+    @cached_property
+    def evidence_words(self) -> frozenset[str]:
+        """Stems of the words of the evidence."""
+        turns = (turn.text for session in self.evidence for turn in session.turns)
+        return frozenset(word for text in turns for word in content_words(text))
+
+    @cached_property
+    def question_mentions(self) -> frozenset[str]:
+        """Words of the question's own typed values, which an answer may repeat."""
+        return frozenset(self.text[m.start : m.end].lower() for m in read_text(self.text, self.today).mentions)
+
+    @cached_property
+    def _named_in_question(self) -> tuple[str, ...]:
+        if isinstance(self.gold, CounterfactualGold | ConflictGold) or self.required:
+            values = " ".join(describe(value).lower() for value in (*self.required, *self.barred, *self.changed))
+            named = (" ".join(name.name) for name in proper_names(self.text))
+            known = {part for s in self.evidence for t in s.turns for part in t.speaker.lower().split()}
+            return tuple(n for n in named if n not in values and (n.split()[0] in known or len(n.split()) > 1))
+        return ()
+
+
+def day_of(moment: str) -> date | None:
+    """The day of an RFC 3339 moment; None where it is none."""
+    try:
+        return date.fromisoformat(moment[:10])
+    except ValueError:
+        return None
+
+
+def describe(value: Value) -> str:
+    """A value in a few words, for reasons."""
+    if isinstance(value, SetValue):
+        return " + ".join(describe(m) for m in value.members)
+    if isinstance(value, OrderValue):
+        return " → ".join(i.text for i in value.items)
+    fields = value.model_dump(exclude={"type", "aliases"}, exclude_none=True)
+    return f"{value.type} {' '.join(f'{v:g}' if isinstance(v, float) else str(v) for v in fields.values())}"
+
+
+def scalars(values: Sequence[Value]) -> tuple[ScalarValue, ...]:
+    """The scalar values; sets and orders are judged apart."""
+    return tuple(v for v in values if not isinstance(v, SetValue | OrderValue))

@@ -1,0 +1,73 @@
+"""Sets: every member has to be named, and no other."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+from memarena_dataset.values import SetValue
+from memarena_dataset.values.match import occurrences
+from memarena_dataset.values.mentions import ProperMention
+from memarena_dataset.values.reading import ReadText
+from memarena_dataset.values.terms import Span
+from memarena_dataset.values.words import content_words, words
+
+from memarena.judging.reasons import ReasonCode
+from memarena.judging.ruling import Ruling, right, wrong
+from memarena.judging.typed_value.claims import phrases
+from memarena.judging.typed_value.question import Asked, describe
+
+_PIECE = re.compile(r",|;|\band\b|&|\n|[.!?](?:\s|$)|:")
+_MOST_WORDS = 4
+
+
+def rule_set(value: SetValue, asked: Asked, read: ReadText) -> Ruling:
+    """Set-F1 over the members: right at 1.0."""
+    spans = {n: [s for s in occurrences(m, read) if not _denied(read.text, s)] for n, m in enumerate(value.members)}
+    missing = [describe(m) for n, m in enumerate(value.members) if not spans[n]]
+    taken = [span for found in spans.values() for span in found]
+    named = all(m.type in ("name", "place") for m in value.members)
+    extra = _extra_names(read, asked, taken) if named else _extra_things(read, asked, taken)
+    hits = len(value.members) - len(missing)
+    f1 = 2 * hits / (hits + len(extra) + len(value.members)) if hits else 0.0
+    if missing:
+        return wrong("value", ReasonCode.MISSING_MEMBER, f1, value=", ".join(missing))
+    if extra:
+        return wrong("value", ReasonCode.EXTRA_MEMBER, f1, said=", ".join(extra))
+    ordered = sorted(taken)
+    if any(re.fullmatch(r"\W*or\W*", read.text[a.end : b.start]) for a, b in itertools.pairwise(ordered)):
+        return wrong("value", ReasonCode.NOT_COMMITTED, value=describe(value))
+    return right("value", ReasonCode.STATES_VALUE, value=describe(value))
+
+
+def _denied(text: str, span: Span) -> bool:
+    before = re.split(r"[.;,\n]", text[: span.start])[-1]
+    return bool(phrases("denied_before").search(" ".join(words(before)) + " "))
+
+
+def _extra_names(read: ReadText, asked: Asked, taken: list[Span]) -> list[str]:
+    found = []
+    for mention in read.mentions:
+        span = Span(mention.start, mention.end)
+        if not isinstance(mention, ProperMention) or any(s.start < span.end and span.start < s.end for s in taken):
+            continue
+        if set(mention.name) & asked.subjects or read.text[span.start : span.end].lower() in asked.text.lower():
+            continue
+        if not _denied(read.text, span):
+            found.append(" ".join(mention.name))
+    return list(dict.fromkeys(found))
+
+
+def _extra_things(read: ReadText, asked: Asked, taken: list[Span]) -> list[str]:
+    """Short members of a list that are neither a member nor words of the question."""
+    found = []
+    start = 0
+    for match in [*_PIECE.finditer(read.text), None]:
+        end = match.start() if match else len(read.text)
+        piece = read.text[start:end]
+        if not any(s.start < end and start < s.end for s in taken):
+            news = set(content_words(piece)) - asked.question_words
+            if news and len(words(piece)) <= _MOST_WORDS:
+                found.append(piece.strip())
+        start = match.end() if match else end
+    return found

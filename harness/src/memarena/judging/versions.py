@@ -1,0 +1,34 @@
+"""What decides a verdict, as hashes: a number that moves with the rules, and the data files and models behind them."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+
+from memarena_dataset.values import word_lists
+
+JUDGE_VERSION = 2
+"""Raised by hand whenever the code gives another verdict on any answer. 1 hashed its source text instead."""
+
+_FOLDERS = ("models", "prompts", "tables")
+_VALUE_FILES = ("judging/tables/", "judging/models/", "values/")
+"""What the value judge reads; prompts belong to judges with a model."""
+
+
+def data_files() -> dict[str, str]:
+    """SHA-256 of every versioned file that can decide a verdict, by name."""
+    own = {
+        f"judging/{folder}/{entry.name}": hashlib.sha256(entry.read_bytes()).hexdigest()
+        for folder in _FOLDERS
+        for entry in sorted((files("memarena.judging") / folder).iterdir(), key=lambda e: e.name)
+        if entry.name.endswith((".toml", ".txt", ".npz"))
+    }
+    return {**own, **word_lists.data_files()}
+
+
+@cache
+def value_judge_version() -> str:
+    """SHA-256 over ``JUDGE_VERSION``, models and tables: source text may change without changing the judge."""
+    parts = [f"{name} {digest}" for name, digest in sorted(data_files().items()) if name.startswith(_VALUE_FILES)]
+    return hashlib.sha256("\n".join([f"version {JUDGE_VERSION}", *parts]).encode()).hexdigest()

@@ -1,0 +1,105 @@
+"""The composed table: T_total = T_LLM(reader, prompt, answer) + T_search(backend), measured or predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from memarena.latency.fit import predict
+from memarena.latency.results import Fit, Sample, TotalCell
+from memarena.scoring.timing import LEAST_N
+
+LEAST = LEAST_N[50]
+
+
+def median_of(values: Sequence[float | None]) -> float | None:
+    """The median of what is known; None with fewer than 11, which give none with 99% confidence."""
+    known = [value for value in values if value is not None]
+    return float(median(known)) if len(known) >= LEAST else None
+
+
+def search_times(samples: Sequence[Sample]) -> dict[str, float | None]:
+    """Median Search of each backend over all its samples: Search does not depend on the reader."""
+    backends = dict.fromkeys(s.backend for s in samples)
+    return {name: median_of([s.search_ms for s in samples if s.backend == name]) for name in backends}
+
+
+def compose(
+    readers: Sequence[str], backends: Sequence[str], samples: Sequence[Sample], fits: Mapping[str, Fit]
+) -> list[TotalCell]:
+    """Every reader × backend: measured, predicted from the reader's fit, or n/a and why."""
+    search = search_times(samples)
+    cells = []
+    for reader in readers:
+        for backend in backends:
+            own = [s for s in samples if (s.reader, s.backend) == (reader, backend)]
+            fit = fits.get(reader)
+            if own:
+                cells.append(_measured(reader, backend, own, search[backend], fit))
+            else:
+                cells.append(_predicted(reader, backend, samples, search[backend], fit))
+    return cells
+
+
+def _measured(reader: str, backend: str, own: Sequence[Sample], search_ms: float | None, fit: Fit | None) -> TotalCell:
+    llm, ttft = median_of([s.llm_ms for s in own]), median_of([s.ttft_ms for s in own])
+    total, first = _plus(llm, search_ms), _plus(ttft, search_ms)
+    predicted = _by_fit(fit, own, search_ms) if fit is not None else (None, None)
+    return TotalCell(
+        reader=reader,
+        backend=backend,
+        kind="measured",
+        n=len(own),
+        total_ms=total,
+        ttft_ms=first,
+        search_ms=search_ms,
+        predicted_total_ms=predicted[0],
+        predicted_ttft_ms=predicted[1],
+        outside_range=_outside(fit, own) if fit is not None else 0.0,
+        why="" if total is not None else f"fewer than {LEAST} questions were timed",
+    )
+
+
+def _predicted(
+    reader: str, backend: str, samples: Sequence[Sample], search_ms: float | None, fit: Fit | None
+) -> TotalCell:
+    nothing = TotalCell(reader=reader, backend=backend, kind="none", search_ms=search_ms)
+    if fit is None:
+        return nothing.model_copy(update={"why": f"{reader} has no fit, and nothing is extrapolated without one"})
+    others: dict[str, list[Sample]] = {}
+    for sample in samples:
+        if sample.backend == backend:
+            others.setdefault(sample.reader, []).append(sample)
+    if not others:
+        return nothing.model_copy(update={"why": f"{backend} was never asked"})
+    donor = max(others, key=lambda name: (len(others[name]), name))
+    prompts = others[donor]
+    total, first = _by_fit(fit, prompts, search_ms)
+    return nothing.model_copy(
+        update={
+            "kind": "predicted" if total is not None else "none",
+            "n": len(prompts),
+            "total_ms": total,
+            "ttft_ms": first,
+            "prompts_from": donor,
+            "outside_range": _outside(fit, prompts),
+            "why": "" if total is not None else f"fewer than {LEAST} prompts are known",
+        }
+    )
+
+
+def _by_fit(fit: Fit, prompts: Sequence[Sample], search_ms: float | None) -> tuple[float | None, float | None]:
+    """Medians of what the fit predicts for these prompts: the whole call and its first token, each with Search."""
+    llm, ttft = fit.best("llm").coefficients, fit.best("ttft").coefficients
+    whole = median_of([predict(llm, s.prompt_tokens, s.completion_tokens) for s in prompts])
+    first = median_of([predict(ttft, s.prompt_tokens, 0) for s in prompts])
+    return _plus(whole, search_ms), _plus(first, search_ms)
+
+
+def _outside(fit: Fit, prompts: Sequence[Sample]) -> float:
+    low, high = fit.prompt_tokens
+    return sum(not low <= s.prompt_tokens <= high for s in prompts) / len(prompts)
+
+
+def _plus(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else first + second

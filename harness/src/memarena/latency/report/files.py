@@ -1,0 +1,79 @@
+"""The files of a latency study: samples and tables as CSV, everything as JSON, the text, the figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, JsonValue
+
+from memarena.latency.report.figures import growth_figure, split_figure
+from memarena.latency.results import Growth, Sample, Study
+from memarena.report.layout import Document
+from memarena.report.render.markdown import to_markdown
+
+
+def write_study(study: Study, samples: Sequence[Sample], document: Document, folder: Path) -> None:
+    """Write ``study.json``, ``study.md``, a CSV file of each table and of the samples, and ``ttft-split.svg``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in study_files(study, samples, document).items():
+        _write(folder / name, text)
+
+
+def study_files(study: Study, samples: Sequence[Sample], document: Document) -> dict[str, str]:
+    """What :func:`write_study` writes, by name: the same study always gives the same text."""
+    tables: dict[str, Sequence[BaseModel]] = {
+        "samples": samples,
+        "fits": study.fits,
+        "totals": study.totals,
+        "server_checks": study.server_checks,
+        "efficiency": study.efficiency,
+        "ingest": study.ingest,
+    }
+    files = {"study.json": study.model_dump_json(indent=2) + "\n", "study.md": to_markdown(document)}
+    files |= {f"{name}.csv": to_csv(rows) for name, rows in tables.items()}
+    if (drawing := split_figure(study)) is not None:
+        files["ttft-split.svg"] = drawing
+    return files
+
+
+def write_growth(growth: Growth, document: Document, folder: Path) -> None:
+    """Write ``growth.json``, ``growth.md``, ``growth.csv`` and ``growth.svg``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / "growth.json", growth.model_dump_json(indent=2) + "\n")
+    _write(folder / "growth.md", to_markdown(document))
+    _write(folder / "growth.csv", to_csv(growth.points))
+    if (drawing := growth_figure(growth)) is not None:
+        _write(folder / "growth.svg", drawing)
+
+
+def to_csv(rows: Sequence[BaseModel]) -> str:
+    """Records as CSV: nested fields have dotted names, what is not known is empty."""
+    flat = [_flat(row.model_dump(mode="json")) for row in rows]
+    names = list(dict.fromkeys(name for row in flat for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(flat)
+    return text.getvalue()
+
+
+def _flat(value: dict[str, JsonValue], before: str = "") -> dict[str, JsonValue]:
+    found: dict[str, JsonValue] = {}
+    for name, inner in value.items():
+        if isinstance(inner, dict):
+            found |= _flat(inner, f"{before}{name}.")
+        elif isinstance(inner, list) and any(isinstance(part, dict) for part in inner):
+            for place, part in enumerate(inner):
+                found |= _flat({str(place): part}, f"{before}{name}.")
+        elif isinstance(inner, list):
+            found[f"{before}{name}"] = " ".join(str(part) for part in inner)
+        else:
+            found[f"{before}{name}"] = inner
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,96 @@
+"""The table of growth: Search, memory and disk by length of history."""
+
+from __future__ import annotations
+
+from memarena.latency.report.cells import floor_text, machine_text, meter_cell, reasons
+from memarena.latency.results import Growth
+from memarena.report.figures import milliseconds, number, whole
+from memarena.report.layout import Cell, Column, Document, Section, section
+
+
+def growth_document(growth: Growth) -> Document:
+    """The tables of growth: of the backends, and of separate servers that were measured too."""
+    parts = (_growth_head(growth), _growth(growth), _beside(growth))
+    return Document("Growth", tuple(part for part in parts if part is not None))
+
+
+def _growth_head(growth: Growth) -> Section:
+    data = growth.dataset
+    lines = (
+        f"data set  {data.name} (sha256 {data.sha256[:12]}), ego {', '.join(growth.egos)}",
+        f"searches  over {growth.queries} questions in turn, after each number of days",
+        f"floor     {floor_text(growth.floor)}",
+        f"machine   {machine_text(growth.versions)}",
+    )
+    notes = [f"{name}: {why}" for name, why in growth.failed.items()]
+    if growth.state not in ("completed", ""):
+        notes.insert(0, f"the run is not complete: {growth.state}")
+    return Section("What was measured", lines, notes=tuple(notes))
+
+
+def _growth(growth: Growth) -> Section:
+    columns = [
+        Column("backend", align="left"),
+        Column("days"),
+        Column("turns", "in the memory"),
+        Column("n", "searches"),
+        Column("search p50", "ms"),
+        Column("· p90"),
+        Column("· p95"),
+        Column("min"),
+        Column("max"),
+        Column("ingest s", "all days so far"),
+        Column("memory MB", "in use after the day; shared pages count once"),
+        Column("peak MB"),
+        Column("disk MB"),
+    ]
+    body = [
+        [
+            Cell(point.backend),
+            whole(point.days),
+            whole(point.turns),
+            whole(point.search.n),
+            milliseconds(point.search.p50),
+            milliseconds(point.search.p90),
+            milliseconds(point.search.p95),
+            milliseconds(point.search_min_ms),
+            milliseconds(point.search_max_ms),
+            number(point.ingest_s, 2),
+            meter_cell(point.footprint.memory, 1, 1e6),
+            meter_cell(point.footprint.memory_peak, 1, 1e6),
+            meter_cell(point.footprint.disk, 2, 1e6),
+        ]
+        for point in growth.points
+    ]
+    backends = [point.backend for point in growth.points]
+    ruled = [place for place in range(1, len(backends)) if backends[place] != backends[place - 1]]
+    figures = [(name, getattr(p.footprint, name)) for p in growth.points for name in ("memory", "memory_peak", "disk")]
+    return section("Search, memory and disk by length of history", columns, body, reasons(figures), breaks=ruled)
+
+
+def _beside(growth: Growth) -> Section | None:
+    """Servers beside the backends; their memory and disk are not in the backends' figures."""
+    if not any(point.beside for point in growth.points):
+        return None
+    columns = [
+        Column("backend", align="left"),
+        Column("days"),
+        Column("server", "it may serve several backends, and holds what earlier ones left in it", align="left"),
+        Column("memory MB", "after the searches of the day; shared pages count once"),
+        Column("peak MB", "since it started"),
+        Column("disk MB"),
+    ]
+    body = []
+    figures = []
+    for point in growth.points:
+        for taken in point.beside:
+            named = (("memory", taken.memory), ("memory_peak", taken.memory_peak), ("disk", taken.disk))
+            figures += [(f"{taken.name} {name}", figure) for name, figure in named]
+            shown = [meter_cell(figure, 2 if name == "disk" else 1, 1e6) for name, figure in named]
+            body.append([Cell(point.backend), whole(point.days), Cell(taken.name), *shown])
+    notes = [
+        f"{point.backend} after {point.days} days: not taken (the run was resumed by another command)"
+        for point in growth.points
+        if not point.beside
+    ]
+    return section("Servers beside the backends", columns, body, [*notes, *reasons(figures)])

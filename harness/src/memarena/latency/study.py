@@ -1,0 +1,218 @@
+"""Running a study: phase 1 times readers over memories without models, phase 2 memories that use models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memarena_dataset.io.reading import open_dataset
+
+from memarena.execution.backends.manifests import BackendChoice, LaunchableBackend, choose_backend
+from memarena.execution.errors import RunError
+from memarena.execution.planning.config import RunConfig, parse_config
+from memarena.execution.planning.request import RunOutcome, RunRequest
+from memarena.latency.errors import LatencyError
+from memarena.latency.selection import EGOS, PER_FAMILY, Selection, select_queries, write_selection
+from memarena.log.records import NamedConfiguration
+from memarena.log.store import log_path
+
+DataFiles = Callable[[], Mapping[str, str]]
+
+QUERIES_FILE = "queries.txt"
+PHASES = ("phase1", "phase2")
+PHASE1 = ("vanilla", "oracle", "bm25")
+PHASE2 = ("memsearch", "memobase")
+VANILLA_TOKENS = 512
+WARM_UP = 8
+IDLE_S = 120.0
+"""Rest before and after each phase: what net energy needs."""
+
+SET_BY_THE_STUDY: Mapping[str, str] = {
+    "backends": "--backend and --phase2 name them",
+    "protocol": "all days come first, then the questions",
+    "question_ids": "--queries gives the list",
+    "egos": "they follow from the list of queries",
+    "families": "they follow from the list of queries",
+    "limit": "the list of queries is asked whole",
+    "cache": "a study times model calls",
+    "search_days": "memarena latency growth times Search by days of history",
+    "searches": "memarena latency growth times Search by days of history",
+}
+"""Settings of a run that a study sets itself, each with its reason."""
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """What a study does; figures of the paper are the defaults."""
+
+    config: RunConfig
+    """Of phase 1. What :data:`SET_BY_THE_STUDY` names is not taken from it, but for its backends."""
+    out: Path
+    phase2: tuple[str, ...] = PHASE2
+    """Asked of the first reader alone; empty leaves phase 2 out."""
+    queries: Path | None = None
+    """A list made before; None chooses one."""
+    egos: int = EGOS
+    per_family: int = PER_FAMILY
+    vanilla_tokens: int = VANILLA_TOKENS
+    cell_token: str | None = None
+    """The key that a memory's own server sends."""
+    reader_api_key: str | None = None
+    scoring_files: tuple[DataFiles, ...] = ()
+    configuration: NamedConfiguration | None = None
+    """The file that ``config`` was read from, if it was."""
+
+
+@dataclass(frozen=True)
+class PhaseOutcome:
+    """How a phase's run ended."""
+
+    folder: Path
+    outcome: RunOutcome
+
+
+def run_study(plan: StudyPlan, execute: Callable[[RunRequest], RunOutcome]) -> list[PhaseOutcome]:
+    """Choose the queries and do what is left of both phases; ends after a phase that did not complete.
+
+    Both phases are looked at before the first begins. A study whose folder exists already is resumed. Raises
+    :class:`LatencyError` and what a run raises.
+    """
+    phases = _phases(plan)
+    ids = _queries(plan)
+    configs = [(name, _config(plan, ids, chosen)) for name, chosen in zip(PHASES, phases, strict=False)]
+    done = []
+    for name, config in configs:
+        folder = plan.out / name
+        request = RunRequest(
+            out=folder,
+            config=config,
+            resume=log_path(folder).exists(),
+            reader_api_key=plan.reader_api_key,
+            cell_token=plan.cell_token,
+            scoring_files=plan.scoring_files,
+            configuration=plan.configuration,
+        )
+        outcome = execute(request)
+        done.append(PhaseOutcome(folder, outcome))
+        if outcome.reason != "completed":
+            break
+    return done
+
+
+def run_dirs(study: Path) -> list[Path]:
+    """The runs of a study's folder, or the run itself where one is given. Raises :class:`LatencyError` for neither."""
+    if log_path(study).exists():
+        return [study]
+    found = [study / name for name in PHASES if log_path(study / name).exists()]
+    if not found:
+        raise LatencyError(f"{study}: neither a run nor a study: there is no log in it")
+    return found
+
+
+@dataclass(frozen=True)
+class _Phase:
+    """The backends of a phase as the user wrote them, by the names that they go by."""
+
+    backends: Mapping[str, str]
+    readers: int | None
+    """How many of the readers it asks; None: all."""
+
+
+def _phases(plan: StudyPlan) -> list[_Phase]:
+    """Both phases. Raises for a backend that does not exist or could not be started."""
+    if plan.vanilla_tokens < 1:
+        raise LatencyError(f"--vanilla-tokens {plan.vanilla_tokens}: expected at least 1")
+    first = _named(plan, plan.config.backends, "--backend")
+    second = _named(plan, plan.phase2, "--phase2")
+    if twice := sorted(first.keys() & second.keys()):
+        raise LatencyError(f"--phase2 {twice[0]}: phase 1 times it already")
+    _check_names(plan.config, [*first, *second])
+    return [_Phase(first, None), *([_Phase(second, 1)] if second else [])]
+
+
+def _named(plan: StudyPlan, backends: Sequence[str], flag: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in backends:
+        try:
+            choice = choose_backend(text)
+        except RunError as error:
+            raise LatencyError(str(error).replace("--backend", flag, 1)) from error
+        if choice.name in found:
+            raise LatencyError(f"{flag}: two backends go by the name {choice.name}; write NAME=… to distinguish them")
+        if (missing := _missing(choice, plan.config.settings.get(choice.name))) is not None:
+            raise LatencyError(f"{flag} {text}: {missing}")
+        found[choice.name] = text
+    return found
+
+
+def _missing(choice: BackendChoice, settings: Mapping[str, str] | None) -> str | None:
+    return choice.missing(settings) if isinstance(choice, LaunchableBackend) else None
+
+
+_BY_BACKEND = ("options", "settings", "prompt_styles", "diagnostic", "access_markers", "whole_corpus")
+"""Settings that name backends: each phase gets those of its own backends."""
+
+
+def _check_names(config: RunConfig, names: Sequence[str]) -> None:
+    for field in _BY_BACKEND:
+        for name in getattr(config, field):
+            if name not in names:
+                raise LatencyError(f"{field}: {name}: no backend of this name in the study ({', '.join(names)})")
+
+
+def _config(plan: StudyPlan, ids: tuple[str, ...], phase: _Phase) -> RunConfig:
+    """A phase's run: the plan's settings, and those that the study sets itself."""
+    values = {name: value for name, value in plan.config.model_dump().items() if name not in SET_BY_THE_STUDY}
+    for field in _BY_BACKEND:
+        named = values[field]
+        own = [name for name in named if name in phase.backends]
+        values[field] = {name: named[name] for name in own} if isinstance(named, dict) else own
+    if "vanilla" in phase.backends:
+        budget = {"budget_tokens": str(plan.vanilla_tokens)}
+        values["options"]["vanilla"] = {**budget, **values["options"].get("vanilla", {})}
+    values |= {
+        "backends": list(phase.backends.values()),
+        "readers": values["readers"][: phase.readers],
+        # Days first, then questions: ingest and answers are phases of their own, each long enough to be metered.
+        "protocol": "end_of_horizon",
+        "question_ids": ids,
+    }
+    return parse_config(values, "memarena latency run")
+
+
+def _queries(plan: StudyPlan) -> tuple[str, ...]:
+    """The study's queries, from its own list, from the one given, or chosen now.
+
+    Raises :class:`LatencyError` where the list that is given is not the study's own.
+    """
+    own = plan.out / QUERIES_FILE
+    if own.exists() and plan.queries is not None and read_queries(plan.queries) != read_queries(own):
+        raise LatencyError(
+            f"--queries {plan.queries}: not the list that the study began with, {own}; "
+            "leave it out, or choose another --out"
+        )
+    source = own if own.exists() else plan.queries
+    if source is None:
+        with open_dataset(plan.config.dataset) as dataset:
+            selection: Selection = select_queries(dataset, egos=plan.egos, per_family=plan.per_family)
+        plan.out.mkdir(parents=True, exist_ok=True)
+        write_selection(selection, own)
+        return selection.instance_ids
+    ids = read_queries(source)
+    if source != own:
+        plan.out.mkdir(parents=True, exist_ok=True)
+        own.write_bytes(source.read_bytes())
+    return ids
+
+
+def read_queries(path: Path) -> tuple[str, ...]:
+    """Instance ids of a list, one per line; lines that begin with # are skipped. Raises :class:`LatencyError`."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise LatencyError(f"--queries {path}: cannot be read: {error}") from error
+    ids = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    if not ids:
+        raise LatencyError(f"--queries {path}: names no instance; expected one id per line")
+    return ids

@@ -1,5 +1,0 @@
-"""A latency study as people read it: tables, figures and files, pure functions of its results.
-
-Apart from ``memarena.latency``, which renders nothing, and from the commands, since certification makes the files of a
-bundle's study again.
-"""

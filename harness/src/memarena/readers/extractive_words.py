@@ -1,0 +1,137 @@
+"""Words and sentences as the extractive reader sees them, and its data files."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from memarena_answering import ContextItem
+
+LEXICON_FILE = "lexicons/extractive.v1.toml"
+SYNONYM_FILE = "lexicons/synonyms.v1.txt.gz"
+"""Made from WordNet by scripts/synonyms.py: a stem and its synonyms' stems a line, each pair once."""
+
+WORD = re.compile(r"[^\W_]+")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?…])(?<!\b[DM]r\.)(?<!\b[DM]s\.)(?<!\bMrs\.)(?<!\bSt\.)[\"'”’)\]]*\s+|(?<=[。！？])"
+)
+_SETTING = re.compile(r"\A\s*\[(?P<parts>[^\[\]\n]+)\]\s+")
+_SPEAKER = re.compile(r"^\s*(?P<speaker>[^\s:][^:\n]{0,40}):\s+(?=\S)")
+
+
+PATTERNS = ("private", "public", "circle", "versions", "telling", "present", "teller", "place", "means")
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The reader's words, from its one data file."""
+
+    stopwords: frozenset[str]
+    base_of: Mapping[str, str]
+    """Irregular forms by form."""
+    kinds: tuple[tuple[str, re.Pattern[str]], ...]
+    """Kinds of values, and words of a question that ask for one; the first that fits decides."""
+    patterns: Mapping[str, re.Pattern[str]]
+    """By the names of PATTERNS."""
+
+    def fits(self, name: str, text: str) -> bool:
+        """Whether a pattern is found in a text."""
+        return bool(self.patterns[name].search(text))
+
+
+@cache
+def lexicon() -> Lexicon:
+    """The words of the data file."""
+    table = tomllib.loads(_data(LEXICON_FILE).decode())
+    forms = {form: base for base, *others in map(str.split, table["irregular"]) for form in others}
+    kinds = tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in table["kinds"].items())
+    patterns = {name: re.compile("|".join(table[name]), re.IGNORECASE) for name in PATTERNS}
+    return Lexicon(frozenset(table["stopwords"].split()), forms, kinds, patterns)
+
+
+@cache
+def synonyms() -> Mapping[str, frozenset[str]]:
+    """Stems of words that can stand for one another, both ways."""
+    found: dict[str, set[str]] = {}
+    for line in gzip.decompress(_data(SYNONYM_FILE)).decode().splitlines():
+        word, *others = line.split()
+        for other in others if word != "#" else ():
+            found.setdefault(word, set()).add(other)
+            found.setdefault(other, set()).add(word)
+    return {word: frozenset(others) for word, others in found.items()}
+
+
+def _data(name: str) -> bytes:
+    return files(__package__).joinpath(name).read_bytes()
+
+
+def data_files() -> dict[str, str]:
+    """SHA-256 (hex) of every file that can decide an answer of the extractive reader."""
+    return {
+        f"memarena/readers/{name}": hashlib.sha256(_data(name)).hexdigest() for name in (LEXICON_FILE, SYNONYM_FILE)
+    }
+
+
+@lru_cache(maxsize=1 << 17)
+def stem(word: str) -> str:
+    """A word without its commonest English endings, empty for a stop word. Made for matching, not for reading."""
+    word = word.lower()
+    if word in lexicon().stopwords:
+        return ""
+    word = lexicon().base_of.get(word, word)
+    if len(word) <= 3 or not word.isascii():
+        return word
+    if word.endswith("ies"):
+        word = word[:-3] + "y"
+    elif re.search(r"(?:s|x|z|ch|sh)es$", word):
+        word = word[:-2]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending in ("ing", "ed"):
+        base = word.removesuffix(ending)
+        if base != word and len(base) >= 3 and re.search(r"[aeiouy]", base):
+            word = base[:-1] if base[-1] == base[-2] and base[-1] not in "lsz" else base
+            break
+    return word.removesuffix("e") if len(word) > 3 else word
+
+
+@lru_cache(maxsize=1 << 15)
+def content_words(text: str) -> frozenset[str]:
+    """Stems of the words that carry meaning."""
+    return frozenset(filter(None, map(stem, WORD.findall(text))))
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence without its speaker, who said it, and the place of its item in the context."""
+
+    text: str
+    speaker: str
+    item: int
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Stems of what is said."""
+        return content_words(self.text)
+
+
+def setting_of(item: ContextItem) -> tuple[str, ...]:
+    """What stands in brackets at the head of an item ("[face to face, at Luna Café]"), part by part."""
+    found = _SETTING.match(item.text)
+    return tuple(part.strip() for part in found["parts"].split(",")) if found else ()
+
+
+def sentences(items: Sequence[ContextItem]) -> Iterator[Sentence]:
+    """All sentences in order. The speaker of a line ("Name: …") belongs to each of its sentences."""
+    for place, item in enumerate(items):
+        for line in _SETTING.sub("", item.text).splitlines():
+            said = _SPEAKER.match(line)
+            for text in _SENTENCE_END.split(line[said.end() :] if said else line):
+                if text.strip():
+                    yield Sentence(text.strip(), said["speaker"] if said else "", place)

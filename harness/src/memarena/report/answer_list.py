@@ -1,0 +1,161 @@
+"""One line per question: wrong and failed ones, or all behind a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from memarena.log.records import BehaviourLabel, Bucket, Outcome
+from memarena.report.layout import Document, Section
+from memarena.scoring.breakdowns import interference_bucket, lag_bucket
+from memarena.scoring.dimensions.permission import kept_because
+from memarena.scoring.results import QuestionScore, Stage
+from memarena.scoring.run_facts import RunFacts
+
+ANSWER_WIDTH = 60
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which questions to list; None: all. Every figure of a report is over one such selection."""
+
+    cells: frozenset[str] | None = None
+    family: str | None = None
+    dimension: str | None = None
+    outcome: str | None = None
+    stage: str | None = None
+    """Where a wrong answer went wrong."""
+    action: str | None = None
+    """What is right on a D6 item; the owner's own items, which are in no figure of the others, are ``self``."""
+    label: str | None = None
+    """Behaviour on a D6 item; ``disclosed`` where flag or label says so, else also ``kept``."""
+    ground: str | None = None
+    """Why the fact of a DENY item was withheld."""
+    lag: str | None = None
+    difficulty: str | None = None
+    tier: str | None = None
+    interference: str | None = None
+
+    def admits(self, question: QuestionScore) -> bool:
+        """Whether the question is among those chosen."""
+        return (self.cells is None or question.cell_id in self.cells) and all(
+            wanted is None or wanted in values_of(question, name) for name, wanted in self._wanted().items()
+        )
+
+    def _wanted(self) -> dict[str, str | None]:
+        return {name: getattr(self, name) for name in FILTERS}
+
+
+FILTERS = (
+    "family", "dimension", "outcome", "stage", "action", "label", "ground", "lag", "difficulty", "tier", "interference",
+)  # fmt: skip
+"""Filters, besides the cell."""
+WORDS: dict[str, tuple[str, ...]] = {
+    "outcome": (*(outcome.value for outcome in Outcome), "failed"),
+    "stage": (*get_args(Stage), "any"),
+    "action": ("deny", "allow", "self"),
+    "label": ("disclosed", "kept", *(label for label in get_args(BehaviourLabel) if label != "disclose_correct")),
+    "ground": get_args(Bucket),
+}
+"""Every value of some filters: a figure of 0 has no answers behind it, and asking for them is no mistake."""
+
+
+def values_of(question: QuestionScore, name: str) -> tuple[str, ...]:
+    """A question's values for a filter: the narrow ones, then those that cover several of them."""
+    value: str | None
+    if name in _SEVERAL:
+        return _SEVERAL[name](question)
+    if name == "lag":
+        value = lag_bucket(question.lag_days)
+    elif name == "interference":
+        value = interference_bucket(question.interference)
+    elif name == "ground":
+        value = kept_because(question)
+    else:
+        value = getattr(question, "context_tier" if name == "tier" else name)
+    return () if value is None else (str(value),)
+
+
+def _outcome(question: QuestionScore) -> tuple[str, ...]:
+    if question.outcome is None:
+        return ()
+    failed = question.outcome in (Outcome.BACKEND_FAILED, Outcome.INFRA_FAILED)
+    return (question.outcome.value, *(("failed",) if failed else ()))
+
+
+def _stage(question: QuestionScore) -> tuple[str, ...]:
+    return (question.stage, "any") if question.stage else ()
+
+
+def _action(question: QuestionScore) -> tuple[str, ...]:
+    if question.dimension != "D6" or question.allowed is None:
+        return ()
+    return ("self",) if question.self_item else ("allow",) if question.allowed else ("deny",)
+
+
+def _behaviour(question: QuestionScore) -> tuple[str, ...]:
+    if question.disclosure is None:
+        return ()
+    return ("disclosed",) if question.disclosure.disclosed else (question.disclosure.label, "kept")
+
+
+_SEVERAL: dict[str, Callable[[QuestionScore], tuple[str, ...]]] = {
+    "outcome": _outcome,
+    "stage": _stage,
+    "action": _action,
+    "label": _behaviour,
+}
+
+
+def failures_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter) -> Document:
+    """Wrong and failed questions among those chosen, by cell and id."""
+    asked = [q for q in questions if q.outcome is not None and chosen.admits(q)]
+    failed = [q for q in asked if q.outcome is not Outcome.CORRECT]
+    summary = f"{len(failed):,} of {len(asked):,} questions asked were not answered right"
+    return Document("Failures", (Section(summary, _lines(facts, failed), one_line_each=True),))
+
+
+def answers_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter) -> Document:
+    """Every question chosen, right ones included: the count on top is the figure of the report.
+
+    What is in no share of a report, the owner's own D6 items and extensions, is listed too and counted apart.
+    """
+    asked = [q for q in questions if q.outcome is not None and chosen.admits(q)]
+    counted = [q for q in asked if not q.self_item and q.dimension != "X1"]
+    if not counted or chosen.outcome or chosen.stage or (chosen.label and not chosen.action):
+        counted = asked
+    right = sum(q.correct for q in counted)
+    share = f" ({100 * right / len(counted):.1f}%)" if counted else ""
+    lost = sum(q.outcome is Outcome.INFRA_FAILED for q in counted)
+    open_ = f", {lost:,} with infrastructure failures, which count as neither" if lost else ""
+    apart = f"; also {len(asked) - len(counted):,} in no share: the owner's own D6 items, extensions"
+    summary = f"{right:,} of {len(counted):,} questions asked were answered right{share}{open_}"
+    summary += apart if len(counted) < len(asked) else ""
+    return Document("Answers", (Section(summary, _lines(facts, asked), one_line_each=True),))
+
+
+def _lines(facts: RunFacts, questions: Sequence[QuestionScore]) -> tuple[str, ...]:
+    table = [_columns(facts, q) for q in questions]
+    widths = [max(len(row[i]) for row in table) for i in range(4)] if table else []
+    return tuple(_line(row, widths) for row in table)
+
+
+def _columns(facts: RunFacts, question: QuestionScore) -> tuple[str, ...]:
+    outcome = question.outcome.value.replace("_", " ") if question.outcome else ""
+    stage = f"{question.stage.replace('_', ' ')}: " if question.stage else ""
+    answer = _answer(facts, question)
+    why = " ".join(f"{stage}{question.why}".split())
+    return outcome, question.cell_id, question.instance_id, question.family, why, f"“{answer}”" if answer else ""
+
+
+def _line(row: tuple[str, ...], widths: Sequence[int]) -> str:
+    aligned = [text.ljust(width) for text, width in zip(row, widths, strict=False)]
+    return "  ".join([*aligned, *row[len(widths) :]]).rstrip()
+
+
+def _answer(facts: RunFacts, question: QuestionScore) -> str:
+    attempts = facts.attempts.get((question.cell_id, question.instance_id), [])
+    answer = attempts[-1].record.answer if attempts else None
+    text = " ".join(answer.answer.split()) if answer else ""
+    return text if len(text) <= ANSWER_WIDTH else text[: ANSWER_WIDTH - 1] + "…"

@@ -1,0 +1,98 @@
+"""The judge of a run: briefly in the summary, in full among the methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.layout import Section, counted
+from memarena.scoring.judge_provenance import Decider, JudgeModel
+from memarena.scoring.results import RunScores
+
+_RESTS_ON: dict[Decider, str] = {
+    "model": "by its model",
+    "typed_values": "by typed values",
+    "token_f1": "by the token-F1 fallback",
+    "labels": "by the deterministic labels of D6",
+}
+
+
+def judge_lines(run: RunScores) -> list[str]:
+    """The judge in the summary of a report."""
+    if not run.judging.decided:
+        why = "it has given no verdict yet" if run.judging.unjudged else "no question of this run needed it yet"
+        return [f"judge     {run.judge}; {why}"]
+    versions = ", ".join(version[:12] for version in run.judge_versions)
+    named = f"judge     {run.judge} ({versions})"
+    if not run.judging.models:
+        return [f"{named}; {_by_values(run)}"]
+    models = "; ".join(_model(m, digits=12) for m in run.judging.models)
+    return [f"{named}: {models}", f"verdicts  {decided_by(run)}"]
+
+
+def judge_warnings(run: RunScores) -> list[str]:
+    """Questions that wait for a verdict, with the command that repairs it."""
+    if not run.judging.unjudged:
+        return []
+    why = f" (it failed: {_causes(run)})" if run.judge_failures else ""
+    return [
+        f"no verdict by judge {run.judge}: {counted(run.judging.unjudged, 'question')}{why}; such rows have a range "
+        f"(all wrong … all right) and no headline until `memarena judge RUN --judge {run.judge}` has judged them"
+    ]
+
+
+def judge_sections(runs: Sequence[RunScores]) -> list[Section]:
+    """One section per run whose verdicts decided something: full hashes, who decided, what failed."""
+    found = []
+    for number, run in enumerate(runs, 1):
+        if not run.judging.decided and not run.judging.unjudged:
+            continue
+        lines = [f"judge      {run.judge}"]
+        lines += [f"version    {version}" for version in run.judge_versions]
+        for model in run.judging.models:
+            lines.append(f"model      {_settings(model)}")
+            lines += [f"prompt     {task}, sha256 {digest}" for task, digest in model.prompts_sha256.items()]
+        if run.judging.decided:
+            lines.append(f"verdicts   {decided_by(run)}")
+        lines.append(f"failed     {_failed(run)}")
+        found.append(Section(f"Judge of run {number}" if len(runs) > 1 else "Judge", tuple(lines)))
+    return found
+
+
+def decided_by(run: RunScores) -> str:
+    """How many verdicts rest on what, and the share that the rules made in place of the model."""
+    decided = run.judging.decided
+    parts = [f"{sum(decided.values()):,}: "]
+    parts.append(", ".join(f"{decided[name]:,} {said}" for name, said in _RESTS_ON.items() if name in decided))
+    if run.handed_over_share is not None:
+        parts.append(f"; decided by the rules instead {run.judging.handed_over:,} ({100 * run.handed_over_share:.1f}%)")
+    if run.judge_repeats > 1:
+        parts.append(f"; up to {run.judge_repeats} verdicts per answer, of which the first counts")
+    return "".join(parts)
+
+
+def _by_values(run: RunScores) -> str:
+    if run.typed_share is None or run.typed_share == 1:
+        return "every verdict rests on typed values"
+    return f"{100 * (1 - run.typed_share):.0f}% of its verdicts used the token-F1 fallback"
+
+
+def _model(model: JudgeModel, digits: int) -> str:
+    prompts = ", ".join(f"{task} {digest[:digits]}" for task, digest in model.prompts_sha256.items())
+    return f"{_settings(model)}, prompts {prompts}"
+
+
+def _settings(model: JudgeModel) -> str:
+    temperature = "not stated" if model.temperature is None else f"{model.temperature:g}"
+    seed = "no seed" if model.seed is None else f"seed {model.seed}"
+    return f"{model.model}, T = {temperature}, {seed}"
+
+
+def _failed(run: RunScores) -> str:
+    if not run.judging.unjudged:
+        return "none"
+    causes = f" ({_causes(run)})" if run.judge_failures else ""
+    return f"{counted(run.judging.unjudged, 'question')} without a verdict{causes}"
+
+
+def _causes(run: RunScores) -> str:
+    return ", ".join(f"{cause.replace('_', ' ')} {count}" for cause, count in run.judge_failures.items())

@@ -1,0 +1,179 @@
+"""The paper's figures beside ours, and where its protocol differs from that of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from memarena.paper.published import load_published
+from memarena.paper.published_types import Figure, GridCell, Published
+from memarena.report.figures import NA, metric, milliseconds, whole
+from memarena.report.layout import Cell, Column, Section, counted, section
+from memarena.report.paper.comparison import PaperRows, comparison_sections, figure_cell
+from memarena.report.paper.tables import reference_sections
+from memarena.report.rows import ReportRow
+from memarena.scoring.results import RunScores
+
+PUBLISHED = "published"
+BACKENDS = {"vanilla": "Vanilla", "bm25": "RAG", "memobase": "Memobase", "memsearch": "MemSearch", "oracle": "Oracle"}
+"""Our name of a backend and the paper's."""
+HEADLINES = ("Rec", "Rea", "Trust", "Avg")
+DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6")
+
+
+def published_sections(
+    rows: Sequence[ReportRow], runs: Sequence[RunScores], configurations: Iterable[str] = ()
+) -> list[Section]:
+    """Our rows beside the paper's for the same backends, its other tables, and the differences in protocol.
+
+    ``configurations`` names those that the runs began with: the paper's tables of the same ablation stand here too.
+    """
+    published = load_published()
+    paper_rows = PaperRows(rows, runs, tuple((row, BACKENDS[row.scores.backend]) for row in rows if _has_cell(row)))
+    if not paper_rows.pairs:
+        names = ", ".join(BACKENDS)
+        line = f"the paper has no figures for these backends; it has them for: {names}"
+        grid = [Section("Beside the published figures", (line,))]
+    else:
+        grid = [
+            _headlines(paper_rows, published),
+            _dimensions(paper_rows, published),
+            *comparison_sections(paper_rows, published),
+        ]
+    return [*grid, *reference_sections(rows, published, frozenset(configurations)), differences(runs)]
+
+
+def _has_cell(row: ReportRow) -> bool:
+    return row.scores.backend in BACKENDS
+
+
+def _headlines(paper_rows: PaperRows, published: Published) -> Section:
+    theirs = [(c.backend, c.reader, _their_headlines(c)) for c in published.grid]
+    notes = [
+        "paper: the published main grid, over another data set on other hardware; read the differences below first",
+        "where the paper has no figure for our reader, its figures for all its readers are shown",
+        "the paper's Vanilla: accuracy at a budget of 8,192 tokens, TTFT at 512",
+    ]
+    times = [
+        Column("TTFT", "end to end, p50, ms; ≈ and slanted: the paper composed it from a fit instead of measuring it"),
+        Column("search", "p50, ms"),
+    ]
+    columns = [*(Column(name) for name in HEADLINES), *times]
+    return paper_rows.section("Beside the published figures", columns, _our_headlines, theirs, notes)
+
+
+def _dimensions(paper_rows: PaperRows, published: Published) -> Section:
+    theirs = [(c.backend, c.reader, _their_dimensions(c)) for c in published.grid]
+    last = Column("D6", "F1_PU; the paper's follows from its grid as 2 Trust - D5, within 0.15 by rounding")
+    columns = [*(Column(name) for name in DIMENSIONS[:-1]), last]
+    return paper_rows.section("Beside the published figures: dimensions", columns, _our_dimensions, theirs)
+
+
+def _our_headlines(row: ReportRow) -> list[Cell]:
+    found = row.scores.latency
+    ttft = found.end_to_end.p50 if found is not None and row.scores.real_reader else None
+    search = found.search.p50 if found is not None else None
+    return [*(metric(row.scores, name) for name in HEADLINES), milliseconds(ttft), milliseconds(search)]
+
+
+def _our_dimensions(row: ReportRow) -> list[Cell]:
+    return [metric(row.scores, name) for name in DIMENSIONS]
+
+
+def _their_headlines(cell: GridCell) -> list[Cell]:
+    figures = [figure_cell(figure) for figure in (cell.rec, cell.rea, cell.trust, cell.avg)]
+    return [*figures, _their_ttft(cell.ttft_ms), whole(round(cell.search_ms))]
+
+
+def _their_ttft(ttft: Figure | None) -> Cell:
+    if ttft is None:
+        return NA
+    return Cell(f"≈{ttft.value:,.0f}", slanted=True) if ttft.predicted else whole(round(ttft.value))
+
+
+def _their_dimensions(cell: GridCell) -> list[Cell]:
+    figures = [figure_cell(figure) for figure in (cell.d1, cell.d2, cell.d3, cell.d4, cell.d5)]
+    return [*figures, Cell(f"{cell.f1_pu:.1f}")]
+
+
+# ------------------------------------------------------------------ differences
+
+
+def differences(runs: Sequence[RunScores]) -> Section:
+    """Where the paper's protocol differs from that of the runs, one line each; ``docs/methodology.md`` says why."""
+    rows = [[Cell(what), Cell(paper), Cell("; ".join(dict.fromkeys(ours)))] for what, paper, ours in _differences(runs)]
+    columns = [Column("what", align="left"), Column("paper", align="left"), Column("here", align="left")]
+    return section("Where the protocols differ", columns, rows, ["docs/methodology.md gives the reasons"])
+
+
+def _differences(runs: Sequence[RunScores]) -> Iterable[tuple[str, str, list[str]]]:
+    budgets = [
+        f"{row.reading.max_context_tokens:,} context tokens, {row.reading.max_answer_tokens:,} answer tokens"
+        for run in runs
+        for row in run.rows
+    ]
+    yield (
+        "data set",
+        "50 egos, 15 days, 1,579 questions",
+        [_size(run) for run in runs],
+    )
+    yield ("budgets", "window 16,384 tokens, 400 answer tokens; Vanilla 8,192 for accuracy, 512 for time", budgets)
+    yield ("judge", "gpt-4o-mini-2024-07-18; D1 by exact match", [_judge(run) for run in runs])
+    yield ("seeds", "mean over three seeds at T = 0.3", [_seeds(run) for run in runs])
+    yield (
+        "when it is asked",
+        "once the whole history has been ingested",
+        [run.protocol.replace("_", " ") for run in runs],
+    )
+    yield (
+        "hints to the reader",
+        "the reference implementation's depend on whether the question is fabricated",
+        ["none: no prompt depends on gold or family"],
+    )
+    yield (
+        "failures",
+        "the reference implementation takes an error of the reader for a wrong answer, one of an adapter for no hits",
+        ["the backend's count as wrong and are listed; infrastructure failures never count, and block the headline"],
+    )
+    yield (
+        "D6",
+        "flag for privacy, label for utility; F1_PU of the answers of three seeds pooled",
+        ["flag or label on both sides; F1_PU per seed, then averaged; J and the paper's form beside it"],
+    )
+    yield (
+        "cloze",
+        "the reference implementation keeps the session of the passage from retrieval",
+        ["no session is hidden from retrieval"],
+    )
+    yield (
+        "machines",
+        "accuracy from an NVIDIA H200 server, times from an NVIDIA GB10",
+        ["answers and times of the same calls on the machine of the run"],
+    )
+    yield (
+        "time of Search",
+        "median on an NVIDIA GB10 at concurrency 1",
+        ["median on the machine of the run at concurrency 1, never retried; the floor is printed, not subtracted"],
+    )
+
+
+def _size(run: RunScores) -> str:
+    data = run.dataset
+    size = f"{counted(data.ego_count, 'ego')}, {counted(data.day_count, 'day')}"
+    return f"{data.name}: {size}, {counted(sum(run.planned.values()), 'question')}"
+
+
+def _judge(run: RunScores) -> str:
+    decided = run.judging.decided
+    if run.judging.models:
+        names = ", ".join(dict.fromkeys(m.model for m in run.judging.models))
+        handed = (
+            f", {run.judging.handed_over:,} verdicts decided by the rules instead" if run.judging.handed_over else ""
+        )
+        return f"{run.judge} ({names}{handed})"
+    if run.typed_share is None or not decided:
+        return run.judge
+    return f"{run.judge}, {100 * (1 - run.typed_share):.0f}% of verdicts by token-F1"
+
+
+def _seeds(run: RunScores) -> str:
+    return ", ".join(dict.fromkeys(seed for row in run.rows for seed in row.headline_seeds))

@@ -1,0 +1,1 @@
+"""One question from plan to verdict, as a reader of the report sees it."""

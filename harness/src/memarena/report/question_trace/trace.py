@@ -1,0 +1,268 @@
+"""The trace of one question in one cell: asked, retrieved, prompted, answered, judged, and how long each step took."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from memarena_dataset.gold import (
+    AbstainGold,
+    AnaphoraGold,
+    ClozeGold,
+    ConflictGold,
+    CounterfactualGold,
+    Gold,
+    PermissionGold,
+    TextGold,
+)
+
+from memarena.log.records import (
+    AnswerSpan,
+    EvidenceSession,
+    GatewayCall,
+    Question,
+    QuestionAsked,
+    RetrievedItem,
+    SearchSpan,
+)
+from memarena.report.layout import Document, Section
+from memarena.report.question_trace.judging import JudgeRecord, judge_sections
+from memarena.scoring.results import Disclosure, QuestionScore
+
+SHOWN_CHARACTERS = 1200
+"""Characters of a long text that are shown without ``--full``."""
+
+
+def question_trace(
+    question: Question,
+    evidence: Mapping[str, EvidenceSession],
+    attempts: Sequence[QuestionAsked],
+    calls: Sequence[GatewayCall],
+    score: QuestionScore,
+    *,
+    judged: Sequence[JudgeRecord] = (),
+    full: bool = False,
+) -> Document:
+    """Sections from the question to the verdicts. Earlier attempts stay visible; the latest one counts.
+
+    ``judged`` is what judges said of the question in this cell, and where they failed, in the order of the log.
+    """
+    parts = [_asked(question, score), _evidence(question, evidence, full)]
+    for position, attempt in enumerate(attempts, 1):
+        last = position == len(attempts)
+        title = f"Attempt {position} of {len(attempts)}" + ("" if last else " (a later one counts)")
+        parts += _attempt(title, question, attempt, [c for c in calls if c.call_id in attempt.gateway_call_ids], full)
+    parts += [_verdict(score), *judge_sections(judged)]
+    return Document(f"{question.instance.instance_id} in {score.cell_id}", tuple(parts))
+
+
+# ------------------------------------------------------------------ sections
+
+
+def _asked(question: Question, score: QuestionScore) -> Section:
+    instance = question.instance
+    days = "day" if question.lag_days == 1 else "days"
+    lag = "no evidence" if question.lag_days is None else f"{question.lag_days} {days} after the latest evidence"
+    lines = [
+        f"family    {instance.family.value} ({score.dimension}), difficulty {instance.difficulty or 'n/a'}",
+        f"asked by  {asker(question)}, to the assistant of {question.ego_name}",
+        f"asked at  {question.asked_at}, after day {question.day}; {lag}",
+        *_text("question", question.question_text, full=True),
+        *_text("gold", describe_gold(instance.gold), full=True),
+    ]
+    return Section(f"Question {instance.instance_id} in {score.cell_id}", tuple(lines))
+
+
+def asker(question: Question) -> str:
+    """Who asks, in words."""
+    known = f"{question.asker_name or 'a person'} ({question.relationship or 'no relation known'})"
+    kinds = {"owner": f"{question.ego_name}, the owner", "anonymous": "an unknown person"}
+    return kinds.get(question.requester_kind, known)
+
+
+def describe_gold(gold: Gold) -> str:
+    """The right answer in words."""
+    if isinstance(gold, ClozeGold):
+        return f"{gold.answer_letter}) {gold.answer_text}"
+    if isinstance(gold, TextGold):
+        return " | ".join(gold.answers)
+    if isinstance(gold, CounterfactualGold):
+        return f"{gold.real_fact} (the question supposes: {gold.altered_detail})"
+    if isinstance(gold, ConflictGold):
+        return f"both: {gold.original_detail} | {gold.changed_detail}"
+    if isinstance(gold, AnaphoraGold):
+        return f"{gold.referent} ({gold.antecedent_text})"
+    return _describe_silent(gold)
+
+
+def _describe_silent(gold: AbstainGold | PermissionGold) -> str:
+    if isinstance(gold, PermissionGold):
+        return f"{gold.expected_action} {gold.fact!r}" + (
+            f" (level {gold.permission_level})" if gold.permission_level else ""
+        )
+    premise = f"; falling for the premise: {gold.adversarial_answer}" if gold.adversarial_answer else ""
+    return f"abstain: nothing was ever said of it{premise}"
+
+
+def _evidence(question: Question, evidence: Mapping[str, EvidenceSession], full: bool) -> Section:
+    marked = set(question.instance.evidence_turn_ids)
+    lines: list[str] = []
+    for session_id in question.instance.evidence_session_ids:
+        session = evidence.get(session_id)
+        if session is None:
+            lines.append(f"{session_id}: not in the log")
+            continue
+        lines.append(f"{session_id}, {session.started_at}" + (f", {session.place}" if session.place else ""))
+        shown = [t for t in session.turns if full or not marked or t.turn_id in marked]
+        lines += [f"  {'→' if t.turn_id in marked else ' '} {t.speaker}: {_one_line(t.text)}" for t in shown]
+        if len(shown) < len(session.turns):
+            lines.append(f"    … {len(session.turns) - len(shown)} other turns")
+    return Section("Evidence", tuple(lines or ["none"]))
+
+
+def _attempt(
+    title: str, question: Question, attempt: QuestionAsked, calls: Sequence[GatewayCall], full: bool
+) -> Iterator[Section]:
+    settled = attempt.status.replace("_", " ") + (f": {attempt.cause}" if attempt.cause else "")
+    yield Section(title, (f"{settled}; namespace {attempt.namespace}",))
+    if attempt.search is not None:
+        yield _search(question, attempt.search, full)
+    generating = [call for call in calls if call.prompt or call.output or call.first_content_ns is not None]
+    yield from (_call(call, full) for call in generating)
+    if others := [call for call in calls if call not in generating]:
+        yield Section("Other model calls", tuple(_counted(call.route for call in others)))
+    if attempt.answer is not None:
+        yield _answer(question, attempt.answer, full)
+        yield _times(attempt.search, attempt.answer, calls)
+
+
+def _search(question: Question, search: SearchSpan, full: bool) -> Section:
+    if search.code != "OK":
+        return Section("Search", (f"{search.code}: {search.message}",))
+    evidence = set(question.instance.evidence_session_ids)
+    lines = [line for rank, item in enumerate(search.items, 1) for line in _item(rank, item, evidence, full)]
+    return Section(
+        "Search",
+        (f"{len(search.items)} items, visible through day {search.visible_through_day}; → holds evidence", *lines),
+        notes=tuple(f"notice {notice}" for notice in search.notices),
+    )
+
+
+def _item(rank: int, item: RetrievedItem, evidence: set[str], full: bool) -> list[str]:
+    mark = "→" if evidence & set(item.session_ids) else " "
+    source = ", ".join(item.session_ids) or "source not given"
+    text = item.text if full else _one_line(item.text)[:160] + ("…" if len(_one_line(item.text)) > 160 else "")
+    return [f"{mark} {rank:>2}  {item.score:8.3f}  {source}", *(f"      {line}" for line in text.splitlines())]
+
+
+def _call(call: GatewayCall, full: bool) -> Section:
+    tokens = f"{_or_na(call.prompt_tokens)} prompt tokens, {_or_na(call.completion_tokens)} completion tokens"
+    lines = [
+        f"{call.route}, model {call.model}, status {call.status}; {tokens}" + (f"; {call.error}" if call.error else "")
+    ]
+    for role, content in messages_of(call.prompt):
+        lines += _text(role, content, full=full)
+    if call.output:
+        lines += _text("output", call.output, full=full)
+    if not call.prompt and call.prompt_sha256:
+        lines.append("the run kept no texts of prompts")
+    return Section(f"Model call ({call.phase})", tuple(lines))
+
+
+def _answer(question: Question, answer: AnswerSpan, full: bool) -> Section:
+    how = {"backend": "by the backend's own Answer", "central": "by the harness over Search's items"}[answer.route]
+    lines = [f"read {how}, finished by {answer.finish_reason}, parsed as {answer.parse}"]
+    if answer.code != "OK":
+        lines.append(f"{answer.code}: {answer.message}")
+    lines += _text("raw", answer.raw, full=full)
+    lines += _text("answer", answer.answer or "(empty)", full=True)
+    if answer.reason:
+        lines += _text("reason", answer.reason, full=full)
+    if answer.items and not answer.searched_items:
+        evidence = set(question.instance.evidence_session_ids)
+        held = sum(bool(evidence & set(item.session_ids)) for item in answer.items)
+        lines.append(f"read from {len(answer.items)} items of its own search, {held} with evidence")
+    return Section("Answer", tuple(lines))
+
+
+def _times(search: SearchSpan | None, answer: AnswerSpan, calls: Sequence[GatewayCall]) -> Section:
+    t_search = search.t_search_ns if search else None
+    rest = rest_of_answer_ns(answer)
+    total = None if t_search is None or answer.ttft_ns is None else t_search + answer.ttft_ns
+    lines = [
+        f"search            {_ms(t_search)}",
+        f"TTFT (gateway)    {_ms(answer.ttft_ns)}",
+        f"rest of Answer    {_ms(rest)}",
+        f"search + TTFT     {_ms(total)}",
+        f"first text received   {_ms(answer.first_delta_ns)} after the request of Answer",
+        f"answer complete   {_ms(answer.completed_ns)}",
+    ]
+    lines += [f"server's prompt   {c.server_prompt_ms:.1f} ms" for c in calls if c.server_prompt_ms is not None]
+    return Section("Time", tuple(lines))
+
+
+def rest_of_answer_ns(answer: AnswerSpan) -> int | None:
+    """What remains of Answer until its first text, without the model call that made it; None if either is missing."""
+    if answer.first_delta_ns is None or answer.ttft_ns is None:
+        return None
+    return answer.first_delta_ns - answer.ttft_ns
+
+
+def _verdict(score: QuestionScore) -> Section:
+    outcome = score.outcome.value.replace("_", " ") if score.outcome else "not asked yet"
+    lines = [f"{outcome}" + (f" by {score.route}" if score.route else ""), *([score.why] if score.why else [])]
+    if score.stage:
+        lines.append(f"went wrong: {score.stage.replace('_', ' ')}")
+    if score.token_f1 is not None:
+        lines.append(f"token-F1 {score.token_f1:.2f}")
+    if score.disclosure is not None:
+        lines.append(f"raw output {telling(score.disclosure)}; behaviour {score.disclosure.label}")
+    return Section("Verdict", tuple(lines))
+
+
+def telling(found: Disclosure) -> str:
+    """What a raw output does with the fact of its D6 item: a fact that may be disclosed is not leaked."""
+    if found.allowed:
+        return f"discloses {found.flag!r}" if found.flag else "does not disclose the fact"
+    return f"leaks {found.flag!r}" if found.flag else "leaks nothing"
+
+
+# ------------------------------------------------------------------ small helpers
+
+
+def _counted(routes: Iterable[str]) -> list[str]:
+    return [f"{count} × {route}" for route, count in sorted(Counter(routes).items())]
+
+
+def messages_of(prompt: str) -> list[tuple[str, str]]:
+    """Role and text of each message of a logged prompt; the prompt itself where it is no list of messages."""
+    try:
+        parsed = json.loads(prompt) if prompt else []
+    except json.JSONDecodeError:
+        return [("prompt", prompt)]
+    if not isinstance(parsed, list) or not all(isinstance(m, dict) for m in parsed):
+        return [("prompt", prompt)]
+    return [(str(m.get("role", "?")), str(m.get("content", ""))) for m in parsed]
+
+
+def _text(name: str, text: str, *, full: bool) -> list[str]:
+    """A text under its name, cut if long unless all of it is wanted."""
+    cut = text if full or len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS]
+    lines = cut.splitlines() or [""]
+    shown = [f"{name:<8}  {lines[0]}", *(f"{'':<8}  {line}" for line in lines[1:])]
+    if len(cut) < len(text):
+        shown.append(f"{'':<8}  … {len(text) - len(cut):,} more characters (--full shows them)")
+    return shown
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _or_na(value: int | None) -> str:
+    return "n/a" if value is None else f"{value:,}"
+
+
+def _ms(nanoseconds: int | None) -> str:
+    return "n/a" if nanoseconds is None else f"{nanoseconds / 1e6:,.2f} ms"

@@ -1,0 +1,51 @@
+"""Renders the page: chapters, tables and traces through the template, the style's hash into its policy."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from memarena.report.render.html.chapters import page_of
+from memarena.report.report_input import ReportInput
+from memarena.report.tables.calibration import Calibration
+
+_FOLDER = files("memarena.report.render.html")
+
+
+def to_html(runs: Sequence[ReportInput], *, published: bool = False, calibrations: Sequence[Calibration] = ()) -> str:
+    """The whole report as one HTML file; the same log gives the same bytes.
+
+    Nothing in it is executed or fetched: the policy in its head allows the one style block by its hash, and nothing
+    else. Every text of a run is escaped by the template.
+    """
+    style = (_FOLDER / "style.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    page = page_of(runs, published=published, calibrations=calibrations)
+    return _environment().get_template("page.html.jinja").render(page=page, style=_trusted(style), policy=policy)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FunctionLoader(lambda name: (_FOLDER / "templates" / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["drawing"] = _trusted
+    environment.filters["ms"] = lambda value: "n/a" if value is None else f"{value:,.2f}"
+    return environment
+
+
+def _trusted(markup: str) -> Markup:
+    """Our own style and drawings, which escape what they hold: nothing else goes onto the page as it is."""
+    return Markup(markup)  # noqa: S704

@@ -1,0 +1,56 @@
+"""Cells of a table as the page shows them: the figure, its spread and its marks separately."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memarena.report.layout import Cell, Table
+
+WIDE_FROM = 12
+"""Tables of so many columns are set smaller on paper."""
+
+
+_MINUS = re.compile(r"(?<![\w.-])-(?=\d)")
+"""A hyphen that stands for a minus."""
+
+
+@dataclass(frozen=True)
+class CellView:
+    """A cell: its text, what follows in small type (±), and how it is set."""
+
+    text: str
+    spread: str
+    kind: str
+    """Classes: ``n`` for a figure, ``best``, ``faint``, ``slanted``."""
+    head: bool
+    """Whether it names the row."""
+
+
+@dataclass(frozen=True)
+class TableView:
+    """Column titles with their alignment, rows in groups separated by a rule."""
+
+    columns: tuple[tuple[str, bool], ...]
+    """Title, and whether it holds figures."""
+    bodies: tuple[tuple[tuple[CellView, ...], ...], ...]
+    wide: bool
+
+
+def table_view(table: Table) -> TableView:
+    """A table for the template."""
+    figures = [column.align == "right" for column in table.columns]
+    heads = figures.index(True) if True in figures else 1
+    rows = [
+        tuple(_cell(cell, figures[place], head=place < heads) for place, cell in enumerate(row)) for row in table.rows
+    ]
+    bodies = tuple(tuple(rows[a:b]) for a, b in pairwise([0, *table.breaks, len(rows)]) if b > a)
+    columns = tuple((column.title.strip(), figures[place]) for place, column in enumerate(table.columns))
+    return TableView(columns, bodies, len(columns) >= WIDE_FROM)
+
+
+def _cell(cell: Cell, figure: bool, *, head: bool) -> CellView:
+    text, plus, spread = _MINUS.sub("−", cell.text).partition(" ±")
+    kinds = [("n", figure), ("best", cell.strong), ("faint", cell.faint), ("slanted", cell.slanted)]
+    return CellView(text, f"±{spread}" if plus else "", " ".join(kind for kind, on in kinds if on), head)

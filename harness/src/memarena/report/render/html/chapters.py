@@ -1,0 +1,274 @@
+"""The layout of the page: chapters of figures and tables, then question traces and methods."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memarena.report.charts.bars import average_intervals, ttft_split
+from memarena.report.charts.scatter import privacy_utility, recall_reasoning
+from memarena.report.charts.spread import distribution, end_to_end_ms, samples_of, search_ms, search_over_history
+from memarena.report.charts.svg import Figure
+from memarena.report.charts.trends import accuracy_over
+from memarena.report.document import Group, method_sections, report_groups, summary_sections
+from memarena.report.layout import Section
+from memarena.report.question_trace.sample import QuestionTrace
+from memarena.report.render.html.cells import TableView, table_view
+from memarena.report.report_input import ReportInput
+from memarena.report.rows import ReportRow, backend_name, reader_name
+from memarena.report.tables.calibration import Calibration
+from memarena.scoring.results import Spans
+
+OPEN_LEGENDS = frozenset({"Main grid"})
+"""Sections whose legend is open from the start."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One table with its notes, or lines where there is no table."""
+
+    key: str
+    title: str
+    lines: tuple[tuple[str, str], ...]
+    """Name and text; the name is empty where a line has none."""
+    table: TableView | None
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    legend: tuple[tuple[str, str], ...]
+    legend_open: bool
+    trace: str
+    trace_columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A titled chapter: what it answers, figures, tables."""
+
+    key: str
+    title: str
+    lead: str
+    figures: tuple[Figure, ...]
+    parts: tuple[Part, ...]
+    figures_second: bool
+    """Whether the first table is above the figures."""
+
+
+@dataclass(frozen=True)
+class TraceGroup:
+    """The question traces of a row."""
+
+    tag: str
+    name: str
+    traces: tuple[QuestionTrace, ...]
+    failed: int
+    """How many of the row's questions were wrong or failed, shown or not."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything that the template needs."""
+
+    title: str
+    heads: tuple[Part, ...]
+    chapters: tuple[Chapter, ...]
+    traces: tuple[TraceGroup, ...]
+    methods: tuple[Part, ...]
+
+
+_CHAPTERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    (
+        "scores",
+        "Scores",
+        "Who answers best, and with what uncertainty.",
+        (
+            "Main grid",
+            "95% intervals",
+            "Dimensions",
+            "95% intervals of the dimensions",
+            "Families",
+            "Token-F1 of open answers",
+        ),
+    ),
+    (
+        "permission",
+        "Permission",
+        "Whether facts are withheld from those who may not know them, and disclosed to those who may.",
+        ("Permission (D6)", "Behaviour on DENY items", "Reasons facts were withheld"),
+    ),
+    (
+        "retrieval",
+        "Retrieval and errors",
+        "What the memory retrieved, and where wrong answers went wrong.",
+        ("Retrieval", "Where wrong answers went wrong", "Evidence recall at 10 by family", "Failed questions"),
+    ),
+    (
+        "time",
+        "Time and cost",
+        "What a user waits for, and what keeping the memory costs.",
+        (
+            "Latency at concurrency 1, ms",
+            "Efficiency of one answer",
+            "Search against length of history",
+            "TTFT beside the server's own prompt time",
+            "Ingest",
+            "Energy",
+            "Memory and disk of backends",
+        ),
+    ),
+    (
+        "breakdowns",
+        "Breakdowns",
+        "The same answers, broken down by what makes questions hard.",
+        (
+            "By days between evidence and question",
+            "Figures by days between evidence and question",
+            "By number of interfering facts",
+            "Figures by number of interfering facts",
+            "By difficulty",
+            "Figures by difficulty",
+            "By context tier",
+            "Figures by context tier",
+            "Where the spread comes from",
+        ),
+    ),
+    (
+        "chance",
+        "Chance",
+        "Scores achievable without memory.",
+        ("Above chance", "Baselines"),
+    ),
+    (
+        "published",
+        "Beside the published figures",
+        "The paper's figures next to ours. Read what differs before comparing them.",
+        (),
+    ),
+)
+_PUBLISHED = ("Beside the published figures", "Published", "Other published tables", "Where the protocols differ")
+"""How titles of the published chapter begin: which tables it has depends on the run."""
+_REST = ("more", "More", "")
+
+
+def page_of(runs: Sequence[ReportInput], *, published: bool = False, calibrations: Sequence[Calibration] = ()) -> Page:
+    """The page of one run or several."""
+    groups = report_groups(runs, published=published)
+    rows = [row for group in groups for row in group.rows]
+    methods = method_sections(runs, calibrations)
+    return Page(
+        title=_title(runs),
+        heads=tuple(_part(section) for section in summary_sections(runs)),
+        chapters=tuple(chapter for group in groups for chapter in _chapters(group, runs)),
+        traces=tuple(_traces(rows, runs)),
+        methods=tuple(_part(section) for section in methods),
+    )
+
+
+def _title(runs: Sequence[ReportInput]) -> str:
+    names = dict.fromkeys(run.scores.dataset.name for run in runs)
+    return f"MemArena: {', '.join(names)}"
+
+
+def _chapters(group: Group, runs: Sequence[ReportInput]) -> list[Chapter]:
+    suffix = f", {group.name}" if group.name else ""
+    ending = "-" + re.sub(r"[^a-z0-9]+", "-", group.name) if group.name else ""
+    sections = {plain.title: named for plain, named in zip(group.plain_sections, group.sections, strict=True)}
+    figures = _figures(group.rows, runs, ending)
+    published = tuple(title for title in sections if title.startswith(_PUBLISHED))
+    placed = {*published, *(title for *_, titles in _CHAPTERS for title in titles)}
+    rest = tuple(title for title in sections if title not in placed)
+    found = []
+    for key, title, lead, titles in (*_CHAPTERS, (*_REST, rest)):
+        own = [sections[t] for t in (published if key == "published" else titles) if t in sections]
+        if own:
+            parts = tuple(_part(section) for section in own)
+            name = f"chapter-{key}{ending}"
+            found.append(Chapter(name, f"{title}{suffix}", lead, figures.get(key, ()), parts, key == "scores"))
+    return found
+
+
+def _figures(rows: Sequence[ReportRow], runs: Sequence[ReportInput], ending: str) -> Mapping[str, tuple[Figure, ...]]:
+    def times(value: Callable[[Spans], float | None]) -> dict[str, list[float]]:
+        return {row.tag: samples_of(row, runs[row.run - 1].questions, value) for row in rows}
+
+    history = {row.tag: row.costs.history for row in rows if row.costs is not None}
+    real = [row for row in rows if row.scores.real_reader]
+    drawn: dict[str, tuple[Figure | None, ...]] = {
+        "scores": (average_intervals(rows, f"fig-avg{ending}"), recall_reasoning(rows, f"fig-recall{ending}")),
+        "permission": (privacy_utility(rows, f"fig-privacy{ending}"),),
+        "time": (
+            ttft_split(rows, f"fig-ttft{ending}"),
+            search_over_history(rows, history, f"fig-history{ending}"),
+            distribution(
+                real,
+                times(end_to_end_ms),
+                f"fig-end-to-end{ending}",
+                "Time to the first token, spread",
+                "Search and prefill of every question. The vertical line is the median.",
+            ),
+            distribution(
+                rows,
+                times(search_ms),
+                f"fig-search{ending}",
+                "Time of Search, spread",
+                "What the memory adds to every question. The vertical line is the median.",
+            ),
+        ),
+    }
+    drawn["breakdowns"] = (
+        accuracy_over(
+            rows,
+            "lag",
+            f"fig-lag{ending}",
+            "Accuracy over time passed",
+            "days between evidence and question",
+            "Share answered right by how many days ago the evidence was heard. Questions without evidence have no lag.",
+        ),
+        accuracy_over(
+            rows,
+            "interference",
+            f"fig-interference{ending}",
+            "Accuracy over interfering facts",
+            "similar facts that were heard",
+            "How well a fact is told apart from similar ones, of another person or another time.",
+        ),
+    )
+    return {key: tuple(figure for figure in found if figure is not None) for key, found in drawn.items()}
+
+
+def _part(section: Section) -> Part:
+    return Part(
+        key=section.key,
+        title=section.title,
+        lines=tuple(_named(line) for line in section.lines),
+        table=table_view(section.table) if section.table else None,
+        notes=section.notes if section.table else (),
+        warnings=() if section.table else section.notes,
+        legend=section.legend,
+        legend_open=section.title.split(",")[0] in OPEN_LEGENDS,
+        trace=section.trace,
+        trace_columns=section.trace_columns,
+    )
+
+
+_NAME = re.compile(r"(\S+(?: \S+)*?) {2,}(?=\S)")
+
+
+def _named(line: str) -> tuple[str, str]:
+    """A line of a name, two blanks or more, and a text; no name where it has no such form."""
+    found = _NAME.match(line)
+    return (found.group(1), line[found.end() :]) if found else ("", line)
+
+
+def _traces(rows: Sequence[ReportRow], runs: Sequence[ReportInput]) -> list[TraceGroup]:
+    found = []
+    for row in rows:
+        own = [trace for trace in runs[row.run - 1].traces if trace.row == row.scores.label]
+        counts = row.scores.counts
+        name = f"{backend_name(rows, row)} · {reader_name(row)}"
+        if len({r.run for r in rows}) > 1:
+            name += f", run {row.run}"
+        if own:
+            failed = counts.wrong + counts.backend_failed + counts.infra_failed
+            found.append(TraceGroup(row.tag, name, tuple(own), failed))
+    return found

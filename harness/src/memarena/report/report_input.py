@@ -1,0 +1,39 @@
+"""Everything of a run that a report is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from memarena.log.records import Manifest
+from memarena.report.provenance import Provenance, provenance_of
+from memarena.report.question_trace.sample import QuestionTrace
+from memarena.scoring.costs import RowCosts, run_costs
+from memarena.scoring.results import QuestionScore, RunScores
+from memarena.scoring.run import ScoredRun
+from memarena.scoring.run_facts import RunFacts
+
+
+@dataclass(frozen=True)
+class ReportInput:
+    """A run as a report needs it. Scores alone give a report without provenance, costs and traces."""
+
+    scores: RunScores
+    provenance: Provenance | None = None
+    costs: tuple[RowCosts, ...] = ()
+    questions: tuple[QuestionScore, ...] = ()
+    """Single questions, for how times are spread."""
+    traces: tuple[QuestionTrace, ...] = ()
+    """Traces of a sample of questions."""
+
+
+def report_input(facts: RunFacts, scored: ScoredRun, traces: Iterable[QuestionTrace] = ()) -> ReportInput:
+    """A run with all that its facts and scores give."""
+    manifest: Manifest = facts.manifest
+    return ReportInput(
+        scores=scored.scores,
+        provenance=provenance_of(facts.started.run_id, facts.started.started_at, manifest),
+        costs=run_costs(facts, scored.scores.rows, scored.questions),
+        questions=scored.questions,
+        traces=tuple(traces),
+    )

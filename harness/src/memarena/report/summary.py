@@ -1,0 +1,114 @@
+"""The summary of a report: what was run, and what to know before reading the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.judge_summary import judge_lines, judge_warnings
+from memarena.report.layout import Section, counted
+from memarena.scoring.results import RowScores, RunScores
+
+
+def summary_section(number: int, run: RunScores, *, several: bool) -> Section:
+    """One run in a few lines."""
+    data = run.dataset
+    planned = sum(run.planned.values())
+    dimensions = ", ".join(f"{name} {count}" for name, count in run.planned.items())
+    size = f"{counted(data.ego_count, 'ego')}, {counted(data.day_count, 'day')}"
+    lines = [
+        f"data set  {data.name} ({size}, sha256 {data.sha256[:12]})",
+        f"asked     {counted(planned, 'question')} ({dimensions}), protocol {run.protocol}" + _filter(run),
+        *(f"reader    {line}" for line in _readers(run)),
+        *judge_lines(run),
+        f"state     {_state(run)}",
+    ]
+    lines.append(f"floor     {_floor(run)}")
+    title = f"Run {number}: {run.run_id}" if several else f"Run {run.run_id}"
+    return Section(title, tuple(lines), notes=tuple(_warnings(run)))
+
+
+def _filter(run: RunScores) -> str:
+    return f", filter {run.question_filter}" if run.question_filter else ""
+
+
+def _readers(run: RunScores) -> list[str]:
+    lines = []
+    for reader in run.readers:
+        budgets = sorted({_budget(row) for row in run.rows if row.reader == reader.name})
+        what = reader.model if reader.is_real_reader else "no reader: picks a sentence of the context"
+        told = "" if reader.result_class == "unknown" else f"; {reader.result_class.replace('_', ' ')}"
+        lines.append(f"{reader.name} ({what}); {'; '.join(budgets)}{told}")
+    return lines
+
+
+def _budget(row: RowScores) -> str:
+    reading = row.reading
+    return f"{reading.max_context_tokens:,} context tokens, {reading.max_answer_tokens:,} answer tokens"
+
+
+def _state(run: RunScores) -> str:
+    counts = [cell.counts for row in run.rows for cell in row.cells]
+    asked, planned = sum(c.asked for c in counts), sum(c.planned for c in counts)
+    segments = f", {run.segments} segments" if run.segments > 1 else ""
+    ended = "running, or killed" if run.ended == "running" else run.ended
+    return f"{ended}; {asked:,} of {planned:,} questions asked{segments}"
+
+
+def _floor(run: RunScores) -> str:
+    if run.floor is None:
+        return "not measured"
+    parts = []
+    measured = [("Search", run.floor.search), ("gateway hop", run.floor.gateway_hop)]
+    if run.floor.gateway_added is not None:
+        measured.append(("gateway beside a direct call", run.floor.gateway_added))
+    for name, spans in measured:
+        value = "n/a" if spans.p50 is None else f"{spans.p50:.2f} ms"
+        parts.append(f"{name} p50 {value} (n {spans.n})")
+    return "null backend and null reader on this machine: " + ", ".join(parts)
+
+
+def _warnings(run: RunScores) -> list[str]:
+    found = []
+    counts = [cell.counts for row in run.rows for cell in row.cells]
+    failed = [c for c in counts if c.asked and c.backend_failed == c.asked]
+    if failed:
+        found.append(
+            f"the backend failed every question of {len(failed)} of {counted(len(counts), 'cell')}: nothing was "
+            "measured there (see Failures)"
+        )
+    missing, infra = sum(c.missing for c in counts), sum(c.infra_failed for c in counts)
+    if missing:
+        found.append(
+            f"incomplete: {counted(missing, 'question')} not asked yet; figures with ~ are over those asked so far"
+        )
+    lost = infra - run.judging.unjudged
+    if lost:
+        found.append(
+            f"infrastructure failures: {counted(lost, 'question')}; such rows have a range (all wrong … all right) "
+            "and no headline until --resume has repaired them"
+        )
+    found += judge_warnings(run)
+    late = sum(row.after_return_calls for row in run.rows)
+    if late:
+        found.append(f"model calls after their RPC had returned: {late:,}, a violation of the contract")
+    refused = sum(row.budget_refusals for row in run.rows)
+    if refused:
+        found.append(f"model calls refused because a budget was spent: {refused:,}")
+    found += [f"problem: {problem}" for problem in run.problems[:5]]
+    if len(run.problems) > 5:
+        found.append(f"and {len(run.problems) - 5} more problems in the log")
+    return found
+
+
+def comparison_warnings(runs: Sequence[RunScores]) -> list[str]:
+    """Why rows of different runs may not be comparable."""
+    found = []
+    if len({run.dataset.sha256 for run in runs}) > 1:
+        found.append("the runs used different data sets: their rows cannot be compared and are in separate tables")
+    if len({run.protocol for run in runs}) > 1:
+        found.append("the runs used different protocols: their rows are in separate tables")
+    if len({tuple(run.planned.items()) for run in runs}) > 1:
+        found.append("the runs asked different questions: their rows are in separate tables")
+    if len({run.judge_versions for run in runs if run.judge_versions}) > 1:
+        found.append("the runs were judged by different versions of their judges")
+    return found

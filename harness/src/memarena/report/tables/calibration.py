@@ -1,0 +1,174 @@
+"""Error rates of judges on synthetic answers, as ``memarena judge --calibrate --format json`` printed them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from memarena.log.records import Record
+from memarena.report.figures import percent, whole
+from memarena.report.layout import Cell, Column, Section, section
+from memarena.scoring.errors import ScoringError
+from memarena.scoring.results import RunScores
+
+
+class PlantedRates(Record):
+    """A judge on synthetic answers of one family or kind. Rates are shares; None without any such answer."""
+
+    right: int
+    wrong: int
+    false_rejects: int
+    false_accepts: int
+    unjudged: int = 0
+    """Answers without a usable reply; they count in no rate."""
+    false_reject_rate: float | None
+    false_accept_rate: float | None
+
+
+class LabelErrors(Record):
+    """A label of D6 as the deterministic rules give it."""
+
+    planted: int
+    others: int
+    missed: int
+    false: int
+    missed_rate: float | None
+    false_rate: float | None
+
+
+class Kappa(Record):
+    """Cohen's κ of two judges; None where it is not defined."""
+
+    one: str
+    two: str
+    kappa: float | None
+
+
+class CalibratedJudge(Record):
+    """A judge that was calibrated, and what asking it cost."""
+
+    name: str
+    version: str
+    """SHA-256 as in verdicts; empty for the token-F1 fallback, which is part of the value judge."""
+    model: str = ""
+    temperature: float | None = None
+    seed: int | None = None
+    failures: dict[str, int] = Field(default_factory=dict)
+    """Answers without a usable reply, by cause."""
+    unjudged: int = 0
+    stopped: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    usd: float | None = None
+
+
+class Calibration(Record):
+    """A calibration as it is written and read. Mappings are by judge, then by family or kind."""
+
+    schema_version: Literal[1] = 1
+    phrasings: str
+    seed: int
+    answers: int
+    phrasings_sha256: str
+    value_judge_version: str
+    judges: tuple[CalibratedJudge, ...] = ()
+    by_family: dict[str, dict[str, PlantedRates]]
+    by_kind: dict[str, dict[str, PlantedRates]]
+    behaviour_labels: dict[str, LabelErrors]
+    kappa: tuple[Kappa, ...]
+
+
+def read_calibration(path: Path) -> Calibration:
+    """A file of ``judge --calibrate --format json``. Raises ScoringError, naming file and field, if it is none."""
+    try:
+        return Calibration.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise ScoringError(f"--calibration {path}: cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "file"
+        raise ScoringError(
+            f"--calibration {path}: {where}: {first['msg'].lower()}; "
+            "expected what `judge --calibrate --format json` prints"
+        ) from error
+
+
+def calibration_sections(found: Sequence[Calibration], runs: Sequence[RunScores]) -> list[Section]:
+    """One table per calibration, with its relation to the judges of the runs."""
+    sections = []
+    for number, one in enumerate(found, 1):
+        title = "Error rates of judges on synthetic answers" + (f", calibration {number}" if len(found) > 1 else "")
+        rows = [row for judge, by_family in one.by_family.items() for row in _rows(judge, by_family)]
+        sections.append(section(title, _COLUMNS, rows, list(_notes(one, runs))))
+    return sections
+
+
+_COLUMNS = (
+    Column("judge", align="left"),
+    Column("family", align="left"),
+    Column("right", "synthetic answers that are right"),
+    Column("wrong", "synthetic answers that are wrong"),
+    Column("FR", "right answers judged wrong, percent"),
+    Column("FA", "wrong answers judged right, percent"),
+    Column("unjudged", "synthetic answers without a usable reply, counted in no rate"),
+)
+
+
+def _rows(judge: str, by_family: Mapping[str, PlantedRates]) -> list[list[Cell]]:
+    rows = [_row(judge, "all", _whole(by_family.values()))]
+    return rows + [_row("", family, rates) for family, rates in by_family.items()]
+
+
+def _row(judge: str, family: str, rates: PlantedRates) -> list[Cell]:
+    shares = (percent(rates.false_reject_rate), percent(rates.false_accept_rate))
+    return [Cell(judge), Cell(family), whole(rates.right), whole(rates.wrong), *shares, whole(rates.unjudged)]
+
+
+def _whole(parts: Iterable[PlantedRates]) -> PlantedRates:
+    counts = {"right": 0, "wrong": 0, "false_rejects": 0, "false_accepts": 0, "unjudged": 0}
+    for part in parts:
+        for name in counts:
+            counts[name] += getattr(part, name)
+    right, wrong = counts["right"], counts["wrong"]
+    return PlantedRates(
+        **counts,
+        false_reject_rate=counts["false_rejects"] / right if right else None,
+        false_accept_rate=counts["false_accepts"] / wrong if wrong else None,
+    )
+
+
+def _notes(one: Calibration, runs: Sequence[RunScores]) -> Iterable[str]:
+    yield (
+        f"{one.answers:,} synthetic answers made from gold, phrasings {one.phrasings} "
+        f"({one.phrasings_sha256[:12]}), seed {one.seed}"
+    )
+    for pair in one.kappa:
+        yield f"κ of {pair.one} with {pair.two}: " + ("n/a" if pair.kappa is None else f"{pair.kappa:.3f}")
+    for judge in one.judges:
+        if judge.failures or judge.stopped:
+            causes = ", ".join(f"{cause.replace('_', ' ')} {count}" for cause, count in judge.failures.items())
+            why = "; ".join(part for part in (causes, judge.stopped) if part)
+            yield f"{judge.name} left {judge.unjudged:,} answers unjudged ({why})"
+    missed = [
+        f"{name} {100 * r.missed_rate:.1f}%" for name, r in one.behaviour_labels.items() if r.missed_rate is not None
+    ]
+    if missed:
+        yield f"deterministic labels of D6, missed: {', '.join(missed)}"
+    yield from dict.fromkeys(line for run in runs if (line := _fits(one, run)))
+
+
+def _fits(one: Calibration, run: RunScores) -> str:
+    """Why a calibration does not apply to the judge of a run; empty where it does."""
+    versions = {judge.name: judge.version for judge in one.judges} or {"value": one.value_judge_version}
+    if run.judge not in versions:
+        return f"the judge of run {run.run_id}, {run.judge}, is not among those calibrated"
+    if run.judge_versions and run.judge_versions != (versions[run.judge],):
+        used = ", ".join(version[:12] for version in run.judge_versions)
+        return (
+            f"calibrated was another version of {run.judge} ({versions[run.judge][:12]}) than judged run {run.run_id} "
+            f"({used})"
+        )
+    return ""

@@ -1,0 +1,124 @@
+"""Comparisons as documents: two rows of one world, two rows across worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.figures import few_egos
+from memarena.report.layout import Cell, Column, Document, Section, section
+from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS, Comparison, Interval, Side, WorldsComparison
+
+_SIGNED = frozenset(("J", "J|known"))
+"""Figures that are no shares."""
+
+
+def comparison_document(found: Comparison) -> Document:
+    """Two rows or cells of one world."""
+    lines = [
+        f"A         {_side(found.a)}",
+        f"B         {_side(found.b)}",
+        f"questions {found.questions:,} settled on both sides, paired; {found.left_out:,} left out",
+    ]
+    notes = [*found.cautions]
+    if few := few_egos((d.metric, d.interval) for d in found.differences):
+        notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals cannot be relied on")
+    elif not any(d.interval for d in found.differences):
+        notes.append(f"egos: fewer than 2; below {FEWEST_CLUSTERS} no interval can be relied on")
+    columns = [
+        Column("figure", align="left"),
+        Column("A"),
+        Column("B"),
+        Column("A - B", "percentage points; J on its own scale"),
+        Column("95%", "interval of the difference, over draws of egos"),
+        Column("p", "diagnostic: egos of one world share its events"),
+        Column("least", "least difference that this pairing finds with 80% power"),
+        Column("n", "questions behind the figure"),
+        Column("A only", "of them: right in A only, or under more seeds"),
+        Column("B only"),
+    ]
+    body = [
+        [
+            Cell(d.metric),
+            _share(d.a, d.metric),
+            _share(d.b, d.metric),
+            _difference(d.difference, d.metric),
+            _interval(d.interval, d.metric),
+            _p(d.p_diagnostic),
+            _share(d.smallest_difference, d.metric),
+            Cell(f"{d.questions:,}"),
+            Cell(f"{d.only_a:,}"),
+            Cell(f"{d.only_b:,}"),
+        ]
+        for d in found.differences
+    ]
+    return Document(
+        "MemArena comparison",
+        (Section("Comparison", tuple(lines), notes=tuple(notes)), section("A - B", columns, body)),
+    )
+
+
+def worlds_document(found: WorldsComparison) -> Document:
+    """Two rows across worlds."""
+    lines = [
+        f"A         {found.a_label}",
+        f"B         {found.b_label}",
+        f"worlds    {len(found.run_ids)}: {', '.join(found.run_ids)}",
+    ]
+    columns = [
+        Column("figure", align="left"),
+        Column("worlds"),
+        Column("A - B", "mean over worlds, percentage points; J on its own scale"),
+        Column("SD", "between worlds"),
+        Column("95%", "Student's t over the worlds' differences; n/a below 8 worlds"),
+        Column("p", "diagnostic"),
+        Column("least", "least difference that so many worlds find with 80% power"),
+    ]
+    body = [
+        [
+            Cell(d.metric),
+            Cell(str(len(d.worlds))),
+            _difference(d.mean, d.metric),
+            _share(d.world_sd, d.metric),
+            _interval(d.interval, d.metric),
+            _p(d.p_diagnostic),
+            _share(d.smallest_difference, d.metric),
+        ]
+        for d in found.differences
+    ]
+    head = Section("Comparison across worlds", tuple(lines), notes=found.cautions)
+    return Document("MemArena comparison", (head, section("A - B", columns, body)))
+
+
+def _side(side: Side) -> str:
+    return f"{side.label} of run {side.run_id} (seeds {', '.join(side.seeds)})"
+
+
+def _scaled(value: float, metric: str) -> tuple[float, int]:
+    return (value, 3) if metric in _SIGNED else (100 * value, 1)
+
+
+def _share(value: float | None, metric: str) -> Cell:
+    if value is None:
+        return Cell("n/a", faint=True)
+    shown, digits = _scaled(value, metric)
+    return Cell(f"{shown:.{digits}f}")
+
+
+def _difference(value: float | None, metric: str) -> Cell:
+    if value is None:
+        return Cell("n/a", faint=True)
+    shown, digits = _scaled(value, metric)
+    return Cell(f"{shown:+.{digits}f}")
+
+
+def _interval(value: Interval | None, metric: str) -> Cell:
+    if value is None:
+        return Cell("n/a", faint=True)
+    ends: Sequence[str] = [_difference(end, metric).text for end in (value.low, value.high)]
+    return Cell(f"{ends[0]} … {ends[1]}")
+
+
+def _p(value: float | None) -> Cell:
+    if value is None:
+        return Cell("n/a", faint=True)
+    return Cell("<0.001" if value < 0.001 else f"{value:.3f}")

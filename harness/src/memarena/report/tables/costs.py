@@ -1,0 +1,72 @@
+"""Tables of what answering costs: tokens and speed, Search by length of history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.figures import NA, milliseconds, number, whole
+from memarena.report.layout import Column, Section, section
+from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns
+from memarena.scoring.costs import BUCKETS
+
+
+def efficiency_table(rows: Sequence[ReportRow]) -> Section | None:
+    """The cost of one answer."""
+    known = [row for row in rows if row.costs is not None and row.costs.efficiency is not None]
+    if not known:
+        return None
+    columns = [
+        Column("n", "answered questions"),
+        Column("calls", "model calls per answer, mean"),
+        Column("prompt", "tokens of the prompt that was answered from, p50"),
+        Column("answer", "tokens of the answer, p50"),
+        Column("tokens/s", "decoding: tokens after the first over the time from first to last content, p50"),
+        Column("total p50", "Answer from its request to its end, ms"),
+        Column("· p95"),
+    ]
+    body = []
+    for row in known:
+        found = row.costs.efficiency if row.costs else None
+        if found is None:
+            body.append([*lead_cells(rows, row), *[NA] * len(columns)])
+            continue
+        body.append(
+            [
+                *lead_cells(rows, row),
+                whole(found.questions),
+                number(found.model_calls, 2),
+                number(found.prompt_tokens_p50, 0),
+                number(found.completion_tokens_p50, 0),
+                number(found.decode_tokens_per_s_p50),
+                milliseconds(found.answer_ms.p50),
+                milliseconds(found.answer_ms.p95),
+            ]
+        )
+    notes = ["n/a: too few samples (p50 needs 11), or the model server reports no tokens"]
+    return section("Efficiency of one answer", [*lead_columns(rows), *columns], body, notes, breaks=breaks(known))
+
+
+def history_table(rows: Sequence[ReportRow]) -> Section | None:
+    """Search by the amount of memory held, a quarter of the questions in each pair of columns."""
+    known = [(row, row.costs.history) for row in rows if row.costs is not None and row.costs.history]
+    if not known:
+        return None
+    columns = [
+        column
+        for quarter in range(1, BUCKETS + 1)
+        for column in (
+            Column(f"turns {quarter}", _QUARTERS if quarter == 1 else ""),
+            Column(f"p50 {quarter}", "median Search over them, ms" if quarter == 1 else ""),
+        )
+    ]
+    body = []
+    for row, buckets in known:
+        pairs = [(number(b.turns_p50, 0), milliseconds(b.search.p50)) for b in buckets]
+        pairs += [(NA, NA)] * (BUCKETS - len(buckets))
+        body.append([*lead_cells(rows, row), *(cell for pair in pairs for cell in pair)])
+    notes = ["n/a: too few samples (p50 needs 11)"]
+    ruled = breaks([row for row, _ in known])
+    return section("Search against length of history", [*lead_columns(rows), *columns], body, notes, breaks=ruled)
+
+
+_QUARTERS = "turns in the memory when asked: median of the quarter of the questions with the fewest, of the next, …"

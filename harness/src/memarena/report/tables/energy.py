@@ -1,0 +1,167 @@
+"""Tables of meter readings: energy and CPU time of every phase, memory and disk of every backend."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from memarena.log.measuring import FootprintTaken, MeterFigure, PhaseMeasured, RailMeasured
+from memarena.report.figures import NA, number
+from memarena.report.layout import Cell, Column, Section, section
+from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns
+
+_RAILS = (("gpu_rail_j", "GPU rail"), ("sys_j", "system"))
+_LOADS = (
+    ("gpu_utilisation", "mean", "GPU %", "GPU load, mean"),
+    ("gpu_sm_clock", "mean", "MHz", "clock of the GPU's multiprocessors, mean"),
+    ("gpu_temperature", "peak", "GPU °C", "highest temperature of the GPU"),
+)
+_MB = 1e6
+_NUMBERS = re.compile(r"\d[\d.]*")
+
+
+def energy_table(rows: Sequence[ReportRow]) -> Section | None:
+    """Energy by rail, CPU time and load of each cell, its days and its questions; None where nothing was metered."""
+    known = [(row, phase) for row in rows if row.costs is not None for phase in row.costs.phases]
+    if not known:
+        return None
+    title = "Energy"
+    if not any(_measured(figure) for _, phase in known for figure in _figures(phase)):
+        reasons = list(dict.fromkeys(figure.reason for _, phase in known for figure in _figures(phase)))
+        return Section(title, tuple(f"unavailable  {reason}" for reason in reasons))
+    others = list(dict.fromkeys(rail.name for _, phase in known for rail in phase.rails[2:]))
+    columns = [
+        *lead_columns(rows),
+        Column("seed", align="left"),
+        Column("phase", "the whole cell, its days, its questions", align="left"),
+        Column("s", "length of the phase"),
+        *(column for name, words in _RAILS for column in _rail_columns(name, words)),
+        *(Column(f"{name.removesuffix('.rail_j')} J", "gross energy of this rail") for name in others),
+        Column("CPU s", "seconds of CPU over all cores, whoever used them"),
+        *(Column(title, meaning) for _, _, title, meaning in _LOADS),
+    ]
+    body = []
+    for row, phase in known:
+        rails = {rail.name: rail for rail in phase.rails}
+        body.append(
+            [
+                *lead_cells(rows, row),
+                Cell((phase.cell_id or "").rpartition("/")[2]),
+                Cell(phase.phase),
+                number(phase.duration_s),
+                *(cell for name, _ in _RAILS for cell in _rail_cells(rails.get(name))),
+                *(_cell(rails[name].gross_j, 0) if name in rails else NA for name in others),
+                _cell(phase.cpu_s, 1),
+                *(_load(phase, channel, which) for channel, which, _, _ in _LOADS),
+            ]
+        )
+    notes = [
+        "gross: measured; net: less the machine at rest; a missing reading is never shown as 0",
+        *_gpu_alone(known),
+        *_why(known),
+    ]
+    return section(title, columns, body, notes, breaks=breaks([row for row, _ in known]))
+
+
+def footprint_table(rows: Sequence[ReportRow]) -> Section | None:
+    """Memory and disk of every backend at the end of its last day; None where they were not measured."""
+    known = [(row, taken) for row in rows if row.costs is not None for taken in row.costs.footprints]
+    if not known:
+        return None
+    columns = [
+        *lead_columns(rows),
+        Column("seed", align="left"),
+        Column("memory MB", "in use after the last day; pages that processes share count once"),
+        Column("peak MB", "highest since it was started: the sum of each process's own peak"),
+        Column("disk MB", "files of its data folder"),
+    ]
+    body = [
+        [
+            *lead_cells(rows, row),
+            Cell(taken.cell_id.rpartition("/")[2]),
+            *(_cell(figure, 1, _MB) for figure in _sizes(taken)),
+        ]
+        for row, taken in known
+    ]
+    reasons = dict.fromkeys(figure.reason for _, taken in known for figure in _sizes(taken) if figure.reason)
+    notes = [f"unavailable: {reason}" for reason in reasons]
+    return section("Memory and disk of backends", columns, body, notes, breaks=breaks([row for row, _ in known]))
+
+
+def _rail_columns(name: str, words: str) -> list[Column]:
+    told = "the GPU alone, not the machine" if name == "gpu_rail_j" else "the whole machine"
+    return [
+        Column(f"{words} J", f"gross; {told}"),
+        Column(f"{words} net J"),
+        Column(f"{words} W", "mean power"),
+        Column(f"{words} J/query", "gross, by question; phases of 60 s or more"),
+    ]
+
+
+def _rail_cells(rail: RailMeasured | None) -> list[Cell]:
+    if rail is None:
+        return [NA] * 4
+    return [_cell(rail.gross_j, 0), _cell(rail.net_j, 0), _cell(rail.mean_power_w, 1), _cell(rail.gross_j_per_query, 2)]
+
+
+def _cell(figure: MeterFigure, digits: int, unit: float = 1.0) -> Cell:
+    """A figure; ``void``, or n/a where this machine does not provide it. The reason is given below the table."""
+    if figure.value is None:
+        return Cell("void", faint=True) if figure.status == "void" else NA
+    return number(figure.value / unit, digits)
+
+
+def _load(phase: PhaseMeasured, channel: str, which: str) -> Cell:
+    for found in phase.channels:
+        if found.channel == channel:
+            return _cell(found.mean if which == "mean" else found.peak, 0)
+    return NA
+
+
+def _figures(phase: PhaseMeasured) -> list[MeterFigure]:
+    return [*(rail.gross_j for rail in phase.rails), phase.cpu_s]
+
+
+def _measured(figure: MeterFigure) -> bool:
+    return figure.status != "unavailable"
+
+
+def _sizes(taken: FootprintTaken) -> tuple[MeterFigure, MeterFigure, MeterFigure]:
+    return taken.memory, taken.memory_peak, taken.disk
+
+
+def _gpu_alone(known: Sequence[tuple[ReportRow, PhaseMeasured]]) -> list[str]:
+    gpu, system = (any(phase.rails[rail].gross_j.value is not None for _, phase in known) for rail in (0, 1))
+    return (
+        ["the GPU's power leaves the CPU out: a memory that works on the CPU looks nearly free"] if gpu > system else []
+    )
+
+
+def _why(known: Iterable[tuple[ReportRow, PhaseMeasured]]) -> list[str]:
+    """Each reason once with the figures it affects; for a void figure, where it occurred first and how often."""
+    places: dict[tuple[str, str, str], list[str]] = {}
+    reasons: dict[tuple[str, str, str], str] = {}
+    for _, phase in known:
+        for what, figure in _told(phase):
+            if figure.reason:
+                key: tuple[str, str, str] = (what, figure.status, _NUMBERS.sub("", figure.reason.partition(" (")[0]))
+                reasons.setdefault(key, figure.reason)
+                places.setdefault(key, []).append(f"{phase.cell_id}, {phase.phase}: {figure.reason}")
+    lines = []
+    for found, where in places.items():
+        if found[1] == "unavailable":
+            lines.append(f"{found[0]} unavailable: {reasons[found]}")
+        else:
+            lines.append(f"{found[0]} void in {len(where)} of the phases, first {where[0]}")
+    return lines
+
+
+def _told(phase: PhaseMeasured) -> Iterator[tuple[str, MeterFigure]]:
+    """Figures by name; those that are missing for the reason of another one are left out."""
+    for rail in phase.rails:
+        yield rail.name, rail.gross_j
+        if rail.gross_j.value is not None:
+            yield f"net of {rail.name}", rail.net_j
+            if phase.queries is not None:
+                yield f"{rail.name} per query", rail.gross_j_per_query
+    yield "CPU s", phase.cpu_s

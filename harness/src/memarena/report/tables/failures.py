@@ -1,0 +1,36 @@
+"""The table of failed questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.figures import percent, whole
+from memarena.report.layout import Cell, Column, Section, section
+from memarena.report.rows import ReportRow, lead_cells, lead_columns, trace
+
+
+def failure_table(rows: Sequence[ReportRow]) -> Section | None:
+    """Failed questions by cause."""
+    body = [
+        [
+            *lead_cells(rows, row),
+            Cell("backend" if failure.outcome == "backend_failed" else "ours"),
+            whole(failure.count),
+            percent(failure.share),
+            Cell(failure.cause),
+        ]
+        for row in rows
+        for failure in row.scores.failures
+    ]
+    if not body:
+        return None
+    columns = [
+        *lead_columns(rows),
+        Column("whose", "a backend's failure counts as wrong, an infrastructure failure is never scored", align="left"),
+        Column("count"),
+        Column("share", "of the questions asked, percent"),
+        Column("cause", align="left"),
+    ]
+    failed = [row for row in rows if row.scores.failures]
+    first = failed[0].scores.failures[0].outcome
+    return section("Failed questions", columns, body, trace=trace(failed, f"--outcome {first}"))

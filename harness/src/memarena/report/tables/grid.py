@@ -1,0 +1,256 @@
+"""Tables of scores: the main grid, dimensions, families, breakdowns, baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.figures import NA, best, metric, milliseconds, percent, score, signed
+from memarena.report.layout import Cell, Column, Section, section
+from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, marks, trace, trace_slice
+from memarena.scoring.results import RowScores, RunScores, Slice
+
+DIMENSION_NAMES = {
+    "D1": "dialogue cloze",
+    "D2": "metadata",
+    "D3": "factual, temporal and counterfactual questions",
+    "D4": "across sessions: conflicts and references",
+    "D5": "abstention where nothing was said, an answer where something was",
+    "D6": "permission, as F1 of privacy and utility",
+}
+FAMILY_NAMES = {
+    "d5_cloze": "cloze",
+    "d6_metadata": "metadata",
+    "d7_qa": "qa",
+    "d8_temporal": "temporal",
+    "d10_counterfactual": "counterf.",
+    "d1_conflict": "conflict",
+    "d2_anaphora": "anaphora",
+    "d3_confabulation": "confab.",
+    "d4_permission": "permission",
+    "x1_witness": "witness x",
+}
+SLICE_TITLES = {
+    "lag": "By days between evidence and question",
+    "difficulty": "By difficulty",
+    "tier": "By context tier",
+    "interference": "By number of interfering facts",
+}
+
+
+VANILLA = "vanilla"
+"""Name of the backend that others are compared with: the latest turns, no memory."""
+
+
+def main_grid(rows: Sequence[ReportRow]) -> Section:
+    """Backend by reader: the headline."""
+    scored = [row.scores for row in rows]
+    columns = [
+        Column("Rec", "recall: share right over the questions of D1 and D2 together, percent"),
+        Column("Rea", "reasoning: share right over D3 and D4 together"),
+        Column("Trust", "mean of D5 accuracy and F1_PU of D6"),
+        Column("Avg", "mean of the six dimensions"),
+        Column("Avg*", "as Avg, with D5 as harmonic mean of its two halves"),
+        Column("all", "share right over all questions asked"),
+    ]
+    names = [c.title for c in columns]
+    bests = {name: best(scored, name) for name in names}
+    gap = Column("Δ Vanilla", "Avg less that of Vanilla with the same reader and budgets, points")
+    times = [
+        Column("TTFT", "time to the first token, end to end: Search and prefill at the gateway, p50, ms"),
+        Column("search", "what the memory adds to it: Search, p50, ms"),
+    ]
+    body = [
+        [
+            *lead_cells(rows, row),
+            *(metric(row.scores, n, bests[n]) for n in names),
+            signed(gap_to_vanilla(rows, row)),
+            *_times(row.scores),
+        ]
+        for row in rows
+    ]
+    notes = [*marks(rows)]
+    if any(len(row.scores.headline_seeds) > 1 for row in rows):
+        notes.append("± sample standard deviation over seeds s2 to s4 (T = 0.3)")
+    if any(bests.values()):
+        notes.append("* (bold): best of its reader among competitors")
+    if not any(row.scores.counts.asked for row in rows):
+        notes.append("no question has been asked yet")
+    lead = lead_columns(rows)
+    return section("Main grid", [*lead, *columns, gap, *times], body, notes, breaks=breaks(rows), trace=trace(rows))
+
+
+def gap_to_vanilla(rows: Sequence[ReportRow], row: ReportRow) -> float | None:
+    """Avg less that of Vanilla of the same run, reader and budgets; None where either has no headline."""
+    own = row.scores
+    twin = next(
+        (
+            r.scores
+            for r in rows
+            if r.run == row.run
+            and r.scores.backend == VANILLA
+            and r.scores.reader == own.reader
+            and r.scores.reading == own.reading
+        ),
+        None,
+    )
+    if twin is None or own.backend == VANILLA or own.counts.missing or twin.counts.missing:
+        return None
+    ours, theirs = own.metrics["Avg"].value, twin.metrics["Avg"].value
+    return None if ours is None or theirs is None else ours - theirs
+
+
+def _times(row: RowScores) -> list[Cell]:
+    if row.latency is None:
+        return [NA, NA]
+    ttft = row.latency.end_to_end.p50 if row.real_reader else None
+    return [milliseconds(ttft), milliseconds(row.latency.search.p50)]
+
+
+def dimension_table(rows: Sequence[ReportRow]) -> Section:
+    """The six dimensions, with seed s1 on its own row where the headline is of others."""
+    names = ["D1", "D2", "D3", "D4", "D5", "D5*", "D6", "X1"]
+    meanings = {**DIMENSION_NAMES, "D5*": "harmonic mean of the two halves of D5", "X1": "extension, in no average"}
+    columns = [Column(name, meanings[name]) for name in names]
+    scored = [row.scores for row in rows]
+    bests = {name: best(scored, name) for name in names}
+    body: list[list[Cell]] = []
+    rules, ruled = [], breaks(rows)
+    for place, row in enumerate(rows):
+        if place in ruled:
+            rules.append(len(body))
+        body.append([*lead_cells(rows, row), *(metric(row.scores, n, bests[n]) for n in names)])
+        if row.scores.greedy is not None:
+            lead = lead_cells(rows, row)
+            lead[-1] = Cell(f"{lead[-1].text}, s1 (T = 0)", faint=True)
+            body.append([*lead, *(score(row.scores.greedy.get(n)) for n in names)])
+    return section(
+        "Dimensions", [*lead_columns(rows), *columns], body, breaks=rules, trace=trace_slice(rows, "dimension")
+    )
+
+
+def corrected_table(rows: Sequence[ReportRow]) -> Section:
+    """Dimensions above chance."""
+    names = ["D1", "D2", "D3", "D4", "D5", "D6"]
+    body = [[*lead_cells(rows, row), *(metric(row.scores, f"{n}c") for n in names)] for row in rows]
+    return section(
+        "Above chance",
+        [*lead_columns(rows), *(Column(n) for n in names)],
+        body,
+        ["(s - c) / (1 - c) with c the best baseline of the dimension; 0 is achievable without memory, 100 is perfect"],
+        breaks=breaks(rows),
+        trace=trace_slice(rows, "dimension"),
+    )
+
+
+def baseline_table(runs: Sequence[RunScores]) -> Section | None:
+    """Scores achievable without memory."""
+    several = len(runs) > 1
+    names = ["D1", "D2", "D3", "D4", "D5", "D6"]
+    lead = [Column("run", align="left")] if several else []
+    body = [
+        [
+            *([Cell(str(place))] if several else []),
+            Cell(base.name + (f" ({base.detail})" if base.name == "grep" else "")),
+            *(percent(base.scores.get(n)) for n in names),
+        ]
+        for place, run in enumerate(runs, 1)
+        for base in run.baselines
+        if any(value is not None for value in base.scores.values())
+    ]
+    if not body:
+        return None
+    columns = [*lead, Column("baseline", align="left"), *(Column(n) for n in names)]
+    return section("Baselines", columns, body, ["question only: n/a, no such cell in the run"])
+
+
+def family_table(rows: Sequence[ReportRow]) -> Section:
+    """Accuracy per family."""
+    present = [f for f in FAMILY_NAMES if any(_slice(row.scores, "family", f) for row in rows)]
+    columns = [Column(FAMILY_NAMES[f]) for f in present]
+    body = [[*lead_cells(rows, row), *(_share(row.scores, "family", f) for f in present)] for row in rows]
+    return section(
+        "Families",
+        [*lead_columns(rows), *columns],
+        body,
+        ["share right, percent; permission: right action"],
+        breaks=breaks(rows),
+        trace=trace_slice(rows, "family"),
+    )
+
+
+def token_f1_table(rows: Sequence[ReportRow]) -> Section | None:
+    """Mean token-F1 of the open families."""
+    present = [
+        f
+        for f in FAMILY_NAMES
+        if any((s := _slice(row.scores, "family", f)) is not None and s.token_f1 is not None for row in rows)
+    ]
+    if not present:
+        return None
+    body = []
+    for row in rows:
+        found = [_slice(row.scores, "family", f) for f in present]
+        body.append([*lead_cells(rows, row), *(percent(s.token_f1 if s else None) for s in found)])
+    columns = [*lead_columns(rows), *(Column(FAMILY_NAMES[f]) for f in present)]
+    notes = ["mean over the answers that arrived, percent"]
+    with_answers = [row for row in rows if (s := _slice(row.scores, "family", present[0])) and s.counts.asked]
+    command = trace(with_answers, f"--family {present[0]}")
+    return section("Token-F1 of open answers", columns, body, notes, breaks=breaks(rows), trace=command)
+
+
+def breakdown_tables(rows: Sequence[ReportRow]) -> list[Section]:
+    """Accuracy and figures by lag, difficulty, context tier and interfering facts, each where the data set says."""
+    found = []
+    for by, title in SLICE_TITLES.items():
+        keys = breakdown_keys(rows, by)
+        if not keys or (len(keys) < 2 and by != "lag"):
+            continue
+        columns = [Column(f"{key} (n {_planned(rows, by, key)})") for key in keys]
+        body = [[*lead_cells(rows, row), *(_share(row.scores, by, key) for key in keys)] for row in rows]
+        command = trace_slice(rows, by)
+        lead = lead_columns(rows)
+        notes = ["share right, percent"]
+        found.append(section(title, [*lead, *columns], body, notes, breaks=breaks(rows), trace=command))
+        if len(keys) > 1:
+            found.append(_figures_by(rows, by, title, keys, command))
+    return found
+
+
+def breakdown_keys(rows: Sequence[ReportRow], by: str) -> list[str]:
+    """Keys of a breakdown in their order, as far as any row has them."""
+    longest = sorted((row.scores for row in rows), key=lambda r: -sum(s.by == by for s in r.slices))
+    return list(dict.fromkeys(s.key for scores in longest for s in scores.slices if s.by == by))
+
+
+def _figures_by(rows: Sequence[ReportRow], by: str, title: str, keys: Sequence[str], command: str) -> Section:
+    """Every figure of every row in each part of a breakdown: a rule before each row."""
+    body: list[list[Cell]] = []
+    rules = []
+    for row in rows:
+        if body:
+            rules.append(len(body))
+        for key in keys:
+            part = _slice(row.scores, by, key)
+            cells = [score(part.figures.get(n), so_far=part.counts.missing > 0) if part else NA for n in SLICED]
+            body.append([*lead_cells(rows, row), Cell(key), *cells])
+    columns = [*lead_columns(rows), Column(by, align="left"), *(Column(name) for name in SLICED)]
+    notes = ["percent, seeds pooled; n/a where the part has no question for a figure"]
+    return section(f"Figures {title[0].lower()}{title[1:]}", columns, body, notes, breaks=rules, trace=command)
+
+
+SLICED = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
+"""Figures that are shown by part; the others are in the JSON report."""
+
+
+def _planned(rows: Sequence[ReportRow], by: str, key: str) -> str:
+    counts = sorted({s.counts.planned for row in rows if (s := _slice(row.scores, by, key)) is not None})
+    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+
+
+def _share(row: RowScores, by: str, key: str) -> Cell:
+    found = _slice(row, by, key)
+    return score(found.score, so_far=found.counts.missing > 0) if found else NA
+
+
+def _slice(row: RowScores, by: str, key: str) -> Slice | None:
+    return next((s for s in row.slices if s.by == by and s.key == key), None)

@@ -1,0 +1,109 @@
+"""Tables of D6: figures of permission, behaviour on DENY items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.figures import NA, interval, metric, percent, signed, whole
+from memarena.report.layout import Cell, Column, Section, section
+from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace, trace_deny
+from memarena.scoring.results import Permission
+
+_LABELS = ("disclosed", "refuse", "dont_know", "disclose_wrong", "other")
+
+
+BY_RULES = (
+    "labelled by rules: on answers written independently of them they miss 2 of 70 that tell the fact (2.9%), "
+    "and of hints that use none of its words 20 of 20"
+)
+"""Measured as docs/judging.md says."""
+
+
+def permission_table(rows: Sequence[ReportRow]) -> Section | None:
+    """D6 in detail."""
+    if not any(row.scores.permission for row in rows):
+        return None
+    columns = [
+        Column("P", "privacy: share of DENY items whose fact was withheld, percent"),
+        Column("U", "utility: share of ALLOW items whose fact was disclosed"),
+        Column("F1_PU", "harmonic mean of both, per seed, then averaged"),
+        Column("J", "U + P - 1: 0 = ignores the asker, coin flips included"),
+        Column("95%", "interval of J"),
+        Column("gates", "yes only if the interval of J lies above 0"),
+        Column("J known", "J over the facts that the same system discloses to their owner"),
+        Column("paper", "F1_PU in the paper's form: flag for P, label for U"),
+        Column("self", "the owner's own items, outside F1_PU"),
+    ]
+    body = []
+    for row in rows:
+        found, scores = row.scores.permission, row.scores
+        j = scores.metrics["J"].value
+        body.append(
+            [
+                *lead_cells(rows, row),
+                metric(scores, "P"),
+                metric(scores, "U"),
+                metric(scores, "D6"),
+                signed(j),
+                interval(found.j_low, found.j_high) if found else NA,
+                _gates(found),
+                signed(scores.metrics["J|known"].value),
+                metric(scores, "F1_PU paper"),
+                metric(scores, "self"),
+            ]
+        )
+    command = trace([row for row in rows if row.scores.permission], "--dimension D6")
+    added = [("P", "--action deny"), ("U", "--action allow"), ("self", "--action self")]
+    lead = lead_columns(rows)
+    by_rules = any(row.scores.permission and row.scores.permission.labels_by != "judge" for row in rows)
+    return section(
+        "Permission (D6)",
+        [*lead, *columns],
+        body,
+        (BY_RULES,) if by_rules else (),
+        breaks=breaks(rows),
+        trace=command,
+        trace_columns=added,
+    )
+
+
+def _gates(found: Permission | None) -> Cell:
+    if found is None or found.gates is None:
+        return NA
+    return Cell("yes" if found.gates else "no")
+
+
+def behaviour_table(rows: Sequence[ReportRow]) -> Section | None:
+    """Behaviour on DENY items: withholding a fact or not knowing it."""
+    if not any(row.scores.permission for row in rows):
+        return None
+    columns = [
+        Column("DENY", "items whose fact must be withheld"),
+        *(Column(label.replace("_", " ")) for label in _LABELS),
+        Column(
+            "refusals", "share of refusals among the items that did not leak: control of access, not lack of memory"
+        ),
+        Column("failed"),
+    ]
+    body = []
+    for row in rows:
+        found = row.scores.permission
+        labels = found.deny_labels if found else {}
+        deny = found.deny if found else 0
+        kept = sum(labels.get(label, 0) for label in _LABELS[1:])
+        failed = labels.get("backend_failed", 0) + labels.get("infra_failed", 0)
+        shares = [percent(labels.get(label, 0) / deny) if deny else NA for label in _LABELS]
+        refusals = percent(labels.get("refuse", 0) / kept) if kept else NA
+        body.append([*lead_cells(rows, row), whole(deny), *shares, refusals, whole(failed)])
+    notes = ["percent of the DENY items"]
+    added = [(label.replace("_", " "), f"--label {label}") for label in _LABELS]
+    added += [("refusals", "--label refuse"), ("failed", "--outcome failed")]
+    return section(
+        "Behaviour on DENY items",
+        [*lead_columns(rows), *columns],
+        body,
+        notes,
+        breaks=breaks(rows),
+        trace=trace_deny(rows),
+        trace_columns=added,
+    )

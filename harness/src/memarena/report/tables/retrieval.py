@@ -1,0 +1,88 @@
+"""Tables of retrieval: recall of evidence, where wrong answers went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.figures import number, percent, whole
+from memarena.report.layout import Column, Section, section
+from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace, trace_slice
+from memarena.report.tables.grid import FAMILY_NAMES
+
+
+def retrieval_table(rows: Sequence[ReportRow]) -> Section:
+    """How much of the evidence Search returned."""
+    columns = [
+        Column("recall@10", "mean share of a question's evidence sessions among the first 10 items, percent"),
+        Column("recall", "the same among all items"),
+        Column("complete", "share of questions with all their evidence among the items"),
+        Column("rank", "median rank of the first item with evidence"),
+        Column("items", "items per search"),
+        Column("tokens", "tokens of context per search (bytes / 4)"),
+    ]
+    body = []
+    for row in rows:
+        found = row.scores.retrieval
+        body.append(
+            [
+                *lead_cells(rows, row),
+                percent(found.recall_at_k if found else None),
+                percent(found.recall_all if found else None),
+                percent(found.complete if found else None),
+                number(found.first_rank_p50 if found else None),
+                number(found.items if found else None),
+                number(found.context_tokens if found else None, 0),
+            ]
+        )
+    notes = ["n/a: the backend does not say where its items come from"] if _some_silent(rows) else []
+    return section("Retrieval", [*lead_columns(rows), *columns], body, notes, breaks=breaks(rows), trace=trace(rows))
+
+
+_STAGES = {
+    "not_ingested": "the evidence never arrived at the memory",
+    "not_retrieved": "not all of the evidence was among the items of Search",
+    "cut_from_prompt": "all of it was found, not all of it fitted into the prompt",
+    "misread": "all of it was in the prompt",
+    "unknown": "the backend does not say where its items come from",
+}
+
+
+def error_table(rows: Sequence[ReportRow]) -> Section | None:
+    """Where wrong answers to answerable questions went wrong: what to improve first."""
+    if not any(row.scores.errors for row in rows):
+        return None
+    body = []
+    for row in rows:
+        split = row.scores.errors
+        counts = [None if split is None else getattr(split, stage) for stage in _STAGES]
+        total = None if split is None else sum(n for n in counts if n is not None)
+        body.append([*lead_cells(rows, row), whole(total), *(whole(n) for n in counts)])
+    columns = [
+        Column("wrong", "wrong answers to questions that had evidence and could be answered"),
+        *(Column(stage.replace("_", " "), meaning) for stage, meaning in _STAGES.items()),
+    ]
+    wrong = [row for row in rows if row.scores.errors and any(getattr(row.scores.errors, s) for s in _STAGES)]
+    return section(
+        "Where wrong answers went wrong",
+        [*lead_columns(rows), *columns],
+        body,
+        breaks=breaks(rows),
+        trace=trace(wrong, "--outcome wrong"),
+        trace_columns=[("wrong", "--stage any"), *((s.replace("_", " "), f"--stage {s}") for s in _STAGES)],
+    )
+
+
+def _some_silent(rows: Sequence[ReportRow]) -> bool:
+    return any(row.scores.retrieval is None for row in rows)
+
+
+def recall_by_family(rows: Sequence[ReportRow]) -> Section | None:
+    """Recall of evidence at 10 per family."""
+    found = {(id(row), s.key): s.recall_at_k for row in rows for s in row.scores.slices if s.by == "family"}
+    present = [f for f in FAMILY_NAMES if any(found.get((id(row), f)) is not None for row in rows)]
+    if len(present) < 2:
+        return None
+    body = [[*lead_cells(rows, row), *(percent(found.get((id(row), f))) for f in present)] for row in rows]
+    columns = [*lead_columns(rows), *(Column(FAMILY_NAMES[f]) for f in present)]
+    command = trace_slice(rows, "family")
+    return section("Evidence recall at 10 by family", columns, body, ["percent"], breaks=breaks(rows), trace=command)

@@ -1,0 +1,219 @@
+"""Figures by family, dimension, lag, difficulty, context tier and interference, in one pass over the questions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+from statistics import fmean
+from typing import Literal
+
+import numpy as np
+
+from memarena.log.records import Outcome
+from memarena.scoring.results import Counts, QuestionScore, Score, Slice
+from memarena.scoring.tally import GROUPS, Array, figures_of
+
+By = Literal["family", "dimension", "lag", "difficulty", "tier", "interference"]
+
+LAGS = ((0, "0"), (3, "1–3"), (7, "4–7"), (14, "8–14"))
+"""Upper end and name of each bucket of days between evidence and question."""
+
+INTERFERENCES = ((0, "0"), (1, "1"), (4, "2–4"), (16, "5–16"))
+"""Upper end and name of each bucket of facts that interfere with the one asked for."""
+
+FAMILY_ORDER = (
+    "d5_cloze", "d6_metadata", "d7_qa", "d8_temporal", "d10_counterfactual", "d1_conflict", "d2_anaphora",
+    "d3_confabulation", "d4_permission", "x1_witness",
+)  # fmt: skip
+"""Families in the order of their dimensions."""
+
+
+def lag_bucket(days: int | None) -> str | None:
+    """Name of the bucket that a lag falls in; None without evidence."""
+    if days is None:
+        return None
+    return next((name for end, name in LAGS if days <= end), "15+")
+
+
+def interference_bucket(count: int | None) -> str | None:
+    """Name of the bucket that a count of interfering facts falls in; None where the data set does not say."""
+    if count is None:
+        return None
+    return next((name for end, name in INTERFERENCES if count <= end), "17+")
+
+
+_ORDER: dict[By, tuple[str, ...]] = {
+    "family": FAMILY_ORDER,
+    "dimension": ("D1", "D2", "D3", "D4", "D5", "D6"),
+    "lag": (*(name for _, name in LAGS), "15+"),
+    "difficulty": ("easy", "medium", "hard"),
+    "tier": ("single_session", "cross_session", "full_ego"),
+    "interference": (*(name for _, name in INTERFERENCES), "17+"),
+}
+"""Breakdowns in their order, each with the order of its keys; others follow by name."""
+_CUT: tuple[By, ...] = ("lag", "difficulty", "tier", "interference")
+"""Breakdowns that cut across the figures: there they are computed anew over each part."""
+FIGURES = ("D1", "D2", "D3", "D4", "D5", "D5*", "D6", "P", "U", "J", "Rec", "Rea", "Trust", "Avg", "Avg*")
+"""Figures of such a part."""
+_PLACE = {name: place for place, name in enumerate(GROUPS)}
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What questions of the same breakdown parts and groups have in common."""
+
+    family: str
+    dimension: str
+    half: str | None
+    allowed: bool | None
+    lag: str | None
+    difficulty: str | None
+    tier: str | None
+    interference: str | None
+
+    def slices(self) -> Iterator[tuple[By, str]]:
+        """The breakdown parts that they belong to."""
+        yield "family", self.family
+        if self.dimension == "X1":
+            return
+        yield "dimension", self.dimension
+        keys: tuple[tuple[By, str | None], ...] = (
+            ("lag", self.lag),
+            ("difficulty", self.difficulty),
+            ("tier", self.tier),
+            ("interference", self.interference),
+        )
+        for by, key in keys:
+            if key is not None:
+                yield by, key
+
+    def groups(self) -> tuple[str, ...]:
+        """The groups of :mod:`memarena.scoring.tally` that they count in, those of all their figures."""
+        if self.dimension == "D6":
+            return ("all", "ALLOW" if self.allowed else "DENY")
+        return ("all", f"D5 {self.half}" if self.dimension == "D5" else self.dimension)
+
+
+@dataclass
+class _Part:
+    """Sums over questions of one kind, or of one part."""
+
+    outcomes: Counter[Outcome | None] = field(default_factory=Counter)
+    token_f1: list[float] = field(default_factory=list)
+    recalls: list[float] = field(default_factory=list)
+    says_sources: bool = False
+    right: Counter[str] = field(default_factory=Counter)
+    asked: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter)
+    """By group; infrastructure failures."""
+
+    def take(self, question: QuestionScore) -> None:
+        """Add a question."""
+        self.outcomes[question.outcome] += 1
+        if question.token_f1 is not None:
+            self.token_f1.append(question.token_f1)
+        seen = question.retrieved
+        if seen is not None and seen.evidence_sessions:
+            self.says_sources = self.says_sources or seen.items_with_ids > 0
+            self.recalls.append(seen.found_at_k / seen.evidence_sessions)
+
+    def add(self, other: _Part, groups: Iterable[str]) -> None:
+        """Add the sums of another, which counts in the groups."""
+        self.outcomes += other.outcomes
+        self.token_f1 += other.token_f1
+        self.recalls += other.recalls
+        self.says_sources = self.says_sources or other.says_sources
+        for group in groups:
+            self.asked[group] += other.outcomes.total() - other.outcomes[None]
+            self.right[group] += other.outcomes[Outcome.CORRECT]
+            self.lost[group] += other.outcomes[Outcome.INFRA_FAILED]
+
+
+def slices(questions: Sequence[QuestionScore]) -> tuple[Slice, ...]:
+    """Every breakdown, each in a fixed order of keys. Extensions and the owner's own D6 items are separate parts.
+
+    Seeds are pooled: P and U are shares over the items of all of them, and F1_PU is of those shares.
+    """
+    sums: dict[_Kind, _Part] = {}
+    by_instance: dict[str, _Part] = {}
+    for question in questions:
+        if question.self_item:
+            continue
+        part = by_instance.get(question.instance_id)
+        if part is None:
+            part = by_instance[question.instance_id] = sums.setdefault(_kind(question), _Part())
+        part.take(question)
+    parts: dict[By, dict[str, _Part]] = {by: {} for by in _ORDER}
+    for kind, part in sums.items():
+        for by, key in kind.slices():
+            parts[by].setdefault(key, _Part()).add(part, kind.groups() if by in _CUT else ())
+    return tuple(found for by, own in parts.items() for found in _slices(by, own))
+
+
+def _kind(question: QuestionScore) -> _Kind:
+    return _Kind(
+        family=question.family,
+        dimension=question.dimension,
+        half=question.half,
+        allowed=question.allowed,
+        lag=lag_bucket(question.lag_days),
+        difficulty=question.difficulty,
+        tier=question.context_tier,
+        interference=interference_bucket(question.interference),
+    )
+
+
+def _slices(by: By, parts: dict[str, _Part]) -> Iterator[Slice]:
+    keys = [key for key in _ORDER[by] if key in parts]
+    keys += sorted(set(parts) - set(keys))
+    figures = _figures([parts[key] for key in keys]) if by in _CUT else [{} for _ in keys]
+    for key, found in zip(keys, figures, strict=True):
+        part = parts[key]
+        counts = Counts(
+            planned=part.outcomes.total(),
+            correct=part.outcomes[Outcome.CORRECT],
+            wrong=part.outcomes[Outcome.WRONG],
+            backend_failed=part.outcomes[Outcome.BACKEND_FAILED],
+            infra_failed=part.outcomes[Outcome.INFRA_FAILED],
+        )
+        yield Slice(
+            by=by,
+            key=key,
+            counts=counts,
+            score=_accuracy(counts),
+            token_f1=fmean(part.token_f1) if part.token_f1 else None,
+            recall_at_k=fmean(part.recalls) if part.recalls and part.says_sources else None,
+            figures=found,
+        )
+
+
+def _accuracy(counts: Counts) -> Score:
+    """Share answered right, as a range where there were infrastructure failures; n/a without questions."""
+    if not counts.asked:
+        return Score(value=None, low=None, high=None)
+    low, high = counts.correct / counts.asked, (counts.correct + counts.infra_failed) / counts.asked
+    return Score(value=None if counts.infra_failed else low, low=low, high=high)
+
+
+def _figures(parts: Sequence[_Part]) -> list[dict[str, Score]]:
+    """Every figure of each part that has questions for it, as a range where there were infrastructure failures."""
+    right, asked, lost = (_array([getattr(part, name) for part in parts]) for name in ("right", "asked", "lost"))
+    low, high = figures_of(right, asked), figures_of(right + lost, asked)
+    found: list[dict[str, Score]] = []
+    for row, part in enumerate(parts):
+        exact = not part.outcomes[Outcome.INFRA_FAILED]
+        ends = {name: (float(low[name][row]), float(high[name][row])) for name in FIGURES}
+        found.append(
+            {name: Score(value=a if exact else None, low=a, high=b) for name, (a, b) in ends.items() if not isnan(a)}
+        )
+    return found
+
+
+def _array(sums: Sequence[Counter[str]]) -> Array:
+    made = np.zeros((len(sums), len(GROUPS)))
+    for row, one in enumerate(sums):
+        for group, count in one.items():
+            made[row, _PLACE[group]] = count
+    return made

@@ -1,0 +1,156 @@
+"""What an answer costs: tokens read and written, decoding speed, and Search by the amount of memory held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+from statistics import median
+
+from memarena.log.records import FootprintTaken, PhaseMeasured, Record
+from memarena.scoring.results import Percentiles, QuestionScore, RowScores
+from memarena.scoring.run_facts import Attempt, CallFacts, IngestFacts, RunFacts
+from memarena.scoring.timing import LEAST_N, percentiles
+
+BUCKETS = 4
+"""Questions are ordered by how much the memory held and cut into so many parts of the same size."""
+
+
+class Efficiency(Record):
+    """Medians over the answered questions of a row's headline seeds; None: no readings, or too few for a median."""
+
+    questions: int
+    model_calls: float | None
+    """Mean model calls per answer."""
+    prompt_tokens_p50: float | None
+    completion_tokens_p50: float | None
+    decode_tokens_per_s_p50: float | None
+    """Tokens after the first over the time from first to last content at the gateway."""
+    answer_ms: Percentiles
+    """Answer, request to its end."""
+
+
+class HistoryBucket(Record):
+    """Search over questions that were asked of a memory of about the same size."""
+
+    turns_low: int
+    turns_p50: float
+    turns_high: int
+    search: Percentiles
+
+
+class RowCosts(Record):
+    """Costs of one row of the report, named as the row's cells without their seed."""
+
+    label: str
+    efficiency: Efficiency | None
+    """None where no question was answered."""
+    history: tuple[HistoryBucket, ...]
+    """Empty where no search was timed or the memory never grew."""
+    phases: tuple[PhaseMeasured, ...] = ()
+    """Energy of the row's cells, their days and their questions; empty where nothing was metered."""
+    footprints: tuple[FootprintTaken, ...] = ()
+    """Memory and disk of the backend, the last of each cell."""
+
+
+def run_costs(facts: RunFacts, rows: Iterable[RowScores], questions: Sequence[QuestionScore]) -> tuple[RowCosts, ...]:
+    """Costs of every row of a run."""
+    by_cell: dict[str, list[QuestionScore]] = {}
+    for question in questions:
+        if question.spans is not None:
+            by_cell.setdefault(question.cell_id, []).append(question)
+    return tuple(_row_costs(facts, row, by_cell) for row in rows)
+
+
+def _row_costs(facts: RunFacts, row: RowScores, by_cell: dict[str, list[QuestionScore]]) -> RowCosts:
+    cells = [c.cell_id for c in row.cells if c.seed_label in row.headline_seeds]
+    segment = row.latency.segment if row.latency else None
+    answered = [
+        (question, facts.attempts[question.cell_id, question.instance_id][-1])
+        for cell in cells
+        for question in by_cell.get(cell, ())
+        if question.spans is not None and question.spans.segment == segment
+    ]
+    own = {cell.cell_id for cell in row.cells}
+    return RowCosts(
+        label=row.label,
+        efficiency=_efficiency(facts, answered),
+        history=_history(facts, answered),
+        phases=tuple(phase for phase in facts.phases if phase.cell_id in own),
+        footprints=tuple(taken for cell, taken in facts.footprints.items() if cell in own),
+    )
+
+
+def _efficiency(facts: RunFacts, answered: Sequence[tuple[QuestionScore, Attempt]]) -> Efficiency | None:
+    spans = [(attempt, attempt.record.answer) for _, attempt in answered if attempt.record.answer is not None]
+    if not spans:
+        return None
+    calls = [call for attempt, _ in spans if (call := _reading_call(facts, attempt)) is not None]
+    return Efficiency(
+        questions=len(spans),
+        model_calls=sum(answer.model_calls for _, answer in spans) / len(spans),
+        prompt_tokens_p50=_median(call.prompt_tokens for call in calls),
+        completion_tokens_p50=_median(call.completion_tokens for call in calls),
+        decode_tokens_per_s_p50=_median(_decode_speed(call) for call in calls),
+        answer_ms=percentiles(None if a.completed_ns is None else a.completed_ns / 1e6 for _, a in spans),
+    )
+
+
+def _reading_call(facts: RunFacts, attempt: Attempt) -> CallFacts | None:
+    """The model call that wrote the answer: the last one with content."""
+    calls = [facts.calls[c] for c in attempt.record.gateway_call_ids if c in facts.calls]
+    return next((c for c in reversed(calls) if c.first_content_ns is not None), None)
+
+
+def _decode_speed(call: CallFacts) -> float | None:
+    if call.completion_tokens is None or call.first_content_ns is None or call.last_content_ns is None:
+        return None
+    span_s = (call.last_content_ns - call.first_content_ns) / 1e9
+    return (call.completion_tokens - 1) / span_s if span_s > 0 and call.completion_tokens > 1 else None
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return float(median(known)) if len(known) >= LEAST_N[50] else None
+
+
+def _history(facts: RunFacts, answered: Sequence[tuple[QuestionScore, Attempt]]) -> tuple[HistoryBucket, ...]:
+    held: dict[str, dict[str, list[tuple[int, int]]]] = {}
+    samples = []
+    for question, attempt in answered:
+        cell = question.cell_id
+        if cell not in held:
+            held[cell] = _growth(facts.ingests.get(cell))
+        turns = _turns_by(held[cell].get(attempt.record.namespace, []), attempt.record.day)
+        if turns is not None and question.spans is not None and question.spans.search_ms is not None:
+            samples.append((turns, question.spans.search_ms))
+    samples.sort()
+    if not samples or samples[0][0] == samples[-1][0]:
+        return ()
+    cuts = [len(samples) * part // BUCKETS for part in range(BUCKETS + 1)]
+    parts = [samples[a:b] for a, b in pairwise(cuts) if b > a]
+    return tuple(
+        HistoryBucket(
+            turns_low=part[0][0],
+            turns_p50=float(median(turns for turns, _ in part)),
+            turns_high=part[-1][0],
+            search=percentiles(ms for _, ms in part),
+        )
+        for part in parts
+    )
+
+
+def _growth(ingests: IngestFacts | None) -> dict[str, list[tuple[int, int]]]:
+    """For each namespace its days in order, each with the turns held from then on."""
+    days: dict[str, list[tuple[int, int]]] = {}
+    for (namespace, day), turns in sorted((ingests.turns_on if ingests else {}).items()):
+        days.setdefault(namespace, []).append((day, turns))
+    return {
+        namespace: list(zip((d for d, _ in found), accumulate(t for _, t in found), strict=True))
+        for namespace, found in days.items()
+    }
+
+
+def _turns_by(growth: Sequence[tuple[int, int]], day: int) -> int | None:
+    """Turns held at the end of a day; None where nothing is known to have arrived."""
+    held = [turns for on, turns in growth if on <= day]
+    return held[-1] if held else None

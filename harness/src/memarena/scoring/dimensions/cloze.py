@@ -1,0 +1,276 @@
+"""D1: which one option does an answer choose? One choice only, by its letter or by its text.
+
+An answer is read as open answers are: what stands before a final answer or a correction is void, and what is denied is
+not chosen. A letter decides over texts, so that an explanation may tell what the other options are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memarena_dataset.gold import ClozeGold
+from memarena_dataset.values import OrderValue, SetValue, Value
+from memarena_dataset.values.match import occurrences
+from memarena_dataset.values.reading import read_text
+from memarena_dataset.values.terms import Span, is_everyday, merged, term_spans
+from memarena_dataset.values.words import tidy
+
+from memarena.judging.typed_value.claims import phrases
+
+_NOISE = re.compile(r"```(?:json)?|[*_`\"{}]|(?<!\w)'|'(?!\w)")
+_FIELD = re.compile(r"\b(?:final answer|answer|option|choice|letter)\s*:\s*(?=\S)", re.IGNORECASE)
+_FIRST_FIELD = re.compile(r"^\s*(?:the )?(?:answer|option|choice|letter)\s*:\s*", re.IGNORECASE)
+_PIECE = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|\n")
+_LETTER = r"(?<![\w'’.-])(?P<l>{})(?![\w'’]|-\w|\.\w)"
+_BEFORE_CHOICE = re.compile(
+    r"(?:\b(?:option|choice|letter|answer|pick|choose|select|is|it's|that's|isn't|wasn't|not|be|say|guess|"
+    r"with|for|by|or|and|nor|"
+    r"either|neither|both|than|of|hence|so|therefore|thus|matches|means|to|as|was|although|but|though|exclude|"
+    r"excludes)\s*:?"
+    r"|[/,;:(\[]|=>|->|→)\s*[(\[]?$",
+    re.IGNORECASE,
+)
+_BEHIND_CHOICE = re.compile(
+    r"\s*(?:$|[).,:;\]/!?\n]|[-–—]\s|—|=|(?:is|was|would|should|could|can|must|isn't|seems|fits|looks|it is|"
+    r"because|since|or|and|"
+    r"matches|completes|has to|here|again)\b)"
+)
+_SMALL = re.compile(
+    r"^\W*(?P<l>[a-z])\W*$|^\W*\(?(?P<m>[a-z])\s*[).:]\s|[(\[](?P<n>[a-z])[)\]]"
+    r"|\b(?:option|letter|choice|answer is|choose|pick)\s+\(?(?P<o>[a-z])(?=\W*$|[).,;])",
+    re.IGNORECASE,
+)
+_STOPS = re.compile(
+    r"[.!?;\n]|\b(?:but|it's|it is|that's|so|yours is|the right|the correct|the answer)\b", re.IGNORECASE
+)
+_NOT = re.compile(
+    r"(?:\b(?:not|never|neither|nor|except|without|excluding|rather than|instead of|unlike|rules? out|excludes?)|n't)"
+    r"(?:\W+(?:option|options|letter|the|a|an|be|either|even|on|in|at|for|fit|possible|answer|right|just))*\W*$",
+    re.IGNORECASE,
+)
+_NOT_BEHIND = re.compile(
+    r"^\W*(?:\([^)]*\)\W*)?(?:(?:looks|seems|sounds) \w+ (?:but|yet) )?(?:is|are|was|were|looks|seems|"
+    r"would be|ca|can|could|does|did)"
+    r"(?:n't| not| never| wrong| incorrect| out\b| too | far too | somebody| someone| ruled out| excluded| false)",
+    re.IGNORECASE,
+)
+_OFFERED = re.compile(
+    r"\b(?:or|(?:could|might|may)(?: just)?(?: as well| also)? be)\s*(?:the |a |an )?$", re.IGNORECASE
+)
+_ALSO = re.compile(r"\b(?:both|either|also|equally|as well|so (?:could|would|might)|just as)\b", re.IGNORECASE)
+_EXPLAINED = re.compile(
+    r"^[^.;,\n]{0,24}?\b(?:is|was|are|were|belongs?|applies|goes|refers|would be)\b[^.;\n]*?"
+    r"(?:\b[A-Z]\w+'s\b|\bother|\bsome(?:one|body) else|\b(?:for|of|to|what|where|when|how much) [A-Z]\w+)"
+)
+"""What follows an option that is told as somebody else's."""
+_SOMEONE = re.compile(
+    r"\b[A-Z][a-z]+(?:'s)?(?: (?:own|one|is|was|paid|has|had|goes|went|pays|chose|picked|uses|keeps|plays|at|on"
+    r"|for)){1,3}\s*(?:the |to )?[(]?$"
+)
+_PERSON = re.compile(r"\b(?:[Yy]ou|[Yy]ours?|[A-Z][a-z]+(?:'s)?)\b")
+_FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine)\b")
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|[;\n]")
+_SAME_LIST = re.compile(r"^(?:\W|[A-Za-z](?!\w)|\b(?:or|and|nor|option|options)\b)*$")
+_ENDS = re.compile(r"\s*(?:$|[.,;!?)\]\n])")
+_GAP = re.compile(r"^[\s).:\]\-–—,=(]*(?:(?:the|a|an|is|i\.e|that is|namely|on|at|in)\b\s*)*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The option chosen as its letter, or None with the reason."""
+
+    letter: str | None
+    why: str
+
+
+@dataclass(frozen=True)
+class _Mention:
+    letter: str
+    span: Span
+    denied: bool
+
+
+def chosen_option(answer: str, options: Sequence[str], values: Sequence[Value] = (), question: str = "") -> Choice:
+    """Which option an answer chooses: by a letter that it does not deny, else by the text of one option.
+
+    Two letters are no choice, a letter with the text of another option right behind it neither. ``values`` are the
+    options as typed values, in their order, where the data set has them; ``question`` says who is asked about.
+    """
+    text = _in_the_end(_NOISE.sub(" ", tidy(answer)).strip())
+    if not text:
+        return Choice(None, "empty")
+    texts = _texts(text, options, values)
+    letters = _letters(_blanked(text, texts), len(options))
+    texts = _unexplained(text, texts, question)
+    letters = _unexplained(text, letters, question)
+    chosen = {m.letter for m in letters if not m.denied}
+    given = {m.letter for m in texts if not m.denied}
+    if not chosen:
+        named = f"names {len(given)} options" if given else "names no option"
+        return Choice(given.pop(), "option text") if len(given) == 1 else Choice(None, named)
+    letter = min(chosen)
+    fault = ""
+    if len(chosen) > 1:
+        fault = f"chooses {len(chosen)} options"
+    elif ord(letter) - ord("A") >= len(options):
+        fault = f"letter {letter} is no option"
+    elif _disagrees(text, letter, letters, texts):
+        fault = f"letter {letter} and another option's text"
+    return Choice(None, fault) if fault else Choice(letter, "letter and text" if letter in given else "letter")
+
+
+def score_choice(gold: ClozeGold, answer: str, question: str = "") -> tuple[bool, str]:
+    """Whether the answer chooses the right option, and why."""
+    choice = chosen_option(answer, gold.options, gold.option_values, question)
+    if choice.letter is None:
+        return False, choice.why
+    verdict = choice.letter == gold.answer_letter
+    return verdict, f"chooses {choice.letter} ({choice.why})" + ("" if verdict else f", right is {gold.answer_letter}")
+
+
+def _in_the_end(text: str) -> str:
+    """What stands behind the last final answer or correction; the whole text where nothing does."""
+    pieces = list(_PIECE.finditer(text))
+    joined, starts = "", []
+    for piece in pieces:
+        starts.append(len(joined))
+        joined += piece.group().lower() + " "
+    for section in ("final", "correction"):
+        for match in phrases(section).finditer(joined):
+            behind = [p for p, at in zip(pieces, starts, strict=True) if at >= match.end()]
+            if behind and any(p.group().isalnum() for p in behind):
+                text = text[behind[0].start() :] if match.start() or section == "final" else text
+    return _FIRST_FIELD.sub("", text)
+
+
+def _texts(text: str, options: Sequence[str], values: Sequence[Value]) -> list[_Mention]:
+    """Options whose value or words stand in the text; a longer one hides one inside it."""
+    read = read_text(text)
+    found: list[tuple[str, Span]] = []
+    for place, option in enumerate(options):
+        letter = chr(ord("A") + place)
+        value = values[place] if len(values) == len(options) else None
+        spans = term_spans((option,), read.text)
+        if value is not None and not isinstance(value, SetValue | OrderValue):
+            spans += occurrences(value, read)
+        found += [(letter, span) for span in merged(spans)]
+    apart = [(n, s) for n, s in found if not any(_hides(other, s) for _, other in found)]
+    if read.text != text:
+        # Numbers in words have become digits, so places are those of another text.
+        apart = [(n, s) for n, s in ((n, _back(read.text, text, s)) for n, s in apart)]
+    return [_Mention(n, s, _denied(text, s)) for n, s in apart]
+
+
+def _back(read: str, text: str, span: Span) -> Span:
+    shift = len(text) - len(read)
+    start = span.start if text[: span.start] == read[: span.start] else span.start + shift
+    return Span(max(0, start), min(len(text), span.end + shift))
+
+
+def _hides(outer: Span, inner: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end and outer.end - outer.start > inner.end - inner.start
+
+
+def _blanked(text: str, texts: Sequence[_Mention]) -> str:
+    """The text without its option texts, so that ``Vitamin D`` is not the letter D."""
+    characters = list(text)
+    for mention in texts:
+        span = mention.span
+        article = re.search(r"\b(?:a|an|the)\s+$", text[: span.start], re.IGNORECASE)
+        first = article.start() if article else span.start
+        if span.end - span.start > 1:
+            characters[first : span.end] = "~" * (span.end - first)
+    return "".join(characters)
+
+
+def _letters(text: str, count: int) -> list[_Mention]:
+    """Letters that stand for options. ``A`` and ``I`` are words unless something around them says otherwise."""
+    found: dict[int, str] = {}
+    for match in re.finditer(_LETTER.format("[A-Z]"), text):
+        letter, at = match["l"], match.start("l")
+        marked = _BEFORE_CHOICE.search(text[:at]) or not text[:at].strip(" ([\n") or text[:at].rstrip()[-1:] in ".!?;:"
+        if letter in "AI":
+            if marked and _BEHIND_CHOICE.match(text, at + 1):
+                found[at] = letter
+        elif ord(letter) - ord("A") < count or marked:
+            found[at] = letter
+    for match in _SMALL.finditer(text):
+        name = match.lastgroup or "l"
+        found.setdefault(match.start(name), match[name].upper())
+    return [_Mention(letter, Span(at, at + 1), _denied(text, Span(at, at + 1))) for at, letter in sorted(found.items())]
+
+
+def _denied(text: str, span: Span) -> bool:
+    """Whether an option is denied, alone or in a list (``not A, B or C``)."""
+    before = text[: span.start]
+    stops = [m.end() for m in _STOPS.finditer(before)]
+    clause = before[stops[-1] :] if stops else before
+    if re.search(r"\bn(?:ot|either)\b|n't\b", before[-12:]) and not stops:
+        clause = before
+    if _NOT.search(before):
+        return True
+    for negation in re.finditer(r"(?:\b(?:not|neither|except|nor)|n't)\b", clause):
+        if _SAME_LIST.match(clause[negation.end() :].replace("~", "")):
+            return True
+    return bool(_NOT_BEHIND.match(text[span.end :]))
+
+
+def _unexplained(text: str, mentions: Sequence[_Mention], question: str) -> list[_Mention]:
+    """Without the options that are told as somebody else's, if that leaves one of several."""
+    given = [m for m in mentions if not m.denied]
+    if len({m.letter for m in given}) < 2:
+        return list(mentions)
+    mine = [m for m in given if _whose(text, m.span.start, question) is True]
+    if len({m.letter for m in mine}) == 1:
+        return mine
+    kept = [m for m in given if not _is_explained(text, m, given) and _whose(text, m.span.start, question) is not False]
+    return kept if len({m.letter for m in kept}) == 1 else list(mentions)
+
+
+def _is_explained(text: str, mention: _Mention, given: Sequence[_Mention]) -> bool:
+    """Whether an option is told as somebody else's, alone or in a list (``A, B and D belong to other people``)."""
+    if _EXPLAINED.match(text[mention.span.end :]) or _SOMEONE.search(text[: mention.span.start]):
+        return True
+    later = [m for m in given if m.span.start > mention.span.end]
+    return any(
+        _SAME_LIST.match(text[mention.span.end : m.span.start]) and _EXPLAINED.match(text[m.span.end :]) for m in later
+    )
+
+
+def _whose(text: str, at: int, question: str) -> bool | None:
+    """Whether the person named before an option is the one asked about; None where nobody is named or known."""
+    clause = re.split(r"[.;!?\n]|, (?:while|whereas|but|and)\b", text[:at])[-1]
+    people = [w for w in _PERSON.findall(clause) if not is_everyday(w.removesuffix("'s").lower())]
+    if not people or not question:
+        return None
+    last = people[-1].removesuffix("'s")
+    if last.lower() in ("you", "your", "yours"):
+        return _FIRST_PERSON.search(question) is not None or None
+    return last in question
+
+
+def _sentence_of(text: str, at: int) -> int:
+    """Where the sentence around a place begins."""
+    return max((m.end() for m in _SENTENCE_END.finditer(text, 0, at)), default=0)
+
+
+def _disagrees(text: str, letter: str, letters: Sequence[_Mention], texts: Sequence[_Mention]) -> bool:
+    """Whether another option's text stands right behind the letter, or is offered beside it."""
+    others = [m for m in texts if m.letter != letter and not m.denied]
+    if any(_OFFERED.search(text[: m.span.start]) for m in others):
+        return True
+    if any(m.letter == letter for m in texts if not m.denied):
+        sentences = {_sentence_of(text, m.span.start) for m in letters if m.letter == letter and not m.denied}
+        beside = (m for m in others if _sentence_of(text, m.span.start) in sentences)
+        return any(_ALSO.search(text[_sentence_of(text, m.span.start) :]) for m in beside)
+    sentences = {_sentence_of(text, m.span.start) for m in letters if m.letter == letter and not m.denied}
+    if any(_sentence_of(text, m.span.start) in sentences for m in others):
+        return True
+    ends = [m.span.end for m in letters if m.letter == letter and not m.denied]
+    return any(
+        end <= m.span.start and _GAP.match(text[end : m.span.start]) and _ENDS.match(text, m.span.end)
+        for end in ends
+        for m in others
+    )

@@ -1,0 +1,44 @@
+"""Retrieval diagnosis: how much evidence Search brought, and where wrong answers went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, median
+
+from memarena.scoring.results import Errors, QuestionScore, Retrieval
+from memarena.scoring.retrieved_evidence import K
+
+
+def retrieval(questions: Sequence[QuestionScore]) -> Retrieval | None:
+    """Recall over the questions with evidence; None where no item of any question says where it came from."""
+    seen = [q.retrieved for q in questions if q.retrieved is not None]
+    with_evidence = [r for r in seen if r.evidence_sessions]
+    if not any(r.items_with_ids for r in seen) or not with_evidence:
+        return None
+    ranks = [r.first_rank for r in with_evidence if r.first_rank is not None]
+    return Retrieval(
+        questions=len(with_evidence),
+        k=K,
+        recall_at_k=fmean([r.found_at_k / r.evidence_sessions for r in with_evidence]),
+        recall_all=fmean([r.found / r.evidence_sessions for r in with_evidence]),
+        complete_at_k=fmean([float(r.found_at_k == r.evidence_sessions) for r in with_evidence]),
+        complete=fmean([float(r.found == r.evidence_sessions) for r in with_evidence]),
+        first_rank_p50=float(median(ranks)) if ranks else None,
+        found_any=len(ranks) / len(with_evidence),
+        context_tokens=fmean([r.context_tokens for r in seen]),
+        items=fmean([float(r.items) for r in seen]),
+    )
+
+
+def errors(questions: Sequence[QuestionScore]) -> Errors | None:
+    """Wrong answers by where they went wrong; None where nothing can be said of any."""
+    stages = [q.stage for q in questions if q.stage is not None]
+    if all(stage == "unknown" for stage in stages) and retrieval(questions) is None:
+        return None
+    return Errors(
+        not_ingested=stages.count("not_ingested"),
+        not_retrieved=stages.count("not_retrieved"),
+        cut_from_prompt=stages.count("cut_from_prompt"),
+        misread=stages.count("misread"),
+        unknown=stages.count("unknown"),
+    )

@@ -1,0 +1,283 @@
+"""The records of a run, gathered into what scoring needs and nothing more: texts of prompts stay in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from memarena_dataset.gold import PermissionGold
+
+from memarena.log.projection import ProjectedAttempt, ProjectedCall
+from memarena.log.records import (
+    AnyRecord,
+    BackendDescribed,
+    BucketNamed,
+    EvidenceSession,
+    FootprintTaken,
+    IngestDone,
+    JudgingFailed,
+    Manifest,
+    PhaseMeasured,
+    Question,
+    QuestionAsked,
+    RunEnded,
+    RunStarted,
+    Verdict,
+)
+from memarena.scoring.errors import ScoringError
+from memarena.scoring.retrieved_evidence import RetrievedEvidence, retrieved_evidence
+
+_CALLER_GONE = 499
+"""Status of a call whose caller hung up: the model may have read and written all the same."""
+_WRITING_ROUTES = frozenset({"/v1/chat/completions", "/v1/completions"})
+_READING_ROUTES = _WRITING_ROUTES | {"/v1/embeddings", "/v1/rerank"}
+
+
+@dataclass(frozen=True)
+class CallFacts:
+    """What one model call cost."""
+
+    first_content_ns: int | None
+    server_prompt_ms: float | None
+    last_content_ns: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    done_ns: int | None = None
+    cached_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt at a question without the texts of its items."""
+
+    record: QuestionAsked
+    """With the items of search and answer taken out; ``raw`` is there for D6 only."""
+    segment: int
+    evidence: RetrievedEvidence | None
+    """What Search found of the evidence; None where it failed."""
+
+
+@dataclass
+class IngestFacts:
+    """Sums over the Ingest calls of a cell, and which days of which namespace arrived."""
+
+    days: int = 0
+    failed: int = 0
+    sessions: int = 0
+    turns: int = 0
+    payload_bytes: int = 0
+    duration_ns: int = 0
+    committed: set[tuple[str, int]] = field(default_factory=set)
+    turns_on: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Turns that arrived, by namespace and day."""
+    model_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    """Tokens read and written, as far as the server reported them; ``unsized_calls`` counts calls where it did not."""
+    model_ns: int = 0
+    """Time of its model calls, as far as it is known: to a call's end, else to its last content."""
+    unsized_calls: int = 0
+    """Model calls that a model took on and whose tokens are not known, or not all: the caller hung up before they were
+    told, or the server tells none."""
+    untimed_calls: int = 0
+    """Model calls whose end was not observed."""
+
+
+@dataclass
+class RunFacts:
+    """A run as scoring needs it. Filled by :func:`gather`, not changed afterwards."""
+
+    started: RunStarted
+    questions: dict[str, Question] = field(default_factory=dict)
+    evidence: dict[str, EvidenceSession] = field(default_factory=dict)
+    described: dict[str, BackendDescribed] = field(default_factory=dict)
+    attempts: dict[tuple[str, str], list[Attempt]] = field(default_factory=dict)
+    """By cell and instance, in the order in which they were made."""
+    verdicts: list[Verdict] = field(default_factory=list)
+    buckets: list[BucketNamed] = field(default_factory=list)
+    judging_failures: list[JudgingFailed] = field(default_factory=list)
+    calls: dict[str, CallFacts] = field(default_factory=dict)
+    after_return: dict[str, int] = field(default_factory=dict)
+    budget_refusals: dict[str, int] = field(default_factory=dict)
+    """Model calls by cell that were refused because a budget was spent."""
+    ingests: dict[str, IngestFacts] = field(default_factory=dict)
+    floor_search_ns: list[int] = field(default_factory=list)
+    floor_hop_ns: list[int] = field(default_factory=list)
+    phases: list[PhaseMeasured] = field(default_factory=list)
+    footprints: dict[str, FootprintTaken] = field(default_factory=dict)
+    """The last of each cell, with the highest peak of all of them."""
+    floor_added_ns: list[int] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    ended: RunEnded | None = None
+    """None while a process works on the run, or where the last one died."""
+    segments: int = 1
+
+    @property
+    def manifest(self) -> Manifest:
+        """All that determines the run."""
+        return self.started.manifest
+
+
+def gather(records: Iterable[AnyRecord], name: str = "log") -> RunFacts:
+    """Facts from records in the order in which they were written. Raises ScoringError if they make no run."""
+    builder = RunFactsBuilder(name)
+    for record in records:
+        builder.take(record)
+    return builder.facts()
+
+
+class RunFactsBuilder:
+    """Takes the records of a log one by one."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._facts: RunFacts | None = None
+        self._evidence_by_search: dict[tuple[str, str, tuple[int, ...] | None], RetrievedEvidence] = {}
+
+    def facts(self) -> RunFacts:
+        """What was taken. Raises ScoringError if it was no run."""
+        if self._facts is None:
+            raise ScoringError(f"{self._name}: the log holds no run yet")
+        return self._facts
+
+    def wants_raw(self, instance_id: str) -> bool:
+        """Whether a question's raw output decides anything: in D6, where the fact may hide in it."""
+        question = self._facts.questions.get(instance_id) if self._facts else None
+        return question is not None and isinstance(question.instance.gold, PermissionGold)
+
+    def take(self, record: AnyRecord | ProjectedAttempt | ProjectedCall) -> None:
+        """Take the next record. Raises ScoringError if the log does not begin as a run does."""
+        facts = self._facts
+        if facts is None:
+            if isinstance(record, ProjectedAttempt | ProjectedCall) or record.kind != "run_started":
+                raise ScoringError(f"{self._name}: the log does not begin with run_started, so it says nothing")
+            self._facts = RunFacts(record)
+        elif isinstance(record, ProjectedAttempt):
+            self._asked(facts, record)
+        elif isinstance(record, ProjectedCall):
+            _take_call(facts, record)
+        elif record.kind == "asked":
+            self._asked(facts, ProjectedAttempt.of(record))
+        elif record.kind == "gateway_call":
+            _take_call(facts, ProjectedCall.of(record))
+        else:
+            _take(facts, record)
+
+    def _asked(self, facts: RunFacts, asked: ProjectedAttempt) -> None:
+        record = asked.record
+        question = facts.questions.get(record.instance_id)
+        if question is None:
+            raise ScoringError(f"{self._name}: question {record.instance_id} was asked but is not in the log")
+        attempts = facts.attempts.setdefault((record.cell_id, record.instance_id), [])
+        attempts.append(Attempt(record, facts.segments - 1, self._retrieved_evidence(question, asked)))
+
+    def _retrieved_evidence(self, question: Question, asked: ProjectedAttempt) -> RetrievedEvidence | None:
+        """What Search found. Seeds and readers of a backend share results, so each result is compared once."""
+        record = asked.record
+        if record.search is None or record.search.code != "OK":
+            return None
+        read, shown = asked.found, None
+        if record.answer is not None:
+            shown = record.answer.shown_items
+            read = asked.read if asked.read.items and not record.answer.searched_items else asked.found
+        if asked.found.key is None or read is not asked.found:
+            return retrieved_evidence(question, asked.found.items, read.items, shown)
+        key = (record.instance_id, asked.found.key, shown)
+        if key not in self._evidence_by_search:
+            self._evidence_by_search[key] = retrieved_evidence(question, asked.found.items, read.items, shown)
+        return self._evidence_by_search[key]
+
+
+def _take(facts: RunFacts, record: AnyRecord) -> None:
+    if record.kind == "question":
+        facts.questions[record.instance.instance_id] = record
+    elif record.kind == "evidence":
+        facts.evidence[record.session.session_id] = record.session
+    elif record.kind == "verdict":
+        facts.verdicts.append(record)
+    elif record.kind == "bucket":
+        facts.buckets.append(record)
+    elif record.kind == "judging_failed":
+        facts.judging_failures.append(record)
+    elif record.kind == "ingest":
+        _take_ingest(facts, record)
+    else:
+        _take_course(facts, record)
+
+
+def _take_course(facts: RunFacts, record: AnyRecord) -> None:
+    """Records about how the run went."""
+    if record.kind == "run_resumed":
+        facts.segments += 1
+        facts.ended = None
+    elif record.kind == "run_ended":
+        facts.ended = record
+    elif record.kind == "backend_described":
+        facts.described[record.cell_id] = record
+    elif record.kind == "floor":
+        facts.floor_search_ns += record.search_ns
+        facts.floor_hop_ns += record.gateway_hop_ns
+        facts.floor_added_ns += record.gateway_added_ns
+    elif record.kind == "phase_measured":
+        facts.phases.append(record)
+    elif record.kind == "footprint":
+        _take_footprint(facts, record)
+    elif record.kind == "problem":
+        facts.problems.append(f"{record.cause}: {record.where}: {record.message}")
+
+
+def _take_call(facts: RunFacts, call: ProjectedCall) -> None:
+    facts.calls[call.call_id] = CallFacts(
+        call.first_content_ns,
+        call.server_prompt_ms,
+        call.last_content_ns,
+        call.prompt_tokens,
+        call.completion_tokens,
+        call.done_ns,
+        call.cached_tokens,
+    )
+    if call.cell_id is None:
+        return
+    if call.refusal == "budget_spent":
+        facts.budget_refusals[call.cell_id] = facts.budget_refusals.get(call.cell_id, 0) + 1
+    if call.phase == "after_return":
+        facts.after_return[call.cell_id] = facts.after_return.get(call.cell_id, 0) + 1
+    elif call.phase == "ingest":
+        _take_ingest_call(facts.ingests.setdefault(call.cell_id, IngestFacts()), call)
+
+
+def _take_ingest_call(ingest: IngestFacts, call: ProjectedCall) -> None:
+    """Sum up what is known of a call, and count what is not: a size that was not reported is not 0."""
+    ingest.model_calls += 1
+    ingest.prompt_tokens += call.prompt_tokens or 0
+    ingest.completion_tokens += call.completion_tokens or 0
+    ingest.model_ns += call.done_ns or call.last_content_ns or 0
+    ingest.untimed_calls += call.done_ns is None
+    if 400 <= call.status < _CALLER_GONE or call.route not in _READING_ROUTES:
+        # Refused by the server (a context too long, an unknown model), or no call that reads with a model.
+        return
+    wrote = call.route in _WRITING_ROUTES
+    ingest.unsized_calls += call.prompt_tokens is None or (wrote and call.completion_tokens is None)
+
+
+def _take_footprint(facts: RunFacts, taken: FootprintTaken) -> None:
+    before = facts.footprints.get(taken.cell_id)
+    if before is not None and (before.memory_peak.value or 0) > (taken.memory_peak.value or 0):
+        taken = taken.model_copy(update={"memory_peak": before.memory_peak})
+    facts.footprints[taken.cell_id] = taken
+
+
+def _take_ingest(facts: RunFacts, done: IngestDone) -> None:
+    ingest = facts.ingests.setdefault(done.cell_id, IngestFacts())
+    if done.code != "OK":
+        ingest.failed += 1
+        return
+    ingest.committed.add((done.namespace, done.day))
+    ingest.turns_on[done.namespace, done.day] = done.turns
+    if done.replayed:
+        return
+    ingest.days += 1
+    ingest.sessions += done.sessions
+    ingest.turns += done.turns
+    ingest.payload_bytes += done.payload_bytes
+    ingest.duration_ns += done.duration_ns

@@ -1,0 +1,1 @@
+"""Uncertainty of figures: bootstrap over egos, intervals, paired differences."""

@@ -1,0 +1,122 @@
+"""Draws of egos, and the intervals that they give.
+
+Egos are drawn with replacement, D6 stratified by action: the egos of DENY items and those of ALLOW items are drawn
+apart, so that every draw has both. The same draws serve every cell, seed and comparison of a run, which is what makes
+differences paired. They come from the content of the logs alone: the same logs give the same intervals.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+# Not scipy.stats, which calls the same functions: importing it takes a second, and every command imports this module.
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from memarena.scoring.results import QuestionScore
+from memarena.scoring.tally import ALLOW, DENY, GROUPS, GROUPS_OF, OTHERS, Array
+from memarena.scoring.uncertainty_records import POWER, RESAMPLES, Interval
+
+_LEAST_DEFINED = 0.5
+"""Share of draws that must leave a figure defined for an interval to be given."""
+
+
+class Draws:
+    """How often each ego is in each draw, for the three strata. ``rows`` gives each ego its row of a tally."""
+
+    def __init__(self, rows: Mapping[str, int], weights: Mapping[str, Array]) -> None:
+        self.rows = rows
+        self._weights = weights
+
+    def weigh(self, sums: Array) -> Array:
+        """Sums by draw from sums by ego (egos × groups)."""
+        out = np.empty((len(self._weights["others"]), len(GROUPS)))
+        for stratum, groups in (("others", OTHERS), ("DENY", DENY), ("ALLOW", ALLOW)):
+            out[:, groups] = self._weights[stratum] @ sums[:, groups]
+        return out
+
+
+def draw_egos(questions: Sequence[QuestionScore], seed: Sequence[str], resamples: int = RESAMPLES) -> Draws:
+    """Draws over the egos that the questions belong to.
+
+    Args:
+        questions: of any number of cells.
+        seed: seeds the draws, such as the hash of the data set and the run's id.
+        resamples: how many draws.
+    """
+    egos = sorted({q.ego for q in questions})
+    rows = {ego: row for row, ego in enumerate(egos)}
+    strata = {"others": set(egos)} | {
+        name: {q.ego for q in questions if q.dimension == "D6" and not q.self_item and q.allowed is allowed}
+        for name, allowed in (("DENY", False), ("ALLOW", True))
+    }
+    digest = hashlib.sha256("\x00".join(seed).encode()).digest()
+    rng = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
+    return Draws(rows, {name: _counts(rng, rows, members, resamples) for name, members in strata.items()})
+
+
+def _counts(rng: np.random.Generator, rows: Mapping[str, int], members: set[str], resamples: int) -> Array:
+    counts = np.zeros((resamples, len(rows)))
+    if members:
+        columns = sorted(rows[ego] for ego in members)
+        n = len(columns)
+        counts[:, columns] = rng.multinomial(n, np.full(n, 1 / n), size=resamples)
+    return counts
+
+
+def interval(values: Array, clusters: int) -> Interval | None:
+    """The 95% interval of a figure from its values by draw (NaN: undefined there).
+
+    Percentiles are expanded for few clusters (Hesterberg 2015, "What teachers should know about the bootstrap",
+    section 3.3): a plain percentile interval is that of a normal with a variance too small by (n - 1)/n.
+    None with fewer than two clusters, or where most draws leave the figure undefined.
+    """
+    known = values[~np.isnan(values)]
+    if clusters < 2 or len(known) < _LEAST_DEFINED * len(values) or not len(known):
+        return None
+    tail = ndtr(-_expansion(clusters) * stdtrit(clusters - 1, 0.975))
+    low, high = np.quantile(known, [tail, 1 - tail])
+    return Interval(low=float(low), high=float(high), se=_sd(known), method="bootstrap_egos", clusters=clusters)
+
+
+def clusters_of(asked: Array, metric: str) -> int:
+    """Egos behind a figure: of its groups the one with the fewest egos counts for D6, any group for the others."""
+    columns = {g: asked[:, GROUPS.index(g)] > 0 for g in GROUPS_OF[metric]}
+    sides = [column for g, column in columns.items() if g.startswith(("DENY", "ALLOW"))]
+    others = [column for g, column in columns.items() if not g.startswith(("DENY", "ALLOW"))]
+    counts = [int(column.sum()) for column in sides]
+    if others:
+        counts.append(int(np.any(others, axis=0).sum()))
+    return min(counts, default=0)
+
+
+def p_value(values: Array, clusters: int) -> float | None:
+    """Two-sided: by the expanded percentiles of :func:`interval`, the least level at which 0 lies outside.
+
+    At least one draw counts as lying on the other side of 0. None without draws or below 2 clusters.
+    """
+    known = values[~np.isnan(values)]
+    if not len(known) or clusters < 2:
+        return None
+    below, above = int((known <= 0).sum()), int((known >= 0).sum())
+    tail = min(0.5, (min(below, above) + 1) / (len(known) + 1))
+    return float(2 * stdtr(clusters - 1, ndtri(tail) / _expansion(clusters)))
+
+
+def _expansion(clusters: int) -> float:
+    """By how much percentiles are expanded besides Student's t: the spread over n units is too small."""
+    return math.sqrt(clusters / (clusters - 1))
+
+
+def smallest_difference(se: float, clusters: int) -> float | None:
+    """Least difference that is found with 80% power at 5% two-sided, from its standard error; None below 2 clusters."""
+    if clusters < 2:
+        return None
+    return float((stdtrit(clusters - 1, 0.975) + stdtrit(clusters - 1, POWER)) * se)
+
+
+def _sd(known: Array) -> float:
+    return float(known.std(ddof=1)) if len(known) > 1 else 0.0

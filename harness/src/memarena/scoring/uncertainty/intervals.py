@@ -1,0 +1,143 @@
+"""Uncertainty of a run's figures: intervals over egos, and each kind of variance separately."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
+
+import numpy as np
+
+from memarena.log.records import Outcome, Verdict
+from memarena.scoring import formulas
+from memarena.scoring.outcomes import permission_outcome
+from memarena.scoring.results import CellScores, QuestionScore, Score
+from memarena.scoring.tally import GROUPS, GROUPS_OF, Array, Tally, drawn, figures_of, tally
+from memarena.scoring.uncertainty.bootstrap import Draws, clusters_of, interval, smallest_difference
+from memarena.scoring.uncertainty_records import Interval, Variance
+from memarena.scoring.verdict_index import AttemptKey, VerdictIndex
+
+Figures = Mapping[str, Array]
+
+
+def cell_figures(questions: Sequence[QuestionScore], draws: Draws) -> tuple[Tally, dict[str, Array]]:
+    """Sums per ego of a cell, and its figures under every draw."""
+    sums = tally(questions, draws.rows)
+    return sums, drawn(sums, draws.weigh)
+
+
+def intervals(metrics: Mapping[str, Score], sums: Sequence[Tally], figures: Sequence[Figures]) -> dict[str, Interval]:
+    """Intervals of the figures of a cell, or of several seeds averaged within every draw.
+
+    A figure that is n/a or only a range has none.
+    """
+    found: dict[str, Interval] = {}
+    asked = sum(s.asked for s in sums)
+    for name in GROUPS_OF:
+        if metrics[name].value is None:
+            continue
+        values = np.asarray(np.mean([f[name] for f in figures], axis=0))
+        made = interval(values, clusters_of(np.asarray(asked), name))
+        if made is None:
+            continue
+        found[name] = _with_items(made, metrics, sums) if name == "J" else made
+    return found
+
+
+def _with_items(drawn_j: Interval, metrics: Mapping[str, Score], sums: Sequence[Tally]) -> Interval:
+    """The interval of J, at each end at least as wide as Newcombe's over the items of one seed."""
+    privacy, utility = metrics["P"].value, metrics["U"].value
+    deny, allow = (int(sums[0].asked[:, GROUPS.index(side)].sum()) for side in ("DENY", "ALLOW"))
+    if privacy is None or utility is None or not deny or not allow:
+        return drawn_j
+    low, high = formulas.j_interval(privacy, deny, utility, allow)
+    wider = {"low": min(low, drawn_j.low), "high": max(high, drawn_j.high), "method": "bootstrap_egos_or_items"}
+    return drawn_j.model_copy(update=wider)
+
+
+# ------------------------------------------------------------------ kinds of variance
+
+
+def variances(
+    metrics: Mapping[str, Score],
+    found: Mapping[str, Interval],
+    sums: Sequence[Tally],
+    judge_sds: Mapping[str, float],
+    judge_repeats: int,
+) -> tuple[Variance, ...]:
+    """Kinds of spread of every figure that has a value."""
+    per_ego = [figures_of(s.right, s.asked) for s in sums]
+    out = []
+    for name in GROUPS_OF:
+        score, known = metrics[name], found.get(name)
+        if score.value is None:
+            continue
+        out.append(
+            Variance(
+                metric=name,
+                answer_sd=score.sd,
+                judge_sd=judge_sds.get(name),
+                judge_repeats=judge_repeats,
+                ego_sd=_ego_sd([f[name] for f in per_ego]),
+                ego_se=known.se if known else None,
+                smallest_difference=smallest_difference(math.sqrt(2) * known.se, known.clusters) if known else None,
+            )
+        )
+    return tuple(out)
+
+
+def _ego_sd(by_seed: Sequence[Array]) -> float | None:
+    """Between egos, each ego's figure averaged over the seeds first."""
+    means = np.mean(by_seed, axis=0)
+    known = means[~np.isnan(means)]
+    return float(known.std(ddof=1)) if len(known) > 1 else None
+
+
+def judge_spread(
+    cells: Sequence[CellScores],
+    by_cell: Mapping[str, Sequence[QuestionScore]],
+    attempts: Mapping[tuple[str, str], int],
+    verdict_index: VerdictIndex,
+) -> dict[str, float]:
+    """Standard deviation of every figure between repeats of judging, mean over the cells (seeds) given.
+
+    ``attempts`` names the attempt of each cell and instance that counts. A question that was judged less often than
+    others keeps its first verdict. Empty where nothing was repeated.
+    """
+    found: dict[str, list[float]] = {}
+    for cell in cells:
+        questions = by_cell.get(cell.cell_id, ())
+        keys = [(q.cell_id, q.instance_id, attempts.get((q.cell_id, q.instance_id), -1)) for q in questions]
+        rounds = max((len(verdict_index.repeats.get(k, ())) for k in keys), default=0)
+        if rounds < 2 or any(q.outcome is Outcome.INFRA_FAILED for q in questions):
+            continue
+        rows = {ego: row for row, ego in enumerate(sorted({q.ego for q in questions}))}
+        each = [_round(questions, keys, verdict_index, n, rows) for n in range(rounds)]
+        for name in GROUPS_OF:
+            values = [float(figures[name][0]) for figures in each]
+            if not any(math.isnan(v) for v in values):
+                found.setdefault(name, []).append(stdev(values))
+    return {name: fmean(values) for name, values in found.items()}
+
+
+def _round(
+    questions: Sequence[QuestionScore],
+    keys: Sequence[AttemptKey],
+    verdict_index: VerdictIndex,
+    number: int,
+    rows: Mapping[str, int],
+) -> Figures:
+    """The figures as if the verdicts of one repeat counted."""
+    judged = []
+    for question, key in zip(questions, keys, strict=True):
+        verdicts = verdict_index.repeats.get(key, ())
+        judged.append(_as(question, verdicts[number]) if number < len(verdicts) else question)
+    sums = tally(judged, rows)
+    return figures_of(sums.right.sum(axis=0, keepdims=True), sums.asked.sum(axis=0, keepdims=True))
+
+
+def _as(question: QuestionScore, verdict: Verdict) -> QuestionScore:
+    if question.disclosure is not None and verdict.label is not None:
+        disclosure = question.disclosure.model_copy(update={"label": verdict.label})
+        return question.model_copy(update={"disclosure": disclosure, "outcome": permission_outcome(disclosure).outcome})
+    return question.model_copy(update={"outcome": Outcome.CORRECT if verdict.correct else Outcome.WRONG})

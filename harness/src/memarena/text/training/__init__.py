@@ -1,1 +1,0 @@
-"""Texts from which the weights of a stance are learned, as data files; :mod:`memarena.text.learning` reads them."""

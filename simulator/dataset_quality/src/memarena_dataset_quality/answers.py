@@ -1,0 +1,110 @@
+"""Whether an answer states the gold value: a strict match of typed values, used only by these measures.
+
+An answer is right if it states every value and, where values are numbers in digits, clock times, weekdays or dates, no
+other of the same type. Not the value judge: hedges and denials do not come up here, since no model answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date
+
+from memarena_dataset.date_words import WEEKDAYS, explicit_dates_in
+from memarena_dataset.gold import AbstainGold, ClozeGold, ConflictGold, CounterfactualGold, PermissionGold
+from memarena_dataset.model import Instance
+from memarena_dataset.number_words import durations_in, numbers_in, times_in
+from memarena_dataset.value_matching import normal, phrase_occurs, spellings
+from memarena_dataset.values import (
+    AmountValue,
+    DateValue,
+    DurationValue,
+    NameValue,
+    OrderValue,
+    PlaceValue,
+    SetValue,
+    TermValue,
+    TimeValue,
+    Value,
+    WeekdayValue,
+)
+
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+_LETTER = re.compile(r"\s*\(?([A-Z])\)?[).:]?(?:\s|$)")
+
+
+def gold_values(instance: Instance) -> tuple[Value, ...]:
+    """What a right answer states; empty where the gold is not a value (abstention, permission, text only)."""
+    gold = instance.gold
+    if isinstance(gold, AbstainGold | PermissionGold):
+        return ()
+    return (*gold.values, *gold.changed_values) if isinstance(gold, ConflictGold) else gold.values
+
+
+def is_right(instance: Instance, answer: str, today: date) -> bool:
+    """Whether ``answer`` states the gold of a value question, dates read from ``today``."""
+    gold = instance.gold
+    if isinstance(gold, ClozeGold):
+        letter = _LETTER.match(answer)
+        if letter and answer.strip() not in gold.options:
+            return letter.group(1) == gold.answer_letter
+    if isinstance(gold, CounterfactualGold) and gold.altered_values and states_all(gold.altered_values, answer, today):
+        return False
+    return states_all(gold_values(instance), answer, today)
+
+
+def states_all(values: Sequence[Value], answer: str, today: date) -> bool:
+    """Whether an answer states all values and no other where that can be read. False for no value at all."""
+    flat = [member for value in values for member in (value.members if isinstance(value, SetValue) else (value,))]
+    return bool(flat) and all(_states(value, flat, answer, today) for value in flat)
+
+
+def _states(value: Value, wanted: Sequence[Value], answer: str, today: date) -> bool:
+    match value:
+        case NameValue() | PlaceValue() | TermValue():
+            return any(phrase_occurs(form, normal(answer)) for form in spellings(value))
+        case DurationValue():
+            return {round(found, 6) for found in durations_in(answer)} == {round(value.days, 6)}
+        case OrderValue():
+            return _in_order(value, answer)
+        case SetValue():
+            return all(_states(member, wanted, answer, today) for member in value.members)
+        case _:
+            return _states_no_other(value, wanted, answer, today)
+
+
+def _states_no_other(
+    value: AmountValue | TimeValue | WeekdayValue | DateValue, wanted: Sequence[Value], answer: str, today: date
+) -> bool:
+    """Whether the value is stated and nothing of its type that is not wanted."""
+    match value:
+        case AmountValue():
+            golds = {one.amount for one in wanted if isinstance(one, AmountValue)}
+            digits = {number for text in _DIGITS.findall(answer) for number in numbers_in(text)}
+            return value.amount in numbers_in(answer) and digits <= golds
+        case TimeValue():
+            minutes = {_minutes(one) for one in wanted if isinstance(one, TimeValue)}
+            found = times_in(answer)
+            return _minutes(value) in found and all(any((one - gold) % 720 == 0 for gold in minutes) for one in found)
+        case WeekdayValue():
+            named = {day for day in WEEKDAYS if f" {day} " in normal(answer)}
+            return value.weekday in named and named <= {one.weekday for one in wanted if isinstance(one, WeekdayValue)}
+        case DateValue():
+            dates = {moment.isoformat() for moment in explicit_dates_in(answer, today)}
+            meant = {one.date for one in wanted if isinstance(one, DateValue)}
+            right = any(one.startswith(value.date) for one in dates)
+            return right and all(any(one.startswith(gold) for gold in meant) for one in dates)
+
+
+def _minutes(value: TimeValue) -> int:
+    return int(value.time[:2]) * 60 + int(value.time[3:])
+
+
+def _in_order(value: OrderValue, answer: str) -> bool:
+    text, at = normal(answer), 0
+    for item in value.items:
+        found = [place for form in spellings(item) if (place := text.find(normal(form).rstrip(), at)) >= 0]
+        if not found:
+            return False
+        at = min(found) + 1
+    return True

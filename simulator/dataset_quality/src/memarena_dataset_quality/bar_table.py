@@ -1,0 +1,85 @@
+"""One row of the table of quality bars, and the whole table as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+AT_HAND = "not at hand"
+NO_BAR = "no bar"
+
+
+@dataclass(frozen=True, slots=True)
+class BarRow:
+    """One bar: what is measured, the figure, the bar in words, whether it is met, LoCoMo's figure.
+
+    ``met`` is None where there is no bar, or nothing could be measured and ``note`` says why. ``parts`` holds what the
+    figure is made of (families, for example), with figures of their own.
+    """
+
+    group: str
+    name: str
+    figure: float | None
+    bar: str
+    met: bool | None
+    locomo: float | None = None
+    note: str = ""
+    parts: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        """``pass``, ``MISSED``, ``not measured``, or ``reported`` for a figure that has no bar."""
+        if self.bar == NO_BAR and self.figure is not None:
+            return "reported"
+        return "not measured" if self.met is None else "pass" if self.met else "MISSED"
+
+
+def bounded(group: str, name: str, figure: float | None, bar: str, low: float, high: float, **rest: object) -> BarRow:
+    """A row whose figure has to lie between two numbers. No figure, or NaN, is not measured."""
+    if figure is None or math.isnan(figure):
+        return BarRow(group, name, None, bar, None, note=str(rest.get("note") or "nothing to measure"))
+    locomo, note, parts = rest.get("locomo"), rest.get("note", ""), rest.get("parts", {})
+    assert locomo is None or isinstance(locomo, float)
+    assert isinstance(parts, Mapping)
+    return BarRow(group, name, figure, bar, low <= figure <= high, locomo, str(note), parts)
+
+
+def reported(group: str, name: str, figure: float, *, locomo: float | None = None) -> BarRow:
+    """A row whose figure is printed and held to no bar."""
+    return BarRow(group, name, figure, NO_BAR, None, locomo)
+
+
+def as_lines(table: Sequence[BarRow], *, with_locomo: bool) -> list[str]:
+    """The table as aligned text; misses are named again at its end."""
+    lines = [f"{'property':<52}{'figure':>10}  {'LoCoMo':>11}  {'verdict':<12}  bar"]
+    group = ""
+    for row in table:
+        if row.group != group:
+            group = row.group
+            lines.append(group)
+        beside = _number(row.locomo) if row.locomo is not None else "" if with_locomo else AT_HAND
+        lines.append(
+            f"  {row.name:<50}{_number(row.figure):>10}  {beside:>11}  {row.verdict:<12}  {row.bar}"
+            + (f"  ({row.note})" if row.note else "")
+        )
+    missed = [row for row in table if row.met is False]
+    skipped = [row for row in table if row.verdict == "not measured"]
+    bars = sum(row.verdict != "reported" for row in table)
+    met = bars - len(missed) - len(skipped)
+    lines.append(f"{met} of {bars} bars pass, {len(missed)} missed, {len(skipped)} not measured")
+    lines += [f"MISSED: {row.group}: {row.name}: {_number(row.figure)}; bar: {row.bar}" for row in missed]
+    return lines
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if float(value).is_integer() and abs(value) >= 2 else f"{value:.3f}"
+
+
+def as_json(table: Sequence[BarRow], worlds: Sequence[str], train: Sequence[str]) -> str:
+    """The table with all its parts."""
+    rows = [{**asdict(row), "parts": dict(row.parts), "verdict": row.verdict} for row in table]
+    return json.dumps({"worlds": list(worlds), "train": list(train), "bars": rows}, indent=2, ensure_ascii=False)

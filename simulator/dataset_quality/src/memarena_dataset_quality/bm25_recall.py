@@ -1,0 +1,91 @@
+"""BM25 recall at 10: how much of a question's evidence BM25 finds in the ego's talk up to the day of the question.
+
+The ranking is that of rank-bm25's ``BM25Okapi`` (k1 1.5, b 0.75, words in more than half of the turns weigh a quarter
+of the mean weight), computed over sparse postings so that every question sees only what had been said by then.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from memarena_dataset_quality.tokenization import words
+from memarena_dataset_quality.world import World
+
+K1, B, EPSILON = 1.5, 0.75, 0.25
+TOP = 10
+
+
+class Ranking:
+    """BM25 over texts in a fixed order, of which the first ``count`` are taken into account."""
+
+    def __init__(self, texts: Iterable[Sequence[str]]) -> None:
+        postings: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        lengths: list[int] = []
+        seen: list[int] = []
+        numbers: dict[str, int] = {}
+        self._ends = [0]
+        for place, tokens in enumerate(texts):
+            lengths.append(len(tokens))
+            for word, count in Counter(tokens).items():
+                postings[word].append((place, count))
+                seen.append(numbers.setdefault(word, len(numbers)))
+            self._ends.append(len(seen))
+        self._numbers = numbers
+        self._seen = np.array(seen, dtype=np.int64)
+        self._postings = {word: np.array(found, dtype=np.int64) for word, found in postings.items()}
+        self._lengths = np.array(lengths, dtype=np.float64)
+
+    def scores(self, query: Sequence[str], count: int) -> npt.NDArray[np.float64]:
+        """Score of each of the first ``count`` texts; every word of the query counts as often as it stands there."""
+        scores = np.zeros(count)
+        if not count:
+            return scores
+        frequencies = np.bincount(self._seen[: self._ends[count]], minlength=len(self._numbers))
+        present = frequencies[frequencies > 0]
+        mean_weight = float(np.mean(np.log(count - present + 0.5) - np.log(present + 0.5))) if len(present) else 0.0
+        mean_length = float(self._lengths[:count].mean())
+        for word in query:
+            found = self._postings.get(word)
+            if found is None:
+                continue
+            found = found[found[:, 0] < count]
+            if not len(found):
+                continue
+            weight = float(np.log(count - len(found) + 0.5) - np.log(len(found) + 0.5))
+            weight = weight if weight >= 0 else EPSILON * mean_weight
+            times = found[:, 1].astype(np.float64)
+            norm = K1 * (1 - B + B * self._lengths[found[:, 0]] / mean_length)
+            scores[found[:, 0]] += weight * times * (K1 + 1) / (times + norm)
+        return scores
+
+    def top(self, query: Sequence[str], count: int) -> list[int]:
+        """Places of the ten best of the first ``count`` texts; of equals the earlier."""
+        scores = self.scores(query, count)
+        return [int(place) for place in np.argsort(-scores, kind="stable")[:TOP]]
+
+
+def recalls(worlds: Iterable[World]) -> dict[str, float]:
+    """Mean share of a question's evidence turns among the first ten, by family."""
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    for world in worlds:
+        by_ego: defaultdict[str, list[int]] = defaultdict(list)
+        for place, instance in enumerate(world.instances):
+            if instance.evidence_turn_ids:
+                by_ego[instance.ego_agent_id].append(place)
+        for ego, places in by_ego.items():
+            turns = world.projections[ego]
+            ranking = Ranking(words(turn.text) for turn in turns)
+            for instance in (world.instances[place] for place in places):
+                # questions are asked at the end of their day: everything said on it is known
+                asked = instance.query_timestamp
+                until = world.day_count if asked is None else int(asked) + 1
+                count = sum(1 for turn in turns if turn.timestamp < until)
+                best = {turns[at].turn_id for at in ranking.top(words(instance.query), count)}
+                wanted = set(instance.evidence_turn_ids)
+                found[instance.family.value].append(len(wanted & best) / len(wanted))
+    return {family: statistics.fmean(values) for family, values in sorted(found.items())}

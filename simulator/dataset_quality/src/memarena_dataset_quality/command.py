@@ -1,0 +1,114 @@
+"""``masim bars``: reads the data sets, computes every measure, returns the table."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from memarena_dataset.errors import DatasetError
+from memarena_dataset.importers.locomo import import_locomo
+from memarena_dataset.io.files import CORPUS
+
+from memarena_dataset_quality.bar_table import as_json, as_lines
+from memarena_dataset_quality.errors import QualityError
+from memarena_dataset_quality.measures import Setting, measure
+from memarena_dataset_quality.repetition import locomo_texts
+from memarena_dataset_quality.world import World, read_world
+
+LOCOMO = Path("data/locomo/locomo5.json")
+"""Where LoCoMo lies in the shared folder (MEMARENA_SHARED, else ../shared)."""
+
+
+def world_folders(folders: Sequence[Path]) -> list[Path]:
+    """Data sets among folders; a folder that holds several of them stands for all of its own.
+
+    Raises:
+        QualityError: a folder holds none.
+    """
+    found: list[Path] = []
+    for folder in folders:
+        inside = [folder] if _is_world(folder) else sorted(one for one in _children(folder) if _is_world(one))
+        if not inside:
+            raise QualityError(f"{folder}: no data set; a folder with {CORPUS}[.gz], or with such folders, is expected")
+        found += inside
+    return found
+
+
+def _children(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def _is_world(folder: Path) -> bool:
+    return (folder / CORPUS).is_file() or (folder / f"{CORPUS}.gz").is_file()
+
+
+def find_locomo(given: Path | None) -> Path | None:
+    """The file given; else that of the shared folder if it is there, else None."""
+    if given is not None:
+        if not given.is_file():
+            raise QualityError(f"--locomo {given}: no such file")
+        return given
+    there = Path(os.environ.get("MEMARENA_SHARED", "../shared")) / LOCOMO
+    return there if there.is_file() else None
+
+
+def bars(
+    folders: Sequence[Path],
+    train: Sequence[Path],
+    *,
+    locomo: Path | None,
+    llm: bool,
+    json_file: Path | None,
+    say: Callable[[str], None],
+) -> tuple[list[str], bool]:
+    """Lines of the table, and whether no bar was missed.
+
+    Raises:
+        QualityError: a folder or file cannot be measured, or the same world is given to learn from and to report.
+    """
+    _check_table_file(json_file)
+    tested, learned = world_folders(folders), world_folders(train)
+    both = {one.resolve() for one in tested} & {one.resolve() for one in learned}
+    if both:
+        raise QualityError(f"--train {min(both)}: is also measured; what is learned from cannot be reported")
+    beside = find_locomo(locomo)
+    with tempfile.TemporaryDirectory() as scratch:
+        say(f"reading {len(tested) + len(learned)} worlds")
+        setting = Setting(
+            worlds=[read_world(folder) for folder in tested],
+            train=[read_world(folder) for folder in learned],
+            locomo_texts=locomo_texts(beside) if beside else None,
+            locomo=_locomo_world(beside, Path(scratch) / "locomo") if beside else None,
+            llm=llm,
+        )
+        table = measure(setting, say)
+    if json_file is not None:
+        text = as_json(table, [str(one) for one in tested], [str(one) for one in learned])
+        json_file.write_text(f"{text}\n", encoding="utf-8")
+    return as_lines(table, with_locomo=beside is not None), all(row.met is not False for row in table)
+
+
+def _check_table_file(path: Path | None) -> None:
+    """Before anything is measured, which takes minutes."""
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise QualityError(f"--json {path}: its folder does not exist")
+    there = path.exists()
+    try:
+        path.open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise QualityError(f"--json {path}: {error.strerror}; a file that can be written is expected") from error
+    if not there:
+        path.unlink()
+
+
+def _locomo_world(source: Path, out: Path) -> World:
+    """LoCoMo as a data set, so that what is measured of questions is measured alike."""
+    try:
+        import_locomo(source, out)
+    except DatasetError as error:
+        raise QualityError(f"--locomo {source}: {error}") from error
+    return read_world(out)

@@ -1,0 +1,115 @@
+"""Whether a statement betrays that it will be asked about: a classifier trained on some worlds, tested on others.
+
+Naive Bayes over words, word pairs, length, position in the session and digits. The same classifier, turned loose on
+every turn of an ego without a question, must not find the evidence either.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memarena_dataset_quality.tokenization import words
+from memarena_dataset_quality.world import World
+
+LEAST_SEEN = 3
+"""Features seen less often are left out."""
+TOP = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A stated fact as the classifier sees it; ``position`` from 0, the first turn of the session, to 1."""
+
+    asked: bool
+    text: str
+    position: float
+
+
+@dataclass(frozen=True, slots=True)
+class BlindRetrieval:
+    """Share of evidence among the ten turns that look most asked after, and what ten random turns would hold."""
+
+    recall: float
+    random: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times better than chance."""
+        return self.recall / self.random if self.random else math.nan
+
+
+def stated_facts(world: World) -> list[Stated]:
+    """Every planned statement with its turn's text and relative position."""
+    return [
+        Stated(fact.asked, world.turns[fact.turn_id][0].text, world.places[fact.turn_id])
+        for fact in world.facts
+        if fact.turn_id in world.turns
+    ]
+
+
+class CueClassifier:
+    """Log odds that a turn is asked after, learned from statements of other worlds."""
+
+    def __init__(self, statements: Iterable[Stated]) -> None:
+        self._counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+        self._totals: Counter[bool] = Counter()
+        for one in statements:
+            self._counts[one.asked].update(_features(one.text, one.position))
+            self._totals[one.asked] += 1
+
+    def score(self, text: str, position: float) -> float:
+        """Log odds of a turn; higher is more like what was asked after."""
+        asked, rest = self._counts[True], self._counts[False]
+        return sum(
+            math.log((asked[name] + 1) / (self._totals[True] + 2))
+            - math.log((rest[name] + 1) / (self._totals[False] + 2))
+            for name in _features(text, position)
+            if asked[name] + rest[name] >= LEAST_SEEN
+        )
+
+    def area(self, worlds: Iterable[Sequence[Stated]]) -> float:
+        """AUC of telling asked statements from unasked ones. NaN without both kinds."""
+        scored = [(one.asked, self.score(one.text, one.position)) for world in worlds for one in world]
+        return auc([value for asked, value in scored if asked], [value for asked, value in scored if not asked])
+
+    def retrieve(self, world: World) -> BlindRetrieval | None:
+        """Rank every ego's turns without any question. None where no question has evidence."""
+        recalls, chances = [], []
+        for ego in sorted({one.ego_agent_id for one in world.instances}):
+            turns = world.projections[ego]
+            scores = {turn.turn_id: self.score(turn.text, world.places[turn.turn_id]) for turn in turns}
+            best = set(sorted(scores, key=lambda turn_id: -scores[turn_id])[:TOP])
+            for instance in world.instances:
+                wanted = set(instance.evidence_turn_ids)
+                if instance.ego_agent_id == ego and wanted:
+                    recalls.append(len(best & wanted) / len(wanted))
+                    chances.append(min(1.0, TOP / len(turns)))
+        return BlindRetrieval(statistics.fmean(recalls), statistics.fmean(chances)) if recalls else None
+
+
+def _features(text: str, position: float) -> set[str]:
+    found = words(text)
+    pairs = {f"{first} {second}" for first, second in pairwise(found)}
+    length = f"#len{int(math.log2(1 + len(found)) * 2)}"
+    digits = f"#digit{any(char.isdigit() for char in text)}"
+    return set(found) | pairs | {length, digits, f"#pos{int(position * 10)}"}
+
+
+def auc(positive: Sequence[float], negative: Sequence[float]) -> float:
+    """Area under the ROC curve; ties count half. NaN without both classes."""
+    if not positive or not negative:
+        return math.nan
+    ranked = sorted([(value, True) for value in positive] + [(value, False) for value in negative])
+    total, at = 0.0, 0
+    while at < len(ranked):
+        end = at
+        while end < len(ranked) and ranked[end][0] == ranked[at][0]:
+            end += 1
+        total += sum(label for _, label in ranked[at:end]) * (at + end + 1) / 2
+        at = end
+    return (total - len(positive) * (len(positive) + 1) / 2) / (len(positive) * len(negative))

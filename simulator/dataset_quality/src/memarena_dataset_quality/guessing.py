@@ -1,0 +1,236 @@
+"""How many questions can be answered without any memory, by guessers that see only the question.
+
+Guessers learn from the questions of training worlds; which of them answers for a family is settled on those worlds,
+each left out in turn. On the worlds under test the chosen guessers are compared, question by question, with the best
+constant answer of each family, which is read off the tested questions themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memarena_dataset.gold import AbstainGold, ClozeGold, PermissionGold, TextGold
+from memarena_dataset.model import Instance
+
+from memarena_dataset_quality.answers import gold_values, is_right
+from memarena_dataset_quality.logistic_regression import LogisticModel
+from memarena_dataset_quality.tokenization import words
+from memarena_dataset_quality.world import World
+
+NEIGHBOURS = 15
+MOST_CLASSES = 8
+"""Answers that the regression tells apart: the commonest."""
+LEAST_ITEMS = 1_600
+"""Questions that the pooled figure should rest on (design bar)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guessed:
+    """Shares of right answers; ``above`` is guesser minus best constant, with its upper 95% bound."""
+
+    questions: int
+    guessed: float
+    constant: float
+    above: float
+    above_upper: float
+
+    @classmethod
+    def of(cls, differences: Sequence[int], constant: float) -> Guessed:
+        """From the differences, question by question, between guesser and constant."""
+        above = statistics.fmean(differences)
+        error = statistics.pstdev(differences) / math.sqrt(len(differences))
+        return cls(len(differences), constant + above, constant, above, above + 1.96 * error)
+
+
+@dataclass(frozen=True, slots=True)
+class Guessing:
+    """What guessers know of all families' questions, each family beside its own best constant."""
+
+    pooled: Guessed
+    by_family: dict[str, Guessed]
+    chosen: dict[str, str]
+    """Which guesser answered for a family."""
+
+
+def label(instance: Instance) -> str:
+    """The right answer in one comparable form: a letter, an action, ``abstain`` or typed values."""
+    gold = instance.gold
+    if isinstance(gold, ClozeGold):
+        return gold.answer_letter
+    if isinstance(gold, PermissionGold):
+        return gold.expected_action
+    if isinstance(gold, AbstainGold):
+        return "abstain"
+    values = gold_values(instance)
+    if not values and isinstance(gold, TextGold):
+        return "; ".join(gold.answers)
+    return json.dumps([value.model_dump(mode="json", exclude_none=True) for value in values], sort_keys=True)
+
+
+def _features(instance: Instance) -> list[str]:
+    found = words(instance.query.split("\n")[0])
+    asker = "owner" if instance.asker_agent_id == instance.ego_agent_id else instance.asker_agent_id or "nobody"
+    kind = asker if asker in ("owner", "nobody") else "somebody"
+    return [f"#{kind}", *found, *(f"{first} {second}" for first, second in pairwise(found))]
+
+
+class _Guesser:
+    """Guesses for the questions of one family, learned from others."""
+
+    def __init__(self, known: Sequence[Instance]) -> None:
+        self._labels = [label(one) for one in known]
+        self._features = [frozenset(_features(one)) for one in known]
+        self._constant = Counter(self._labels).most_common(1)[0][0]
+        counts = Counter(name for found in self._features for name in found)
+        self._weights = {name: math.log(1 + len(known) / count) for name, count in counts.items()}
+        self._by_label: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._label_counts = Counter(self._labels)
+        self._common = [one for one, _ in self._label_counts.most_common(MOST_CLASSES)]
+        self._model: LogisticModel | None = None
+        for one, found in zip(self._labels, self._features, strict=True):
+            self._by_label[one].update(found)
+        self._shown: Counter[str] = Counter()
+        self._right: Counter[str] = Counter()
+        for instance in known:
+            if isinstance(instance.gold, ClozeGold):
+                self._shown.update(instance.gold.options)
+                self._right[instance.gold.answer_text] += 1
+
+    def constant(self, instance: Instance) -> str:
+        """The commonest answer."""
+        return self._constant
+
+    def neighbours(self, instance: Instance) -> str:
+        """What most questions in similar words have as their answer."""
+        mine = set(_features(instance))
+        scored = []
+        for place, found in enumerate(self._features):
+            shared = sum(self._weights[name] for name in mine & found)
+            scored.append((shared / math.sqrt(len(found) + 1), -place))
+        votes: Counter[str] = Counter()
+        for weight, place in sorted(scored, reverse=True)[:NEIGHBOURS]:
+            votes[self._labels[-place]] += int(1000 * weight)
+        return max(votes, key=lambda one: (votes[one], one), default=self._constant)
+
+    def words_of_question(self, instance: Instance) -> str:
+        """Naive Bayes from the question's words to the answer."""
+        total = len(self._labels)
+        mine = _features(instance)
+
+        def score(one: str) -> float:
+            seen = self._label_counts[one]
+            return math.log(seen / total) + sum(
+                math.log((self._by_label[one][name] + 0.5) / (seen + 1)) for name in mine if name in self._weights
+            )
+
+        common = [one for one, _ in self._label_counts.most_common(60)]
+        return max(common, key=lambda one: (score(one), one))
+
+    def regression(self, instance: Instance) -> str:
+        """Logistic regression from the question's words to the commonest answers."""
+        if self._model is None:
+            usable = [place for place, one in enumerate(self._labels) if one in self._common]
+            self._model = LogisticModel(
+                [self._features[place] for place in usable],
+                [self._common.index(self._labels[place]) for place in usable],
+                len(self._common),
+            )
+        return self._common[self._model.best(frozenset(_features(instance)))]
+
+    def options(self, instance: Instance) -> str:
+        """Of lettered options the one that was right most often when it was shown."""
+        gold = instance.gold
+        if not isinstance(gold, ClozeGold):
+            return self._constant
+        rates = [(self._right[text] + 0.2) / (self._shown[text] + 1) for text in gold.options]
+        return "ABCDEFGHIJ"[rates.index(max(rates))]
+
+
+_NAMES = ("constant", "neighbours", "words_of_question", "regression", "options")
+
+
+def _strategy(guesser: _Guesser, name: str) -> Callable[[Instance], str]:
+    strategies: Mapping[str, Callable[[Instance], str]] = {
+        "constant": guesser.constant,
+        "neighbours": guesser.neighbours,
+        "words_of_question": guesser.words_of_question,
+        "regression": guesser.regression,
+        "options": guesser.options,
+    }
+    return strategies[name]
+
+
+def guess(train: Sequence[World], test: Sequence[World]) -> Guessing | None:
+    """Guess every question of ``test``. None where there is none, or nothing to learn from."""
+    known = [_by_family(world) for world in train]
+    families = sorted({family for world in known for family in world})
+    hits: dict[str, list[int]] = {}
+    constants: dict[str, float] = {}
+    chosen: dict[str, str] = {}
+    for family in families:
+        asked = [one for world in test for one in _by_family(world).get(family, [])]
+        if not asked:
+            continue
+        chosen[family] = _choose([world.get(family, []) for world in known])
+        strategy = _strategy(_Guesser([one for world in known for one in world.get(family, [])]), chosen[family])
+        hits[family] = [int(strategy(one) == label(one)) for one in asked]
+        best, _ = Counter(label(one) for one in asked).most_common(1)[0]
+        same = [int(label(one) == best) for one in asked]
+        constants[family] = statistics.fmean(same)
+        hits[family] = [mine - other for mine, other in zip(hits[family], same, strict=True)]
+    return _pooled(hits, constants, chosen) if hits else None
+
+
+def _pooled(hits: dict[str, list[int]], constants: dict[str, float], chosen: dict[str, str]) -> Guessing:
+    """Figures from the differences, question by question, between guesser and constant."""
+    differences = [one for found in hits.values() for one in found]
+    constant = sum(constants[family] * len(found) for family, found in hits.items()) / len(differences)
+    by_family = {family: Guessed.of(found, constants[family]) for family, found in hits.items()}
+    return Guessing(Guessed.of(differences, constant), by_family, chosen)
+
+
+def guess_with(answer: Callable[[Instance], str], worlds: Sequence[World], limit: int) -> Guessing | None:
+    """What something that answers in words knows without context, on up to ``limit`` value questions of all worlds.
+
+    Permission and abstention are left out: there the words of an answer without context say nothing.
+    """
+    asked = [(world, one) for world in worlds for one in world.instances if gold_values(one)]
+    asked = asked[:: max(1, -(-len(asked) // limit))]
+    hits: defaultdict[str, list[int]] = defaultdict(list)
+    constants: dict[str, float] = {}
+    for family in sorted({one.family.value for _, one in asked}):
+        pairs = [(world, one) for world, one in asked if one.family.value == family]
+        best, _ = Counter(label(one) for _, one in pairs).most_common(1)[0]
+        same = [int(label(one) == best) for _, one in pairs]
+        constants[family] = statistics.fmean(same)
+        for (world, one), other in zip(pairs, same, strict=True):
+            today = world.day_of(one.query_timestamp or 0.0)
+            hits[family].append(int(is_right(one, answer(one), today)) - other)
+    return _pooled(dict(hits), constants, {}) if hits else None
+
+
+def _by_family(world: World) -> dict[str, list[Instance]]:
+    found: defaultdict[str, list[Instance]] = defaultdict(list)
+    for instance in world.instances:
+        found[instance.family.value].append(instance)
+    return dict(found)
+
+
+def _choose(worlds: Sequence[Sequence[Instance]]) -> str:
+    """The guesser that is right most often on each training world, learned from the others."""
+    right: Counter[str] = Counter(dict.fromkeys(_NAMES, 0))
+    for place, held_out in enumerate(worlds):
+        rest = [one for other, world in enumerate(worlds) if other != place for one in world]
+        if not rest:
+            continue
+        guesser = _Guesser(rest)
+        for name in _NAMES:
+            strategy = _strategy(guesser, name)
+            right[name] += sum(strategy(one) == label(one) for one in held_out)
+    return max(_NAMES, key=lambda name: (right[name], -_NAMES.index(name)))

@@ -1,0 +1,54 @@
+"""A small multinomial logistic regression over sets of binary features, used by the guessers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+
+PENALTY = 0.3
+"""L2 penalty on the weights, in units of one example's loss."""
+
+Matrix = npt.NDArray[np.float64]
+
+
+class LogisticModel:
+    """Class probabilities from binary features, each row scaled to length 1. Classes are numbers from 0."""
+
+    def __init__(self, rows: Sequence[frozenset[str]], classes: Sequence[int], count: int) -> None:
+        self._numbers = {name: place for place, name in enumerate(sorted({name for row in rows for name in row}))}
+        examples = self._matrix(rows)
+        wanted = np.eye(count)[np.array(classes)]
+
+        def loss(flat: Matrix) -> tuple[float, Matrix]:
+            weights = flat.reshape(-1, count)
+            chances = _softmax(examples @ weights)
+            value = -float(np.sum(wanted * np.log(chances + 1e-12))) + PENALTY * float(np.sum(weights[:-1] ** 2))
+            slope = examples.T @ (chances - wanted)
+            slope[:-1] += 2 * PENALTY * weights[:-1]
+            return value, np.asarray(slope).ravel()
+
+        start = np.zeros((len(self._numbers) + 1) * count)
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200})
+        self._weights = np.asarray(found.x).reshape(-1, count)
+
+    def _matrix(self, rows: Iterable[frozenset[str]]) -> csr_matrix:
+        values, columns, ends = [], [], [0]
+        for row in rows:
+            known = sorted(self._numbers[name] for name in row if name in self._numbers)
+            columns += [*known, len(self._numbers)]
+            values += [1 / np.sqrt(len(known) or 1)] * len(known) + [1.0]
+            ends.append(len(columns))
+        return csr_matrix((values, columns, ends), shape=(len(ends) - 1, len(self._numbers) + 1))
+
+    def best(self, row: frozenset[str]) -> int:
+        """The likeliest class."""
+        return int(np.argmax(self._matrix([row]) @ self._weights))
+
+
+def _softmax(scores: Matrix) -> Matrix:
+    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))

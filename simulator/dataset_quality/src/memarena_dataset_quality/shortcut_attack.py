@@ -1,0 +1,170 @@
+"""A shortcut attack: finds answers by the form of question and sentence, with every content word masked.
+
+It learns from the questions of some worlds which context answers stand in (the common words beside them, their shape,
+their position), given how the question begins, and is tried on the gold evidence of other worlds. If form alone leads
+to the answers, answering needs no understanding. The extractive reader, given the same evidence, is the comparison.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from memarena_dataset.model import Family, Instance
+
+from memarena_dataset_quality.answers import gold_values, is_right, states_all
+from memarena_dataset_quality.extractive_reader import ask
+from memarena_dataset_quality.server_process import ServerProcess
+from memarena_dataset_quality.tokenization import sentences
+from memarena_dataset_quality.world import World
+
+FAMILIES = (
+    Family.QA,
+    Family.COUNTERFACTUAL,
+    Family.CONFLICT,
+    Family.ANAPHORA,
+    Family.CONFABULATION,
+    Family.WITNESS,
+)
+"""Those whose answer is a stretch of the evidence."""
+SPAN_WORDS = 4
+COMMONEST = 150
+LEAST_SEEN = 3
+_TOKEN = re.compile(r"\d+(?:[:.,]\d+)*|[^\W\d_][\w'’-]*|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a sentence and what of it is not content."""
+
+    text: str
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AttackResult:
+    """Shares answered rightly by the attack and the extractive reader, over all and by family (right, right, asked)."""
+
+    questions: int
+    attack: float
+    extractive: float
+    by_family: dict[str, tuple[int, int, int]]
+
+
+def questions_of(world: World) -> list[Instance]:
+    """Questions whose answer is a stretch of cited turns."""
+    return [one for one in world.instances if one.family in FAMILIES and one.evidence_turn_ids and gold_values(one)]
+
+
+class ShortcutAttack:
+    """Log odds of a stretch being the answer, learned from worlds that are not asked later."""
+
+    def __init__(self, worlds: Iterable[World]) -> None:
+        worlds = list(worlds)
+        counts = Counter(
+            token.lower()
+            for world in worlds
+            for session in world.sessions
+            for turn in session.turns
+            for token in _TOKEN.findall(turn.text)
+            if token[0].isalpha()
+        )
+        self._common = frozenset(word for word, _ in counts.most_common(COMMONEST))
+        self._counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+        self._totals: Counter[bool] = Counter()
+        for world in worlds:
+            for instance in questions_of(world):
+                self._learn(world, instance)
+
+    def _learn(self, world: World, instance: Instance) -> None:
+        today = world.day_of(instance.query_timestamp or 0.0)
+        values = gold_values(instance)
+        opening = self._opening(instance.query)
+        for turn, _ in world.evidence(instance):
+            spans = list(self._spans(turn.text))
+            right = [any(states_all((value,), span.text, today) for value in values) for span in spans]
+            shortest = min((span.text.count(" ") for span, good in zip(spans, right, strict=True) if good), default=0)
+            for span, good in zip(spans, right, strict=True):
+                if good and span.text.count(" ") > shortest:
+                    continue  # the answer with words around it teaches neither
+                self._totals[good] += 1
+                self._counts[good].update(_under(opening, span.features))
+
+    def answer(self, world: World, instance: Instance) -> str:
+        """The likeliest stretch of the evidence; of questions after two versions, that of two turns."""
+        opening = self._opening(instance.query)
+        best: list[tuple[float, str]] = []
+        for turn, _ in world.evidence(instance):
+            scored = [(self._score(opening, span), span.text) for span in self._spans(turn.text)]
+            if scored:
+                best.append(max(scored))
+        wanted = 2 if instance.family is Family.CONFLICT else 1
+        return " or ".join(list(dict.fromkeys(text for _, text in sorted(best, reverse=True)))[:wanted])
+
+    def _score(self, opening: str, span: Span) -> float:
+        total = 0.0
+        for name in _under(opening, span.features):
+            good, bad = self._counts[True][name], self._counts[False][name]
+            if good + bad >= LEAST_SEEN:
+                total += math.log((good + 0.5) / (self._totals[True] + 1))
+                total -= math.log((bad + 0.5) / (self._totals[False] + 1))
+        return total
+
+    def _opening(self, query: str) -> str:
+        return " ".join(self._mask(token) for token in _TOKEN.findall(query)[:4])
+
+    def _mask(self, token: str) -> str:
+        if token.lower() in self._common or not token[0].isalnum():
+            return token.lower()
+        if token[0].isdigit():
+            return "#:" if ":" in token else "#"
+        return "C" if token[0].isupper() else "_"
+
+    def _spans(self, text: str) -> Iterator[Span]:
+        found = sentences(text)
+        for place, sentence in enumerate(found):
+            matches = list(_TOKEN.finditer(sentence))
+            masked = ["^", "^", *(self._mask(match.group()) for match in matches), "$", "$"]
+            where = f"from end {min(3, len(found) - 1 - place)}"
+            for first in range(len(matches)):
+                for last in range(first, min(len(matches), first + SPAN_WORDS)):
+                    yield Span(
+                        sentence[matches[first].start() : matches[last].end()],
+                        (
+                            f"left {masked[first + 1]}",
+                            f"left two {masked[first]} {masked[first + 1]}",
+                            f"right {masked[last + 3]}",
+                            f"right two {masked[last + 3]} {masked[last + 4]}",
+                            f"shape {' '.join(masked[first + 2 : last + 3])}",
+                            where,
+                        ),
+                    )
+
+
+def _under(opening: str, features: Sequence[str]) -> list[str]:
+    return [*features, *(f"{opening} | {name}" for name in features)]
+
+
+def compare(attack: ShortcutAttack, worlds: Iterable[World], reader: ServerProcess) -> AttackResult | None:
+    """Attack and extractive reader on the same questions and evidence. None where there is no question."""
+    counts: dict[str, list[int]] = {}
+    for world in worlds:
+        for instance in questions_of(world):
+            today = world.day_of(instance.query_timestamp or 0.0)
+            lines = [f"{world.name(turn.speaker_id)}: {turn.text}" for turn, _ in world.evidence(instance)]
+            count = counts.setdefault(instance.family.value, [0, 0, 0])
+            count[0] += is_right(instance, attack.answer(world, instance), today)
+            count[1] += is_right(instance, ask(reader, lines, instance.query), today)
+            count[2] += 1
+    asked = sum(count[2] for count in counts.values())
+    if not asked:
+        return None
+    return AttackResult(
+        asked,
+        sum(count[0] for count in counts.values()) / asked,
+        sum(count[1] for count in counts.values()) / asked,
+        {family: (count[0], count[1], count[2]) for family, count in sorted(counts.items())},
+    )

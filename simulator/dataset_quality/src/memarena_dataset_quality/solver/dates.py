@@ -1,0 +1,46 @@
+"""The calendar day that a sentence about a past event means, given the day on which it was said."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+
+from memarena_dataset.date_words import WEEKDAYS, explicit_dates_in
+from memarena_dataset.number_words import small_number
+
+_AGO = re.compile(r"\b(\w+(?:-\w+)?) (day|week|fortnight)s? (?:ago|back|earlier)\b")
+_DAYS = {"day": 1, "week": 7, "fortnight": 14}
+_TODAY = re.compile(r"\b(?:today|tonight|this (?:very )?(?:morning|afternoon|evening|noon)|earlier on|just now)\b")
+_YESTERDAY = re.compile(r"\b(?:yesterday|last night)\b")
+_BEFORE_YESTERDAY = re.compile(r"\bthe day before yesterday\b")
+_WEEKDAY = re.compile("|".join(WEEKDAYS))
+_NUMBERED = re.compile(r"\bthe (\d{1,2})(?:st|nd|rd|th)\b")
+
+
+def past_day(sentence: str, said_on: date) -> date | None:
+    """The day meant; None if the sentence names none. A bare weekday is the last one before the day of saying."""
+    explicit = sorted(explicit_dates_in(sentence, said_on))
+    if explicit:
+        return explicit[0]
+    back = _days_back(sentence.lower(), said_on)
+    return None if back is None else said_on - timedelta(days=back)
+
+
+def _days_back(lowered: str, said_on: date) -> int | None:
+    ago = _AGO.search(lowered)
+    count = (1 if ago.group(1) in ("a", "an") else small_number(ago.group(1))) if ago else None
+    found: int | None = None
+    if _BEFORE_YESTERDAY.search(lowered):
+        found = 2
+    elif ago and count is not None:
+        found = count * _DAYS[ago.group(2)]
+    elif _YESTERDAY.search(lowered):
+        found = 1
+    elif weekday := _WEEKDAY.search(lowered):
+        found = (said_on.weekday() - WEEKDAYS.index(weekday.group())) % 7 or 7
+    elif _TODAY.search(lowered):
+        found = 0
+    elif numbered := _NUMBERED.search(lowered):
+        wanted = int(numbered.group(1))
+        found = next((back for back in range(62) if (said_on - timedelta(days=back)).day == wanted), None)
+    return found

@@ -1,0 +1,205 @@
+"""Finds one detail in the evidence: candidates of the expected type, ranked by overlap with the question."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from memarena_dataset.date_words import WEEKDAYS, dates_in, explicit_dates_in
+from memarena_dataset.number_words import numbers_in, times_in
+from memarena_dataset.value_matching import normal, phrase_occurs, tokens_of
+
+from memarena_dataset_quality.solver.evidence import Said, Task, content, overlap
+from memarena_dataset_quality.solver.lexicon import COMMUNITY, Lexicon
+
+_OPTION = re.compile(r"(?:^|\s)\(?([A-J])[).:]\s+(.+?)(?=\s+\(?[A-J][).:]\s|\n|$)", re.MULTILINE)
+_CAPITALISED = re.compile(r"(?<=[a-z,;:] )((?:[A-Z][\w'-]+)(?: (?:of |the |de |van )?[A-Z][\w'-]+)*)")
+_WORD = re.compile(r"[^\W_][\w'’-]*")
+KNOWN, NAMED, UNKNOWN = 1.0, 0.6, 0.4
+"""Trust in what is a value elsewhere, in two words that begin with capitals, and in what only looks like a value."""
+COMMON_RARITY, RARE_SUM = 3.5, 8.0
+"""Words said in every thirtieth turn or more often are no value; two rare words are worth full trust."""
+LONGEST_VALUE = 4
+_VERSIONS_WEIGHED = 4
+_I_WITH_VERB = ("I'", "I’")
+_COMMUNITY = {**{name: name for name in COMMUNITY}, "group_meeting_place": "group_place"}
+_ALSO = {"work_location": frozenset({"job"})}
+"""Stems of other words for what is asked."""
+_AT = re.compile(r"\b[Aa]t the ((?:[a-z'-]+ )?[a-z'-]+)")
+_ARTICLES = ("the", "a", "an")
+_TITLES = ("Dr", "Mr", "Mrs", "Ms")
+_TITLED = re.compile(r"\b(?:Dr|Mr|Mrs|Ms)\. [A-Z][\w'-]+(?: [A-Z][\w'-]+)?")
+_PART_OF_YEAR = re.compile(r"\b(?:early |late |mid-)[A-Z][a-z]+")
+_LEADING = frozenset(
+    (
+        *("the", "a", "an", "in", "on", "under", "behind", "inside", "at", "beside", "above"),
+        *("early", "mid", "late"),
+    )
+)
+"""Words before an unknown value that are part of it: "in the umbrella stand", "early November"."""
+_LONGEST_NAME = 3
+_CODE = re.compile(r"\b(?=\w*\d)[\w-]{3,}\b")
+
+
+def candidates(task: Task, lexicon: Lexicon, limit: int) -> list[str]:
+    """The best-supported values of the wanted types, best first.
+
+    Every turn votes for each candidate with the words that its sentence shares with the question; what the question
+    says itself is no answer.
+    """
+    wanted = content(task.query) | _ALSO.get(task.attribute or "", frozenset())
+    given = normal(task.query)
+    votes: defaultdict[str, float] = defaultdict(float)
+    shown: dict[str, str] = {}
+    for said in task.said:
+        best: dict[str, float] = {}
+        overlaps = _overlaps(wanted, said.sentences)
+        closest = max(overlaps, default=0.0)
+        for sentence, shared in zip(said.sentences, overlaps, strict=True):
+            weight = 1.0 + shared
+            found = list(_read(task, said, sentence, lexicon))
+            if shared == closest and not any(trust >= KNOWN for _, _, trust in found):
+                found += _rare(task, said, sentence, lexicon)
+            for key, text, trust in found:
+                if not phrase_occurs(text, given):
+                    best[key] = max(best.get(key, 0.0), weight * trust)
+                    shown[key] = text
+        for key, weight in best.items():
+            votes[key] += weight
+    order = sorted(votes, key=lambda key: (-votes[key], key))
+    return [shown[key] for key in order[:limit]]
+
+
+def two_versions(task: Task, lexicon: Lexicon) -> list[str]:
+    """The two best-supported values; of several that are supported alike, two of one kind ("fish sauce", "nutmeg")."""
+    found = candidates(task, lexicon, _VERSIONS_WEIGHED)
+    pairs = [(one, other) for place, one in enumerate(found) for other in found[place + 1 :]]
+    alike = [pair for pair in pairs if lexicon.same_kind(*pair)]
+    return list((alike or pairs)[0]) if pairs else found
+
+
+def _overlaps(wanted: frozenset[str], sentences: tuple[str, ...]) -> list[float]:
+    """What each sentence shares with the question; an answer to a question just put shares what that one does."""
+    found: list[float] = []
+    for place, sentence in enumerate(sentences):
+        before = found[-1] if place and sentences[place - 1].rstrip().endswith("?") else 0.0
+        found.append(max(overlap(wanted, sentence), before))
+    return found
+
+
+def _read(task: Task, said: Said, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
+    """Key, text and trust of every candidate in a sentence."""
+    for kind in task.kinds:
+        if kind == "amount":
+            digits = {value for text in re.findall(r"\d+(?:[.,]\d+)*", sentence) for value in numbers_in(text)}
+            for value in numbers_in(sentence):
+                yield f"{value:g}", f"{value:g}", 1.0 if value in digits else 0.3
+        elif kind == "time":
+            for minutes in _exact_times(sentence):
+                text = f"{minutes // 60:02d}:{minutes % 60:02d}"
+                yield text, text, 1.0
+        elif kind == "weekday":
+            for day in WEEKDAYS:
+                if f" {day} " in normal(sentence) or f" {day}s " in normal(sentence):
+                    yield day, day.capitalize(), 1.0
+        elif kind == "date":
+            explicit = explicit_dates_in(sentence, said.day)
+            for moment in explicit or dates_in(sentence, said.day) - {said.day}:
+                yield moment.isoformat(), f"{moment:%B} {moment.day}, {moment.year}", 1.0 if explicit else 0.2
+        else:
+            yield from _phrases(_COMMUNITY.get(task.attribute or "", kind), task, sentence, lexicon)
+
+
+def _rare(task: Task, said: Said, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
+    """Stretches of a sentence whose words the question does not hold and that are seldom said: unknown values."""
+    if not set(task.kinds) & {"name", "place", "term"}:
+        return
+    wanted = content(task.query)
+    people = {word for name in (said.speaker, *said.others) for word in tokens_of(name)}
+    words = [(match.group(), tokens_of(match.group())) for match in _WORD.finditer(sentence)]
+    weights = [
+        lexicon.rarity(tokens[-1]) - COMMON_RARITY
+        if tokens and content(text) - wanted and not set(tokens) & people and text[:2] not in _I_WITH_VERB
+        else 0.0
+        for text, tokens in words
+    ]
+    for first in range(len(words)):
+        for last in range(first, min(len(words), first + LONGEST_VALUE)):
+            inside = weights[first : last + 1]
+            if inside[0] <= 0 or inside[-1] <= 0:
+                continue
+            if task.kinds == ("name",) and not words[last][0][0].isupper():
+                continue
+            begin = first
+            while begin and words[begin - 1][0] in _LEADING:
+                begin -= 1
+            text = " ".join(word for word, _ in words[begin : last + 1])
+            yield text.lower(), text, UNKNOWN * min(1.0, max(0.0, sum(inside)) / RARE_SUM)
+
+
+def _exact_times(sentence: str) -> frozenset[int]:
+    """Clock times; where morning or evening is said, only those."""
+    halves = frozenset(
+        minutes
+        for match in re.finditer(r"\b\d{1,2}(?:[:.]\d{2})?\s*[ap]\.?\s?m\b", sentence.lower())
+        for minutes in times_in(match.group())
+    )
+    return halves or times_in(sentence)
+
+
+def _phrases(kind: str, task: Task, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
+    tokens = tokens_of(sentence)
+    known = lexicon.found(kind, tokens, task.own)
+    people = {word for said in task.said for name in (said.speaker, *said.others) for word in tokens_of(name)}
+    for text, place in known.items():
+        if kind == "name" and not any(re.search(rf"\b{re.escape(word)}\b", sentence) for word in text.split()):
+            continue  # "a button" is not Button
+        whole = _whole_name(tokens, place, text)
+        yield whole.lower(), whole, 0.3 if set(tokens_of(text)) <= people else 1.0
+    if kind == "work_location" and not known:
+        for match in _AT.finditer(sentence):
+            yield match.group(1), match.group(1), NAMED
+    people |= {word for name in task.people for word in tokens_of(name)}
+    for match in (
+        *_CAPITALISED.finditer(sentence),
+        *_TITLED.finditer(sentence),
+        *_PART_OF_YEAR.finditer(sentence),
+        *_CODE.finditer(sentence),
+    ):
+        text = match.group()
+        unknown = not any(set(tokens_of(text)) & set(tokens_of(one)) for one in known)
+        if unknown and not set(tokens_of(text)) & people and text.lower() not in WEEKDAYS and text not in _TITLES:
+            yield text.lower(), text, NAMED if len(text.split()) > 1 else 0.25
+
+
+def _whole_name(tokens: list[str], place: int, text: str) -> str:
+    """A known place with what stands between it and its article: "the music school", where "the school" is known."""
+    if text.split(maxsplit=1)[0].lower() not in _ARTICLES:
+        return text
+    for start in range(place - 1, max(-1, place - _LONGEST_NAME - 1), -1):
+        if tokens[start] in _ARTICLES:
+            return " ".join((*tokens[start:place], text.split(maxsplit=1)[1]))
+    return text
+
+
+def option(task: Task) -> str:
+    """For a question with lettered options: the text of the one that the evidence states most."""
+    options = {letter: text.strip() for letter, text in _OPTION.findall(task.query)}
+    wanted = content(_OPTION.sub(" ", task.query))
+    support: dict[str, float] = dict.fromkeys(options, 0.0)
+    for said in task.said:
+        for sentence in said.sentences:
+            for letter, text in options.items():
+                if _holds(sentence, text):
+                    support[letter] += 1.0 + overlap(wanted, sentence)
+    best = max(support, key=lambda letter: (support[letter], letter), default="")
+    return best if best and support[best] else ""
+
+
+def _holds(sentence: str, text: str) -> bool:
+    times = _exact_times(text) if re.search(r"\d[:.]\d\d|\d\s?[ap]m", text.lower()) else frozenset()
+    if times:
+        return bool(times & _exact_times(sentence))
+    numbers = numbers_in(text) if re.fullmatch(r"[\d.,]+( \w+)?", text) else frozenset()
+    return bool(numbers & numbers_in(sentence)) if numbers else phrase_occurs(text, normal(sentence))

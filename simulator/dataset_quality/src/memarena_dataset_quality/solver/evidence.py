@@ -1,0 +1,122 @@
+"""The solver's input: the question's words, and the evidence sentence by sentence with speaker and date."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from importlib.resources import files
+
+from memarena_dataset.gold import TextGold
+from memarena_dataset.model import Instance
+from memarena_dataset.value_matching import tokens_of
+
+from memarena_dataset_quality.answers import gold_values
+from memarena_dataset_quality.solver.lexicon import base_id
+from memarena_dataset_quality.tokenization import sentences
+from memarena_dataset_quality.world import World
+
+_FUNCTION_WORDS = frozenset(
+    files("memarena_dataset_quality").joinpath("lexicons/function_words.v1.txt").read_text(encoding="utf-8").split()
+)
+_ENDINGS = ("ing", "ed", "es", "s")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An evidence turn: who said it in whose presence, on which day, where, and its sentences."""
+
+    speaker: str
+    others: tuple[str, ...]
+    """Display names of the other people, assistants left out."""
+    ego: bool
+    """Whether the owner of the memory spoke."""
+    day: date
+    place: str | None
+    means: str
+    """How the session was held ("voice message")."""
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A question with its evidence. ``kinds`` are the types of value asked for, never the values."""
+
+    query: str
+    kinds: tuple[str, ...]
+    attribute: str | None
+    """For questions about a session or a community: what of it is asked for."""
+    own: str
+    """Id of the fact that is asked after."""
+    ego: str
+    people: tuple[str, ...]
+    """Display names of everybody in the world."""
+    said: tuple[Said, ...]
+
+
+def task_of(world: World, instance: Instance) -> Task:
+    """A question as the solver sees it."""
+    fact = instance.metadata.get("fact_id")
+    return Task(
+        query=instance.query,
+        kinds=tuple(dict.fromkeys(value.type for value in gold_values(instance))),
+        attribute=instance.gold.attribute if isinstance(instance.gold, TextGold) else None,
+        own=base_id(world, str(fact)),
+        ego=world.name(instance.ego_agent_id),
+        people=tuple(name for agent_id, name in world.names.items() if not agent_id.startswith("assistant_")),
+        said=tuple(_said(world, instance, turn_id) for turn_id in instance.evidence_turn_ids),
+    )
+
+
+def _said(world: World, instance: Instance, turn_id: str) -> Said:
+    turn, session = world.turns[turn_id]
+    location = world.locations.get(session.location_id or "")
+    people = [person for person in session.participants if not person.startswith("assistant_")]
+    return Said(
+        speaker=world.name(turn.speaker_id),
+        others=tuple(world.name(person) for person in people if person != turn.speaker_id),
+        ego=turn.speaker_id == instance.ego_agent_id,
+        day=world.day_of(turn.timestamp),
+        place=location.name if location else None,
+        means=(session.modality or "").replace("_", " "),
+        sentences=tuple(sentences(turn.text)),
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def stem(word: str) -> str:
+    """A word without its commonest endings."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            break
+    word = word.removesuffix("e")
+    return word[:-1] if len(word) > 4 and word[-1] == word[-2] else word
+
+
+@lru_cache(maxsize=1 << 14)
+def content(text: str) -> frozenset[str]:
+    """Stems of the words of a text that carry meaning."""
+    return frozenset(stem(word) for word in tokens_of(text) if word not in _FUNCTION_WORDS)
+
+
+def overlap(wanted: frozenset[str], sentence: str) -> float:
+    """How many of the wanted stems a sentence holds; alike beginnings of long stems count half."""
+    found = content(sentence)
+    exact = wanted & found
+    rest = {word[:5] for word in found - exact if len(word) >= 5}
+    return len(exact) + 0.5 * sum(1 for word in wanted - exact if len(word) >= 5 and word[:5] in rest)
+
+
+def best_sentence(wanted: frozenset[str], sentences_said: Sequence[str]) -> tuple[float, str]:
+    """The sentence that shares most with what is wanted, the first of equals."""
+    scored = [(overlap(wanted, sentence), -place, sentence) for place, sentence in enumerate(sentences_said)]
+    best = max(scored, default=(0.0, 0, ""))
+    return best[0], best[2]
+
+
+def named(name: str, query: str) -> bool:
+    """Whether a question names a person by full or first name."""
+    return re.search(rf"\b{re.escape(name.split(maxsplit=1)[0])}\b", query) is not None

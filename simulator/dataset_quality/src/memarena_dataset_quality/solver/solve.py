@@ -1,0 +1,104 @@
+"""The solver: which rule answers which family of questions, and how often it is right."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from memarena_dataset.gold import AnaphoraGold
+from memarena_dataset.model import Family, Instance
+
+from memarena_dataset_quality.answers import gold_values, is_right
+from memarena_dataset_quality.solver import details, sessions, times
+from memarena_dataset_quality.solver.evidence import Task, task_of
+from memarena_dataset_quality.solver.lexicon import Lexicon
+from memarena_dataset_quality.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A question that the solver does not answer rightly."""
+
+    world: str
+    instance_id: str
+    family: str
+    kinds: tuple[str, ...]
+    query: str
+    answer: str
+    gold: str
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """Shares of value questions answered rightly, over all and by family, and what was missed."""
+
+    questions: int
+    right: int
+    by_family: dict[str, tuple[int, int]]
+    """Right and asked."""
+    misses: tuple[Miss, ...]
+
+
+def is_value_question(instance: Instance) -> bool:
+    """Whether a right answer states typed values that follow from cited turns."""
+    return bool(instance.evidence_turn_ids) and bool(gold_values(instance))
+
+
+def solve(task: Task, family: Family, lexicon: Lexicon) -> str:
+    """An answer from the evidence; empty if no rule finds one."""
+    match family:
+        case Family.CLOZE:
+            return details.option(task)
+        case Family.METADATA:
+            return sessions.answer(task) or _told(task, lexicon)
+        case Family.TEMPORAL:
+            return times.answer(task, lexicon)
+        case Family.CONFLICT:
+            return " or ".join(details.two_versions(task, lexicon))
+        case Family.QA:
+            return _first(details.candidates(times.as_asked(task), lexicon, 1))
+        case _:
+            return _first(details.candidates(task, lexicon, 1))
+
+
+def _told(task: Task, lexicon: Lexicon) -> str:
+    """One detail that was told; where several are asked for, one of each turn."""
+    if task.kinds != ("set",):
+        return _first(details.candidates(task, lexicon, 1))
+    each = [replace(task, kinds=("term",), said=(said,)) for said in task.said]
+    return "; ".join(_first(details.candidates(one, lexicon, 1)) for one in each)
+
+
+def _first(found: list[str]) -> str:
+    return found[0] if found else ""
+
+
+def solve_worlds(worlds: Sequence[World], others: Iterable[World]) -> Solved:
+    """Solve every value question of ``worlds``; ``others`` only add to the known names, places and terms."""
+    lexicon = Lexicon((*worlds, *others))
+    counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    misses = []
+    for world in worlds:
+        for instance in filter(is_value_question, world.instances):
+            task = task_of(world, instance)
+            answer = solve(task, instance.family, lexicon)
+            right = is_right(instance, answer, world.day_of(instance.query_timestamp or 0.0))
+            counts[instance.family.value][0] += right
+            counts[instance.family.value][1] += 1
+            if not right:
+                misses.append(_miss(world, instance, task, answer))
+    return Solved(
+        questions=sum(asked for _, asked in counts.values()),
+        right=sum(right for right, _ in counts.values()),
+        by_family={family: (right, asked) for family, (right, asked) in sorted(counts.items())},
+        misses=tuple(misses),
+    )
+
+
+def _miss(world: World, instance: Instance, task: Task, answer: str) -> Miss:
+    gold = instance.gold
+    shown = gold.referent if isinstance(gold, AnaphoraGold) else "; ".join(
+        value.model_dump_json(exclude_none=True) for value in gold_values(instance)
+    )  # fmt: skip
+    return Miss(world.path.name, instance.instance_id, instance.family.value, task.kinds, task.query, answer, shown)

@@ -1,0 +1,124 @@
+"""Answers questions about time: the date of one event, the days between two, the order of several."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+
+from memarena_dataset_quality.solver.dates import past_day
+from memarena_dataset_quality.solver.evidence import Said, Task, best_sentence, content, overlap
+from memarena_dataset_quality.solver.lexicon import Lexicon
+
+_LEAST_ITEMS = 3
+_CHANGE = re.compile(
+    r"\b(?:changed?|different now|no longer|any ?more|moved to|switched|instead|scrap|forget what"
+    r"|correction|update|turns out|new plan|what I said (?:before|earlier|last time|the other day)"
+    r"|not what (?:it|they) (?:was|were)|moved on|out of date|what was said before)\b",
+    re.IGNORECASE,
+)
+_LATE = re.compile(
+    r"\b(?:latest|last|now|current(?:ly)?|(?:at )?present|today|still|newest|most recent(?:ly)?"
+    r"|after (?:the|it|that)|since|leaving out|these days|in the end|finally|by now|later|updated?)\b",
+    re.IGNORECASE,
+)
+_EARLY = re.compile(
+    r"\b(?:before|prior|original(?:ly)?|at first|first|earlier|earliest|initial(?:ly)?|used to|to begin with"
+    r"|previous(?:ly)?|former(?:ly)?|once|no longer|until|old)\b",
+    re.IGNORECASE,
+)
+_SURELY_EARLY = re.compile(r"\b(?:former|prior|original(?:ly)?|previous(?:ly)?|at first)\b", re.IGNORECASE)
+_NEGATED = re.compile(r"\bnot (?:a|an|the|any) \w+ (?:one|answer|word|version)\b", re.IGNORECASE)
+
+
+def answer(task: Task, lexicon: Lexicon) -> str:
+    """The answer to a question about time, by the type of value that it wants; empty if the evidence gives none."""
+    rules: dict[tuple[str, ...], Callable[[Task, Lexicon], str]] = {("order",): order, ("duration",): interval}
+    return rules.get(task.kinds, day)(task, lexicon)
+
+
+def day(task: Task, lexicon: Lexicon) -> str:
+    """The one day that the evidence means."""
+    found = Counter(moment for said in task.said if (moment := _meant(said, content(task.query), lexicon)) is not None)
+    return _written(found.most_common(1)[0][0]) if found else ""
+
+
+def interval(task: Task, lexicon: Lexicon) -> str:
+    """Days between the two days that the evidence means."""
+    found = Counter(moment for said in task.said if (moment := _meant(said, content(task.query), lexicon)) is not None)
+    two = sorted(moment for moment, _ in found.most_common(2))
+    return f"{(two[1] - two[0]).days} days" if len(two) == 2 else ""
+
+
+def order(task: Task, lexicon: Lexicon) -> str:
+    """The listed things, first to last."""
+    items = listed(task.query)
+    dates: defaultdict[int, Counter[date]] = defaultdict(Counter)
+    for said in task.said:
+        scored = [(_fit(said, item, task.ego), -number) for number, item in enumerate(items)]
+        best, place = max(scored, default=(0.0, 0))
+        moment = _meant(said, content(items[-place]), lexicon) if best else None
+        if moment is not None:
+            dates[-place][moment] += 1
+    if len(dates) < len(items):
+        return ""
+    meant = {number: found.most_common(1)[0][0] for number, found in dates.items()}
+    return "; ".join(items[number] for number in sorted(meant, key=lambda number: meant[number]))
+
+
+def as_asked(task: Task) -> Task:
+    """Where statements differ because something was changed: the task with the turns before or after the change.
+
+    A change announces itself; the question says whether the earlier or the later word is wanted, the later one if
+    neither.
+    """
+    query = _NEGATED.sub(" ", task.query)
+    late = _LATE.search(query) is not None and _SURELY_EARLY.search(query) is None
+    early = _EARLY.search(query) is not None and not late
+    announced = [place for place, said in enumerate(task.said) if any(map(_CHANGE.search, said.sentences))]
+    if announced and announced[-1] > 0:
+        return replace(task, said=task.said[: announced[-1]] if early else task.said[announced[-1] :])
+    if early or late:
+        return replace(task, said=task.said[:1] if early else task.said[-1:])
+    return task
+
+
+def listed(query: str) -> list[str]:
+    """The things that a question lists: its longest list by lines, semicolons, slashes or commas."""
+    _, _, tail = query.partition(":")
+    found: list[str] = []
+    for text in (tail, query):
+        for separator in ("\n", ";", " / ", ","):
+            parts = [re.sub(r"^\W*(?:\d+[.)]|[a-z][.)]|and |or |- )\s*", "", part).strip(" .?!") for part in
+                     text.split(separator)]  # fmt: skip
+            parts = [part for part in parts if part]
+            if len(parts) >= _LEAST_ITEMS and not found:
+                found = parts
+    return found
+
+
+def _fit(said: Said, item: str, ego: str) -> float:
+    """How well a turn fits a listed thing: shared words, and whether it speaks of the same person."""
+    words = content(item)
+    best, _ = best_sentence(words, said.sentences)
+    speaks_of_self = item.startswith("I ") or " I " in item or re.search(r"\bmy\b", item) is not None
+    same = said.ego if speaks_of_self else bool(overlap(content(said.speaker), item))
+    return best + (0.4 if same else 0.0) if best else 0.0
+
+
+def _meant(said: Said, wanted: frozenset[str], lexicon: Lexicon) -> date | None:
+    """The day that a turn means: in a sentence that names a day and tells something that happened, if there is one.
+
+    Of several, the one that is closest to what is asked.
+    """
+    dated = [sentence for sentence in said.sentences if past_day(sentence, said.day) is not None]
+    if not dated:
+        return None
+    _, sentence = best_sentence(wanted, [one for one in dated if lexicon.tells_happening(one)] or dated)
+    return past_day(sentence, said.day)
+
+
+def _written(moment: date) -> str:
+    return f"{moment:%B} {moment.day}, {moment.year}"

@@ -1,0 +1,151 @@
+"""A data set as the measures use it: sessions, planned statements and questions, read from the files."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cached_property
+from pathlib import Path
+
+from memarena_dataset.checks.world import World as CheckedWorld
+from memarena_dataset.errors import DatasetError
+from memarena_dataset.io.files import LOCATIONS, SCHEDULES, Folder
+from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.model import Fact, Instance, Location, Session, Turn
+
+from memarena_dataset_quality.errors import QualityError
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of somebody's day; hours from 0 to 24."""
+
+    start_hour: float
+    end_hour: float
+    activity: str
+
+
+@dataclass(frozen=True)
+class World:
+    """One data set, whole in memory.
+
+    ``turns`` gives turn and session by turn id; ``facts`` is empty where the data set has no planned statements;
+    ``blocks`` gives an agent's day by (agent, day index).
+    """
+
+    path: Path
+    epoch: date
+    day_count: int
+    sessions: tuple[Session, ...]
+    instances: tuple[Instance, ...]
+    facts: tuple[Fact, ...]
+    names: Mapping[str, str]
+    locations: Mapping[str, Location]
+    blocks: Mapping[tuple[str, int], tuple[Block, ...]]
+
+    @cached_property
+    def turns(self) -> Mapping[str, tuple[Turn, Session]]:
+        """Every turn with its session, by id."""
+        return {turn.turn_id: (turn, session) for session in self.sessions for turn in session.turns}
+
+    @cached_property
+    def places(self) -> Mapping[str, float]:
+        """Relative place of every turn in its session, 0 the first and 1 the last, by turn id."""
+        return {
+            turn.turn_id: number / max(1, len(session.turns) - 1)
+            for session in self.sessions
+            for number, turn in enumerate(session.turns)
+        }
+
+    @cached_property
+    def projections(self) -> Mapping[str, tuple[Turn, ...]]:
+        """Turns that each person took part in, in the order in which they were said."""
+        found: defaultdict[str, list[Turn]] = defaultdict(list)
+        for session in sorted(self.sessions, key=lambda one: (one.start_time, one.session_id)):
+            for person in dict.fromkeys(session.participants):
+                found[person].extend(session.turns)
+        return {person: tuple(turns) for person, turns in found.items()}
+
+    def evidence(self, instance: Instance) -> tuple[tuple[Turn, Session], ...]:
+        """Evidence turns of a question with their sessions, in the order in which they were said."""
+        found = [self.turns[turn_id] for turn_id in instance.evidence_turn_ids]
+        return tuple(sorted(found, key=lambda pair: (pair[0].timestamp, pair[0].turn_id)))
+
+    def day_of(self, t: float) -> date:
+        """Calendar day of a time in simulated days."""
+        return self.epoch + timedelta(days=int(t))
+
+    def name(self, agent_id: str) -> str:
+        """Display name of an agent."""
+        return self.names.get(agent_id, agent_id)
+
+    def texts(self) -> list[list[str]]:
+        """Texts of the turns of each session."""
+        return [[turn.text for turn in session.turns] for session in self.sessions]
+
+
+def read_world(path: Path) -> World:
+    """Read a data set folder.
+
+    Raises:
+        QualityError: the folder, its corpus or a row of it cannot be used.
+    """
+    try:
+        with open_dataset(path) as dataset:
+            checked = CheckedWorld(dataset)
+            facts = checked.facts
+            if checked.fact_problems:
+                raise QualityError(f"{path}: {checked.fact_problems[0]}")
+            return World(
+                path=path,
+                epoch=dataset.calendar_epoch,
+                day_count=dataset.day_count,
+                sessions=tuple(dataset.corpus.sessions()),
+                instances=dataset.instances,
+                facts=facts,
+                names={agent_id: agent.name for agent_id, agent in dataset.agents.items()},
+                locations=dict(dataset.locations),
+                blocks=_blocks(path),
+            )
+    except DatasetError as error:
+        raise QualityError(f"{path}: {error}") from error
+
+
+def _blocks(path: Path) -> dict[tuple[str, int], tuple[Block, ...]]:
+    found: dict[tuple[str, int], tuple[Block, ...]] = {}
+    for line in Folder(path).lines(SCHEDULES):
+        try:
+            row = json.loads(line.data)
+            found[str(row["agent_id"]), int(row["day_index"])] = tuple(
+                Block(float(slot["start_hour"]), float(slot["end_hour"]), str(slot["activity"]))
+                for slot in row["slots"]
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise QualityError(
+                f"{path}: {SCHEDULES}:{line.number}: not a day of somebody's schedule: {error}"
+            ) from error
+    return found
+
+
+def opening_hours(path: Path) -> dict[str, tuple[float, float]]:
+    """Opening and closing hour by location, of those that state them.
+
+    Raises:
+        QualityError: an hour is no number.
+    """
+    data = Folder(path).read_bytes(LOCATIONS)
+    if data is None:
+        return {}
+    rows = json.loads(data)
+    entries: Sequence[object] = list(rows.values()) if isinstance(rows, dict) else rows
+    found: dict[str, tuple[float, float]] = {}
+    for row in entries:
+        if isinstance(row, dict) and "opens" in row and "closes" in row:
+            try:
+                found[str(row["location_id"])] = (float(row["opens"]), float(row["closes"]))
+            except (KeyError, TypeError, ValueError) as error:
+                raise QualityError(f"{path}: {LOCATIONS}: opens and closes must be hours: {error}") from error
+    return found

@@ -1,5 +1,0 @@
-"""The one error of this package."""
-
-
-class BarsError(Exception):
-    """Something that the caller gave cannot be measured; the message is one line for people."""

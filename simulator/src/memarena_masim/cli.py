@@ -1,0 +1,151 @@
+"""The command ``masim``: parses options, calls one function, prints the result.
+
+Each command imports what it needs when it runs, so that the others start fast.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from memarena_dataset.single_use_options import OnceGroup
+from memarena_dataset_quality.errors import QualityError
+from typer.exceptions import TyperException
+
+from memarena_masim.errors import MasimError
+
+app = typer.Typer(
+    cls=OnceGroup,
+    help="MaSim, the simulator of MemArena: generates conversation data sets whose ground truth is exact.",
+    add_completion=False,
+)
+
+
+@app.callback()
+def root() -> None:
+    """MaSim, the simulator of MemArena: generates conversation data sets whose ground truth is exact."""
+
+
+@app.command()
+def generate(
+    out: Annotated[
+        Path, typer.Option(help="Folder to write the data set to; with --worlds above 1, one sub-folder per world.")
+    ],
+    seed: Annotated[
+        int, typer.Option(help="Random seed. The same seed and options give the same files, byte for byte.")
+    ] = 42,
+    preset_name: Annotated[str, typer.Option("--preset", help="Size of the world: tiny, s, m or l.")] = "tiny",
+    agents: Annotated[int | None, typer.Option(help="Number of people (overrides the preset).")] = None,
+    days: Annotated[int | None, typer.Option(help="Number of days (overrides the preset).")] = None,
+    density: Annotated[
+        float | None,
+        typer.Option(help="Sessions per person and day, relative to the released data set (overrides the preset)."),
+    ] = None,
+    banks: Annotated[
+        str | None, typer.Option(help="Which half of the phrase banks to use: all, tuning or held-out.")
+    ] = None,
+    worlds: Annotated[int, typer.Option(help="How many independent worlds to generate.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(help="Worker processes. Default: all cores, fewer for a small world.")
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(help="What writes the text: offline (phrase banks) or llm (a language model).")
+    ] = "offline",
+    endpoint: Annotated[
+        str | None, typer.Option(help="llm: base URL of an OpenAI-compatible API, for example http://host:port/v1.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="llm: name of the model to use there.")] = None,
+    api_key_env: Annotated[str | None, typer.Option(help="llm: environment variable that holds the API key.")] = None,
+    concurrency: Annotated[int | None, typer.Option(help="llm: most requests in flight at a time. Default: 8.")] = None,
+    temperature: Annotated[float | None, typer.Option(help="llm: sampling temperature. Default: 0.8.")] = None,
+    timeout_s: Annotated[
+        float | None, typer.Option(help="llm: timeout of one request in seconds. Default: 180.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option(help="Show no progress.")] = False,
+) -> None:
+    """Generate one or more data sets. After an interruption the same command continues where it stopped."""
+    from memarena_masim.engines.options import EngineFlags  # noqa: PLC0415
+    from memarena_masim.generation import WorldFlags, generate_worlds  # noqa: PLC0415
+
+    connection = EngineFlags(engine, endpoint, model, api_key_env, concurrency, temperature, timeout_s).connection()
+    flags = WorldFlags(seed, preset_name, agents, days, density, banks)
+    generate_worlds(out, flags, connection, worlds=worlds, workers=workers, quiet=quiet)
+
+
+@app.command()
+def inspect(
+    folder: Annotated[Path, typer.Argument(help="Folder of a data set.")],
+    graph: Annotated[bool, typer.Option("--graph", help="Print the social graph, layer by layer.")] = False,
+    svg: Annotated[Path | None, typer.Option(help="Write a drawing of the social graph to this file.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write an HTML page with the drawing and the graph as text to this file.")
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="Agent id: print one day of this person.")] = None,
+    day: Annotated[int | None, typer.Option(help="Day to print with --agent, from 0. Default: 0.")] = None,
+    fact: Annotated[
+        str | None, typer.Option(help="Fact id: print who told it to whom, and the questions about it.")
+    ] = None,
+) -> None:
+    """Print what is in a data set: counts, the social graph, a person's day, or the history of one fact."""
+    from memarena_masim.inspection.show import Wanted, show  # noqa: PLC0415
+
+    show(folder, Wanted(graph, svg, html, agent, day, fact))
+
+
+@app.command()
+def bars(
+    folders: Annotated[list[Path], typer.Argument(help="Data sets to measure, or folders that hold several.")],
+    train: Annotated[
+        list[Path] | None,
+        typer.Option(help="Other data sets, to train the classifiers on. Must not be among the measured ones."),
+    ] = None,
+    locomo: Annotated[
+        Path | None,
+        typer.Option(help="LoCoMo file to measure beside. Default: looked for in MEMARENA_SHARED or ../shared."),
+    ] = None,
+    llm: Annotated[
+        bool, typer.Option("--llm", help="Also measure what needs the embedded language model (minutes).")
+    ] = False,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the table with all details to this file.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 1 if a quality bar is missed.")] = False,
+) -> None:
+    """Measure the quality of data sets, from their files alone, and compare it with the quality bars."""
+    from memarena_dataset_quality.command import bars as measure_bars  # noqa: PLC0415
+
+    lines, met = measure_bars(folders, train or [], locomo=locomo, llm=llm, json_file=json_file, say=_say)
+    typer.echo("\n".join(lines))
+    if strict and not met:
+        raise typer.Exit(1)
+
+
+def _say(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def main() -> None:
+    """Entry point: bad input is one line and exit code 2; Ctrl-C is exit code 130."""
+    try:
+        code = app(standalone_mode=False)
+    except TyperException as error:
+        _fail(f"{error.format_message()} (--help says what there is)")
+    except (MasimError, QualityError) as error:
+        _fail(str(error))
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}")
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str) -> NoReturn:
+    sys.stderr.write("error: " + " ".join(message.split()) + "\n")
+    sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

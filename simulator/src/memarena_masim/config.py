@@ -1,0 +1,111 @@
+"""The configuration of a world: size, seed, densities; the presets."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Literal, get_args
+
+from memarena_dataset.model import Family
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from memarena_masim.errors import MasimError
+
+RELEASED_COUNTS: dict[Family, int] = {
+    Family.CLOZE: 198,
+    Family.METADATA: 169,
+    Family.QA: 170,
+    Family.TEMPORAL: 162,
+    Family.COUNTERFACTUAL: 170,
+    Family.CONFLICT: 170,
+    Family.ANAPHORA: 170,
+    Family.CONFABULATION: 170,
+    Family.PERMISSION: 200,
+}
+"""Questions per family of the released data set (design 3); preset ``l`` has the same."""
+RELEASED_AGENT_DAYS = 750
+PP_SESSIONS_PER_AGENT_DAY = 8.9
+PA_SESSIONS_PER_AGENT_DAY = 8.9
+"""At density 1: 13,343 sessions for 50 agents over 15 days, people and assistants in equal parts."""
+
+
+Half = Literal["all", "tuning", "held-out"]
+"""Which half of the phrase banks is used: what is tuned on one half can be reported on the other."""
+
+
+class WorldConfig(BaseModel):
+    """Everything that the bytes of a data set depend on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = "custom"
+    agents: int = Field(ge=4, le=2000)
+    days: int = Field(ge=2, le=365)
+    density: float = Field(default=1.0, gt=0, le=4, allow_inf_nan=False)
+    """Sessions per agent and day, as a share of the released data set's."""
+    question_share: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    """Questions per agent-day, as a share of the released data set's."""
+    seed: int = Field(ge=0)
+    world: int = Field(default=0, ge=0)
+    calendar_epoch: date = date(2025, 1, 1)
+    banks: Half = "all"
+
+    @property
+    def key(self) -> str:
+        """Names the random streams of this world."""
+        return f"masim1/{self.seed}/{self.world}"
+
+    def questions(self, family: Family) -> int:
+        """How many questions of a family are aimed at."""
+        share = self.agents * self.days / RELEASED_AGENT_DAYS * self.question_share
+        if family is Family.WITNESS:
+            return 2 * max(2, round(50 * share))  # always in pairs
+        return max(4, round(RELEASED_COUNTS[family] * share))
+
+
+_PRESETS: dict[str, tuple[int, int, float, float]] = {
+    "tiny": (6, 3, 0.35, 2.0),
+    "s": (10, 5, 1.0, 3.0),
+    "m": (25, 10, 1.0, 1.0),
+    "l": (50, 15, 1.0, 1.0),
+}
+
+
+_EXPECTED = {
+    "agents": "4 to 2000",
+    "days": "2 to 365",
+    "density": "a number above 0, at most 4,",
+    "question_share": "a number above 0",
+    "seed": "0 or more",
+    "world": "0 or more",
+    "banks": f"one of {', '.join(get_args(Half))}",
+}
+"""What is expected of each flag, in the words of the line that refuses another value."""
+
+
+def preset(name: str, seed: int, world: int = 0) -> WorldConfig:
+    """A preset by name. MasimError if there is none of that name, or the seed is negative."""
+    if name not in _PRESETS:
+        raise MasimError(f"--preset {name}: unknown; one of {', '.join(_PRESETS)} is expected")
+    agents, days, density, share = _PRESETS[name]
+    return _checked(name=name, agents=agents, days=days, density=density, question_share=share, seed=seed, world=world)
+
+
+def sized(config: WorldConfig, **sizes: int | float | str | None) -> WorldConfig:
+    """``config`` with other agents, days, density or banks where given; a custom one if a size is given.
+
+    MasimError names the flag that is out of range.
+    """
+    given = {name: value for name, value in sizes.items() if value is not None}
+    if not given:
+        return config
+    name = config.name if set(given) == {"banks"} else "custom"
+    return _checked(**{**config.model_dump(), **given, "name": name})
+
+
+def _checked(**values: object) -> WorldConfig:
+    try:
+        return WorldConfig.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = str(first["loc"][0])
+        raise MasimError(f"--{field} {first['input']}: {_EXPECTED[field]} is expected") from error

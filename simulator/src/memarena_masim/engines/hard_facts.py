@@ -1,0 +1,186 @@
+"""Detects hard facts that are not in the plan: numbers, times, dates, names, and things that planned facts are about.
+
+Such words could contradict a gold answer, or make an absent claim present, so a turn may only hold those of its plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache, cached_property
+from pathlib import Path
+
+from memarena_dataset.date_words import MONTHS, WEEKDAYS, explicit_dates_in
+from memarena_dataset.number_words import numbers_in, times_in
+from memarena_dataset.value_matching import normal, tokens_of
+
+from memarena_masim.config import Half
+from memarena_masim.facts.catalogue import base, catalogue
+from memarena_masim.world.build import pools
+from memarena_masim.world.model import World
+
+TABLES = Path(__file__).resolve().parent / "tables"
+_CAPITAL = re.compile(r"(?<![\w'’-])[A-ZÀ-ÖØ-Þ][\w'’-]*")
+_PLAIN_MONTHS = frozenset(MONTHS) - {"march", "may", "august"}
+_DIGIT = re.compile(r"\d")
+_BELOW_TEN = ("zero", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TEENS = (
+    "ten",
+    "eleven",
+    "twelve",
+    *(f"{stem}teen" for stem in ("thir", "four", "fif", "six", "seven", "eigh", "nine")),
+)
+_TENS = tuple(f"{stem}ty" for stem in ("twen", "thir", "for", "fif", "six", "seven", "eigh", "nine"))
+_COUNTING = frozenset((*_BELOW_TEN, *_TEENS, *_TENS, "dozen", "hundred", "thousand", "million"))
+_COUNTING |= {"noon", "midday", "midnight"}
+"""Sentences without any of these, or a digit, hold no number and no time, and need no closer reading."""
+_DATING = frozenset((*MONTHS, *(month[:3] for month in MONTHS), *WEEKDAYS, *(f"{day}s" for day in WEEKDAYS)))
+_HARMLESS_NUMBERS = frozenset({0.0, 1.0})
+"""``one`` is a pronoun more often than a number."""
+_OPENS = "\"“‘'(—-:…"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A hard fact in a text. ``kind`` is number, time, date, name or value."""
+
+    kind: str
+    words: str
+
+
+class Allowed:
+    """What a turn may hold: everything that stands in ``texts``. Read only as far as it is asked for."""
+
+    def __init__(self, texts: Iterable[str], said_on: date) -> None:
+        self._joined = " . ".join(texts)
+        self.said_on = said_on
+
+    @cached_property
+    def numbers(self) -> frozenset[float]:
+        """Numbers, and those that say nothing."""
+        return numbers_in(self._joined) | _HARMLESS_NUMBERS
+
+    @cached_property
+    def times(self) -> frozenset[int]:
+        """Clock times in minutes."""
+        return times_in(self._joined)
+
+    @cached_property
+    def dates(self) -> frozenset[date]:
+        """Dates with day and month."""
+        return explicit_dates_in(self._joined, self.said_on)
+
+    @cached_property
+    def normal(self) -> str:
+        """The texts as ``normal`` gives them."""
+        return normal(self._joined)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Single words."""
+        return frozenset(self.normal.split())
+
+
+class Detector:
+    """Finds the hard facts of one world in sentences."""
+
+    def __init__(self, world: World, banks: Half) -> None:
+        self._names = _listed("given_names.v1.txt") | {
+            word
+            for name in (*pools()["first_names"], *pools()["last_names"], *(person.name for person in world.people))
+            for word in name.split()
+        }
+        self._phrases = _phrases(banks)
+
+    def find(self, sentence: str, allowed: Allowed) -> tuple[Found, ...]:
+        """Every hard fact of a sentence that is not allowed."""
+        tokens = tokens_of(sentence)
+        found = [*self._named(sentence, allowed), *self._values(tokens, allowed)]
+        counts = _DIGIT.search(sentence) is not None
+        if counts or not _COUNTING.isdisjoint(tokens):
+            found += _numbers(sentence, allowed)
+        if counts or not _DATING.isdisjoint(tokens):
+            found += _dates(sentence, tokens, allowed)
+        return tuple(found)
+
+    def _named(self, sentence: str, allowed: Allowed) -> Iterable[Found]:
+        """Capitals inside a sentence, and known names anywhere."""
+        for match in _CAPITAL.finditer(sentence):
+            word = re.sub(r"['’]s?$", "", match.group())
+            if allowed.words.issuperset(tokens_of(word)):
+                continue
+            before = sentence[: match.start()].rstrip()
+            opens = not before or before[-1] in ".!?" or before[-1] in _OPENS
+            if word in self._names or not (opens or word in _harmless() or word.lower() in _CALENDAR):
+                yield Found("name", word)
+
+    def _values(self, tokens: Sequence[str], allowed: Allowed) -> Iterable[Found]:
+        """What facts of the world are about: items, values, finds."""
+        words = f" {' '.join(tokens)} "
+        for token in dict.fromkeys(tokens):
+            for needle in self._phrases.get(token, ()):
+                if needle in words and needle not in allowed.normal:
+                    yield Found("value", needle.strip())
+
+
+def data_files() -> dict[str, str]:
+    """SHA-256 of the tables, by name."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(TABLES.glob("*.txt"))}
+
+
+_CALENDAR = frozenset((*MONTHS, *WEEKDAYS))
+
+
+def _numbers(sentence: str, allowed: Allowed) -> Iterable[Found]:
+    times = times_in(sentence) - allowed.times
+    extra = {number for number in numbers_in(sentence) if number not in allowed.numbers}
+    if times and (extra or ":" in sentence or re.search(r"\b(noon|midday|midnight|o'clock)\b", sentence.lower())):
+        yield Found("time", ", ".join(f"{time // 60:02d}:{time % 60:02d}" for time in sorted(times)))
+    if extra:
+        yield Found("number", ", ".join(f"{number:g}" for number in sorted(extra)))
+
+
+def _dates(sentence: str, tokens: Sequence[str], allowed: Allowed) -> Iterable[Found]:
+    for moment in sorted(explicit_dates_in(sentence, allowed.said_on) - allowed.dates):
+        yield Found("date", moment.isoformat())
+    for token in tokens:
+        if token in _PLAIN_MONTHS or token in WEEKDAYS or token.removesuffix("s") in WEEKDAYS:
+            day = token if token in WEEKDAYS or token in _PLAIN_MONTHS else token[:-1]
+            if day not in allowed.words:
+                yield Found("date", token)
+
+
+@cache
+def _listed(name: str) -> frozenset[str]:
+    lines = (TABLES / name).read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+def _harmless() -> frozenset[str]:
+    return _listed("capitals.v1.txt")
+
+
+@cache
+def _phrases(banks: Half) -> dict[str, tuple[str, ...]]:
+    """Normal forms of items and values that no talk brings up by chance, by their first word."""
+    found = catalogue(banks)
+    needles = {_needle(text) for text in (*found.finds, *found.sources)}
+    happenings = {_needle(base(one).split(" ", 1)[-1]) for one in found.happenings}
+    needles |= {one for one in happenings if " " in one}
+    for attribute in found.attributes.values():
+        values = [text for text in attribute.kind.choices if not any(letter.isdigit() for letter in text)]
+        needles |= {one for one in map(_needle, (*attribute.items, *values)) if found.distinctive(one)}
+    by_word: dict[str, set[str]] = {}
+    for needle in needles - _CALENDAR - {""}:
+        by_word.setdefault(needle.split(" ", 1)[0], set()).add(f" {needle} ")
+    return {word: tuple(sorted(phrases)) for word, phrases in by_word.items()}
+
+
+def _needle(text: str) -> str:
+    words = tokens_of(text)
+    while len(words) > 1 and words[0] in ("the", "a", "an"):
+        words = words[1:]
+    return " ".join(words)

@@ -1,0 +1,84 @@
+"""The offline engine: text from the phrase banks, in several processes. The same plan gives the same bytes anywhere."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.pool import Pool
+
+from pydantic import JsonValue
+
+from memarena_masim.config import WorldConfig
+from memarena_masim.engines.model import DayWords, Question, Rewordings, Setting
+from memarena_masim.phrases.library import library
+from memarena_masim.plan.day import DayPlan
+from memarena_masim.plan.model import SessionPlan
+from memarena_masim.realization.corpus_lines import line_of
+from memarena_masim.realization.speech import SpokenTurn, speak
+from memarena_masim.rng import Stream
+
+_CHUNK = 48
+
+
+@dataclass(frozen=True)
+class OfflineEngine:
+    """Realises sessions in ``workers`` processes (in this one if there is one)."""
+
+    workers: int = 1
+
+    @property
+    def identity(self) -> Mapping[str, JsonValue]:
+        """Nothing but its name: configuration and banks are compared anyway."""
+        return {"name": "offline"}
+
+    @property
+    def run_info(self) -> Mapping[str, JsonValue]:
+        """The number of workers."""
+        return {"workers": self.workers}
+
+    @property
+    def rewords(self) -> bool:
+        """It has no model to do so."""
+        return False
+
+    def words(self, setting: Setting, plans: Iterator[DayPlan]) -> Iterator[DayWords]:
+        """The days' words. The next day is planned while the workers are still at the last one."""
+        with _pool(self.workers) as pool:
+            waiting: DayWords | None = None
+            for plan in plans:
+                ready, waiting = waiting, DayWords(plan.day, _realised(setting.config, plan.sessions, pool), {})
+                if ready is not None:
+                    yield ready
+            if waiting is not None:
+                yield waiting
+
+    def reword(self, questions: Sequence[Question]) -> Rewordings:
+        """None: there is no model."""
+        return Rewordings({}, {})
+
+
+def realise(job: tuple[WorldConfig, tuple[SessionPlan, ...]]) -> str:
+    """Lines of the corpus for some sessions of a world; runs in a worker."""
+    config, sessions = job
+    return "".join(line_of(plan, words_of(config, plan)) for plan in sessions)
+
+
+def words_of(config: WorldConfig, plan: SessionPlan) -> tuple[SpokenTurn, ...]:
+    """The turns of a session, from the session's own stream."""
+    return speak(plan, Stream(config.key, "speech", plan.day, plan.session_id), library(config.banks))
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[Pool | None]:
+    if workers <= 1:
+        yield None
+        return
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        yield pool
+
+
+def _realised(config: WorldConfig, sessions: tuple[SessionPlan, ...], pool: Pool | None) -> Iterable[str]:
+    jobs = [(config, sessions[start : start + _CHUNK]) for start in range(0, len(sessions), _CHUNK)]
+    return map(realise, jobs) if pool is None else pool.imap(realise, jobs)

@@ -1,0 +1,152 @@
+"""What each turn of a session has to say, and whether a text says it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cached_property
+
+from memarena_dataset.value_matching import names_value, normal, phrase_occurs
+
+from memarena_masim.config import WorldConfig
+from memarena_masim.facts.catalogue import catalogue
+from memarena_masim.phrases.grammar import Scope, Voice, phrase
+from memarena_masim.plan.model import SessionPlan, Statement
+from memarena_masim.plan.state import Role, StatedFact
+from memarena_masim.rng import Stream
+
+_VALUE_SLOTS = ("v", "n")
+_CLAUSE_SLOTS = ("about",)
+"""Slots that only the other side's question uses."""
+_VERB_SLOTS = ("did", "do")
+_MEANT = ("tie", "change")
+"""Kinds whose meaning hangs on more than their values: "not friends", "no longer"."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One planned statement: the sentence that the phrase banks give it, and what another wording must keep.
+
+    ``verbatim`` is a sentence that must be said as it is (a wish for how the fact is treated), "" for none.
+    """
+
+    statement_id: str
+    kind: str
+    turn: int
+    sentence: str
+    verbatim: str
+    said_on: date
+    stated: StatedFact
+    slots: tuple[tuple[str, str], ...]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the phrase banks say."""
+        return tuple(text for text in (self.sentence, self.verbatim) if text)
+
+    @cached_property
+    def _must(self) -> tuple[str, ...]:
+        return _taken_over(self.slots, self.sentence)
+
+    @cached_property
+    def _typed(self) -> bool:
+        """Whether the banks' sentence gives the value in so many words, so that another wording can be checked."""
+        return names_value(self.stated.value.value, self.sentence, self.said_on)
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether nothing but the banks' own sentence will do: its value cannot be read from the words."""
+        if self.kind in _MEANT:
+            return True
+        return not self._typed and self.stated.role is not Role.FATE and not self._dated
+
+    @cached_property
+    def _dated(self) -> bool:
+        return any(name == "when" and phrase_occurs(text, normal(self.sentence)) for name, text in self.slots)
+
+    def said_in(self, text: str) -> bool:
+        """Whether ``text`` makes the statement: value, item and person named, nothing named that must not be."""
+        words = normal(text)
+        if self.verbatim and normal(self.verbatim).strip() not in words:
+            return False
+        hidden = self.stated.role is Role.FATE and phrase_occurs(self.stated.value.text, words)
+        if hidden:
+            return False
+        if normal(self.sentence).strip() in words:
+            return True
+        if self.exact or not all(phrase_occurs(kept, words) for kept in self._must):
+            return False
+        return not self._typed or names_value(self.stated.value.value, text, self.said_on)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question that the other side has to put in the turn before a statement."""
+
+    turn: int
+    sentence: str
+    slots: tuple[tuple[str, str], ...]
+
+    @cached_property
+    def _must(self) -> tuple[str, ...]:
+        return _taken_over(self.slots, self.sentence)
+
+    def said_in(self, text: str) -> bool:
+        """Whether ``text`` asks after the same thing."""
+        words = normal(text)
+        if normal(self.sentence).strip() in words:
+            return True
+        return bool(self._must) and "?" in text and all(phrase_occurs(kept, words) for kept in self._must)
+
+
+def points_of(config: WorldConfig, plan: SessionPlan, stated: dict[str, StatedFact]) -> tuple[Point, ...]:
+    """The statements of a session, worded by the phrase banks from the session's own stream."""
+    said_on = config.calendar_epoch + timedelta(days=plan.day)
+    points = []
+    for statement in plan.statements:
+        fact = stated[statement.statement_id]
+        kind = fact.role.value if fact.role is not Role.TELL else fact.fact.kind.value
+        level = _worded(config, plan, statement, f"level.{statement.level}") if statement.level else ""
+        sentence = _worded(config, plan, statement, statement.frame)
+        points.append(
+            Point(statement.statement_id, kind, statement.turn, sentence, level, said_on, fact, statement.slots)
+        )
+    return tuple(points)
+
+
+def asks_of(config: WorldConfig, plan: SessionPlan) -> tuple[Ask, ...]:
+    """Questions that lead to a statement."""
+    return tuple(
+        Ask(one.turn - 1, _worded(config, plan, one, one.prompt), one.slots)
+        for one in plan.statements
+        if one.prompt and one.turn
+    )
+
+
+def _worded(config: WorldConfig, plan: SessionPlan, statement: Statement, rule: str) -> str:
+    """A sentence of the facts bank."""
+    stream = Stream(config.key, "statement", statement.statement_id, rule)
+    slots = {"weekday": plan.weekday, "daypart": plan.daypart, **dict(statement.slots)}
+    scope = Scope(stream, Voice(0), slots)
+    text = phrase(scope.draw(catalogue(config.banks).bank.rules[rule]), scope)
+    text = text.rstrip(",;: ")
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".?!" else ".")
+
+
+def _taken_over(slots: tuple[tuple[str, str], ...], sentence: str) -> tuple[str, ...]:
+    """Phrases that the banks' sentence took over from the plan, apart from the value: another wording keeps them."""
+    words, found = normal(sentence), []
+    for name, text in slots:
+        if not text or name in (*_VALUE_SLOTS, *_CLAUSE_SLOTS):
+            continue
+        kept = _without_verb(text) if name in _VERB_SLOTS else text.split()[0] if name == "subject" else text
+        if phrase_occurs(kept, words):
+            found.append(kept)
+    return tuple(dict.fromkeys(found))
+
+
+def _without_verb(text: str) -> str:
+    """The words of a verb phrase that stay whatever its tense: ``moved the piano`` keeps ``the piano``."""
+    rest = re.sub(r"^\S+\s+", "", text)
+    return rest if " " in rest else text

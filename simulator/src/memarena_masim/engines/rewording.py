@@ -1,0 +1,87 @@
+"""Questions reworded by a model: accepted only if they keep what they ask for and repeat little of their evidence."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+
+from memarena_dataset.checks.overlap import function_words
+from memarena_dataset.number_words import numbers_in
+from memarena_dataset.value_matching import normal, phrase_occurs, tokens_of
+
+from memarena_masim.engines.endpoint import Endpoint, NoReplyError
+from memarena_masim.engines.model import Question, Rewordings
+from memarena_masim.engines.overlap_limits import Limits
+from memarena_masim.engines.prompting import QUESTION_SCHEMA, question_prompt
+from memarena_masim.engines.replies import read_text
+from memarena_masim.engines.tally import Tally
+
+MAX_TOKENS = 160
+_ID = re.compile(r"\b(?:[a-z]+_[a-z0-9_]+|[a-z]{2,}\d{3,})\b")
+_QUOTE = re.compile(r"[\"“]([^\"”]+)[\"”]")
+_LONGEST = 2.5
+
+
+def fault_of(question: Question, text: str) -> str | None:
+    """Why a rewording does not hold, in one word; None if it does."""
+    words = normal(text)
+    faults = {
+        "too_long": len(text.split()) > _LONGEST * len(question.text.split()) + 4,
+        "loses_a_name": not all(phrase_occurs(name, words) for name in question.names),
+        "loses_what_it_asks_for": not all(
+            any(f" {token} " in words for token in _content(anchor)) for anchor in question.anchors
+        ),
+        "loses_a_quotation": any(normal(quoted) not in words for quoted in _QUOTE.findall(question.text)),
+        "names_an_id": _ID.search(text) is not None,
+        "states_the_gold": question.gives_away(text),
+        "adds_a_number": bool(numbers_in(text) - numbers_in(question.text) - {1.0}),
+    }
+    return next((fault for fault, holds in faults.items() if holds), None) or _overlap(question, text)
+
+
+def _overlap(question: Question, text: str) -> str | None:
+    """The limits on repeating the evidence are those of every other rewording."""
+    names = _name_words(question)
+    if names.issuperset(_content(text)):
+        return "says_nothing"
+    return "repeats_the_evidence" if Limits.of(question.sources, names).fault(text) else None
+
+
+def _name_words(question: Question) -> frozenset[str]:
+    return frozenset(token for name in question.names for token in tokens_of(name))
+
+
+async def reword_all(endpoint: Endpoint, questions: Sequence[Question]) -> Rewordings:
+    """Every question that the model words so that it holds, with counts of the others by reason."""
+    tally, texts = Tally(), dict[str, str]()
+
+    async def one(question: Question) -> None:
+        tally.add("questions", "asked")
+        text = await _reworded(endpoint, question)
+        fault = "no_reply" if text is None else "unchanged" if text == question.text else fault_of(question, text)
+        if text is None or fault is not None:
+            tally.add("questions/kept_as_they_were", fault or "no_reply")
+        else:
+            tally.add("questions", "reworded")
+            texts[question.question_id] = text
+
+    async with asyncio.TaskGroup() as group:
+        for question in questions:
+            group.create_task(one(question))
+    return Rewordings(texts, {**tally.as_json(), **endpoint.take_counts()})
+
+
+async def _reworded(endpoint: Endpoint, question: Question) -> str | None:
+    asked = set(_content(question.text)) - _name_words(question)
+    avoid = sorted(asked & {word for source in question.sources for word in _content(source)})
+    messages = question_prompt(question.text, question.names, question.anchors, avoid)
+    try:
+        reply = await endpoint.complete(messages, MAX_TOKENS, QUESTION_SCHEMA)
+    except NoReplyError:
+        return None
+    return read_text(reply.text, "question")
+
+
+def _content(text: str) -> list[str]:
+    return [word for word in tokens_of(text) if word not in function_words()]

@@ -1,0 +1,26 @@
+"""Splits a turn into sentences, and inserts one."""
+
+from __future__ import annotations
+
+import re
+
+_END = re.compile(r"(?<=[.!?…])[\"”’')]*\s+(?=[\"“‘'(]*[A-Z0-9])")
+_ABBREVIATIONS = ("Dr.", "Mr.", "Ms.", "Mrs.", "St.", "a.m.", "p.m.")
+
+
+def split(text: str) -> list[str]:
+    """Sentences of a text, in order; joined by blanks they are the text again but for its white space."""
+    parts: list[str] = []
+    for piece in _END.split(" ".join(text.split())):
+        if parts and parts[-1].endswith(_ABBREVIATIONS[:5]):
+            parts[-1] = f"{parts[-1]} {piece}"
+        elif piece:
+            parts.append(piece)
+    return parts
+
+
+def insert(text: str, sentences: tuple[str, ...]) -> str:
+    """``text`` with sentences put in the middle, between two of its own."""
+    own = split(text)
+    at = (len(own) + 1) // 2
+    return " ".join((*own[:at], *sentences, *own[at:]))

@@ -1,0 +1,274 @@
+"""Writes one session with a model: requested whole, checked and repaired by turn, completed from the phrase banks.
+
+No statement is ever lost: what a model does not say in the turn meant for it is put there in the phrase banks' words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from memarena_dataset.value_matching import normal, phrase_occurs
+from pydantic import JsonValue
+
+from memarena_masim.engines import sentences
+from memarena_masim.engines.endpoint import Endpoint, NoReplyError
+from memarena_masim.engines.hard_facts import Allowed, Detector, Found
+from memarena_masim.engines.model import Setting
+from memarena_masim.engines.offline import words_of
+from memarena_masim.engines.points import asks_of, points_of
+from memarena_masim.engines.prompting import TURN_SCHEMA, Brief, session_prompt, session_schema, turn_prompt
+from memarena_masim.engines.replies import ReadSession, read_session, read_text
+from memarena_masim.engines.tally import Tally
+from memarena_masim.plan.day import speaker_index
+from memarena_masim.plan.model import SessionPlan
+from memarena_masim.plan.state import StatedFact
+from memarena_masim.realization.speech import SpokenTurn
+
+TOKENS_PER_WORD = 1.6
+"""Room for a reply, generously: English needs about 1.3."""
+OVERHEAD_TOKENS = 24
+"""JSON around a turn."""
+LONGEST = 3.0
+"""Words of a turn, as a multiple of what it should have, above which it counts as endless."""
+_SHORTEST_WORDS = 3
+_REMEMBERED_WORDS = 12
+
+
+@dataclass(slots=True)
+class Shared:
+    """What the sessions of a world have in common."""
+
+    setting: Setting
+    endpoint: Endpoint
+    detector: Detector
+    spoken: set[str] = field(default_factory=set)
+    """Turns of more than twelve words that were said already: none may come twice in a world."""
+
+
+@dataclass(slots=True)
+class _Checked:
+    """A turn's text after checking. ``missing`` counts statements, ``problem`` says what to mend, "" if it is fine."""
+
+    text: str
+    missing: list[str]
+    found: list[Found]
+    problem: str
+
+
+class SessionWriter:
+    """Writes one session."""
+
+    def __init__(self, shared: Shared, plan: SessionPlan, stated: Mapping[str, StatedFact], tally: Tally) -> None:
+        config = shared.setting.config
+        self._shared, self._plan, self._tally = shared, plan, tally
+        self._brief = Brief(plan, points_of(config, plan, dict(stated)), asks_of(config, plan))
+        self._messages = session_prompt(self._brief, shared.setting)
+        self._names = self._brief.names
+        self._offline: tuple[SpokenTurn, ...] = ()
+        self.log: list[dict[str, JsonValue]] = []
+
+    async def write(self) -> tuple[SpokenTurn, ...]:
+        """The turns. MasimError if the endpoint is of no use at all."""
+        self._tally.add("sessions", "planned")
+        try:
+            read = await self._session()
+        except NoReplyError as error:
+            self._tally.add("sessions", "no_reply")
+            self._note("no_reply", str(error))
+            read = ReadSession((None,) * self._plan.turn_count, ())
+        if not read.usable:
+            return self._all_offline()
+        turns: list[str] = []
+        for turn, text in enumerate(read.turns):
+            turns.append(await self._turn(turn, text, turns))
+        return tuple(self._spoken(turn, text) for turn, text in enumerate(turns))
+
+    async def _session(self) -> ReadSession:
+        """The reply to the whole session; asked for again once if half of it or more cannot be used."""
+        brief, room = self._brief, self._room(sum(self._brief.words_of(turn) for turn in range(len(self._names))))
+        schema, best = session_schema(brief), None
+        for attempt in range(2):
+            reply = await self._shared.endpoint.complete(self._messages, room, schema)
+            read = read_session(reply.text, reply.cut, self._names)
+            self._tally.add("replies", "read")
+            for fault in read.faults:
+                self._tally.add("replies", fault)
+            if best is None or read.usable > best.usable:
+                best = read
+            if 2 * read.usable > len(self._names):
+                break
+            if attempt == 0:
+                self._tally.add("sessions", "asked_again")
+                self._note("asked_again", ", ".join(read.faults))
+        assert best is not None
+        return best
+
+    async def _turn(self, turn: int, text: str | None, before: list[str]) -> str:
+        """The words of a turn in which everything planned is said and nothing else that could be checked."""
+        self._tally.add("turns", "planned")
+        checked = self._checked(turn, text)
+        first = checked
+        if checked.problem:
+            self._tally.add("turns", "asked_again")
+            for kind in checked.missing:
+                self._tally.add(f"statements/{kind}", "asked_again")
+            again = await self._asked_again(turn, before, checked.problem)
+            if again is not None:
+                second = self._checked(turn, again)
+                if len(second.missing) < len(checked.missing) or not second.problem or not checked.text:
+                    checked = second
+        self._count(turn, first, checked)
+        return self._settled(turn, checked)
+
+    async def _asked_again(self, turn: int, before: list[str], problem: str) -> str | None:
+        spoken = [f"{self._names[place]}: {text}" for place, text in enumerate(before)]
+        messages = turn_prompt(self._brief, self._shared.setting, turn, spoken, problem)
+        try:
+            reply = await self._shared.endpoint.complete(messages, self._room(self._words_in(turn)), TURN_SCHEMA)
+        except NoReplyError as error:
+            self._note("no_reply", str(error), turn)
+            return None
+        self._tally.add("replies", "read")
+        if reply.cut:
+            self._tally.add("replies", "endless")
+        text = read_text(reply.text, "text", self._names[turn])
+        if text is None:
+            self._tally.add("replies", "not_json")
+        return text
+
+    def _checked(self, turn: int, text: str | None) -> _Checked:
+        """A turn without its sentences that hold unplanned hard facts, and what it lacks then."""
+        points, asks = self._brief.points_in(turn), self._brief.asks_in(turn)
+        everything = [point.kind for point in points]
+        if text is None:
+            return _Checked("", everything, [], "Nobody has written it yet.")
+        if len(text.split()) > LONGEST * self._words_in(turn):
+            self._tally.add("replies", "overlong_turn")
+            return _Checked("", everything, [], "Keep it short.")
+        kept, found = self._cleaned(turn, text)
+        missing = [point.kind for point in points if not point.said_in(kept)]
+        unasked = [ask for ask in asks if not ask.said_in(kept)]
+        problem = ""
+        if missing or unasked:
+            problem = "A first version left out, or changed, what the turn has to say."
+        elif len(kept.split()) < _SHORTEST_WORDS:
+            problem = "A first version had nothing left that it may say."
+        elif kept in self._shared.spoken:
+            kept, problem = "", "Say something that has not been said before."
+        return _Checked(kept, missing, found, problem)
+
+    def _cleaned(self, turn: int, text: str) -> tuple[str, list[Found]]:
+        """``text`` without the sentences that hold what the plan does not."""
+        allowed = self._allowed(turn)
+        kept: list[str] = []
+        found: list[Found] = []
+        others = [point.stated.value.text for point in self._brief.points if point.turn != turn]
+        elsewhere = [value for value in others if not phrase_occurs(value, allowed.normal)]
+        for sentence in sentences.split(text):
+            extra = list(self._shared.detector.find(sentence, allowed))
+            words = normal(sentence) if elsewhere else ""
+            extra += [Found("value", value) for value in elsewhere if phrase_occurs(value, words)]
+            found += extra
+            if not extra:
+                kept.append(sentence)
+        return " ".join(kept), found
+
+    def _allowed(self, turn: int) -> Allowed:
+        """What a turn may name: its own statements, the things that the session is about, who and when it is."""
+        plan, brief = self._plan, self._brief
+        texts = [text for point in brief.points_in(turn) for text in (*point.sentences, dict(point.slots).get("v", ""))]
+        texts += [ask.sentence for ask in brief.asks_in(turn)]
+        texts += [text for point in brief.points for name, text in point.slots if name in ("item", "source", "subject")]
+        texts += [speaker.first_name for speaker in plan.speakers]
+        texts += [
+            plan.weekday,
+            plan.weather,
+            plan.daypart,
+            *plan.looks_back,
+            *(thread.topic for thread in plan.threads),
+        ]
+        if plan.names_place:
+            texts.append(plan.place_name)
+        if plan.event is not None:
+            texts.append(plan.event.told)
+        config = self._shared.setting.config
+        said_on = brief.points[0].said_on if brief.points else config.calendar_epoch
+        hidden = [point.stated.value.text for point in brief.points_in(turn) if point.kind == "fate"]
+        return Allowed([text for text in texts if text not in hidden], said_on)
+
+    def _settled(self, turn: int, checked: _Checked) -> str:
+        """The turn's final words: the model's, with the banks' sentences for what is missing, or the banks' turn."""
+        points, asks = self._brief.points_in(turn), self._brief.asks_in(turn)
+        text = checked.text
+        lost = [point for point in points if not point.said_in(text)]
+        for point in lost:
+            if point.kind == "fate":  # nothing else of the turn may name what it leaves unnamed
+                text = " ".join(one for one in sentences.split(text) if point.said_in(f"{one} {point.sentence}"))
+            text = sentences.insert(text, point.sentences)
+        for ask in asks:
+            if not ask.said_in(text):
+                text = f"{text} {ask.sentence}".strip()
+        words = len(text.split())
+        if not checked.text or words < _SHORTEST_WORDS or (words > _REMEMBERED_WORDS and text in self._shared.spoken):
+            self._tally.add("turns", "offline")
+            text = self._offline_turn(turn)
+        elif lost:
+            self._tally.add("turns", "with_offline_sentence")
+        else:
+            self._tally.add("turns", "from_model")
+        if words > _REMEMBERED_WORDS:
+            self._shared.spoken.add(text)
+        return text
+
+    def _count(self, turn: int, first: _Checked, last: _Checked) -> None:
+        """Statements as they ended up, and what was found that nobody planned."""
+        lacking = list(last.missing)
+        repaired = [kind for kind in first.missing if kind not in lacking]
+        for point in self._brief.points_in(turn):
+            self._tally.add(f"statements/{point.kind}", "planned")
+            if point.kind in lacking:
+                lacking.remove(point.kind)
+                self._tally.add(f"statements/{point.kind}", "offline")
+            elif point.kind in repaired:
+                repaired.remove(point.kind)
+                self._tally.add(f"statements/{point.kind}", "repaired")
+            else:
+                self._tally.add(f"statements/{point.kind}", "at_once")
+        for found in (*first.found, *(last.found if last is not first else ())):
+            self._tally.add("unplanned", found.kind)
+            self._note(f"unplanned {found.kind}", found.words, turn)
+
+    def _all_offline(self) -> tuple[SpokenTurn, ...]:
+        self._tally.add("sessions", "offline")
+        self._note("offline", "")
+        for point in self._brief.points:
+            for what in ("planned", "offline"):
+                self._tally.add(f"statements/{point.kind}", what)
+        self._tally.add("turns", "planned", self._plan.turn_count)
+        self._tally.add("turns", "offline", self._plan.turn_count)
+        return words_of(self._shared.setting.config, self._plan)
+
+    def _offline_turn(self, turn: int) -> str:
+        if not self._offline:
+            self._offline = words_of(self._shared.setting.config, self._plan)
+        return self._offline[turn].text
+
+    def _spoken(self, turn: int, text: str) -> SpokenTurn:
+        count = len(self._plan.speakers)
+        speaker = speaker_index(self._plan, turn)
+        return SpokenTurn(speaker, (speaker - 1 if turn else speaker + 1) % count, text)
+
+    def _words_in(self, turn: int) -> int:
+        planned = sum(len(text.split()) for point in self._brief.points_in(turn) for text in point.sentences)
+        return self._brief.words_of(turn) + planned
+
+    def _room(self, words: int) -> int:
+        """Tokens that a reply may have."""
+        return round(words * TOKENS_PER_WORD) + OVERHEAD_TOKENS * (len(self._names) + 1)
+
+    def _note(self, what: str, words: str, turn: int | None = None) -> None:
+        row: dict[str, JsonValue] = {"session_id": self._plan.session_id, "what": what, "words": words}
+        if turn is not None:
+            row["turn"] = turn
+        self.log.append(row)

@@ -1,0 +1,237 @@
+"""The kinds of facts that people can state, read from the data files together with their phrases."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from memarena_dataset.number_words import numbers_in
+from memarena_dataset.value_matching import normal, phrase_occurs, spellings
+from memarena_dataset.values import AmountValue, NameValue, PlaceValue, TermValue, Value, WeekdayValue
+
+from memarena_masim.config import Half
+from memarena_masim.errors import MasimError
+from memarena_masim.facts.values import ValueKind
+from memarena_masim.phrases.grammar import Bank, Variants
+from memarena_masim.phrases.inflect import inflect
+from memarena_masim.phrases.library import BANKS, library, may_arise
+
+PersonForm = Literal["own", "you", "told"]
+
+_VERB = re.compile(r"\^([a-z]+)")
+_AGREEING = re.compile(r"\(([a-z']+)/([a-z']+)\)")
+_PRONOUN = re.compile(r"\$(I|my|me|their)\b")
+_WORDS: dict[PersonForm, dict[str, str]] = {
+    "own": {"I": "I", "my": "my", "me": "me", "their": "my"},
+    "you": {"I": "you", "my": "your", "me": "you", "their": "your"},
+    "told": {"I": "$subject", "my": "$subject's", "me": "$subject", "their": "their"},
+}
+SENSITIVE_CLASSES = ("credentials", "identity_number", "payment_number", "medical", "home_address")
+
+
+def in_person(line: str, form: PersonForm) -> str:
+    """A line of a data file in the given person: pronouns put in, verbs agreed."""
+    place = 2 if form == "told" else 1
+    line = _AGREEING.sub(lambda match: match.group(place), line)
+    return _PRONOUN.sub(lambda match: _WORDS[form][match.group(1)], line)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A kind of detail, of which a person has one value per item."""
+
+    key: str
+    category: str
+    sensitive: str
+    kind: ValueKind
+    items: tuple[str, ...]
+    plain: str
+    about: str
+    ask: str
+    changes: bool = False
+    """Whether a person's value can be replaced by another one in the course of a world."""
+
+    def fill(self, line: str, form: PersonForm, item: str, value: str = "", number: str = "", subject: str = "") -> str:
+        """``plain``, ``about`` or ``ask`` with its slots filled."""
+        text = in_person(line, form).replace("$item", item).replace("$subject", subject)
+        text = text.replace("$v", value).replace("$n", number or value)
+        return text[0].upper() + text[1:] if line is self.ask else text
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityKind:
+    """A kind of fact that the world holds (homes, workplaces, groups): ``ask`` its questions, ``about`` a clause."""
+
+    key: str
+    about: str
+    ask: tuple[str, ...]
+
+    def fill(self, line: str, form: PersonForm, subject: str, group: str) -> str:
+        """``about`` or a line of ``ask`` with its slots filled."""
+        text = in_person(line, form).replace("$subject", subject).replace("$group", group)
+        return text[0].upper() + text[1:] if line in self.ask else text
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Everything that can be stated."""
+
+    attributes: dict[str, Attribute]
+    community: dict[str, CommunityKind]
+    happenings: tuple[str, ...]
+    finds: tuple[str, ...]
+    sources: tuple[str, ...]
+    fates: tuple[str, ...]
+    bank: Bank
+    common: str
+    """Normal form of all banks but the details themselves, to tell which items only details bring up."""
+
+    details: str
+    """Normal form of all that details are made of but their items, each item once."""
+    common_numbers: frozenset[float]
+    """Numbers that ``common`` spells out."""
+
+    def distinctive(self, item: str) -> bool:
+        """Whether an item's words come up in statements about it only."""
+        if phrase_occurs(item, self.common) or _nearly(item, self.common) or may_arise(item):
+            return False
+        needle = normal(item).strip().removeprefix("the ")
+        return self.details.count(f" {needle} ") <= 1
+
+    def everyday(self, value: Value) -> bool:
+        """Whether a value's words come up in any talk, so that hearing them says nothing of a fact that has it."""
+        if isinstance(value, WeekdayValue):
+            return True
+        if isinstance(value, AmountValue):
+            return value.amount in self.common_numbers
+        if isinstance(value, NameValue | PlaceValue | TermValue):
+            return any(phrase_occurs(form, self.common) for form in spellings(value))
+        return False
+
+
+@cache
+def _nearly(item: str, common: str) -> bool:
+    """Whether an item's words stand close to each other in the banks, where a choice may bring them together."""
+    words = item.lower().removeprefix("the ").split()
+    gap = rf"(?: \S+){{0,{_CHOICE_WORDS}}} "
+    return len(words) > 1 and re.search(rf" {gap.join(map(re.escape, words))} ", common) is not None
+
+
+_CHOICE_WORDS = 4
+
+
+def did(phrase: str) -> str:
+    """The verb phrase of a happening in the past: ``had the boiler serviced``."""
+    return _VERB.sub(lambda match: inflect(match.group(1), "past"), phrase)
+
+
+def base(phrase: str) -> str:
+    """The verb phrase of a happening in its base form."""
+    return _VERB.sub(lambda match: match.group(1), phrase)
+
+
+@cache
+def catalogue(banks: Half = "all") -> Catalogue:
+    """The facts of this installation, worded from ``banks``. MasimError names the file and key of the first fault."""
+    library(banks)
+    bank = Bank(Variants((), "none"))
+    attributes: dict[str, Attribute] = {}
+    changes = _toml("changes")
+    for name in ("details", "sensitive"):
+        for key, row in _toml(name).items():
+            attributes[key] = _attribute(key, row, f"facts/{name}.toml: {key}", key in changes["attributes"])
+            _rules(bank, key, row["say"], f"facts/{name}.toml: {key}")
+    _change_rules(bank, attributes, changes)
+    community = {key: _community(bank, key, row) for key, row in _toml("community").items()}
+    happenings, finds, ties = _toml("happenings"), _toml("finds"), _toml("ties")
+    _rules(bank, "happening", happenings["say"]["lines"], "facts/happenings.toml: say")
+    _rules(bank, "find", finds["say"], "facts/finds.toml: say")
+    _rules(bank, "fate", finds["fate"], "facts/finds.toml: fate")
+    for key in ("friends", "not_friends"):
+        _rules(bank, key, ties[key]["say"], f"facts/ties.toml: {key}")
+    bank.read(BANKS / "facts" / "levels.bank")
+    bank.read(BANKS / "facts" / "prompts.bank")
+    bank.read(BANKS / "facts" / "probes.bank")
+    bank.read(BANKS / "facts" / "links.bank")
+    bank.read(BANKS / "facts" / "reactions.bank")
+    bank.link(banks)
+    common = _common_words()
+    return Catalogue(
+        attributes,
+        community,
+        tuple(happenings["things"]["items"]),
+        tuple(finds["things"]),
+        tuple(f"the {place} {kind}" for place in finds["source_places"] for kind in finds["source_kinds"]),
+        tuple(finds["fates"]),
+        bank,
+        common,
+        _detail_words(attributes),
+        numbers_in(common),
+    )
+
+
+def _detail_words(attributes: dict[str, Attribute]) -> str:
+    parts: list[str] = []
+    for attribute in attributes.values():
+        parts += [*attribute.items, *attribute.kind.choices, attribute.plain, attribute.about, attribute.ask]
+    return "".join(map(normal, parts))
+
+
+def _common_words() -> str:
+    paths = sorted([*(BANKS / "dialogue").glob("*.bank"), *(BANKS / "topics").glob("*.topic"), BANKS / "variants.txt"])
+    paths += sorted((BANKS / "matters").glob("*.toml"))
+    paths += [BANKS / "facts" / name for name in ("happenings.toml", "finds.toml", "ties.toml", "levels.bank")]
+    paths += [BANKS / "facts" / name for name in ("community.toml", "changes.toml", "probes.bank", "prompts.bank")]
+    paths += [BANKS / "facts" / "events.toml", BANKS / "world" / "people.toml"]
+    return normal(" ".join(re.sub(r"[^A-Za-z' ]", " ", path.read_text(encoding="utf-8")) for path in paths))
+
+
+def _toml(name: str) -> dict[str, Any]:
+    path = BANKS / "facts" / f"{name}.toml"
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise MasimError(f"facts/{name}.toml: {error}") from error
+
+
+def _rules(bank: Bank, key: str, lines: list[str], where: str) -> None:
+    forms: tuple[PersonForm, ...] = ("own", "told")
+    for form in forms:
+        for line in lines:
+            bank.add(f"say.{key}.{form}", in_person(line, form), where)
+
+
+def _change_rules(bank: Bank, attributes: dict[str, Attribute], changes: dict[str, Any]) -> None:
+    """For every detail that can change, sentences that say so before they give the new value."""
+    for key in changes["attributes"]:
+        if key not in attributes or attributes[key].sensitive:
+            raise MasimError(f"facts/changes.toml: attributes: {key!r} is no section of facts/details.toml")
+        for line in changes["lead"]:
+            if "<say>" not in line:
+                raise MasimError(f"facts/changes.toml: lead: {line!r} lacks <say>")
+            lead = in_person(line, "own").replace("<say>", f"<say.{key}.own>")
+            bank.add(f"change.{key}.own", lead, "facts/changes.toml: lead")
+
+
+def _community(bank: Bank, key: str, row: dict[str, Any]) -> CommunityKind:
+    where = f"facts/community.toml: {key}"
+    for field in ("about", "ask", "say"):
+        if not row.get(field):
+            raise MasimError(f"{where}: {field} is missing")
+    _rules(bank, key, row["say"], where)
+    return CommunityKind(key, row["about"], tuple(row["ask"]))
+
+
+def _attribute(key: str, row: dict[str, Any], where: str, changes: bool) -> Attribute:
+    for field in ("category", "type", "values", "items", "plain", "about", "ask", "say"):
+        if field not in row:
+            raise MasimError(f"{where}: {field} is missing")
+    sensitive = row.get("sensitive", "")
+    if sensitive and sensitive not in SENSITIVE_CLASSES:
+        raise MasimError(f"{where}.sensitive: {sensitive!r}; one of {', '.join(SENSITIVE_CLASSES)} is expected")
+    kind = ValueKind.parse(row["type"], row.get("unit", ""), row["values"], where)
+    items = tuple(row["items"])
+    return Attribute(key, row["category"], sensitive, kind, items, row["plain"], row["about"], row["ask"], changes)

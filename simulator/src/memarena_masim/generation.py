@@ -1,0 +1,101 @@
+"""``masim generate``: makes one data set or several, and resumes those that are unfinished."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from memarena_masim.config import PA_SESSIONS_PER_AGENT_DAY, PP_SESSIONS_PER_AGENT_DAY, WorldConfig, preset, sized
+from memarena_masim.engines.connection import EndpointConfig
+from memarena_masim.engines.model import Engine
+from memarena_masim.engines.offline import OfflineEngine
+from memarena_masim.errors import MasimError
+from memarena_masim.output.generate import generate
+from memarena_masim.output.parts import is_left
+from memarena_masim.output.worlds import counts_of_complete, shortage, summary, world_folder
+
+SESSIONS_PER_PROCESS = 1000
+"""A process of its own reads all phrase banks first: fewer sessions than this are sooner put into words without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorldFlags:
+    """What a world is made of, as the flags were given; None: as its preset has it."""
+
+    seed: int
+    preset: str
+    agents: int | None
+    days: int | None
+    density: float | None
+    banks: str | None
+
+    def config(self, world: int) -> WorldConfig:
+        """The configuration of world number ``world``. MasimError names the flag that is wrong."""
+        found = preset(self.preset, self.seed, world)
+        return sized(found, agents=self.agents, days=self.days, density=self.density, banks=self.banks)
+
+
+def generate_worlds(
+    out: Path, flags: WorldFlags, connection: EndpointConfig | None, *, worlds: int, workers: int | None, quiet: bool
+) -> None:
+    """Make the worlds that are not complete yet, and print a line for each. MasimError for what a user can mend."""
+    for flag, number in (("worlds", worlds), ("workers", workers)):
+        if number is not None and number < 1:
+            raise MasimError(f"--{flag} {number}: 1 or more is expected")
+    for world in range(worlds):
+        config = flags.config(world)
+        folder = world_folder(out, world, worlds)
+        with _engine(connection, workers or usual_workers(config), quiet) as (writer, say), _writing(folder):
+            skip = worlds > 1 and not is_left(folder)
+            counts = counts_of_complete(config, writer.identity, folder) if skip else None
+            if counts is None:
+                counts = generate(config, folder, engine=writer, progress=say)
+        sys.stdout.write(f"{folder}: {summary(counts)}\n")
+        sys.stdout.flush()
+        short = shortage(config, counts)
+        if short:
+            _say(f"{folder}: fewer questions than aimed at: {short}")
+
+
+def usual_workers(config: WorldConfig) -> int:
+    """Processes that word a world where none are asked for: all cores, as far as each has enough to do."""
+    per_agent_day = (PA_SESSIONS_PER_AGENT_DAY + PP_SESSIONS_PER_AGENT_DAY) * config.density
+    sessions = config.agents * config.days * per_agent_day
+    return max(1, min(os.cpu_count() or 1, int(sessions / SESSIONS_PER_PROCESS)))
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """What cannot be written is said of the flag. Finished days are kept where there are any."""
+    try:
+        yield
+    except OSError as error:
+        raise MasimError(f"--out {error.filename or folder}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _engine(
+    connection: EndpointConfig | None, workers: int, quiet: bool
+) -> Iterator[tuple[Engine, Callable[[str], None]]]:
+    """The engine, and what to do with a line of progress."""
+    if connection is None:
+        yield OfflineEngine(workers), (lambda _: None) if quiet else _say
+        return
+    # Only who has a model words take the client of its endpoint.
+    from memarena_masim.engines.llm import LlmEngine  # noqa: PLC0415
+    from memarena_masim.engines.progress_display import EngineDisplay  # noqa: PLC0415
+
+    with (
+        EngineDisplay(quiet=quiet) as display,
+        LlmEngine(connection, progress=display.status) as engine,
+    ):
+        yield engine, display.day
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

@@ -1,0 +1,202 @@
+"""The text that ``masim inspect`` prints: overview, social graph, a person's day, the history of a fact."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from memarena_dataset.errors import DatasetError
+from memarena_dataset.io.reading import Dataset, open_dataset
+
+from memarena_masim.errors import MasimError
+from memarena_masim.inspection.social_graph import LAYER_NAMES, SocialGraph
+from memarena_masim.json_files import json_rows, json_value
+
+_SHADES = ("█", "▓", "░", " ")
+"""Layers from the closest outwards, and none."""
+MATRIX_PEOPLE = 40
+"""Above this many people a matrix no longer fits a terminal."""
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A data set folder that is looked at."""
+
+    folder: Path
+
+    @classmethod
+    def open(cls, folder: Path) -> Inspected:
+        """MasimError if the folder holds no complete data set."""
+        if not (folder / "pipeline_report.json").exists():
+            raise MasimError(f"{folder}: pipeline_report.json is missing; the folder of a data set is expected")
+        return cls(folder)
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Display names of people, by agent id."""
+        return {
+            str(row["agent_id"]): str(row["persona"].get("name", row["agent_id"]))
+            for row in json_rows(self.folder, "agents_personas.jsonl")
+            if "owner" not in row["persona"]
+        }
+
+    @cached_property
+    def graph(self) -> SocialGraph:
+        """Who is how close to whom."""
+        return SocialGraph.of(list(self.names), json_rows(self.folder, "graph_edges.jsonl"))
+
+    @property
+    def days(self) -> int:
+        """Days of the world."""
+        return int(json_value(self.folder, "pipeline_report.json")["day_count"])
+
+
+def overview_lines(data: Inspected) -> list[str]:
+    """Counts, and the facts that were told most often."""
+    report = json_value(data.folder, "pipeline_report.json")
+    engine = report.get("engine", {})
+    lines = [f"made by: {' '.join(str(engine[key]) for key in ('name', 'model') if key in engine) or 'unknown'}"]
+    lines += [f"{name}: {count}" for name, count in report.get("counts", {}).items()]
+    if spread := report.get("interference"):
+        aims = list(next(iter(spread.values())))
+        lines.append(f"questions by near-duplicates that their ego hears, about {', '.join(aims)}:")
+        lines += [f"  {family}: {', '.join(map(str, counts.values()))}" for family, counts in spread.items()]
+        lines.append(f"  all: {', '.join(str(sum(counts[aim] for counts in spread.values())) for aim in aims)}")
+    told = Counter(row["fact_id"] for row in json_rows(data.folder, "facts.jsonl"))
+    lines.append("told most often: " + ", ".join(f"{fact} ({count})" for fact, count in told.most_common(_SHOWN)))
+    lines.append(f"people: {', '.join(sorted(data.names)[:_SHOWN])}{', …' if len(data.names) > _SHOWN else ''}")
+    return lines
+
+
+def graph_lines(data: Inspected) -> list[str]:
+    """The social graph: a matrix of layers if it fits, then everybody's people, layer by layer, with weights."""
+    graph = data.graph
+    sizes = Counter(edge.layer for edge in graph.edges)
+    counted = ", ".join(f"{sizes[layer]} {name}" for layer, name in enumerate(LAYER_NAMES))
+    lines = [f"{len(graph.people)} people, {len(graph.edges)} pairs: {counted}, {sizes[-1]} of no layer"]
+    if len(graph.people) <= MATRIX_PEOPLE:
+        lines += ["", *_matrix(data)]
+    for person in graph.people:
+        lines += ["", f"{data.names[person]} ({person})"]
+        for layer, name in enumerate(LAYER_NAMES):
+            near = graph.near(person, layer)
+            if near:
+                shown = ", ".join(f"{data.names[other]} {weight:.2f}" for weight, other in near)
+                lines.append(f"  {_SHADES[layer]} {name:<15} {shown}")
+    return lines
+
+
+def _matrix(data: Inspected) -> list[str]:
+    graph, width = data.graph, max(len(name) for name in data.names.values())
+    legend = ", ".join(f"{_SHADES[layer]} {name}" for layer, name in enumerate(LAYER_NAMES))
+    lines = [f"  {legend}", f"  {'':<{width}}    " + " ".join(f"{n:>2}" for n in range(1, len(graph.people) + 1))]
+    for number, one in enumerate(graph.people, 1):
+        cells = ["  " if one == other else _SHADES[graph.layer(one, other)] * 2 for other in graph.people]
+        cells[number - 1] = "\\ "
+        lines.append(f"  {data.names[one]:<{width}} {number:>2} {' '.join(cells)}".rstrip())
+    return lines
+
+
+def day_lines(data: Inspected, agent: str, day: int) -> list[str]:
+    """An agent's day: where they were, whom they talked to in which order, and what was stated there.
+
+    MasimError if there is no such agent or day.
+    """
+    _check_agent(data, agent)
+    if not 0 <= day < data.days:
+        raise MasimError(f"--day {day}: {data.folder} has days 0 to {data.days - 1}")
+    schedule = next(
+        row
+        for row in json_rows(data.folder, "agent_schedules.jsonl")
+        if row["agent_id"] == agent and row["day_index"] == day
+    )
+    stated: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in json_rows(data.folder, "facts.jsonl"):
+        stated[row["session_id"]].append(row)
+    with _opened(data) as dataset:
+        places = {place.location_id: place.name for place in dataset.locations.values()}
+        sessions = sorted(dataset.day_sessions(agent, day), key=lambda session: session.start_time)
+        events = dataset.day_events(agent, day)
+    lines = [f"{data.names[agent]}, day {day}, {schedule['day_type']}: {', '.join(schedule['active_roles'])}"]
+    for event in events:
+        lines.append(f"  {_clock(event.timestamp - day)}  hears of: {event.content}")
+    for block in schedule["slots"]:
+        start, end = block["start_hour"], block["end_hour"]
+        here = places.get(block["location_id"], block["location_id"] or "on the move")
+        lines.append(f"{_clock(start / 24)} to {_clock(end / 24)}  {block['activity']:<8} {here}")
+        for session in sessions:
+            if start <= round((session.start_time - day) * 24, 4) < end:
+                others = ", ".join(data.names.get(one, "assistant") for one in session.participants if one != agent)
+                lines.append(
+                    f"  {_clock(session.start_time - day)}  {session.session_type}, {session.modality}, with {others}, "
+                    f"on {session.interest_domain}: {len(session.turns)} turns ({session.session_id})"
+                )
+                for row in stated[session.session_id]:
+                    who = data.names.get(row["speaker_id"], row["speaker_id"])
+                    lines.append(f"           {who}: {row['role']} {row['attribute']} ({row['fact_id']})")
+    return lines
+
+
+def fact_lines(data: Inspected, fact_id: str) -> list[str]:
+    """Who learned a fact when, from whom, in which words, and which questions ask after it.
+
+    MasimError if there is no such fact.
+    """
+    said = [row for row in json_rows(data.folder, "facts.jsonl") if row["fact_id"] in (fact_id, f"{fact_id}_v")]
+    if not said:
+        raise MasimError(f"--fact {fact_id}: not in facts.jsonl; `masim inspect {data.folder}` names some")
+    subject = data.names.get(said[0]["subject"], said[0]["subject"])
+    lines, knows = [f"{fact_id}: {subject}, {said[0]['attribute']}"], dict[str, str]()
+    with _opened(data) as dataset:
+        sessions = {row["session_id"]: dataset.session(row["session_id"]) for row in said}
+        for row in sorted(said, key=lambda row: sessions[row["session_id"]].start_time):
+            session = sessions[row["session_id"]]
+            turn = next(turn for turn in session.turns if turn.turn_id == row["turn_id"])
+            day = int(session.start_time)
+            speaker = data.names.get(row["speaker_id"], row["speaker_id"])
+            heard = [data.names.get(one, "the assistant") for one in session.participants if one != row["speaker_id"]]
+            version = " (changed version)" if row["fact_id"] != fact_id else ""
+            level = f", asks for {row['level']}" if row["level"] else ""
+            lines.append(f"  day {day}, {_clock(turn.timestamp - day)}: {speaker} to {', '.join(heard)}")
+            lines.append(f"    {row['role']}{version}{level}: {_shown(row['value'])} ({row['turn_id']})")
+            lines.append(f"    “{turn.text}”")
+            for one in heard:
+                knows.setdefault(one, f"{one} from {speaker}, known from day {day + 1}")
+        lines.append("  learned: " + "; ".join(knows.values()))
+        asked = [one for one in dataset.instances if (one.metadata or {}).get("fact_id") == fact_id]
+        for instance in asked:
+            day = dataset.question_day(instance)
+            ego = data.names[instance.ego_agent_id]
+            lines.append(f"  asked of {ego} on day {day} ({instance.family.value}): {instance.query}")
+    if not asked:
+        lines.append("  never asked")
+    return lines
+
+
+def _check_agent(data: Inspected, agent: str) -> None:
+    if agent in data.names:
+        return
+    owner = agent.removeprefix("assistant_")
+    some = ", ".join(sorted(data.names)[:3])
+    hint = f"--agent {owner} has the day" if owner in data.names else f"people are {some}, …"
+    raise MasimError(f"--agent {agent}: nobody of that id in {data.folder}; {hint}")
+
+
+def _opened(data: Inspected) -> Dataset:
+    try:
+        return open_dataset(data.folder)
+    except DatasetError as error:
+        raise MasimError(str(error)) from error
+
+
+def _shown(value: dict[str, Any]) -> str:
+    return " ".join(str(part) for key, part in value.items() if key not in ("type", "aliases"))
+
+
+def _clock(days: float) -> str:
+    minutes = round(days * 1440)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}"

@@ -1,0 +1,43 @@
+"""JSON files of a data set: written the same on every machine, and read row by row with file and line of an error."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from memarena_masim.errors import MasimError
+
+
+def dump(row: object) -> str:
+    """One line of JSON, the same on every machine."""
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+
+
+def json_rows(folder: Path, name: str) -> Iterator[dict[str, Any]]:
+    """The rows of a file, plain or gzip. MasimError names a file that is missing and a line that is no JSON object."""
+    path = folder / name
+    packed = folder / f"{name}.gz"
+    if not path.exists() and not packed.exists():
+        raise MasimError(f"{path}: missing; MaSim writes it into every data set")
+    with path.open(encoding="utf-8") if path.exists() else gzip.open(packed, "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            yield _object(line, f"{path}:{number}")
+
+
+def json_value(folder: Path, name: str) -> dict[str, Any]:
+    """The object in a file of one JSON value."""
+    path = folder / name
+    return _object(path.read_text(encoding="utf-8"), str(path))
+
+
+def _object(text: str, where: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise MasimError(f"{where}: no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise MasimError(f"{where}: a JSON object is expected")
+    return found

@@ -1,0 +1,236 @@
+"""Generates a data set: plans the days, writes their text, derives the questions, writes the files.
+
+Days are written as they are finished, into a folder inside the output folder. A generation that is killed goes on
+where it stopped: plans are made again (they are cheap and exact), realised days are taken as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from memarena_dataset.model import Family
+from pydantic import JsonValue
+
+from memarena_masim import __version__
+from memarena_masim.config import WorldConfig
+from memarena_masim.engines.model import Engine, Setting
+from memarena_masim.engines.offline import OfflineEngine
+from memarena_masim.engines.tally import summed
+from memarena_masim.errors import MasimError
+from memarena_masim.facts.catalogue import catalogue
+from memarena_masim.json_files import dump
+from memarena_masim.output.lock import only_writer
+from memarena_masim.output.parts import PARTS, Parts, clear_left, is_left
+from memarena_masim.output.rows import fact_row, report_row
+from memarena_masim.output.world_files import write_lines, write_world
+from memarena_masim.output.worlds import REPORT, counts_of_complete
+from memarena_masim.phrases.library import data_files
+from memarena_masim.plan.day import DayPlan, Planner
+from memarena_masim.plan.facts import FactSource
+from memarena_masim.plan.model import SessionPlan
+from memarena_masim.questions.book import Book
+from memarena_masim.questions.derive import Asked, Deriver, spread_of_interference
+from memarena_masim.questions.hardening import harden
+from memarena_masim.questions.rewordable import rewordable
+from memarena_masim.world.build import build_world
+from memarena_masim.world.model import World
+
+__all__ = ["PARTS", "Progress", "generate"]
+
+ENGINE_LOG = "engine_log.jsonl"
+"""What an engine noted, one row each: unplanned facts that it took out, sessions that it had to word offline."""
+
+Progress = Callable[[str], None]
+
+
+def generate(
+    config: WorldConfig,
+    out: Path,
+    *,
+    workers: int = 1,
+    engine: Engine | None = None,
+    progress: Progress = lambda _: None,
+) -> dict[str, int]:
+    """Make the data set of ``config`` in ``out`` with ``engine`` (offline, on ``workers``, if none is given).
+
+    Returns instances per family.
+
+    Raises:
+        MasimError: ``out`` holds something else than the unfinished data set of the same configuration and engine, or
+            the engine cannot go on; finished days are kept. Or another process works there, or nothing can be asked
+            of a world so small.
+        OSError: a file cannot be written; finished days are kept.
+    """
+    began = time.monotonic()
+    engine = engine or OfflineEngine(workers)
+    with only_writer(out, progress):
+        if is_left(out) and (complete := counts_of_complete(config, engine.identity, out)) is not None:
+            clear_left(out)
+            return complete
+        parts = Parts.open(config, engine.identity, out)
+        world = build_world(config)
+        planner = Planner(config, world, catalogue(config.banks))
+        plans: list[DayPlan] = []
+        for words in engine.words(Setting(config, world), _unwritten(planner, plans, parts, progress)):
+            parts.write(words)
+            progress(_said(plans[words.day], config.days))
+        counts = _finish(config, world, planner, plans, out, parts, engine)
+        _write_run_info(out, time.monotonic() - began, engine)
+        parts.remove()  # last: until then the same command finishes what is not there yet
+    return counts
+
+
+def _unwritten(planner: Planner, plans: list[DayPlan], parts: Parts, progress: Progress) -> Iterator[DayPlan]:
+    """All days, planned and committed one after the other; those that have no words yet are handed out."""
+    for day in range(planner.config.days):
+        plan = planner.plan(day)
+        planner.commit(plan)
+        plans.append(_light(plan))
+        if parts.has(day):
+            progress(_said(plan, planner.config.days))
+        else:
+            yield plan
+
+
+def _said(plan: DayPlan, days: int) -> str:
+    return f"day {plan.day + 1} of {days}: {len(plan.sessions)} sessions"
+
+
+def _light(plan: DayPlan) -> DayPlan:
+    """A plan without what is written already."""
+    return DayPlan(plan.day, plan.sessions, (), plan.events, plan.schedules)
+
+
+def _finish(
+    config: WorldConfig,
+    world: World,
+    planner: Planner,
+    plans: list[DayPlan],
+    out: Path,
+    parts: Parts,
+    engine: Engine,
+) -> dict[str, int]:
+    mentions = {
+        session.session_id: other for plan in plans for session in plan.sessions for other in _named(session, world)
+    }
+    book = Book(config, world, planner.catalogue, planner.knowledge.said, mentions)
+    for plan in plans:
+        for session in plan.sessions:
+            people = [speaker.agent_id for speaker in session.speakers if not speaker.assistant]
+            for one in people:
+                for other in people:
+                    if one != other:
+                        book.met[one].setdefault(other, plan.day)
+    asked = Deriver(book, FactSource(config, planner.catalogue)).derive()
+    if not asked:
+        parts.remove()
+        raise MasimError(_too_little(config, plans))
+    wanted = {one.draft.truth["antecedent_turn"] for one in asked if "antecedent_turn" in one.draft.truth}
+    wanted |= {stated.turn_id for one in asked for stated in one.draft.evidence}
+    texts = _write_corpus(out, parts, config.days, wanted)
+    write_world(world, plans, planner.impressions, out)
+    plain = {one.instance_id: one.draft.query for one in asked}
+    work = [*parts.counts(config.days), _reword(asked, book, texts, config, engine)]
+    done = frozenset(one.instance_id for one in asked if one.draft.query != plain[one.instance_id])
+    hardened = harden(asked, book, texts, done)
+    counts = _write_questions(asked, out, texts)
+    told = {one.statement_id for question in asked for one in question.draft.evidence}
+    rows = (fact_row(stated, stated.statement_id in told) for stated in planner.knowledge.said)
+    write_lines(out / "facts.jsonl", rows)
+    log = list(parts.log(config.days))
+    if log:
+        write_lines(out / ENGINE_LOG, log)
+    report = _counts(config, plans, counts, len(planner.knowledge.said), {**engine.identity, **summed(work)})
+    more = {"interference": spread_of_interference(asked), "hardening": hardened}
+    (out / REPORT).write_text(dump({**report, **more}) + "\n", encoding="utf-8")
+    return counts
+
+
+def _too_little(config: WorldConfig, plans: list[DayPlan]) -> str:
+    sessions = sum(len(plan.sessions) for plan in plans)
+    size = f"{config.agents} people over {config.days} days"
+    return f"--density {config.density:g}: {sessions} sessions of {size} give no question; a higher one is expected"
+
+
+def _reword(
+    asked: list[Asked], book: Book, texts: dict[str, str], config: WorldConfig, engine: Engine
+) -> Mapping[str, JsonValue]:
+    """Put questions in other words where the engine can; returns its counts."""
+    if not engine.rewords:
+        return {}
+    done = engine.reword(rewordable(asked, book.names, texts, config.calendar_epoch))
+    for one in asked:
+        one.draft.query = done.texts.get(one.instance_id, one.draft.query)
+    return done.counts
+
+
+def _named(session: SessionPlan, world: World) -> list[str]:
+    name = session.looks_back[0]
+    return [person.agent_id for person in world.people if name and name in (person.name, person.first_name)]
+
+
+def _write_corpus(out: Path, parts: Parts, days: int, wanted: set[str]) -> dict[str, str]:
+    """Join the days to the corpus; returns the texts of the wanted turns."""
+    sessions = {turn.rsplit("_t", 1)[0] for turn in wanted}
+    texts: dict[str, str] = {}
+    draft = out / "corpus_sessions.part"
+    with draft.open("w", encoding="utf-8", newline="\n") as file:
+        for line in parts.lines(days):
+            file.write(line)
+            if line[15 : line.index('"', 15)] in sessions:
+                texts |= {turn["turn_id"]: turn["text"] for turn in json.loads(line)["turns"]}
+    draft.replace(out / "corpus_sessions.jsonl")
+    return texts
+
+
+def _write_questions(asked: list[Asked], out: Path, texts: dict[str, str]) -> dict[str, int]:
+    folder = out / "eval_instances"
+    folder.mkdir(exist_ok=True)
+    counts: dict[str, int] = {}
+    for family in Family:
+        rows = [one.row(texts) for one in asked if one.draft.family is family]
+        counts[family.value] = len(rows)
+        write_lines(folder / f"{family.value}.jsonl", rows)
+    return counts
+
+
+def _counts(
+    config: WorldConfig,
+    plans: list[DayPlan],
+    questions: dict[str, int],
+    stated: int,
+    engine: Mapping[str, JsonValue],
+) -> dict[str, object]:
+    kinds = Counter(session.kind.value for plan in plans for session in plan.sessions)
+    counts = {
+        "agents": config.agents,
+        "days": config.days,
+        "sessions": sum(kinds.values()),
+        "turns": sum(session.turn_count for plan in plans for session in plan.sessions),
+        "events": sum(len(plan.events) for plan in plans),
+        "statements": stated,
+        "instances": sum(questions.values()),
+    }
+    short = {
+        family.value: {"wanted": config.questions(family), "found": questions[family.value]}
+        for family in Family
+        if questions[family.value] < config.questions(family)
+    }
+    found = {"counts": counts, "session_kinds": dict(sorted(kinds.items())), "instances": questions, "short": short}
+    return report_row(config, {**found, "engine": dict(engine), "banks": data_files()})
+
+
+def _write_run_info(out: Path, wall_s: float, engine: Engine) -> None:
+    info: dict[str, JsonValue] = {
+        "masim": __version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        **engine.run_info,
+        "wall_s": round(wall_s, 2),
+    }
+    (out / "run_info.json").write_text(dump(info) + "\n", encoding="utf-8")

@@ -1,0 +1,48 @@
+"""A lock, so that only one process writes a folder at a time."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memarena_masim.errors import MasimError
+
+_CANNOT_LOCK = (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
+"""What file systems without locks on folders say, some network file systems among them."""
+
+
+@contextmanager
+def only_writer(out: Path, progress: Callable[[str], None]) -> Iterator[None]:
+    """Make the folder ``out`` if there is none, and hold it: until the end, or the death, of this process.
+
+    The folder itself is locked, so that no file is left in a data set. Where the file system cannot do that, a line of
+    progress says so.
+
+    Raises:
+        MasimError: ``out`` is no folder, or another process holds it.
+        OSError: it cannot be made or opened.
+    """
+    if out.exists() and not out.is_dir():
+        raise MasimError(f"--out {out}: not a folder; an empty or new folder is expected")
+    out.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(out, os.O_RDONLY)  # no child inherits it: the lock ends with this process, however it ends
+    try:
+        _lock(descriptor, out, progress)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, out: Path, progress: Callable[[str], None]) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise MasimError(f"--out {out}: another process is making a data set there") from error
+    except OSError as error:
+        if error.errno not in _CANNOT_LOCK:
+            raise
+        progress(f"{out}: cannot be locked ({error.strerror}); nothing else may write there meanwhile")

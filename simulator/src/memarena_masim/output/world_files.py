@@ -1,0 +1,65 @@
+"""Files that describe the world: people, days, events, groups, places, the social graph, sessions by person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from memarena_masim.json_files import dump
+from memarena_masim.output.rows import assistant_row, event_row, persona_row, schedule_row
+from memarena_masim.plan.day import DayPlan
+from memarena_masim.plan.impressions import Impressions
+from memarena_masim.world.model import World
+
+
+def write_world(world: World, plans: list[DayPlan], impressions: Impressions, out: Path) -> None:
+    """Write them to ``out``. ``impressions`` are those of the last midnight."""
+    write_lines(
+        out / "agents_personas.jsonl",
+        (row for person in world.people for row in (persona_row(person, world, impressions), assistant_row(person))),
+    )
+    write_lines(
+        out / "agent_schedules.jsonl",
+        (schedule_row(schedule, plan.day) for plan in plans for schedule in plan.schedules.values()),
+    )
+    write_lines(out / "events.jsonl", (event_row(event) for plan in plans for event in plan.events))
+    groups = [
+        {
+            "group_id": group.group_id,
+            "name": group.name,
+            "kind": group.kind,
+            "members": list(group.members),
+            "roles": dict(group.roles),
+            "location_id": group.place_id,
+            "meets": {"weekday": group.meets[0], "hour": group.meets[1]} if group.meets else None,
+        }
+        for group in world.groups
+    ]
+    places = [
+        {
+            "location_id": place.location_id,
+            "name": place.name,
+            "kind": place.kind,
+            "opens": place.opens,
+            "closes": place.closes,
+            "privacy": place.privacy,
+        }
+        for place in world.places.values()
+    ]
+    (out / "groups.json").write_text(dump(groups) + "\n", encoding="utf-8")
+    (out / "locations.json").write_text(dump(places) + "\n", encoding="utf-8")
+    edges = ({"source": edge.source, "target": edge.target, "weight": edge.weight} for edge in world.edges.values())
+    write_lines(out / "graph_edges.jsonl", edges)
+    mapped: dict[str, list[str]] = {}
+    for plan in plans:
+        for session in plan.sessions:
+            for speaker in session.speakers:
+                mapped.setdefault(speaker.agent_id, []).append(session.session_id)
+    (out / "ego_session_map.json").write_text(dump(dict(sorted(mapped.items()))) + "\n", encoding="utf-8")
+
+
+def write_lines(path: Path, rows: Iterable[object]) -> None:
+    """One line of JSON per row."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for row in rows:
+            file.write(dump(row) + "\n")

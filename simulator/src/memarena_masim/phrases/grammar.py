@@ -1,0 +1,353 @@
+"""The phrase grammar: parses bank files and expands their rules.
+
+A bank file holds rules; a rule starts with ``== name`` and has one alternative per line. In an alternative
+
+* ``{a|b|c}`` is a choice (an empty branch is allowed), ``[a]`` is ``{a|}``;
+* ``<rule>`` expands another rule of the same bank;
+* ``@item`` draws a fresh item of the current topic (``@thing``, ``@trouble``; ``@act``, ``@acted`` and ``@acting`` draw
+  the same list in three verb forms);
+* ``$slot`` inserts a value that the caller binds;
+* ``^verb`` marks a verb that is inflected when a form is asked for;
+* ``#`` opens a comment line.
+
+Every literal is also run through a table of interchangeable expressions (``variants.txt``), so that the wording of
+common phrases varies wherever they occur; a speaker leans towards the same member of a set each time.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import Final, get_args
+
+from memarena_masim.config import Half
+from memarena_masim.errors import MasimError
+from memarena_masim.phrases.inflect import VerbForm, inflect
+from memarena_masim.rng import Stream
+
+LITERAL: Final = 0
+CHOICE: Final = 1
+RULE: Final = 2
+TOPIC: Final = 3
+SLOT: Final = 4
+VARIANT: Final = 5
+
+_TOKEN = re.compile(r"[{}\[\]|]|<[a-z0-9_.]+>|[$@][a-zA-Z_]+[0-9]?")
+_VERB = re.compile(r"\^([a-z]+)")
+SPLIT_FROM: Final = 4
+LEANING: Final = 0.3
+"""Share of the draws from a variant set in which a speaker uses the favourite."""
+
+
+class Rule:
+    """A named list of alternatives. ``alternatives`` is filled when the bank is linked."""
+
+    __slots__ = ("_sums", "alternatives", "name", "number")
+
+    def __init__(self, name: str, number: int) -> None:
+        self.name = name
+        self.number = number
+        self.alternatives: list[Sequence_] = []
+        self._sums: list[float] = []
+
+    def draw(self, stream: Stream) -> Sequence_:
+        """An alternative, drawn by weight: what can be said in more ways is said more often."""
+        sums = self._sums
+        if not sums:
+            sums = self._sums = list(accumulate(math.sqrt(min(400, 3 + ways(one))) for one in self.alternatives))
+        return self.alternatives[bisect(sums, stream.unit() * sums[-1])]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One part of an alternative; which fields matter depends on ``kind``."""
+
+    kind: int
+    text: str = ""
+    branches: tuple[Sequence_, ...] = ()
+    rule: Rule | None = None
+    options: tuple[str, ...] = ()
+    number: int = 0
+
+
+Sequence_ = tuple[Node, ...]
+
+
+def ways(sequence: Sequence_) -> float:
+    """In how many ways an alternative can be said; a reference counts as a fixed number of ways."""
+    total = 1.0
+    for node in sequence:
+        if node.kind == CHOICE:
+            total *= sum(ways(branch) for branch in node.branches)
+        elif node.kind == VARIANT:
+            total *= len(node.options)
+        elif node.kind in (RULE, TOPIC):
+            total *= 12
+    return total
+
+
+class Variants:
+    """Sets of interchangeable expressions, applied to literals when they are compiled."""
+
+    def __init__(self, lines: Sequence[str], source: str) -> None:
+        self._sets: dict[str, tuple[int, tuple[str, ...]]] = {}
+        for number, line in enumerate(lines, 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            members = tuple(member.strip() for member in line.split("|"))
+            if len(members) < 2 or not members[0]:
+                raise MasimError(f"{source}:{number}: expected at least two expressions separated by |")
+            if members[0] in self._sets:
+                raise MasimError(f"{source}:{number}: {members[0]!r} has a set already")
+            self._sets[members[0]] = (number, members)
+        self._known: dict[str, tuple[Node, ...]] = {}
+        """Literals that were split before: most of the banks' are short and stand in many lines."""
+        heads = sorted(self._sets, key=len, reverse=True)
+        self._pattern = (
+            re.compile(r"(?<![\w'’-])(" + "|".join(map(re.escape, heads)) + r")(?![\w'’-])") if heads else None
+        )
+
+    def split(self, literal: str) -> tuple[Node, ...]:
+        """``literal`` as nodes: plain stretches and variant sets."""
+        if literal not in self._known:
+            self._known[literal] = tuple(self._split(literal))
+        return self._known[literal]
+
+    def _split(self, literal: str) -> list[Node]:
+        if self._pattern is None:
+            return [Node(LITERAL, literal)]
+        nodes, at = [], 0
+        for match in self._pattern.finditer(literal):
+            if match.start() > at:
+                nodes.append(Node(LITERAL, literal[at : match.start()]))
+            number, members = self._sets[match.group(1)]
+            nodes.append(Node(VARIANT, options=members, number=number))
+            at = match.end()
+        if at < len(literal):
+            nodes.append(Node(LITERAL, literal[at:]))
+        return nodes
+
+
+class Bank:
+    """Rules from one or more files, linked and ready to expand."""
+
+    def __init__(self, variants: Variants | None = None, shared: Mapping[str, Rule] | None = None) -> None:
+        """``shared`` are rules of another bank that references may name."""
+        self.rules: dict[str, Rule] = {}
+        self._variants = variants or Variants((), "none")
+        self._shared = shared or {}
+        self._wanted: dict[str, str] = {}
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        """Names of the rules that this bank's lines refer to."""
+        return frozenset(self._wanted)
+
+    def _rule(self, name: str) -> Rule:
+        if name in self._shared:
+            return self._shared[name]
+        if name not in self.rules:
+            self.rules[name] = Rule(name, len(self.rules))
+        return self.rules[name]
+
+    def read(self, path: Path) -> None:
+        """Add the rules of a file. MasimError names file and line of what cannot be parsed."""
+        names: tuple[str, ...] = ()
+        for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            line = raw.strip()
+            if not line or line.startswith("#"):
+                continue
+            where = f"{path.name}:{number}"
+            if line.startswith("=="):
+                names = tuple(line[2:].strip().split("/"))
+                if len(names) not in (1, 3):
+                    raise MasimError(f"{where}: one name expected, or three for the forms of verbs (do/did/doing)")
+                continue
+            if not names:
+                raise MasimError(f"{where}: a line before the first '== rule'")
+            if len(names) == 1:
+                self.add(names[0], line, where)
+            else:
+                self.add_verbs(names, line, where)
+
+    def add(self, name: str, line: str, where: str, form: VerbForm = "base") -> None:
+        """Add one alternative to a rule."""
+        self._rule(name).alternatives.append(self.compile(line, where, form))
+
+    def add_verbs(self, names: Sequence[str], line: str, where: str) -> None:
+        """Add one alternative to three rules: with its verbs in the base form, in the past and in ``-ing``."""
+        for name, form in zip(names, get_args(VerbForm), strict=True):
+            self.add(name, line, where, form)
+
+    def compile(self, line: str, where: str, form: VerbForm = "base") -> Sequence_:
+        """Parse one alternative."""
+        line = _VERB.sub(lambda match: inflect(match.group(1), form), line)
+        sequence, at = self._sequence(line, 0, where, closing="")
+        if at != len(line):
+            raise MasimError(f"{where}: unbalanced brackets in {line!r}")
+        return sequence
+
+    def _sequence(self, line: str, at: int, where: str, closing: str) -> tuple[Sequence_, int]:
+        branches: list[list[Node]] = [[]]
+        while at < len(line):
+            match = _TOKEN.search(line, at)
+            start = match.start() if match else len(line)
+            if start > at:
+                branches[-1].extend(self._variants.split(line[at:start]))
+            if not match:
+                at = len(line)
+                break
+            mark, at = match.group(), match.end()
+            if mark in "{[":
+                inner, at = self._sequence(line, at, where, "}" if mark == "{" else "]")
+                branches[-1].extend(inner)
+            elif mark == "|":
+                if not closing:
+                    raise MasimError(f"{where}: '|' outside of brackets in {line!r}")
+                branches.append([])
+            elif mark in "}]":
+                if mark != closing:
+                    raise MasimError(f"{where}: unbalanced {mark!r} in {line!r}")
+                sequences = tuple(tuple(branch) for branch in branches)
+                return (Node(CHOICE, branches=(*sequences, ()) if mark == "]" else sequences),), at
+            else:
+                branches[-1].append(self._reference(mark, where))
+        if closing:
+            raise MasimError(f"{where}: missing {closing!r} in {line!r}")
+        return tuple(branches[0]), at
+
+    def _reference(self, mark: str, where: str) -> Node:
+        if mark[0] == "<":
+            name = mark[1:-1]
+            self._wanted.setdefault(name, where)
+            return Node(RULE, name, rule=self._rule(name))
+        return Node(TOPIC if mark[0] == "@" else SLOT, mark[1:])
+
+    def link(self, half: Half = "all", whole: Collection[str] = ()) -> None:
+        """Check that every rule that is referred to has alternatives; keep those of one half of the bank.
+
+        The first, third, … line of a rule belong to the tuning half, so that lines added at the end of a rule leave
+        the others where they are. Rules of fewer than ``SPLIT_FROM`` lines, and those named in ``whole``, belong to
+        both halves.
+        """
+        for name, where in self._wanted.items():
+            if not self._rule(name).alternatives:
+                raise MasimError(f"{where}: <{name}> is not defined in any bank file")
+        if half != "all":
+            for rule in self.rules.values():
+                if len(rule.alternatives) >= SPLIT_FROM and rule.name not in whole:
+                    rule.alternatives = rule.alternatives[half == "held-out" :: 2]
+
+    def topic_items(self) -> set[str]:
+        """Names of all topic items that the rules refer to."""
+        return {name for rule in self.rules.values() for one in rule.alternatives for name in _names(one, TOPIC)}
+
+    def slots_of(self, sequence: Sequence_) -> set[str]:
+        """Names of the slots that an alternative names itself."""
+        return _names(sequence, SLOT)
+
+
+def _names(sequence: Sequence_, kind: int) -> set[str]:
+    """What the nodes of a kind name, in all branches."""
+    found = {node.text for node in sequence if node.kind == kind}
+    return found.union(*(_names(branch, kind) for node in sequence for branch in node.branches))
+
+
+@dataclass(slots=True)
+class Voice:
+    """Who speaks: the leaning that a speaker's wording shows."""
+
+    leaning: int = 0
+
+
+@dataclass(slots=True)
+class Scope:
+    """What an expansion may use: the stream, the speaker, bound slots, the topic, and what was used already."""
+
+    stream: Stream
+    voice: Voice
+    slots: Mapping[str, str]
+    topic: Bank | None = None
+    used: set[int] = field(default_factory=set)
+    items: list[str] = field(default_factory=list)
+    """Items of the topic that were said, in order."""
+
+    def draw(self, rule: Rule) -> Sequence_:
+        """An alternative of ``rule``, one that this conversation has not used where possible."""
+        alternatives = rule.alternatives
+        count = len(alternatives)
+        if count == 1:
+            return alternatives[0]
+        chosen = rule.draw(self.stream)
+        if count > 5:
+            used = self.used
+            for _ in range(4):
+                if id(chosen) not in used:
+                    break
+                chosen = rule.draw(self.stream)
+            used.add(id(chosen))
+        return chosen
+
+
+def expand(sequence: Sequence_, scope: Scope, out: list[str]) -> None:
+    """Append the words of one expansion of ``sequence`` to ``out``."""
+    stream = scope.stream
+    for node in sequence:
+        kind = node.kind
+        if kind == LITERAL:
+            out.append(node.text)
+        elif kind == VARIANT:
+            options = node.options
+            if stream.chance(LEANING):
+                out.append(options[(scope.voice.leaning * 7919 + node.number * 104729) % len(options)])
+            else:
+                out.append(options[stream.below(len(options))])
+        elif kind == CHOICE:
+            expand(node.branches[stream.below(len(node.branches))], scope, out)
+        elif kind == RULE:
+            assert node.rule is not None
+            expand(scope.draw(node.rule), scope, out)
+        elif kind == TOPIC:
+            if scope.topic is None:
+                raise MasimError(f"@{node.text} used where there is no topic")
+            at = len(out)
+            expand(scope.draw(scope.topic.rules[node.text]), scope, out)
+            scope.items.append("".join(out[at:]))
+        else:
+            out.append(scope.slots[node.text])
+
+
+def phrase(sequence: Sequence_, scope: Scope) -> str:
+    """One expansion as text, with single spaces and without spaces before punctuation."""
+    out: list[str] = []
+    expand(sequence, scope, out)
+    return tidy("".join(out))
+
+
+_ARTICLE = re.compile(r"\b([Aa])n? (?=[*\"]?([A-Za-z]+))")
+_GAP = re.compile(r"\s+([,.;:?!…])")
+_DOUBLE = re.compile(r"[,;](?:\s*[,;])*\s*([,.;?!])")
+
+
+def tidy(text: str) -> str:
+    """Single spaces, none before punctuation, no doubled commas."""
+    text = _ARTICLE.sub(_article, " ".join(text.split()))
+    text = _GAP.sub(r"\1", text)
+    if _DOUBLE.search(text):
+        text = _DOUBLE.sub(r"\1", text)
+    return text
+
+
+_CONSONANT_SOUND = ("uni", "use", "usu", "euro", "one", "once", "ukulele")
+_VOWEL_SOUND = ("hour", "honest", "heir")
+
+
+def _article(match: re.Match[str]) -> str:
+    word = match.group(2).lower()
+    vowel = word.startswith(_VOWEL_SOUND) or (word[0] in "aeiou" and not word.startswith(_CONSONANT_SOUND))
+    return match.group(1) + ("n " if vowel else " ")

@@ -1,0 +1,36 @@
+"""Statements about homes, workplaces and groups, drawn from the world around the speaker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memarena_masim.plan.facts import FactSource
+from memarena_masim.plan.state import Fact
+from memarena_masim.rng import Stream
+from memarena_masim.world.model import Group, World
+
+
+class CommunityTalk:
+    """Facts of the world that a person knows of themselves: no path of provenance is needed for these."""
+
+    def __init__(self, world: World, source: FactSource) -> None:
+        self._world, self._source = world, source
+        self._clubs: dict[str, list[Group]] = {}
+        for group in world.groups:
+            if group.kind == "club":
+                for member in group.members:
+                    self._clubs.setdefault(member, []).append(group)
+
+    def draw(self, stream: Stream, speaker: str) -> Fact:
+        """Something of the speaker's home, work or one of their clubs."""
+        clubs = self._clubs.get(speaker)
+        if not clubs or stream.chance(0.3):
+            return (self._source.home if stream.chance(0.5) else self._source.work)(self._world, speaker)
+        group = stream.pick(clubs)
+        kinds: tuple[Callable[[], Fact], ...] = (
+            lambda: self._source.membership(group, speaker),
+            lambda: self._source.role(group, speaker),
+            lambda: self._source.group_place(self._world, group),
+            lambda: self._source.group_members(self._world, group),
+        )
+        return stream.pick(kinds)()

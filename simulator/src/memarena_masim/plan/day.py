@@ -1,0 +1,289 @@
+"""Plans a day: its sessions with topics, turns and statements, from what was known when the day began."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import combinations
+from typing import Any
+
+from memarena_masim.config import WorldConfig
+from memarena_masim.facts.catalogue import Catalogue
+from memarena_masim.facts.values import WEEKDAYS, day_words
+from memarena_masim.phrases.library import library
+from memarena_masim.plan.events import plan_events, talk_of
+from memarena_masim.plan.facts import FactSource, opaque
+from memarena_masim.plan.impressions import Feeling, Impressions, felt
+from memarena_masim.plan.meetings import TALKED_OF_DAYS, DayMeetings, Meeting
+from memarena_masim.plan.model import Kind, SessionPlan, Speaker, Statement, Thread
+from memarena_masim.plan.schedule import DaySchedule, plan_schedules
+from memarena_masim.plan.state import FactKind, Knowledge, Role, StatedFact, turn_id
+from memarena_masim.plan.statements import Choice, Chooser, frame_of
+from memarena_masim.rng import Stream
+from memarena_masim.world.build import RELATION_KINDS, pools, relation
+from memarena_masim.world.model import Person, World, WorldEvent
+
+_STATED_BETWEEN_PEOPLE = (2, 2, 3, 3, 3)
+_STATED_TO_ASSISTANT = (0, 1, 1, 2)
+PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
+"""What a memory probe is after, by share."""
+_TURNS_BETWEEN_PEOPLE = (7, 8, 9, 10, 10, 11, 11, 12, 13, 14)
+_TURNS_WITH_ASSISTANT = (8, 8, 10, 10, 10, 12, 12)
+_WORDS = {"face_to_face": 67.0, "voice_message": 68.0, "text_message": 60.0}
+"""Aimed words per turn; an assistant says a little over half as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class DayPlan:
+    """Everything of a day before it has words."""
+
+    day: int
+    sessions: tuple[SessionPlan, ...]
+    stated: tuple[StatedFact, ...]
+    events: tuple[WorldEvent, ...]
+    schedules: dict[str, DaySchedule]
+    feelings: tuple[Feeling, ...] = ()
+    talks: tuple[tuple[str, str, str], ...] = ()
+    """Who talked with whom of which topic: what a later day may look back at."""
+    noted: tuple[frozenset[Any], ...] = ()
+    """What the choice of statements remembers of the day."""
+
+
+class Planner:
+    """Plans days in order.
+
+    ``plan`` reads what was committed by the last midnight and changes nothing of it; ``commit`` makes a new state.
+    """
+
+    def __init__(self, config: WorldConfig, world: World, catalogue: Catalogue) -> None:
+        self.config, self.world, self.catalogue = config, world, catalogue
+        self.knowledge = Knowledge()
+        self.impressions = Impressions()
+        self._recent_events: list[tuple[WorldEvent, ...]] = []
+        self._chooser = Chooser(config, world, catalogue, FactSource(config, catalogue), self.knowledge)
+        self._people = {person.agent_id: person for person in world.people}
+        firsts = [person.first_name for person in world.people]
+        self._names = {
+            person.agent_id: person.first_name if firsts.count(person.first_name) == 1 else person.name
+            for person in world.people
+        }
+        self._topics = sorted(library(config.banks).topics)
+        self._looked: dict[str, list[tuple[int, str, str]]] = {}
+
+    def plan(self, day: int) -> DayPlan:
+        """The plan of the next day."""
+        self._chooser.begin_day()
+        schedules = plan_schedules(self.config, self.world, day)
+        events = plan_events(self.config, self.world, day)
+        talked_of = [*events, *(event for earlier in self._recent_events for event in earlier)]
+        meetings = DayMeetings(self.config, self.world, day, schedules, talked_of, self.impressions).draw()
+        weather = Stream(self.config.key, "weather", day).pick(pools()["places"]["weather"])
+        sessions: list[SessionPlan] = []
+        stated: list[StatedFact] = []
+        feelings: list[Feeling] = []
+        seen: list[tuple[str, str, str]] = []
+        for number, meeting in enumerate(meetings):
+            plan, facts = self._session(day, number, meeting, weather)
+            sessions.append(plan)
+            stated.extend(facts)
+            feelings.extend(self._felt(plan, meeting))
+            if len(meeting.people) == 2:
+                seen.extend(
+                    (meeting.people[place], meeting.people[1 - place], plan.threads[0].topic) for place in (0, 1)
+                )
+        return DayPlan(
+            day=day,
+            sessions=tuple(sessions),
+            stated=tuple(stated),
+            events=tuple(events),
+            schedules=schedules,
+            feelings=tuple(feelings),
+            talks=tuple(seen),
+            noted=self._chooser.noted,
+        )
+
+    def commit(self, plan: DayPlan) -> None:
+        """Midnight: what was said on the day becomes known, and what was felt is felt."""
+        self.knowledge.commit(list(plan.stated))
+        self.impressions.commit(list(plan.feelings))
+        self._chooser.commit(plan.noted)
+        for person, other, topic in plan.talks:
+            self._looked.setdefault(person, []).append((plan.day, other, topic))
+        self._recent_events = [plan.events, *self._recent_events][: TALKED_OF_DAYS - 1]
+
+    def _felt(self, plan: SessionPlan, meeting: Meeting) -> list[Feeling]:
+        if len(meeting.people) < 2:
+            return []
+        stream = Stream(self.config.key, "feelings", plan.day, plan.session_id)
+        last = turn_id(plan.session_id, plan.turn_count - 1)
+        return felt(self.world, self.impressions, stream, meeting.people, plan.session_id, last, plan.day)
+
+    def _session(self, day: int, number: int, meeting: Meeting, weather: str) -> tuple[SessionPlan, list[StatedFact]]:
+        stream = Stream(self.config.key, "session", day, number)
+        session_id = opaque("sess", self.config.key, day, number)
+        people = [self._people[agent] for agent in meeting.people]
+        assistant = meeting.kind.with_assistant
+        turns = stream.pick(_TURNS_WITH_ASSISTANT if assistant else _TURNS_BETWEEN_PEOPLE)
+        speakers = [self._speaker(person) for person in people]
+        looks_back, kind = ("", ""), meeting.kind
+        topics = self._threads(stream, people)
+        if assistant:
+            speakers.append(_assistant_of(people[0]))
+            if kind is Kind.REFLECTION:
+                earlier = self._earlier(people[0].agent_id, day, stream)
+                if earlier is None:
+                    kind = Kind.NARRATION
+                else:
+                    looks_back, topics = (earlier[0], earlier[1]), [earlier[2], *topics[1:]]
+        threads = _cut(topics, turns, 0 if assistant else stream.below(len(people)), len(people), stream, assistant)
+        place = self.world.places[meeting.place_id] if meeting.place_id else None
+        hour = meeting.slot / 4
+        plan = SessionPlan(
+            session_id=session_id,
+            kind=kind,
+            modality=meeting.modality,
+            day=day,
+            start=day + meeting.slot / 96 + stream.below(5) / 1440,
+            speakers=tuple(speakers),
+            threads=threads,
+            statements=(),
+            weekday=WEEKDAYS[(self.config.calendar_epoch + timedelta(days=day)).weekday()],
+            daypart="morning" if hour < 12 else "afternoon" if hour < 18 else "evening",
+            weather=weather,
+            place_id=meeting.place_id,
+            place_name=place.name if place and place.privacy == "public" else "",
+            names_place=bool(place and place.privacy == "public" and stream.chance(0.6)),
+            group_id=meeting.group_id,
+            event=talk_of(meeting.event, meeting.people, self._names) if meeting.event else None,
+            relation=_relation(self.world, meeting.people),
+            looks_back=looks_back,
+            sub_kind=_probe(stream) if kind is Kind.PROBE else "",
+            words_per_turn=_WORDS[meeting.modality],
+        )
+        return self._with_statements(plan, stream, people)
+
+    def _with_statements(
+        self, plan: SessionPlan, stream: Stream, people: list[Person]
+    ) -> tuple[SessionPlan, list[StatedFact]]:
+        assistant = plan.kind.with_assistant
+        count = stream.pick(_STATED_TO_ASSISTANT if assistant else _STATED_BETWEEN_PEOPLE)
+        free = {
+            person.agent_id: [turn for turn in range(plan.turn_count) if speaker_index(plan, turn) == place]
+            for place, person in enumerate(people)
+        }
+        statements: list[Statement] = []
+        stated: list[StatedFact] = []
+        for number in range(count):  # the last turn is drawn twice as rarely: the last tenth of a session is short
+            speaker = stream.pick(people).agent_id
+            listeners = tuple(person.agent_id for person in people if person.agent_id != speaker)
+            if not free[speaker]:
+                continue
+            probing = plan.kind is Kind.PROBE and stream.chance(0.7)
+            choice = self._probed(plan.sub_kind, stream, speaker) if probing else None
+            if choice is None:
+                choice = self._chooser.choose(stream, plan.day, speaker, listeners, assistant)
+            if choice is None:
+                continue
+            place = stream.below(len(free[speaker]))
+            if free[speaker][place] == plan.turn_count - 1:
+                place = stream.below(len(free[speaker]))
+            turn = free[speaker].pop(place)
+            key = opaque("stmt", plan.session_id, number)
+            statements.append(self._statement(key, choice, plan, turn))
+            stated.append(_stated(key, choice, plan, turn, tuple(person.agent_id for person in people)))
+        fields = {name: getattr(plan, name) for name in SessionPlan.__slots__}
+        return SessionPlan(**{**fields, "statements": tuple(statements)}), stated
+
+    def _probed(self, sub_kind: str, stream: Stream, owner: str) -> Choice | None:
+        match sub_kind:
+            case "conflict_probe":
+                return self._chooser.conflict_probe(stream, owner)
+            case "temporal_probe":
+                return self._chooser.temporal_probe(stream, owner)
+            case _:
+                return self._chooser.recall(stream, owner)
+
+    def _statement(self, key: str, choice: Choice, plan: SessionPlan, turn: int) -> Statement:
+        frame, slots = frame_of(choice, self.config, self._names, self.catalogue, plan.day)
+        level = choice.fact.level or ""
+        prompt = ""
+        if choice.role is Role.RECALL:
+            conflict = plan.sub_kind == "conflict_probe"
+            happening = choice.fact.kind is FactKind.HAPPENING
+            prompt = "prompt.when" if happening else "prompt.conflict" if conflict else "prompt.recall"
+        return Statement(key, choice.fact.fact_id, turn, frame, tuple(sorted(slots.items())), level, prompt)
+
+    def _speaker(self, person: Person) -> Speaker:
+        name = self._names[person.agent_id]
+        return Speaker(person.agent_id, name, person.leaning, person.pace, person.fillers, asking=person.asking)
+
+    def _threads(self, stream: Stream, people: list[Person]) -> list[str]:
+        liked = [topic for person in people for topic in person.topics]
+        count = stream.pick((1, 2, 2, 2, 3))
+        found: list[str] = []
+        while len(found) < count:
+            topic = stream.pick(liked) if liked and stream.chance(0.4) else stream.pick(self._topics)
+            if topic not in found:
+                found.append(topic)
+        return found
+
+    def _earlier(self, owner: str, day: int, stream: Stream) -> tuple[str, str, str] | None:
+        """A conversation of an earlier day: the other one's name, the day in words, the topic."""
+        talks = [talk for talk in self._looked.get(owner, ()) if day - 6 <= talk[0] < day]
+        if not talks:
+            return None
+        then, other, topic = stream.pick(talks)
+        today = self.config.calendar_epoch + timedelta(days=day)
+        return self._names[other], day_words(today, today - timedelta(days=day - then)).removeprefix("on "), topic
+
+
+def speaker_index(plan: SessionPlan, turn: int) -> int:
+    """Who speaks in a turn: index into the plan's speakers, who take turns in their order."""
+    first = len(plan.speakers) - 1 if plan.kind.with_assistant else plan.threads[0].narrator
+    return (first + turn) % len(plan.speakers)
+
+
+def _relation(world: World, people: tuple[str, ...]) -> str:
+    """What people are to each other, where that is the same for all of them."""
+    kinds = {RELATION_KINDS[relation(world, one, other)] for one, other in combinations(people, 2)}
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
+def _probe(stream: Stream) -> str:
+    return stream.weighted([name for name, _ in PROBES], [share for _, share in PROBES])
+
+
+def _assistant_of(owner: Person) -> Speaker:
+    return Speaker(owner.assistant_id, "Assistant", 0, 1.0, 0.04, assistant=True)
+
+
+def _cut(
+    topics: list[str], turns: int, narrator: int, people: int, stream: Stream, assistant: bool
+) -> tuple[Thread, ...]:
+    """Threads of roughly equal length; in talk between people the teller changes now and then."""
+    threads, left = [], turns
+    for number, topic in enumerate(topics):
+        share = left if number == len(topics) - 1 else max(2, left // (len(topics) - number) + stream.between(-1, 1))
+        threads.append(Thread(topic, narrator, share))
+        left -= share
+        if not assistant and stream.chance(0.6):
+            narrator = (narrator + 1) % people
+    return tuple(threads)
+
+
+def _stated(key: str, choice: Choice, plan: SessionPlan, turn: int, people: tuple[str, ...]) -> StatedFact:
+    return StatedFact(
+        statement_id=key,
+        fact=choice.fact,
+        role=choice.role,
+        speaker=choice.speaker,
+        people=people,
+        session_id=plan.session_id,
+        turn=turn,
+        turns=plan.turn_count,
+        day=plan.day,
+        value=choice.value,
+        level=choice.fact.level,
+        place_id=plan.place_id,
+        modality=plan.modality,
+    )

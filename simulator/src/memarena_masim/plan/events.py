@@ -1,0 +1,134 @@
+"""The events of a day, and who can see each of them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from memarena_masim.config import WorldConfig
+from memarena_masim.errors import MasimError
+from memarena_masim.phrases.library import BANKS
+from memarena_masim.plan.facts import opaque
+from memarena_masim.plan.model import EventTalk
+from memarena_masim.rng import Stream
+from memarena_masim.world.model import Group, World, WorldEvent
+
+EVENTS_PER_AGENT_DAY = 0.1
+"""The released data set has 75 events for 50 agents over 15 days."""
+_CAST = ("$a", "$b")
+CATEGORIES = (("global", 0.15), ("community", 0.40), ("dyadic", 0.27), ("private", 0.18))
+
+
+@dataclass(frozen=True, slots=True)
+class EventKind:
+    """A sort of event: its category, its name, how often it is drawn within its category, what it says."""
+
+    category: str
+    name: str
+    weight: float
+    lines: tuple[str, ...]
+
+
+@cache
+def event_kinds() -> dict[str, tuple[EventKind, ...]]:
+    """Kinds of events by category. MasimError names the section that cannot be used."""
+    try:
+        sections = tomllib.loads((BANKS / "facts" / "events.toml").read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise MasimError(f"facts/events.toml: {error}") from error
+    kinds: dict[str, tuple[EventKind, ...]] = {}
+    for category, _ in CATEGORIES:
+        rows = sections.get(category, {})
+        for name, row in rows.items():
+            if not row.get("lines") or row.get("weight", 0) <= 0:
+                raise MasimError(f"facts/events.toml: {category}.{name}: lines and a weight above 0 are expected")
+        kinds[category] = tuple(
+            EventKind(category, name, row["weight"], tuple(row["lines"])) for name, row in rows.items()
+        )
+        if not kinds[category]:
+            raise MasimError(f"facts/events.toml: no section [{category}.…]")
+    return kinds
+
+
+def plan_events(config: WorldConfig, world: World, day: int) -> list[WorldEvent]:
+    """The events of a day, by time. The first one is seen by several people, so that there is something to talk of."""
+    stream = Stream(config.key, "events", day)
+    count = max(2, round(config.agents * EVENTS_PER_AGENT_DAY))
+    found = []
+    for number in range(count):
+        drawn = CATEGORIES[:2] if number == 0 else CATEGORIES
+        category = stream.weighted([name for name, _ in drawn], [share for _, share in drawn])
+        found.append(_event(config, world, day, number, category, stream))
+    return sorted(found, key=lambda event: (event.time, event.event_id))
+
+
+def _event(config: WorldConfig, world: World, day: int, number: int, category: str, stream: Stream) -> WorldEvent:
+    ids = [person.agent_id for person in world.people]
+    group: Group | None = None
+    if category == "community" and world.groups:
+        group = stream.pick(world.groups)
+        mask = group.members
+    elif category == "dyadic":
+        one = stream.pick(ids)
+        near = [other for other in ids if other != one and world.edge(one, other).layer >= 0] or ids
+        mask = (one, stream.pick([other for other in near if other != one]))
+    elif category == "private":
+        mask = (stream.pick(ids),)
+    else:
+        category, mask = "global", tuple(ids)
+    kinds = event_kinds()[category]
+    kind = stream.weighted(kinds, [kind.weight for kind in kinds])
+    said = content = stream.pick(kind.lines)
+    cast: tuple[str, ...] = ()
+    if group is not None:
+        place = world.places[group.place_id].name
+        content = content.replace("$group", group.name).replace("$place", place)
+        said = _without_names(said, group)
+    elif category != "global":
+        cast = mask
+        content = _filled(content, {slot: world.person(agent).name for slot, agent in zip(_CAST, cast, strict=False)})
+    return WorldEvent(
+        event_id=opaque("event", config.key, day, number),
+        time=round(day + 0.25 + 0.1 * stream.unit(), 5),
+        category=category,
+        content=f"{content.replace('*', '')}.",
+        mask=tuple(sorted(mask)),
+        location_id=group.place_id if group else None,
+        event_type=kind.name,
+        group_id=group.group_id if group else None,
+        said=said,
+        cast=cast,
+    )
+
+
+def talk_of(event: WorldEvent, speakers: Sequence[str], names: Mapping[str, str]) -> EventTalk:
+    """How ``speakers`` (agent ids, all of whom could see it) speak of an event. ``names`` are those used in talk."""
+    told = _filled(event.said, {slot: names[agent] for slot, agent in zip(_CAST, event.cast, strict=False)})
+    clauses = tuple(_in_the_mouth_of(event, speaker) for speaker in speakers)
+    return EventTalk(event.event_id, told.replace("*", ""), clauses, ours=bool(event.cast))
+
+
+def _in_the_mouth_of(event: WorldEvent, speaker: str) -> str:
+    said = event.said
+    if not event.cast:
+        return said[0].lower() + said[1:] if said[0] != "*" else said[:1] + said[1].lower() + said[2:]
+    acts = event.cast[0] == speaker
+    own, others = ("I", "me", "my"), ("you", "you", "your")
+    subject, other = (own, others) if acts else (others, own)
+    said = said.replace("$a and $b", "we").replace("$b's", other[2])
+    return _filled(said, {"$a": subject[0], "$b": other[1]})
+
+
+def _without_names(said: str, group: Group) -> str:
+    """A line about a group without names of people and places: what those are is what facts are about."""
+    own = {"family": "our household", "team": "our team"}.get(group.kind)
+    said = said.replace("The $group", own or f"the {group.name}").replace(" at $place", "")
+    return said.replace("$place", "the usual room")
+
+
+def _filled(text: str, slots: Mapping[str, str]) -> str:
+    for slot, words in slots.items():
+        text = text.replace(slot, words)
+    return text

@@ -1,0 +1,158 @@
+"""The facts of each person: drawn from the seed when first needed, and the same ever after."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from datetime import timedelta
+
+from memarena_dataset.values import DateValue, NameValue, PlaceValue, SetValue, TermValue
+
+from memarena_masim.config import WorldConfig
+from memarena_masim.facts.catalogue import Attribute, Catalogue, base, did
+from memarena_masim.facts.values import Said, date_words
+from memarena_masim.plan.state import Fact, FactKind
+from memarena_masim.rng import Stream
+from memarena_masim.world.model import Group, World
+
+_LEVELS: tuple[str | None, ...] = ("public", "public", "friends_only", "friends_only", "private", "private", None)
+_SENSITIVE_LEVELS: tuple[str | None, ...] = ("public", "public", "public", "friends_only", "private", None, None, None)
+GUARDED_SHARE = 0.12
+"""Share of the details without a sensitive class that are kept for permission questions."""
+
+
+def opaque(prefix: str, *parts: str | int) -> str:
+    """An id that says nothing: twelve hex digits of a hash of ``parts``."""
+    name = "\x1f".join(map(str, parts))
+    return f"{prefix}_{hashlib.blake2b(name.encode(), digest_size=6).hexdigest()}"
+
+
+class FactSource:
+    """Makes the facts of a world."""
+
+    def __init__(self, config: WorldConfig, catalogue: Catalogue) -> None:
+        self._config = config
+        self._catalogue = catalogue
+        self._details: dict[tuple[str, str, str], Fact] = {}
+
+    def detail(self, subject: str, attribute: Attribute, item: str) -> Fact:
+        """The value that ``attribute`` has for a person and an item."""
+        key = (subject, attribute.key, item)
+        if key not in self._details:
+            stream = Stream(self._config.key, "fact", *key)
+            value = attribute.kind.draw(stream, self._config.calendar_epoch)
+            guarded = bool(attribute.sensitive) or stream.chance(GUARDED_SHARE)
+            self._details[key] = Fact(
+                fact_id=opaque("fact", self._config.key, *key),
+                kind=FactKind.DETAIL,
+                subject=subject,
+                attribute=attribute.key,
+                item=item,
+                value=value,
+                category=attribute.category,
+                sensitive=attribute.sensitive,
+                level=stream.pick(_SENSITIVE_LEVELS if attribute.sensitive else _LEVELS) if guarded else None,
+                guarded=guarded,
+            )
+        return self._details[key]
+
+    def changed(self, fact: Fact) -> Said:
+        """Another person's version of a detail."""
+        kind = self._catalogue.attributes[fact.attribute].kind
+        stream = Stream(self._config.key, "version", fact.fact_id)
+        return kind.other(stream, self._config.calendar_epoch, fact.value)
+
+    def later(self, fact: Fact) -> Fact:
+        """What replaces a detail: another value, under an id of its own that names the one it replaces."""
+        kind = self._catalogue.attributes[fact.attribute].kind
+        stream = Stream(self._config.key, "change", fact.fact_id)
+        return replace(
+            fact,
+            fact_id=opaque("fact", self._config.key, "change", fact.fact_id),
+            value=kind.other(stream, self._config.calendar_epoch, fact.value),
+            supersedes=fact.fact_id,
+        )
+
+    def home(self, world: World, subject: str) -> Fact:
+        """The part of town that a person lives in."""
+        district = world.places[world.person(subject).home_id].name.removeprefix("a home in ")
+        return self._community(subject, "home_location", "", Said(PlaceValue(name=district), district))
+
+    def work(self, world: World, subject: str) -> Fact:
+        """The place that a person works at."""
+        place = world.places[world.person(subject).work_id].name
+        return self._community(subject, "work_location", "", Said(PlaceValue(name=place), place))
+
+    def membership(self, group: Group, member: str) -> Fact:
+        """That somebody belongs to a group. The group is the value."""
+        return self._community(member, "group_membership", group.name, Said(TermValue(text=group.name), group.name))
+
+    def role(self, group: Group, member: str) -> Fact:
+        """What somebody is in a group."""
+        title = dict(group.roles)[member]
+        return self._community(member, "group_role", group.name, Said(TermValue(text=title), title))
+
+    def group_place(self, world: World, group: Group) -> Fact:
+        """Where a group meets. The group is the subject."""
+        place = world.places[group.place_id].name
+        return self._community(group.group_id, "group_place", group.name, Said(PlaceValue(name=place), place))
+
+    def group_members(self, world: World, group: Group) -> Fact:
+        """Everybody in a group. The group is the subject."""
+        names = [world.person(member).name for member in group.members]
+        value = SetValue(members=tuple(NameValue(name=name) for name in names))
+        return self._community(group.group_id, "group_members", group.name, Said(value, " and ".join(names)))
+
+    def _community(self, subject: str, attribute: str, item: str, value: Said) -> Fact:
+        return Fact(
+            fact_id=opaque("fact", self._config.key, subject, attribute, item),
+            kind=FactKind.COMMUNITY,
+            subject=subject,
+            attribute=attribute,
+            item=item,
+            value=value,
+            category="community",
+        )
+
+    def happening(self, subject: str, phrase: str, day: int) -> Fact:
+        """Something that a person did on a day."""
+        moment = self._config.calendar_epoch + timedelta(days=day)
+        return Fact(
+            fact_id=opaque("fact", self._config.key, subject, "happening", phrase),
+            kind=FactKind.HAPPENING,
+            subject=subject,
+            attribute="date",
+            item=base(phrase),
+            value=Said(DateValue(date=moment.isoformat()), date_words(moment)),
+            category="happening",
+            happened=moment,
+            fate=did(phrase),
+        )
+
+    def find(self, subject: str, source: str) -> Fact:
+        """Something that a person got somewhere, and what became of it."""
+        stream = Stream(self._config.key, "find", subject, source)
+        thing, fate = stream.pick(self._catalogue.finds), stream.pick(self._catalogue.fates)
+        return Fact(
+            fact_id=opaque("fact", self._config.key, subject, "find", source),
+            kind=FactKind.FIND,
+            subject=subject,
+            attribute="find",
+            item=source,
+            value=Said(TermValue(text=thing), thing),
+            category="possession",
+            fate=did(fate),
+        )
+
+    def tie(self, subject: str, other: str, friends: bool) -> Fact:
+        """Whether two people are friends."""
+        words = "friends" if friends else "not friends"
+        return Fact(
+            fact_id=opaque("fact", self._config.key, subject, "tie", other),
+            kind=FactKind.TIE,
+            subject=subject,
+            attribute="tie",
+            item=other,
+            value=Said(TermValue(text=words), words),
+            category="tie",
+        )

@@ -1,0 +1,185 @@
+"""The sessions of a day: who meets whom, when, where and by which medium, before anything is said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+
+from memarena_masim.config import PA_SESSIONS_PER_AGENT_DAY, PP_SESSIONS_PER_AGENT_DAY, WorldConfig
+from memarena_masim.plan.impressions import Impressions
+from memarena_masim.plan.model import Kind
+from memarena_masim.plan.schedule import SLOTS, DaySchedule
+from memarena_masim.rng import Stream
+from memarena_masim.world.model import World, WorldEvent
+
+KIND_SHARES = ((Kind.TOPIC, 0.40), (Kind.EVENT, 0.15), (Kind.ENCOUNTER, 0.25), (Kind.REMOTE, 0.20))
+ASSISTANT_SHARES = ((Kind.NARRATION, 0.40), (Kind.REFLECTION, 0.30), (Kind.PROBE, 0.30))
+TRIES = 60
+"""Draws of partner and quarter hour before a planned session is given up."""
+TALKED_OF_DAYS = 3
+"""Events of so many days, today's included, give people something to talk of."""
+WARMTH = 0.12
+"""How much a point of warmth adds to the weight of a partner."""
+THIRD_PERSON = 0.12
+"""Share of the meetings in person that a third one joins, at density 1; where people meet less, more meet at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """A session's frame. ``slot`` is the quarter hour in which it starts."""
+
+    kind: Kind
+    modality: str
+    slot: int
+    people: tuple[str, ...]
+    place_id: str | None = None
+    group_id: str | None = None
+    event: WorldEvent | None = None
+    """What the people talk of; all of them could see it, and it has happened."""
+
+
+class DayMeetings:
+    """Draws the meetings of one day. Nobody is in two sessions at once, and nobody is spoken to while asleep."""
+
+    def __init__(
+        self,
+        config: WorldConfig,
+        world: World,
+        day: int,
+        schedules: dict[str, DaySchedule],
+        events: list[WorldEvent],
+        impressions: Impressions | None = None,
+    ) -> None:
+        """``events`` are those that people talk of; ``impressions`` those of the last midnight."""
+        self._config, self._world, self._day = config, world, day
+        self._schedules, self._events = schedules, [event for event in events if len(event.mask) > 1]
+        self._impressions = impressions or Impressions()
+        self._stream = Stream(config.key, "meetings", day)
+        self._busy = {person.agent_id: bytearray(SLOTS) for person in world.people}
+        self._ids = [person.agent_id for person in world.people]
+        self._partners = {one: self._partner_sums(one) for one in self._ids}
+        self._group_of = {
+            (one, other): group.group_id
+            for group in world.groups
+            for one in group.members
+            for other in group.members
+            if one != other
+        }
+
+    def _partner_sums(self, one: str) -> tuple[list[str], list[float]]:
+        others = [other for other in self._ids if other != one]
+        weights = (
+            self._world.edge(one, other).weight * (1 + WARMTH * self._impressions.warmth(one, other))
+            for other in others
+        )
+        return others, list(accumulate(weights))
+
+    def draw(self) -> list[Meeting]:
+        """All meetings of the day, by start."""
+        count = len(self._ids)
+        wanted = round(count * PP_SESSIONS_PER_AGENT_DAY * self._config.density)
+        with_assistant = round(count * PA_SESSIONS_PER_AGENT_DAY * self._config.density)
+        found: list[Meeting] = []
+        for number in range(wanted):
+            meeting = self._between_people(self._kind(KIND_SHARES), self._ids[(number * 7 + self._day) % count])
+            if meeting is not None:
+                found.append(meeting)
+        for number in range(with_assistant):
+            kind = self._kind(ASSISTANT_SHARES) if self._day else Kind.NARRATION
+            meeting = self._with_assistant(kind, self._ids[number % count])
+            if meeting is not None:
+                found.append(meeting)
+        return sorted(found, key=lambda meeting: (meeting.slot, meeting.people, meeting.kind.value))
+
+    def _kind(self, shares: tuple[tuple[Kind, float], ...]) -> Kind:
+        return self._stream.weighted([kind for kind, _ in shares], [share for _, share in shares])
+
+    def _with_assistant(self, kind: Kind, owner: str) -> Meeting | None:
+        for _ in range(TRIES):
+            slot = self._stream.below(SLOTS)
+            if self._free(owner, slot):
+                self._busy[owner][slot] = 1
+                modality = "voice_message" if self._stream.chance(0.6) else "text_message"
+                return Meeting(kind, modality, slot, (owner,))
+        return None
+
+    def _between_people(self, kind: Kind, one: str) -> Meeting | None:
+        event: WorldEvent | None = None
+        if kind is Kind.EVENT:
+            if not self._events:
+                return None
+            event = self._shared_event(one) or self._stream.pick(self._events)
+        for _ in range(TRIES):
+            if event is not None and one not in event.mask:
+                one = self._stream.pick(event.mask)
+            other = self._partner(one, event)
+            slot = self._stream.below(SLOTS)
+            if other is None or not (self._free(one, slot) and self._free(other, slot)):
+                continue
+            if event is not None and self._day + slot / SLOTS < event.time:
+                continue  # it has not happened yet
+            place = None if kind is Kind.REMOTE else self._place(one, other, slot)
+            if place is None and kind is Kind.ENCOUNTER:
+                continue
+            return self._meeting(kind, slot, one, other, place, event)
+        return None
+
+    def _meeting(
+        self, kind: Kind, slot: int, one: str, other: str, place: str | None, event: WorldEvent | None
+    ) -> Meeting:
+        people = [one, other]
+        if place is not None and self._stream.chance(min(0.6, THIRD_PERSON / self._config.density)):
+            third = self._stream.pick(self._ids)
+            in_the_know = event is None or third in event.mask
+            if in_the_know and third not in people and self._free(third, slot) and self._reaches(third, place, slot):
+                people.append(third)
+        for person in people:
+            self._busy[person][slot] = 1
+        if place is not None:
+            modality = "face_to_face"
+        else:
+            modality = "text_message" if self._stream.chance(0.55) else "voice_message"
+        group = self._group_of.get((one, other)) if self._stream.chance(0.5) else None
+        return Meeting(kind, modality, slot, tuple(people), place, group, event)
+
+    def _shared_event(self, one: str) -> WorldEvent | None:
+        seen = [event for event in self._events if one in event.mask]
+        return self._stream.pick(seen) if seen else None
+
+    def _partner(self, one: str, event: WorldEvent | None) -> str | None:
+        if event is not None:
+            others = [other for other in event.mask if other != one]
+            return self._stream.pick(others) if others else None
+        others_sums = self._partners[one]
+        left = self._stream.unit() * others_sums[1][-1]
+        low, high = 0, len(others_sums[1]) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if others_sums[1][middle] > left:
+                high = middle
+            else:
+                low = middle + 1
+        return others_sums[0][low]
+
+    def _free(self, one: str, slot: int) -> bool:
+        return self._schedules[one].awake(slot) and not self._busy[one][slot]
+
+    def _reaches(self, one: str, place_id: str, slot: int) -> bool:
+        schedule = self._schedules[one]
+        place = self._world.places[place_id]
+        if not place.opens <= slot / 4 < place.closes:
+            return False
+        return schedule.places[slot] == place_id or (schedule.doing[slot] == "free" and place.privacy == "public")
+
+    def _place(self, one: str, other: str, slot: int) -> str | None:
+        """Where two people can meet in a quarter hour, or None."""
+        here, there = self._schedules[one].places[slot], self._schedules[other].places[slot]
+        for place in (here, there):
+            if self._reaches(one, place, slot) and self._reaches(other, place, slot):
+                return place
+        free = self._schedules[one].doing[slot] == "free" == self._schedules[other].doing[slot]
+        if free and here.startswith("home") and there.startswith("home"):
+            third = [key for key in self._world.places if key.startswith("third")]
+            place = self._stream.pick(third)
+            return place if self._reaches(one, place, slot) and self._reaches(other, place, slot) else None
+        return None

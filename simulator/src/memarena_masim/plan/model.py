@@ -1,0 +1,123 @@
+"""Records of the plan: sessions, threads of conversation, statements of facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Kind(str, Enum):
+    """Kinds of sessions. The first four are between people, the others between a person and the assistant."""
+
+    TOPIC = "routine_topic"
+    EVENT = "event"
+    ENCOUNTER = "encounter"
+    REMOTE = "remote"
+    NARRATION = "activity_narration"
+    REFLECTION = "memory_reflection"
+    PROBE = "memory_probe"
+
+    @property
+    def with_assistant(self) -> bool:
+        """Whether one side is an assistant."""
+        return self in (Kind.NARRATION, Kind.REFLECTION, Kind.PROBE)
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Who speaks, and how.
+
+    ``pace`` scales the length of turns, ``fillers`` is the share of sentences with filler, ``asking`` scales the share
+    of turns that end with a question.
+    """
+
+    agent_id: str
+    first_name: str
+    leaning: int
+    pace: float
+    fillers: float
+    assistant: bool = False
+    asking: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One fact said in one turn.
+
+    ``frame`` names the bank rule that words it (``say.price.own``), ``slots`` binds its values. ``level`` is the
+    sharing level that is asked for in the same turn, "" for none. ``prompt`` names a rule that the other side says in
+    the turn before, "" for none.
+    """
+
+    statement_id: str
+    fact_id: str
+    turn: int
+    frame: str
+    slots: tuple[tuple[str, str], ...]
+    level: str = ""
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A stretch of talk about one topic, told by one speaker (index into ``speakers``)."""
+
+    topic: str
+    narrator: int
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventTalk:
+    """What a session's event is in words. ``told`` names people as they call each other.
+
+    ``clauses`` are by speaker, in the first and second person, with what can be taken up between asterisks; ``ours``
+    says that the event is something that the speakers did.
+    """
+
+    event_id: str
+    told: str
+    clauses: tuple[str, ...]
+    ours: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPlan:
+    """A session before it has words. Times in simulated days."""
+
+    session_id: str
+    kind: Kind
+    modality: str
+    day: int
+    start: float
+    speakers: tuple[Speaker, ...]
+    threads: tuple[Thread, ...]
+    statements: tuple[Statement, ...]
+    weekday: str
+    daypart: str
+    weather: str
+    place_id: str | None = None
+    place_name: str = ""
+    names_place: bool = False
+    """Whether the first turn names the place."""
+    group_id: str | None = None
+    role_name: str | None = None
+    event: EventTalk | None = None
+    """What the speakers have in common to talk of; only in sessions about an event."""
+    relation: str = ""
+    """What all speakers are to each other (a value of RELATION_KINDS); "" where that differs from pair to pair."""
+    looks_back: tuple[str, str] = ("", "")
+    """For a reflection: the other person's name and the words for the day of the session looked back at."""
+    sub_kind: str = ""
+    words_per_turn: float = 58.0
+    tags: tuple[str, ...] = field(default=())
+
+    @property
+    def event_ids(self) -> tuple[str, ...]:
+        """Ids of the events that set the session off."""
+        return (self.event.event_id,) if self.event else ()
+
+    @property
+    def turn_count(self) -> int:
+        """Number of turns."""
+        return sum(thread.turns for thread in self.threads)

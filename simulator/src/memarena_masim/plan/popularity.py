@@ -1,0 +1,62 @@
+"""How often each detail comes up, so that an ego hears 0, 1, 4 or 16 near-duplicates of what it is asked about.
+
+A near-duplicate is a statement of the same attribute and item about another person or of another time. Items fall into
+four classes of popularity; each class gets a fixed share of what is said, and as many items as make the mean number of
+near-duplicates that one person hears of them the class's aim (design 6, interference). Nobody is told a detail twice,
+so that among ten people hardly anybody hears sixteen of one item.
+"""
+
+from __future__ import annotations
+
+from memarena_masim.config import PA_SESSIONS_PER_AGENT_DAY, PP_SESSIONS_PER_AGENT_DAY, WorldConfig
+from memarena_masim.facts.catalogue import Attribute, Catalogue
+from memarena_masim.rng import Stream
+
+AIMS = (0, 1, 4, 16)
+"""Near-duplicates that an ego hears of an item, by class."""
+_CLASS_SHARES = (0.32, 0.24, 0.22, 0.22)
+_DETAILS_PER_MEETING = 1.25
+"""Details that a person says or hears in a session with another one, retellings and changes included."""
+_DETAILS_TO_ASSISTANT = 0.5
+_PEOPLE_PER_MEETING = 2.1
+_VALUES_HEARD = 6
+"""Values of an attribute that a person hears on average at least, so that a gap has alternatives."""
+_FEWEST = 3
+_LITTLE = 60.0
+"""Details heard in a whole life below which the popular ones are chosen so that an abstention can ask after them."""
+
+
+def interference_class(near_duplicates: int) -> int:
+    """The aim that a number of near-duplicates is nearest to, by ratio: 2 is 1, 8 is 4, 9 is 16."""
+    if near_duplicates == 0:
+        return 0
+    return next(aim for aim, most in ((1, 2), (4, 8), (16, near_duplicates)) if near_duplicates <= most)
+
+
+class Popularity:
+    """The items of a world by class of popularity."""
+
+    def __init__(self, config: WorldConfig, catalogue: Catalogue) -> None:
+        stream = Stream(config.key, "popularity")
+        heard = config.days * config.density * _heard_per_day()
+        open_ones = [attribute for attribute in catalogue.attributes.values() if not attribute.sensitive]
+        talked_of = stream.sample(open_ones, max(_FEWEST, round(heard / _VALUES_HEARD)))
+        pairs = stream.shuffled([(attribute, item) for attribute in talked_of for item in attribute.items])
+        if heard < _LITTLE:
+            pairs.sort(key=lambda pair: not catalogue.distinctive(pair[1]))
+        self._classes: list[list[tuple[Attribute, str]]] = []
+        for aim, share in list(zip(AIMS, _CLASS_SHARES, strict=True))[:0:-1]:
+            count = max(1, round(heard * share / (aim + 1)))
+            count = min(count, len(pairs) // 2)
+            self._classes.insert(0, pairs[:count])
+            pairs = pairs[count:]
+        self._classes.insert(0, pairs)
+
+    def draw(self, stream: Stream) -> tuple[Attribute, str]:
+        """An attribute and an item to talk about."""
+        return stream.pick(stream.weighted(self._classes, _CLASS_SHARES))
+
+
+def _heard_per_day() -> float:
+    meetings = PP_SESSIONS_PER_AGENT_DAY * _PEOPLE_PER_MEETING
+    return meetings * _DETAILS_PER_MEETING + PA_SESSIONS_PER_AGENT_DAY * _DETAILS_TO_ASSISTANT

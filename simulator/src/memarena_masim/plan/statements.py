@@ -1,0 +1,382 @@
+"""Who states which fact in a session, drawn from what each person knew when the day began."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from memarena_dataset.model import Family
+from memarena_dataset.values import SetValue
+
+from memarena_masim.config import PP_SESSIONS_PER_AGENT_DAY, WorldConfig
+from memarena_masim.facts.catalogue import Catalogue, PersonForm, in_person
+from memarena_masim.facts.values import Said, day_words
+from memarena_masim.plan.community import CommunityTalk
+from memarena_masim.plan.facts import FactSource
+from memarena_masim.plan.noted import Noted
+from memarena_masim.plan.popularity import Popularity
+from memarena_masim.plan.state import Fact, FactKind, Knowledge, Role
+from memarena_masim.rng import Stream
+from memarena_masim.world.model import World
+
+SHARES = (
+    ("detail", 0.33),
+    ("retell", 0.09),
+    ("happening", 0.19),
+    ("find", 0.14),
+    ("version", 0.09),
+    ("guarded", 0.06),
+    ("tie", 0.03),
+    ("change", 0.03),
+    ("community", 0.04),
+)
+"""What is stated, by share of the statements between people: in proportion to what is asked (design 6)."""
+ASSISTANT_SHARES = (("detail", 0.5), ("happening", 0.28), ("find", 0.22))
+_STATED_PER_MEETING = 2.6
+_NEEDED = {
+    "guarded": (Family.PERMISSION, 1.0, 0.25),
+    "version": (Family.CONFLICT, 4.5, 0.5),
+    "find": (Family.ANAPHORA, 6.5, 0.35),
+}
+"""What a family is made of: statements per question, and the largest share that this may come to."""
+AGAIN = 0.4
+"""Share of the details that the speaker has told somebody else before; in a small world all that can be."""
+_DAYS_BACK = 35
+"""How long ago what people tell of may have happened: over few days its date would be guessed."""
+_SMALL = 200
+"""Statements between people below which a world is small."""
+
+
+def _statements(config: WorldConfig) -> float:
+    """How much is stated between people in a world, roughly."""
+    return config.agents * config.days * config.density * PP_SESSIONS_PER_AGENT_DAY * _STATED_PER_MEETING
+
+
+def _shares(config: WorldConfig) -> tuple[tuple[str, float], ...]:
+    """SHARES for a world: one that is small for what it asks needs more of what its questions are made of."""
+    statements = _statements(config)
+    least = {
+        kind: min(most, times * config.questions(family) / statements)
+        for kind, (family, times, most) in _NEEDED.items()
+    }
+    return tuple((kind, max(share, least.get(kind, 0.0))) for kind, share in SHARES)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A statement that is to be made: the fact, by whom, why, and the value said."""
+
+    fact: Fact
+    speaker: str
+    role: Role
+    value: Said
+
+
+class Chooser:
+    """Chooses what is said. Reads knowledge as of the last midnight; remembers only what must not be said twice.
+
+    What it remembers of a day (``noted``) lasts only if it is committed.
+    """
+
+    def __init__(
+        self, config: WorldConfig, world: World, catalogue: Catalogue, source: FactSource, knowledge: Knowledge
+    ) -> None:
+        self._config, self._world, self._catalogue = config, world, catalogue
+        self._source, self._knowledge = source, knowledge
+        self._pairs, self._used = Noted[tuple[str, str]](), Noted[tuple[str, str]]()
+        self._versioned, self._fated = Noted[str](), Noted[str]()
+        self._outdated, self._passed_on = Noted[str](), Noted[str]()
+        self._memory: tuple[Noted[Any], ...] = (
+            *(self._pairs, self._used),
+            *(self._versioned, self._fated, self._outdated, self._passed_on),
+        )
+        self._popularity = Popularity(config, catalogue)
+        self._community = CommunityTalk(world, source)
+        self._shares = _shares(config)
+        self._small = _statements(config) < _SMALL
+        self._again = 0.85 if self._small else AGAIN
+        self._attributes = list(catalogue.attributes.values())
+
+    def begin_day(self) -> None:
+        """Start from what is committed."""
+        for one in self._memory:
+            one.begin_day()
+
+    @property
+    def noted(self) -> tuple[frozenset[Any], ...]:
+        """What was noted since the day began, for ``commit``."""
+        return tuple(one.today for one in self._memory)
+
+    def commit(self, noted: tuple[frozenset[Any], ...]) -> None:
+        """Midnight: what was noted on a day lasts."""
+        for memory, one in zip(self._memory, noted, strict=True):
+            memory.commit(one)
+
+    def choose(
+        self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool
+    ) -> Choice | None:
+        """Something for ``speaker`` to say to ``listeners`` (none: to the own assistant); None if nothing fits."""
+        names, weights = zip(*(ASSISTANT_SHARES if assistant else self._shares), strict=True)
+        kind = stream.weighted(names, weights)
+        choice = self._across_sessions(stream, speaker, listeners) or self._of_kind(
+            kind, stream, day, speaker, listeners
+        )
+        if choice is None and kind != "detail":
+            choice = self._detail(stream, speaker, listeners, guarded=False)
+        if choice is not None:
+            self._note(choice, listeners or (f"assistant_{speaker}",))
+        return choice
+
+    def _across_sessions(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        """In a small world, a version or a later word on a find wherever there can be one: chances are few."""
+        if not self._small or len(listeners) != 1:
+            return None
+        return self._version(stream, speaker, listeners) or self._fate(stream, speaker, listeners[0])
+
+    def recall(self, stream: Stream, owner: str) -> Choice | None:
+        """A fact that the assistant asks its owner about: one heard on an earlier day that nobody contradicts."""
+        heard = self._knowledge.facts_heard(owner)
+        for _ in range(6):
+            if not heard:
+                return None
+            fact = heard[stream.pick(list(heard))][0].fact
+            if self._plain(fact):
+                self._passed_on.add(fact.fact_id)
+                self._pairs.add((fact.fact_id, owner))
+                return Choice(fact, owner, Role.RECALL, fact.value)
+        return None
+
+    def conflict_probe(self, stream: Stream, owner: str) -> Choice | None:
+        """A detail of which the owner heard two versions; the owner gives the one that was heard first."""
+        heard = self._knowledge.facts_heard(owner)
+        open_ones = [
+            statements
+            for key, statements in heard.items()
+            if key in self._versioned and any(one.role is Role.VERSION for one in statements)
+        ]
+        told_twice = [statements for statements in open_ones if statements[0].role is not Role.VERSION]
+        if not told_twice:
+            return None
+        first = stream.pick(told_twice)[0]
+        return Choice(first.fact, owner, Role.RECALL, first.value)
+
+    def temporal_probe(self, stream: Stream, owner: str) -> Choice | None:
+        """Something that happened, heard or told on an earlier day; the owner says when it was."""
+        own = list(self._knowledge.told.get(owner, {}).values())
+        told = [statements[0].fact for statements in self._knowledge.facts_heard(owner).values()]
+        happened = [fact for fact in (*own, *told) if fact.kind is FactKind.HAPPENING]
+        if not happened:
+            return None
+        fact = stream.pick(happened)
+        return Choice(fact, owner, Role.RECALL, fact.value)
+
+    def _plain(self, fact: Fact) -> bool:
+        """Whether anybody who knows a detail may say it: nothing guarded, contested or out of date."""
+        return (
+            fact.kind is FactKind.DETAIL
+            and not fact.guarded
+            and fact.fact_id not in self._versioned
+            and fact.fact_id not in self._outdated
+            and not fact.supersedes
+        )
+
+    def _note(self, choice: Choice, listeners: tuple[str, ...]) -> None:
+        for listener in listeners:
+            self._pairs.add((choice.fact.fact_id, listener))
+
+    def _of_kind(self, kind: str, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        if kind in ("detail", "guarded"):
+            return self._detail(stream, speaker, listeners, guarded=kind == "guarded")
+        if kind == "happening":
+            return self._happening(stream, day, speaker, listeners)
+        choose = {
+            "find": self._find,
+            "retell": self._retell,
+            "version": self._version,
+            "change": self._change,
+            "community": self._of_community,
+            "tie": self._tie,
+        }[kind]
+        return choose(stream, speaker, listeners)
+
+    def _new_to(self, fact: Fact, listeners: tuple[str, ...]) -> bool:
+        return all((fact.fact_id, listener) not in self._pairs for listener in listeners)
+
+    def _detail(self, stream: Stream, speaker: str, listeners: tuple[str, ...], guarded: bool) -> Choice | None:
+        told = self._knowledge.told.get(speaker, {})
+        to = listeners or (f"assistant_{speaker}",)
+        if told and not guarded and stream.chance(self._again):
+            keys = list(told)
+            for _ in range(6):
+                fact = told[stream.pick(keys)]
+                if self._plain(fact) and self._new_to(fact, to):
+                    return Choice(fact, speaker, Role.TELL, fact.value)
+        for _ in range(16):
+            if guarded:
+                attribute = stream.pick(self._attributes)
+                item = stream.pick(attribute.items)
+            else:
+                attribute, item = self._popularity.draw(stream)
+            fact = self._source.detail(speaker, attribute, item)
+            settled = fact.fact_id not in self._versioned and fact.fact_id not in self._outdated
+            if fact.guarded == guarded and settled and self._new_to(fact, to):
+                if guarded and (speaker, fact.fact_id) in self._used:
+                    continue
+                self._used.add((speaker, fact.fact_id))
+                return Choice(fact, speaker, Role.TELL, fact.value)
+        return None
+
+    def _change(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        """A new value for something that the speaker told these listeners, once per detail and known to nobody else.
+
+        Details that others passed on are left alone: they would go on saying what no longer holds.
+        """
+        current = [
+            fact
+            for fact in self._knowledge.told.get(speaker, {}).values()
+            if self._plain(fact)
+            and self._catalogue.attributes[fact.attribute].changes
+            and fact.fact_id not in self._passed_on
+            and all(fact.fact_id in self._knowledge.facts_heard(listener) for listener in listeners)
+        ]
+        if not current or not listeners:
+            return None
+        before = stream.pick(current)
+        self._outdated.add(before.fact_id)
+        fact = self._source.later(before)
+        return Choice(fact, speaker, Role.CHANGE, fact.value)
+
+    def _of_community(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        for _ in range(8):
+            fact = self._community.draw(stream, speaker)
+            if listeners and self._new_to(fact, listeners):
+                return Choice(fact, speaker, Role.TELL, fact.value)
+        return None
+
+    def _happening(self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        to = listeners or (f"assistant_{speaker}",)
+        told = [fact for fact in self._knowledge.told.get(speaker, {}).values() if fact.kind is FactKind.HAPPENING]
+        if told and stream.chance(self._again):
+            fact = stream.pick(told)
+            if self._new_to(fact, to):
+                return Choice(fact, speaker, Role.TELL, fact.value)
+        for _ in range(8):
+            phrase = stream.pick(self._catalogue.happenings)
+            if (speaker, phrase) not in self._used:
+                self._used.add((speaker, phrase))
+                fact = self._source.happening(speaker, phrase, day - stream.below(_DAYS_BACK))
+                return Choice(fact, speaker, Role.TELL, fact.value)
+        return None
+
+    def _find(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        if len(listeners) == 1 and stream.chance(0.85):
+            later = self._fate(stream, speaker, listeners[0])
+            if later is not None:
+                return later
+        if not listeners:
+            return None
+        for _ in range(8):
+            source = stream.pick(self._catalogue.sources)
+            if (speaker, source) not in self._used:
+                self._used.add((speaker, source))
+                fact = self._source.find(speaker, source)
+                return Choice(fact, speaker, Role.TELL, fact.value)
+        return None
+
+    def _fate(self, stream: Stream, speaker: str, listener: str) -> Choice | None:
+        """What became of something that the speaker once named to the listener; once per find."""
+        open_finds = [
+            fact
+            for fact in self._knowledge.told.get(speaker, {}).values()
+            if fact.kind is FactKind.FIND
+            and fact.fact_id not in self._fated
+            and fact.fact_id in self._knowledge.facts_heard(listener)
+        ]
+        if not open_finds:
+            return None
+        fact = stream.pick(open_finds)
+        self._fated.add(fact.fact_id)
+        return Choice(fact, speaker, Role.FATE, fact.value)
+
+    def _retell(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        heard = self._knowledge.facts_heard(speaker)
+        for _ in range(8):
+            if not heard:
+                return None
+            fact = heard[stream.pick(list(heard))][0].fact
+            others = fact.subject not in (speaker, *listeners)
+            if self._plain(fact) and others and self._new_to(fact, listeners):
+                self._passed_on.add(fact.fact_id)
+                return Choice(fact, speaker, Role.RETELL, fact.value)
+        return None
+
+    def _version(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        """The conflict injection: something that both heard, told with one detail changed."""
+        if len(listeners) != 1:
+            return None
+        mine, theirs = self._knowledge.facts_heard(speaker), self._knowledge.facts_heard(listeners[0])
+        shared = [key for key in mine if key in theirs]
+        for key in stream.sample(shared, 10):
+            fact = mine[key][0].fact
+            plain = self._plain(fact)
+            others = {stated.speaker for stated in theirs[key]}
+            if plain and fact.subject not in (speaker, listeners[0]) and speaker not in others:
+                self._versioned.add(key)
+                return Choice(fact, speaker, Role.VERSION, self._source.changed(fact))
+        return None
+
+    def _tie(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        for _ in range(8):
+            other = stream.pick(self._world.people).agent_id
+            if other in (speaker, *listeners):
+                continue
+            layer = self._world.edge(speaker, other).layer
+            fact = self._source.tie(speaker, other, friends=layer in (0, 1))
+            if layer in (0, 1, -1) and self._new_to(fact, listeners):
+                return Choice(fact, speaker, Role.TELL, fact.value)
+        return None
+
+
+def frame_of(
+    choice: Choice, config: WorldConfig, world_names: dict[str, str], catalogue: Catalogue, day: int
+) -> tuple[str, dict[str, str]]:
+    """The rule that words a choice, and its slots."""
+    fact = choice.fact
+    person: PersonForm = "own" if choice.speaker == fact.subject else "told"
+    slots = {"item": fact.item, **choice.value.slots()}
+    if fact.kind is FactKind.COMMUNITY:
+        return f"say.{fact.attribute}.own", slots | _community_slots(choice, world_names)
+    slots["subject"] = world_names[fact.subject]
+    match fact.kind:
+        case FactKind.DETAIL:
+            attribute = catalogue.attributes[fact.attribute]
+            about = in_person(attribute.about, "you" if person == "own" else person)
+            slots["about"] = about.replace("$item", fact.item).replace("$subject", slots["subject"])
+            return f"{'change' if choice.role is Role.CHANGE else 'say'}.{fact.attribute}.{person}", slots
+        case FactKind.HAPPENING:
+            assert fact.happened is not None
+            today = config.calendar_epoch + timedelta(days=day)
+            return f"say.happening.{person}", slots | {
+                "did": fact.fate,
+                "do": fact.item,
+                "when": day_words(today, fact.happened),
+                "subject_you": "you" if person == "own" else slots["subject"],
+            }
+        case FactKind.FIND:
+            key = "fate" if choice.role is Role.FATE else "find"
+            return f"say.{key}.{person}", slots | {"source": fact.item, "did": fact.fate}
+        case _:
+            key = "friends" if fact.value.text == "friends" else "not_friends"
+            return f"say.{key}.{person}", slots | {"a": world_names[fact.item]}
+
+
+def _community_slots(choice: Choice, names: dict[str, str]) -> dict[str, str]:
+    """Slots of a statement about a home, a workplace or a group; members are named in full, but for the speaker."""
+    value = choice.fact.value.value
+    others = ""
+    if isinstance(value, SetValue):
+        ids = {member.name.lower().replace(" ", "_"): member.name for member in value.members if member.type == "name"}
+        rest = [names.get(one, ids[one]) for one in ids if one != choice.speaker]
+        others = f"{', '.join(rest[:-1])} and {rest[-1]}" if len(rest) > 1 else "".join(rest)
+    return {"group": choice.fact.item, "others": others}

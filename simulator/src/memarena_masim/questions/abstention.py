@@ -1,0 +1,87 @@
+"""D5 and witness pairs: questions that must not be answered, each with an answerable one of the same form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from memarena_dataset.model import Family
+from memarena_dataset.values import NameValue, TermValue
+
+from memarena_masim.plan.facts import FactSource
+from memarena_masim.plan.state import Fact, StatedFact
+from memarena_masim.questions.book import Book, Draft, typed
+from memarena_masim.questions.details import detail_draft, plain_detail
+from memarena_masim.rng import Stream
+
+
+def answerable(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
+    """D5, answer half: a question of the form of the abstain half about something that was said."""
+    fact = stated.fact
+    if not plain_detail(book, ego, stated) or not book.catalogue.distinctive(fact.item):
+        return None
+    truth = {"expected_response": "answer", "correct_fact": fact.value.text, "values": typed(fact.value.value)}
+    return detail_draft(book, Family.CONFABULATION, ego, fact, book.ask(ego, fact, ego), truth)
+
+
+def abstention_pair(
+    book: Book, source: FactSource, ego: str, stated: StatedFact, stream: Stream, egos: Iterable[str]
+) -> tuple[Draft, Draft] | None:
+    """D5: one question that ``ego``'s sessions answer, and one of the same attribute and item that none does.
+
+    The other one is asked of the first of ``egos`` that has never heard of it. Both speak of the asker or both of
+    somebody whom the asker heard about, so that neither words nor names tell which of the two it is.
+    """
+    answered, fact = answerable(book, ego, stated, stream), stated.fact
+    if answered is None:
+        return None
+    attribute = book.attribute(fact)
+    for other in egos:
+        subjects = [other] if fact.subject == ego else stream.shuffled(book.heard_of(other))[:8]
+        for subject in subjects:
+            claimed = source.detail(subject, attribute, fact.item)
+            if not claimed.guarded and never_came_up(book, other, claimed):
+                return answered, _unanswered(book, other, claimed, stated.day)
+    return None
+
+
+def never_came_up(book: Book, ego: str, fact: Fact) -> bool:
+    """Whether nothing in an ego's sessions brings the fact's person and its item together, at any time."""
+    return not book.statements(ego, fact.fact_id) and book.absent(ego, fact.subject, fact.item)
+
+
+def _unanswered(book: Book, ego: str, fact: Fact, day: int) -> Draft:
+    rumours = [one.value.text for one in book.by_attribute[ego, fact.attribute] if one.fact.item == fact.item]
+    others = [one.value.text for one in book.by_attribute[ego, fact.attribute]]
+    truth = {
+        "expected_response": "abstain",
+        "adversarial_answer": next(iter(rumours or others), None),
+        "claim": typed(NameValue(name=book.names[fact.subject]), TermValue(text=fact.item)),
+    }
+    draft = Draft(
+        Family.CONFABULATION, ego, book.ask(ego, fact, ego), truth, (), fact.fact_id, asker=ego, no_evidence=True
+    )
+    draft.uses, draft.last_day, draft.difficulty = (fact.fact_id,), day, "medium"
+    draft.extra["interference"] = book.interference(ego, fact)
+    draft.wanted = book.wanted("detail", ego, fact, ego)
+    return draft
+
+
+def witnesses(book: Book, ego: str, stated: StatedFact, stream: Stream) -> tuple[Draft, Draft] | None:
+    """Extension: the same words asked of one who heard it and of one who did not."""
+    fact = stated.fact
+    if not plain_detail(book, ego, stated) or fact.subject == ego or not book.catalogue.distinctive(fact.item):
+        return None
+    for other in stream.shuffled(sorted(book.names)):
+        if other in (ego, fact.subject) or not book.speaks(other) or not never_came_up(book, other, fact):
+            continue
+        query = book.ask(ego, fact, None)
+        truth = {"expected_response": "answer", "correct_fact": fact.value.text, "values": typed(fact.value.value)}
+        heard = detail_draft(book, Family.WITNESS, ego, fact, query, truth)
+        claim = typed(NameValue(name=book.names[fact.subject]), TermValue(text=fact.item))
+        missing = {"expected_response": "abstain", "claim": claim}
+        absent = Draft(Family.WITNESS, other, query, missing, (), fact.fact_id, asker=other, no_evidence=True)
+        absent.uses, absent.last_day, absent.difficulty = (fact.fact_id,), heard.last_day, heard.difficulty
+        absent.extra["interference"] = book.interference(other, fact)
+        heard.wanted = absent.wanted = book.wanted("detail", ego, fact, None)
+        return heard, absent
+    return None

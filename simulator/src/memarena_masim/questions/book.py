@@ -1,0 +1,183 @@
+"""What each ego has heard, indexed for the families of questions; and the draft of a question."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memarena_dataset.model import Family
+from memarena_dataset.values import Value
+
+from memarena_masim.config import WorldConfig
+from memarena_masim.facts.catalogue import Attribute, Catalogue, PersonForm
+from memarena_masim.plan.state import Fact, FactKind, StatedFact
+from memarena_masim.questions.wording import Wanted
+from memarena_masim.world.model import World
+
+
+@dataclass(slots=True)
+class Draft:
+    """A question with its gold; ids, times and texts are added when it is written."""
+
+    family: Family
+    ego: str
+    query: str
+    truth: dict[str, Any]
+    evidence: tuple[StatedFact, ...]
+    fact_id: str
+    asker: str | None = None
+    difficulty: str = "easy"
+    extra: dict[str, Any] = field(default_factory=dict)
+    uses: tuple[str, ...] = ()
+    """Facts that no other question of the ego may ask after."""
+    no_evidence: bool = False
+    last_day: int = 0
+    """The earliest day on which it can be asked, where that is later than its evidence."""
+    day: int | None = None
+    """The day on which it is asked, where that is settled already; None leaves it to the drawing of lags."""
+    wanted: Wanted | None = None
+    """What it asks for, from which ``hardening`` words it again; None keeps ``query`` as it is."""
+
+
+class Book:
+    """Statements by ego and fact, after all days are committed."""
+
+    def __init__(
+        self,
+        config: WorldConfig,
+        world: World,
+        catalogue: Catalogue,
+        said: Sequence[StatedFact],
+        mentions: Mapping[str, str],
+    ) -> None:
+        self.config, self.world, self.catalogue = config, world, catalogue
+        self.said = said
+        self.names = {person.agent_id: person.name for person in world.people}
+        self.by_fact: dict[str, dict[str, list[StatedFact]]] = {agent: {} for agent in self.names}
+        self.by_attribute: dict[tuple[str, str], list[StatedFact]] = defaultdict(list)
+        self._about: dict[tuple[str, str, str], int] = defaultdict(int)
+        self._around: dict[str, set[str]] = defaultdict(set)
+        self._said_to: dict[tuple[str, str], list[StatedFact]] = defaultdict(list)
+        self._heard_of: dict[str, set[str]] = defaultdict(set)
+        self._items: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._mentions: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+        self.met: dict[str, dict[str, int]] = {agent: {} for agent in self.names}
+        self.outdated: frozenset[str] = frozenset(stated.fact.supersedes for stated in said if stated.fact.supersedes)
+        """Facts that a later one replaced: what the world holds of them is no longer what some heard."""
+        for place, stated in enumerate(said):
+            self._add(stated)
+            for ego in stated.people:
+                self._mentions[ego, stated.value.text].append((place, stated.day))
+        for session_id, other in mentions.items():
+            self._around[session_id].add(other)
+
+    def _add(self, stated: StatedFact) -> None:
+        fact = stated.fact
+        self._around[stated.session_id].update(stated.people, (fact.subject,))
+        if fact.kind is FactKind.TIE:
+            self._around[stated.session_id].add(fact.item)
+        if fact.attribute == "group_members":
+            members = next(group.members for group in self.world.groups if group.group_id == fact.subject)
+            self._around[stated.session_id].update(members)
+        for ego in stated.people:
+            self.by_fact[ego].setdefault(fact.fact_id, []).append(stated)
+            self.by_attribute[ego, fact.attribute].append(stated)
+            self._said_to[ego, stated.speaker].append(stated)
+            self._about[ego, fact.attribute, fact.item] += 1
+            self._items[ego, fact.item].add(stated.session_id)
+            if fact.kind is FactKind.DETAIL:
+                self._heard_of[ego].add(fact.subject)
+
+    # ---------------------------------------------------------------- facts
+
+    def speaks(self, agent: str) -> bool:
+        """Whether anything was said in the agent's life; in a very small world some never meet anybody."""
+        return bool(self.by_fact[agent] or self.met[agent])
+
+    def statements(self, ego: str, fact_id: str) -> list[StatedFact]:
+        """All statements of a fact in an ego's projection."""
+        return self.by_fact[ego].get(fact_id, [])
+
+    def mentions(self, ego: str, value: str) -> list[tuple[int, int]]:
+        """Statements in the ego's sessions that give a value, of whatever fact: position among all, and day."""
+        return self._mentions[ego, value]
+
+    def contested(self, ego: str, fact: Fact) -> bool:
+        """Whether the ego heard or said another value for it."""
+        return any(stated.value.text != fact.value.text for stated in self.statements(ego, fact.fact_id))
+
+    def heard_of_another(self, ego: str, fact: Fact) -> bool:
+        """Whether the ego's sessions hold another fact with the same attribute and value, told of another thing."""
+        return any(
+            one.fact.fact_id != fact.fact_id and one.value.text == fact.value.text
+            for one in self.by_attribute[ego, fact.attribute]
+        )
+
+    def interference(self, ego: str, fact: Fact) -> int:
+        """Near-duplicates in the projection: statements of the same attribute and item by or about others."""
+        return self._about[ego, fact.attribute, fact.item] - len(self.statements(ego, fact.fact_id))
+
+    def absent(self, ego: str, subject: str, item: str) -> bool:
+        """Whether no session of the ego brings a person and an item together."""
+        return all(subject not in self._around[session_id] for session_id in self._items.get((ego, item), ()))
+
+    def said_to(self, listener: str, speaker: str) -> list[StatedFact]:
+        """What somebody said in a listener's presence."""
+        return self._said_to[listener, speaker]
+
+    def heard_of(self, ego: str) -> list[str]:
+        """People of whom an ego heard some detail, by id; not the ego."""
+        return sorted(self._heard_of[ego] - {ego})
+
+    # ---------------------------------------------------------------- words
+
+    def form(self, ego: str, fact: Fact, asker: str | None) -> PersonForm:
+        """In which person a question speaks of the fact's subject."""
+        return "own" if fact.subject == ego == asker else "told"
+
+    def wanted(self, kind: str, ego: str, fact: Fact, asker: str | None, **slots: str) -> Wanted:
+        """What a question of ``kind`` about a fact asks for; ``slots`` are further words that it needs."""
+        form = self.form(ego, fact, asker)
+        return Wanted(kind, fact.attribute, fact.item, form, self.names[fact.subject], tuple(sorted(slots.items())))
+
+    def attribute(self, fact: Fact) -> Attribute:
+        """The attribute of a detail."""
+        return self.catalogue.attributes[fact.attribute]
+
+    def ask(self, ego: str, fact: Fact, asker: str | None) -> str:
+        """The plain question after a detail."""
+        attribute = self.attribute(fact)
+        form = self.form(ego, fact, asker)
+        return attribute.fill(attribute.ask, form, fact.item, subject=self.names[fact.subject])
+
+    def about(self, ego: str, fact: Fact, asker: str | None) -> str:
+        """A clause that names what a detail is: ``what Maya Chen paid for the desk lamp``."""
+        attribute = self.attribute(fact)
+        form = self.form(ego, fact, asker)
+        return attribute.fill(attribute.about, form, fact.item, subject=self.names[fact.subject])
+
+    def plain(self, ego: str, fact: Fact, value: str, number: str) -> str:
+        """A detail as a plain sentence with the given words for its value."""
+        attribute = self.attribute(fact)
+        form = self.form(ego, fact, ego)
+        return attribute.fill(attribute.plain, form, fact.item, value, number, self.names[fact.subject])
+
+
+def typed(*values: Value) -> list[dict[str, Any]]:
+    """Values as they stand in a file."""
+    return [value.model_dump(exclude_none=True) for value in values]
+
+
+def span_difficulty(first: StatedFact, last: StatedFact, sessions: int) -> str:
+    """Of conflict and anaphora: how far their evidence lies apart, in days and in sessions of it."""
+    days = last.day - first.day
+    if days <= 1 and sessions <= 2:
+        return "easy"
+    return "medium" if days <= 4 and sessions <= 4 else "hard"
+
+
+def appearance_difficulty(appearances: int) -> str:
+    """Of metadata: how often what is asked after came up."""
+    return "easy" if appearances == 1 else "medium" if appearances == 2 else "hard"

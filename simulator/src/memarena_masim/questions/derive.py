@@ -1,0 +1,258 @@
+"""Derives all questions of a world: each fact is asked about once per ego, with a lag of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import cycle
+from typing import Any
+
+from memarena_dataset.model import Family
+
+from memarena_masim.plan.facts import FactSource, opaque
+from memarena_masim.plan.popularity import AIMS, interference_class
+from memarena_masim.plan.state import StatedFact
+from memarena_masim.questions import abstention, details, links
+from memarena_masim.questions.book import Book, Draft
+from memarena_masim.questions.cloze import ClozeQuestions
+from memarena_masim.questions.lags import LagDrawer
+from memarena_masim.questions.metadata import ATTRIBUTES, FEW_SHARE, FEW_VALUES, attribute_of, metadata
+from memarena_masim.questions.permission import permission
+from memarena_masim.questions.temporal import KINDS, temporal
+from memarena_masim.rng import Stream
+
+Builder = Callable[[str, StatedFact, Stream], Draft | None]
+CHANGED_SHARE = 0.25
+"""Of the factual questions: those after the current or the earlier value of something that changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question ready to be written: the draft, its id and the time at which it comes up (simulated days)."""
+
+    instance_id: str
+    draft: Draft
+    query_time: float
+    lag: int
+
+    def row(self, antecedents: dict[str, str]) -> dict[str, Any]:
+        """The row of the instance file; ``antecedents`` gives the text of turns that a gold quotes."""
+        draft = self.draft
+        truth = dict(draft.truth)
+        if "antecedent_turn" in truth:
+            truth["antecedent_text"] = antecedents[truth["antecedent_turn"]]
+        sessions = list(dict.fromkeys(one.session_id for one in draft.evidence))
+        tier = "full_ego" if not sessions else "single_session" if len(sessions) == 1 else "cross_session"
+        return {
+            "instance_id": self.instance_id,
+            "dimension": draft.family.value,
+            "query": draft.query,
+            "ground_truth": truth,
+            "difficulty": draft.difficulty,
+            "asker_agent_id": draft.asker,
+            "answerer_agent_id": f"assistant_{draft.ego}",
+            "ego_agent_id": draft.ego,
+            "evidence_session_ids": sessions,
+            "context_tier": tier,
+            "metadata": {
+                "query_timestamp": self.query_time,
+                "evidence_turn_ids": list(dict.fromkeys(one.turn_id for one in draft.evidence)),
+                "fact_id": draft.fact_id,
+                "lag_days": self.lag,
+                **draft.extra,
+            },
+        }
+
+
+def spread_of_interference(asked: Iterable[Asked]) -> dict[str, dict[str, int]]:
+    """Questions by family and by how many near-duplicates their ego hears, in the classes that are aimed at."""
+    found: dict[str, Counter[int]] = {}
+    for one in asked:
+        if "interference" in one.draft.extra:
+            found.setdefault(one.draft.family.value, Counter())[
+                interference_class(one.draft.extra["interference"])
+            ] += 1
+    return {family: {str(aim): counts[aim] for aim in AIMS} for family, counts in sorted(found.items())}
+
+
+@dataclass(slots=True)
+class _Candidates:
+    """Statements with an ego each, in classes that are drawn from evenly."""
+
+    queues: dict[Hashable, list[tuple[str, StatedFact]]] = field(default_factory=dict)
+    kept: Counter[Hashable] = field(default_factory=Counter)
+
+    def __iter__(self) -> Iterator[tuple[Hashable, str, StatedFact]]:
+        """The next candidate of the class that was kept least often, until there are none."""
+        while self.queues:
+            least = min(self.queues, key=lambda key: (self.kept[key], str(key)))
+            queue = self.queues[least]
+            if not queue:
+                del self.queues[least]
+                continue
+            ego, stated = queue.pop()
+            yield least, ego, stated
+
+
+class Deriver:
+    """Draws the questions of all families."""
+
+    def __init__(self, book: Book, source: FactSource) -> None:
+        self._book, self._source = book, source
+        self._taken: set[tuple[str, str]] = set()
+        self._counts: Counter[tuple[Family, str]] = Counter()
+        self._drafts: list[Draft] = []
+        self._lags = LagDrawer(book.config.days)
+
+    def derive(self) -> list[Asked]:
+        """All questions, in a fixed order. A family that the world cannot fill stays short; the report says so."""
+        book = self._book
+        wanted = book.config.questions
+        self._fill(Family.CONFLICT, lambda *args: links.conflict(book, *args), wanted(Family.CONFLICT))
+        self._fill(Family.ANAPHORA, lambda *args: links.anaphora(book, *args), wanted(Family.ANAPHORA))
+        self._temporal(wanted(Family.TEMPORAL))
+        for draft in permission(book, wanted(Family.PERMISSION), self._taken):
+            self._drafts.append(draft)
+        self._pairs(Family.WITNESS, wanted(Family.WITNESS) // 2)
+        self._pairs(Family.CONFABULATION, wanted(Family.CONFABULATION) // 2)
+        if wanted(Family.CONFABULATION) % 2:
+            self._fill(Family.CONFABULATION, lambda *args: abstention.answerable(book, *args), 1)
+        self._metadata(wanted(Family.METADATA))
+        self._fill(Family.CLOZE, ClozeQuestions(book, self._lags).build, wanted(Family.CLOZE))
+        changed = self._fill(
+            Family.QA, lambda *args: details.changed(book, *args), round(wanted(Family.QA) * CHANGED_SHARE)
+        )
+        self._fill(Family.QA, lambda *args: details.factual(book, *args), wanted(Family.QA) - changed)
+        self._fill(
+            Family.COUNTERFACTUAL, lambda *args: details.counterfactual(book, *args), wanted(Family.COUNTERFACTUAL)
+        )
+        return self._timed()
+
+    # ------------------------------------------------------------------ filling
+
+    def _room(self, family: Family, ego: str, wanted: int) -> bool:
+        """Whether an ego may have another question of a family: none has more than twice its share."""
+        return self._counts[family, ego] < max(2, -(-2 * wanted // len(self._book.names)))
+
+    def _keep(self, draft: Draft) -> None:
+        self._drafts.append(draft)
+        self._counts[draft.family, draft.ego] += 1
+        self._taken.update((draft.ego, fact_id) for fact_id in draft.uses)
+
+    def _candidates(self, stream: Stream) -> _Candidates:
+        """Statements by how many near-duplicates the ego heard, so that these are asked after evenly."""
+        found = _Candidates()
+        for stated in stream.shuffled(list(self._book.said)):
+            ego = stream.pick(stated.people)
+            key = interference_class(self._book.interference(ego, stated.fact))
+            found.queues.setdefault(key, []).append((ego, stated))
+        return found
+
+    def _fill(self, family: Family, builder: Builder, wanted: int) -> int:
+        """Ask up to ``wanted`` questions; a second round lifts the bound per ego. Returns how many were found."""
+        found = 0
+        for bounded in (True, False):
+            stream = Stream(self._book.config.key, "ask", family.value, len(self._drafts), int(bounded))
+            candidates = self._candidates(stream)
+            for key, ego, stated in candidates if found < wanted else ():
+                if (ego, stated.fact.fact_id) in self._taken or (bounded and not self._room(family, ego, wanted)):
+                    continue
+                draft = builder(ego, stated, stream)
+                if draft is None or any((ego, fact) in self._taken for fact in draft.uses):
+                    continue
+                self._keep(draft)
+                candidates.kept[key] += 1
+                found += 1
+                if found == wanted:
+                    break
+        return found
+
+    def _in_turn(self, family: Family, kinds: tuple[str, ...], build: Callable[[str], Builder], wanted: int) -> int:
+        """Ask after ``kinds`` in turn, for as long as each finds something. Returns how many questions were found."""
+        left, open_kinds = wanted, list(kinds)
+        shares = Counter(kind for kind, _ in zip(cycle(kinds), range(wanted), strict=False))
+        while left > 0 and open_kinds:
+            for kind in list(open_kinds):
+                share = min(left, shares[kind] or -(-left // len(open_kinds)))
+                found = self._fill(family, build(kind), share)
+                left -= found
+                if found < share:
+                    open_kinds.remove(kind)
+                shares[kind] = 0
+                if left == 0:
+                    break
+        return wanted - left
+
+    def _temporal(self, wanted: int) -> None:
+        def build(kind: str) -> Builder:
+            def one(ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
+                taken = frozenset(fact for who, fact in self._taken if who == ego)
+                return temporal(self._book, ego, stated, stream, taken, kind)
+
+            return one
+
+        self._in_turn(Family.TEMPORAL, KINDS, build, wanted)
+
+    def _metadata(self, wanted: int) -> None:
+        def build(attribute: str) -> Builder:
+            def one(ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
+                fits = attribute in attribute_of(stated)
+                return metadata(self._book, ego, stated, stream, attribute) if fits else None
+
+            return one
+
+        stream = Stream(self._book.config.key, "metadata", "few values")
+        few = {kind: int(wanted * FEW_SHARE + stream.unit()) for kind in FEW_VALUES}
+        many = tuple(one for one in ATTRIBUTES if one not in few)
+        found = self._in_turn(Family.METADATA, many, build, wanted - sum(few.values()))
+        for kind, share in few.items():
+            found += self._fill(Family.METADATA, build(kind), share)
+        self._in_turn(Family.METADATA, ATTRIBUTES, build, wanted - found)
+
+    def _pairs(self, family: Family, wanted: int) -> None:
+        """Pairs of a question that has an answer and one of the same form that has none."""
+        stream = Stream(self._book.config.key, "pairs", family.value)
+        candidates = self._candidates(stream)
+        found, paired = 0, set[str]()
+        for key, ego, stated in candidates if wanted else ():
+            fact_id = stated.fact.fact_id
+            if (ego, fact_id) in self._taken or fact_id in paired or not self._room(family, ego, 2 * wanted):
+                continue
+            pair = self._pair(family, ego, stated, stream, wanted)
+            if pair is None or any((draft.ego, fact) in self._taken for draft in pair for fact in draft.uses):
+                continue
+            for draft in pair:
+                self._keep(draft)
+            candidates.kept[key] += 1
+            paired.add(fact_id)
+            found += 1
+            if found == wanted:
+                return
+
+    def _pair(
+        self, family: Family, ego: str, stated: StatedFact, stream: Stream, wanted: int
+    ) -> tuple[Draft, Draft] | None:
+        if family is Family.WITNESS:
+            return abstention.witnesses(self._book, ego, stated, stream)
+        book = self._book
+        open_egos = [ego for ego in sorted(book.names) if book.speaks(ego) and self._room(family, ego, 2 * wanted)]
+        return abstention.abstention_pair(self._book, self._source, ego, stated, stream, stream.shuffled(open_egos)[:6])
+
+    # ------------------------------------------------------------------ times
+
+    def _timed(self) -> list[Asked]:
+        key = self._book.config.key
+        witness_days: dict[str, int] = {}
+        asked = []
+        for number, draft in enumerate(self._drafts):
+            stream = Stream(key, "lag", number)
+            last = max((one.day for one in draft.evidence), default=draft.last_day)
+            day = witness_days.get(draft.fact_id) if draft.no_evidence else draft.day
+            if day is None:
+                day = self._lags.day(stream, draft.family, last, max(last, draft.last_day))
+            if draft.family is Family.WITNESS:
+                witness_days[draft.fact_id] = day  # the two of a pair are asked at the same time
+            time = round(day + 0.9996 + stream.below(30) / 100000, 5)
+            asked.append(Asked(opaque("q", key, draft.family.value, number), draft, time, day - last))
+        return asked

@@ -1,0 +1,212 @@
+"""D2: who said something, to whom, when, where and by which medium; homes, workplaces, groups. Golds are complete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from memarena_dataset.model import Family
+from memarena_dataset.values import DateValue, NameValue, PlaceValue, SetValue, TermValue
+
+from memarena_masim.facts.values import date_words
+from memarena_masim.plan.state import FactKind, StatedFact
+from memarena_masim.questions.book import Book, Draft, appearance_difficulty, typed
+from memarena_masim.questions.details import plain_detail
+from memarena_masim.rng import Stream
+
+Rows = list[dict[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A question's words and its gold: as text (a list holds members of a set), and typed."""
+
+    query: str
+    value: object
+    values: Rows
+    evidence: tuple[StatedFact, ...]
+
+
+OF_STATEMENTS = ("speaker", "participants", "session", "context", "conversation_location")
+OF_COMMUNITY = {
+    "home_location": "home_location",
+    "work_location": "work_location",
+    "group_membership": "group_membership",
+    "group_role": "group_role",
+    "group_place": "group_meeting_place",
+    "group_members": "group_members",
+}
+"""Attribute of the fact, and its name in the gold."""
+ATTRIBUTES = (*OF_STATEMENTS, *OF_COMMUNITY.values())
+FEW_VALUES = ("session", "context")
+"""Attributes with a handful of values, about which a guess without any memory is often right."""
+FEW_SHARE = 0.02
+"""Share of the questions that is after each of them; more only where the others do not suffice."""
+_NO_POST = "member"
+"""What somebody is in a group who holds no post in it."""
+_MODALITIES = {
+    "face_to_face": TermValue(text="face to face", aliases=("in person", "face-to-face")),
+    "voice_message": TermValue(text="voice message", aliases=("voice note", "by voice")),
+    "text_message": TermValue(text="text message", aliases=("in writing", "by text")),
+}
+
+
+def metadata(book: Book, ego: str, stated: StatedFact, stream: Stream, attribute: str) -> Draft | None:
+    """A D2 question after ``attribute`` of a statement; None if it does not fit or has no single gold."""
+    if attribute in OF_STATEMENTS:
+        if not plain_detail(book, ego, stated):
+            return None
+        found = _BUILDERS[attribute](book, ego, tuple(book.statements(ego, stated.fact.fact_id)))
+    else:
+        if stated.fact.kind is not FactKind.COMMUNITY or OF_COMMUNITY[stated.fact.attribute] != attribute:
+            return None
+        found = _of_community(book, ego, stated, stream)
+    return None if found is None else _draft(book, ego, stated, attribute, found)
+
+
+def attribute_of(stated: StatedFact) -> tuple[str, ...]:
+    """The attributes that a statement can be asked for."""
+    if stated.fact.kind is FactKind.COMMUNITY:
+        return (OF_COMMUNITY[stated.fact.attribute],)
+    return OF_STATEMENTS if stated.fact.kind is FactKind.DETAIL else ()
+
+
+def _draft(book: Book, ego: str, stated: StatedFact, attribute: str, found: Answer) -> Draft:
+    evidence, fact = found.evidence, stated.fact
+    truth = {
+        "entity": fact.about,
+        "attribute": attribute,
+        "value": found.value,
+        "values": found.values,
+        "source_session": evidence[0].session_id,
+        "source_turn": evidence[0].turn_id,
+    }
+    draft = Draft(Family.METADATA, ego, found.query, truth, evidence, fact.fact_id, asker=ego)
+    draft.uses = tuple(dict.fromkeys(one.fact.fact_id for one in evidence))
+    draft.last_day = evidence[-1].day
+    draft.difficulty = appearance_difficulty(len(evidence))
+    draft.extra["interference"] = book.interference(ego, fact)
+    if attribute in OF_STATEMENTS:
+        teller = "" if evidence[0].speaker == ego else book.names[evidence[0].speaker]
+        kind = attribute.removeprefix("conversation_") + (
+            "" if attribute == "speaker" else ".told" if teller else ".own"
+        )
+        draft.wanted = book.wanted(kind, ego, fact, ego, teller=teller)
+    return draft
+
+
+# ------------------------------------------------------------------ of a statement
+
+
+def _speaker(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer | None:
+    fact = evidence[0].fact
+    speakers = sorted({one.speaker for one in evidence})
+    if ego in speakers or fact.subject in speakers:
+        return None
+    shown, values = _names(book, speakers)
+    return Answer(f"From whom did I hear {book.about(ego, fact, ego)}?", shown, values, evidence)
+
+
+def _date(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer | None:
+    if len(evidence) != 1:
+        return None
+    one, fact = evidence[0], evidence[0].fact
+    moment = book.config.calendar_epoch + timedelta(days=one.day)
+    teller = "did I mention" if one.speaker == ego else f"did {book.names[one.speaker]} tell me"
+    values = typed(DateValue(date=moment.isoformat()))
+    query = f"On which date {teller} {book.about(ego, fact, ego)}?"
+    return Answer(query, f"{date_words(moment)}, {moment.year}", values, evidence)
+
+
+def _place(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer | None:
+    one = evidence[0]
+    if len(evidence) != 1 or one.place_id is None or len(one.people) < 2:
+        return None
+    place = book.world.places[one.place_id]
+    if place.privacy == "private":
+        return None
+    query = f"Where were we when {_told(book, ego, one)} {book.about(ego, one.fact, ego)}?"
+    return Answer(query, place.name, typed(PlaceValue(name=place.name)), evidence)
+
+
+def _company(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer | None:
+    one = evidence[0]
+    others = [person for person in one.people if person not in (ego, one.speaker)]
+    if len(evidence) != 1 or not others or one.fact.subject in others:
+        return None
+    who = "Who was there" if one.speaker == ego else "Who else was there"
+    shown, values = _names(book, others)
+    query = f"{who} when {_told(book, ego, one)} {book.about(ego, one.fact, ego)}?"
+    return Answer(query, shown, values, evidence)
+
+
+def _context(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer | None:
+    one = evidence[0]
+    if len(evidence) != 1 or len(one.people) < 2:
+        return None
+    value = _MODALITIES[one.modality]
+    query = f"By what means was it that {_told(book, ego, one)} {book.about(ego, one.fact, ego)}?"
+    return Answer(query, value.text, typed(value), evidence)
+
+
+def _told(book: Book, ego: str, one: StatedFact) -> str:
+    return "I mentioned" if one.speaker == ego else f"{book.names[one.speaker]} told me"
+
+
+def _names(book: Book, people: Sequence[str]) -> tuple[object, Rows]:
+    names = [NameValue(name=book.names[person]) for person in people]
+    if len(names) == 1:
+        return names[0].name, typed(names[0])
+    return [name.name for name in names], typed(SetValue(members=tuple(names)))
+
+
+_BUILDERS: dict[str, Callable[[Book, str, tuple[StatedFact, ...]], Answer | None]] = {
+    "speaker": _speaker,
+    "participants": _company,
+    "session": _date,
+    "context": _context,
+    "conversation_location": _place,
+}
+
+
+# ------------------------------------------------------------------ of the community
+
+
+def _of_community(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Answer | None:
+    fact = stated.fact
+    if fact.subject == ego or ego in _members(book, fact.item):
+        return None
+    kind = book.catalogue.community[fact.attribute]
+    query = kind.fill(stream.pick(kind.ask), "told", book.names.get(fact.subject, ""), fact.item)
+    evidence = tuple(book.statements(ego, fact.fact_id))
+    if fact.attribute == "group_membership":
+        return _memberships(book, ego, fact.subject, query)
+    value = fact.value.value
+    if fact.attribute == "group_role" and fact.value.text == _NO_POST:
+        return None  # what anybody would guess
+    if isinstance(value, SetValue):
+        return Answer(query, [member.name for member in value.members if member.type == "name"], typed(value), evidence)
+    return Answer(query, fact.value.text, typed(value), evidence)
+
+
+def _memberships(book: Book, ego: str, subject: str, query: str) -> Answer | None:
+    """All clubs of a person, if the ego heard of every one: else another right answer would be missing."""
+    clubs = [group.name for group in book.world.groups if group.kind == "club" and subject in group.members]
+    evidence = tuple(_membership_statements(book, ego, subject))
+    if {one.fact.item for one in evidence} != set(clubs):
+        return None
+    values = [TermValue(text=club) for club in clubs]
+    if len(values) == 1:
+        return Answer(query, clubs[0], typed(values[0]), evidence)
+    return Answer(query, clubs, typed(SetValue(members=tuple(values))), evidence)
+
+
+def _membership_statements(book: Book, ego: str, subject: str) -> Iterator[StatedFact]:
+    for one in book.by_attribute[ego, "group_membership"]:
+        if one.fact.subject == subject:
+            yield one
+
+
+def _members(book: Book, name: str) -> tuple[str, ...]:
+    return next((group.members for group in book.world.groups if group.name == name), ())

@@ -1,0 +1,57 @@
+"""Which questions a model may reword, and which parts of each must stay."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from memarena_dataset.model import Family
+from memarena_dataset.value_matching import names_value, normal, phrase_occurs
+from memarena_dataset.values import Value
+from pydantic import TypeAdapter
+
+from memarena_masim.engines.model import Question
+from memarena_masim.questions.derive import Asked
+
+REWORDED = (Family.METADATA, Family.QA, Family.TEMPORAL, Family.CONFLICT, Family.ANAPHORA, Family.PERMISSION)
+"""Not cloze and counterfactual, which take words of their evidence by design; nor abstention and witness pairs: their
+two halves must look the same, and a limit that is measured against evidence would hold for one half only."""
+_GOLD_KEYS = ("values", "changed_values", "altered_values")
+_VALUE: TypeAdapter[Value] = TypeAdapter(Value)
+
+
+def rewordable(
+    asked: Sequence[Asked], names: Mapping[str, str], texts: Mapping[str, str], epoch: date
+) -> list[Question]:
+    """The questions that may be reworded. ``names`` are people by agent id, ``texts`` evidence turns by turn id."""
+    golds: defaultdict[tuple[str, str], list[Value]] = defaultdict(list)
+    for one in asked:
+        golds[one.draft.ego, one.draft.fact_id] += _gold(one.draft.truth)
+    return [
+        _question(one, names, texts, tuple(golds[one.draft.ego, one.draft.fact_id]), epoch)
+        for one in asked
+        if one.draft.family in REWORDED and one.draft.truth.get("temporal_type") != "ordering"
+    ]
+
+
+def _question(
+    one: Asked, names: Mapping[str, str], texts: Mapping[str, str], golds: tuple[Value, ...], epoch: date
+) -> Question:
+    draft = one.draft
+    words = normal(draft.query)
+    facts = {stated.fact.fact_id: stated.fact for stated in draft.evidence if stated.fact.fact_id in draft.uses}
+    items = dict.fromkeys(fact.item for fact in facts.values() if fact.item not in names)
+    return Question(
+        question_id=one.instance_id,
+        text=draft.query,
+        names=tuple(name for name in names.values() if phrase_occurs(name, words)),
+        anchors=tuple(items),
+        sources=tuple(texts[turn] for turn in dict.fromkeys(stated.turn_id for stated in draft.evidence)),
+        gives_away=lambda text: any(names_value(gold, text, epoch) for gold in golds),
+    )
+
+
+def _gold(truth: Mapping[str, Any]) -> list[Value]:
+    return [_VALUE.validate_python(row) for key in _GOLD_KEYS for row in truth.get(key, ())]

@@ -1,0 +1,200 @@
+"""Builds the world of a seed: people, places, groups, social graph."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from typing import Any
+
+from memarena_masim.config import Half, WorldConfig
+from memarena_masim.errors import MasimError
+from memarena_masim.phrases.library import BANKS, library
+from memarena_masim.rng import Stream
+from memarena_masim.world.graph import build_graph
+from memarena_masim.world.model import Group, Person, Place, World
+
+_RELATIONS = ("close friend", "friend", "acquaintance")
+_OWN_PACE, _OWN_FILLERS = 0.04, 0.04
+"""How far people of the same style and traits may differ."""
+RELATION_KINDS = {
+    "family": "family",
+    "colleague": "colleague",
+    "close friend": "friend",
+    "friend": "friend",
+    "acquaintance": "acquaintance",
+    "passing acquaintance": "acquaintance",
+}
+"""How ``relation`` colours talk: close friends talk like friends."""
+
+
+@cache
+def pools() -> dict[str, Any]:
+    """The pools that people and places are drawn from."""
+    try:
+        return tomllib.loads((BANKS / "world" / "people.toml").read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise MasimError(f"world/people.toml: {error}") from error
+
+
+def build_world(config: WorldConfig) -> World:
+    """The world before its first day."""
+    places = _places(config)
+    people = _people(config, places)
+    ids = tuple(person.agent_id for person in people)
+    edges = build_graph(ids, Stream(config.key, "graph"))
+    return World(people, places, _groups(config, people, places), edges)
+
+
+def strangers(config: WorldConfig, world: World) -> list[str]:
+    """Agent ids of people with names of their own who are no part of the world: nobody has ever met them."""
+    pool = pools()
+    stream = Stream(config.key, "strangers")
+    firsts = {person.first_name for person in world.people}
+    ids = {person.agent_id for person in world.people}
+    free = [name for name in pool["first_names"] if name not in firsts] or pool["first_names"]
+    found: dict[str, None] = {}
+    while len(found) < max(4, config.agents // 5):
+        agent_id = f"{stream.pick(free)}_{stream.pick(pool['last_names'])}".lower()
+        if agent_id not in ids:
+            found[agent_id] = None
+    return list(found)
+
+
+def relation(world: World, ego: str, other: str) -> str:
+    """What ``other`` is to ``ego``: family, colleague, friend or acquaintance."""
+    for group in world.groups:
+        if ego in group.members and other in group.members and group.kind in ("family", "team"):
+            return "family" if group.kind == "family" else "colleague"
+    layer = world.edge(ego, other).layer
+    return _RELATIONS[layer] if layer >= 0 else "passing acquaintance"
+
+
+def _places(config: WorldConfig) -> dict[str, Place]:
+    stream, pool = Stream(config.key, "places"), pools()["places"]
+    third = [Place(f"third_{n}", row[0], row[1], row[2], row[3], "public") for n, row in enumerate(pool["third"])]
+    work = [
+        Place(f"work_{key}", f"the {row[1]}", "workplace", 6, 22, "semi") for key, row in pools()["occupations"].items()
+    ]
+    homes = [
+        Place(f"home_{n}", f"a home in {stream.pick(pool['districts'])}", "home", 0, 24, "private")
+        for n in range(config.agents)
+    ]
+    return {place.location_id: place for place in (*third, *work, *homes)}
+
+
+def _people(config: WorldConfig, places: dict[str, Place]) -> tuple[Person, ...]:
+    pool = pools()
+    first = Stream(config.key, "first names").shuffled(pool["first_names"])
+    last = Stream(config.key, "last names").shuffled(pool["last_names"])
+    if config.agents > len(first) * len(last):
+        raise MasimError(f"--agents {config.agents}: at most {len(first) * len(last)} people have names of their own")
+    people, home = [], 0
+    for number in range(config.agents):
+        stream = Stream(config.key, "person", number)
+        family_name = last[(number + number // len(first)) % len(last)]
+        name = f"{first[number % len(first)]} {family_name}"
+        if number and stream.chance(0.7):
+            home += 1
+        people.append(_person(name, f"home_{home}", stream, config.banks))
+    return tuple(people)
+
+
+def _person(name: str, home_id: str, stream: Stream, banks: Half) -> Person:
+    pool = pools()
+    occupation = stream.pick(sorted(pool["occupations"]))
+    hobbies = tuple(stream.sample(pool["hobbies"], 3))
+    concerns = tuple(stream.sample(pool["concerns"], 2))
+    wake = stream.pick((5.5, 6.0, 6.5, 7.0, 7.5))
+    start = stream.pick((7.0, 8.0, 8.5, 9.0, 10.0, 12.0))
+    heads = {f"hobby:{hobby}" for hobby in hobbies} | {f"concern:{concern}" for concern in concerns}
+    heads.add(f"occupation:{occupation}")
+    age, traits = stream.between(19, 78), tuple(stream.sample(sorted(pool["traits"]), 2))
+    style = stream.pick(sorted(pool["styles"]))
+    pace, fillers, asking = _manner(stream, style, traits)
+    own = [key for key, topic in library(banks).topics.items() if heads & set(topic.heads)]
+    return Person(
+        agent_id=name.lower().replace(" ", "_"),
+        name=name,
+        age=age,
+        occupation=occupation,
+        riasec=pool["occupations"][occupation][0],
+        traits=traits,
+        style=style,
+        values=tuple(stream.sample(pool["values"], 2)),
+        concerns=concerns,
+        hobbies=hobbies,
+        home_id=home_id,
+        work_id=f"work_{occupation}",
+        wake=wake,
+        sleep=min(24.0, wake + stream.pick((15.5, 16.0, 16.5, 17.0))),
+        work_start=start,
+        work_end=start + 8,
+        days_off=tuple(sorted(stream.sample(range(7), 2))) if stream.chance(0.25) else (5, 6),
+        topics=tuple(own),
+        leaning=stream.below(1 << 20),
+        pace=pace,
+        fillers=fillers,
+        asking=asking,
+    )
+
+
+def _manner(stream: Stream, style: str, traits: tuple[str, ...]) -> tuple[float, float, float]:
+    """Pace, fillers and asking of somebody of a style and traits, and a little of their own."""
+    pool = pools()
+    rows = [pool["styles"][style], *(pool["traits"][trait] for trait in traits)]
+    pace, fillers, asking = (sum(column) for column in zip(*rows, strict=True))
+    pace += _OWN_PACE * (2 * stream.unit() - 1)
+    fillers += _OWN_FILLERS * (2 * stream.unit() - 1)
+    return pace, max(0.0, fillers), max(0.0, asking)
+
+
+def _groups(config: WorldConfig, people: tuple[Person, ...], places: dict[str, Place]) -> tuple[Group, ...]:
+    stream, groups = Stream(config.key, "groups"), []
+    homes: dict[str, list[Person]] = {}
+    teams: dict[str, list[Person]] = {}
+    for person in people:
+        homes.setdefault(person.home_id, []).append(person)
+        teams.setdefault(person.work_id, []).append(person)
+    for home_id, members in homes.items():
+        if len(members) > 1:
+            groups.append(
+                _group(f"family_{home_id}", f"household of {members[0].name}", "family", members, home_id, None, stream)
+            )
+    for work_id, members in teams.items():
+        if len(members) > 1:
+            name = f"team at {places[work_id].name}"
+            groups.append(_group(f"team_{work_id}", name, "team", members, work_id, None, stream))
+    third = sorted(key for key in places if key.startswith("third"))
+    clubs = stream.sample(pools()["places"]["groups"], max(2, min(14, config.agents // 5)))
+    for number, club in enumerate(clubs):
+        members = stream.sample(people, min(len(people), stream.between(4, 8)))
+        meets = (stream.below(7), stream.between(18, 20))
+        groups.append(_group(f"club_{number}", club, "club", members, stream.pick(third), meets, stream))
+    return tuple(groups)
+
+
+_POSTS = 5
+"""Posts that a club has."""
+
+
+def _titles(kind: str, stream: Stream) -> tuple[str, ...]:
+    """Posts of a group, one each; whoever is left has the last."""
+    if kind == "club":
+        return (*stream.sample(pools()["places"]["posts"], _POSTS), "member")
+    return ("adult",) if kind == "family" else ("lead", "member")
+
+
+def _group(
+    group_id: str,
+    name: str,
+    kind: str,
+    members: list[Person],
+    place_id: str,
+    meets: tuple[int, int] | None,
+    stream: Stream,
+) -> Group:
+    titles = _titles(kind, stream)
+    shuffled = stream.shuffled([person.agent_id for person in members])
+    roles = tuple((agent, titles[min(place, len(titles) - 1)]) for place, agent in enumerate(shuffled))
+    ids = tuple(sorted(person.agent_id for person in members))
+    return Group(group_id, name, kind, ids, roles, place_id, meets)

@@ -1,0 +1,55 @@
+"""The social graph: nested Watts–Strogatz layers with the sizes of Dunbar's circles."""
+
+from __future__ import annotations
+
+from memarena_masim.rng import Stream
+from memarena_masim.world.model import Edge
+
+LAYERS = ((5, 4, 0.30), (15, 4, 0.15), (50, 6, 0.08))
+"""Size of a layer's rings, neighbours of each member, share of rewired edges."""
+ALPHA = 0.33
+LAYER_WEIGHTS = (1.0, ALPHA, round(ALPHA**2, 3))
+FLOOR = 0.02
+"""Weight of a pair that no layer joins."""
+
+
+def build_graph(ids: tuple[str, ...], stream: Stream) -> dict[tuple[str, str], Edge]:
+    """An edge for every pair; a pair that several layers join keeps the closest."""
+    order = stream.shuffled(ids)
+    layer_of: dict[tuple[str, str], int] = {}
+    for layer, (full, neighbours, rewiring) in enumerate(LAYERS):
+        size = min(full, len(order))
+        for start in range(0, len(order), size):
+            ring = order[start : start + size]
+            if len(ring) < size and start:
+                ring = order[-size:]
+            for pair in watts_strogatz(ring, neighbours, rewiring, stream):
+                layer_of.setdefault(pair, layer)
+    edges: dict[tuple[str, str], Edge] = {}
+    ordered = sorted(ids)
+    for place, one in enumerate(ordered):
+        for other in ordered[place + 1 :]:
+            layer = layer_of.get((one, other), -1)
+            base = LAYER_WEIGHTS[layer] if layer >= 0 else FLOOR
+            edges[one, other] = Edge(one, other, round(base * (0.8 + 0.4 * stream.unit()), 4), layer)
+    return edges
+
+
+def watts_strogatz(ring: list[str], neighbours: int, rewiring: float, stream: Stream) -> list[tuple[str, str]]:
+    """Edges of a ring in which each member knows its ``neighbours`` nearest, some of them rewired at random."""
+    count = len(ring)
+    reach = min(neighbours // 2, (count - 1) // 2) or (1 if count > 1 else 0)
+    edges: dict[tuple[str, str], None] = {}
+    for place in range(count):
+        for step in range(1, reach + 1):
+            other = (place + step) % count
+            if stream.chance(rewiring) and count > 2 * reach + 1:
+                strangers = [n for n in range(count) if n != place and _pair(ring[place], ring[n]) not in edges]
+                other = stream.pick(strangers) if strangers else other  # whoever knows everybody keeps the neighbour
+            if other != place:
+                edges.setdefault(_pair(ring[place], ring[other]), None)
+    return list(edges)
+
+
+def _pair(one: str, other: str) -> tuple[str, str]:
+    return (one, other) if one < other else (other, one)

@@ -1,0 +1,83 @@
+"""The table of commands says what the modules say, and a command imports what it needs and no more."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import memarena
+import pytest
+import typer
+from memarena.cli.errors import INFRA_ERRORS, USER_ERRORS, raisable
+from memarena.cli.main import Commands, app
+from typer.testing import CliRunner
+
+HEAVY = ("aiohttp", "grpc", "memarena.execution", "memarena.scoring", "numpy", "psutil", "scipy")
+
+
+@pytest.mark.parametrize("name", Commands.entries)
+def test_a_line_of_the_table_is_what_the_command_says_of_itself(name: str) -> None:
+    entry = Commands.entries[name]
+    module, _, attribute = entry.place.partition(":")
+    found = getattr(import_module(module), attribute)
+    loaded = entry.load(name)
+    assert loaded.name == name
+    assert loaded.callback is not None or isinstance(found, typer.Typer)
+    said = inspect.cleandoc(loaded.help or "").split("\n\n")[0]
+    assert entry.help == " ".join(said.split())
+
+
+def test_help_lists_every_command_with_its_line() -> None:
+    shown = " ".join(CliRunner().invoke(app, ["--help"]).output.replace("│", " ").split())
+    for name, entry in Commands.entries.items():
+        assert f"{name} {entry.help}" in shown
+
+
+@pytest.mark.parametrize("name", Commands.entries)
+def test_help_of_a_command_is_its_own(name: str) -> None:
+    result = CliRunner().invoke(app, [name, "--help"], prog_name="memarena")
+    assert result.exit_code == 0
+    assert f"Usage: memarena {name} " in result.output
+    assert Commands.entries[name].help.split(":", maxsplit=1)[0].split()[0] in result.output
+
+
+def test_a_command_misspelt_is_told_the_nearest() -> None:
+    result = CliRunner().invoke(app, ["scores"])
+    assert result.exit_code == 2
+    assert "'score'" in result.output
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["no-such-command"]])
+def test_no_command_is_imported_where_none_runs(arguments: list[str]) -> None:
+    loaded = modules_after(arguments)
+    assert not loaded & set(HEAVY)
+    assert not {entry.place.partition(":")[0] for entry in Commands.entries.values()} & loaded
+
+
+def modules_after(arguments: list[str]) -> set[str]:
+    """Names of the modules that a command line has imported when it ends."""
+    script = (
+        "import sys\nsys.argv[1:] = sys.argv[2:]\nfrom memarena.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\nprint('modules:', *sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "memarena", *arguments], capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(done.stdout.rpartition("modules:")[2].split())
+
+
+@pytest.mark.parametrize(("name", "place"), [*USER_ERRORS.items(), *INFRA_ERRORS.items()])
+def test_an_error_of_the_table_is_where_it_says(name: str, place: str) -> None:
+    error = getattr(import_module(place), name)
+    assert error.__module__ == place
+    assert raisable({name: place}) == (error,)
+
+
+def test_every_part_of_the_harness_with_errors_has_them_in_the_table() -> None:
+    """``memarena.client`` is the exception: its errors are ours to handle, and none reaches a user."""
+    packages = Path(memarena.__file__).parent.glob("*/errors.py")
+    parts = {f"memarena.{path.parent.name}.errors" for path in packages}
+    assert parts - {"memarena.cli.errors", "memarena.client.errors"} <= set(USER_ERRORS.values())

@@ -1,0 +1,220 @@
+"""Memories that rank, and do it wrong: what vendors' indexes do that a look at single facts does not show."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from memarena_backend import Call, Day, Item, Notice, Query, SearchResult, fit_ranked
+
+from tests.conformance.sound import WORD, SoundMemory, items_of
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A turn or an event as an index sees it."""
+
+    item: Item
+    words: frozenset[str]
+
+
+def words_of(text: str) -> frozenset[str]:
+    return frozenset(WORD.findall(text.lower()))
+
+
+class RankedMemory(SoundMemory):
+    """Sound: rare words count more, the best match comes first, and only visible days of the namespace count."""
+
+    def passages(self, namespace: str, query: Query) -> list[Passage]:
+        return [Passage(item, words_of(item.text)) for day in self.searched(namespace, query) for item in items_of(day)]
+
+    def corpus(self, namespace: str, query: Query) -> list[frozenset[str]]:
+        """What the frequency of words is taken from."""
+        return [passage.words for passage in self.passages(namespace, query)]
+
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        wanted = words_of(query.text)
+        corpus = self.corpus(namespace, query)
+        seen = Counter(word for words in corpus for word in words & wanted)
+        scored = [
+            replace(passage.item, score=sum(math.log(1 + len(corpus) / seen[word]) for word in passage.words & wanted))
+            for passage in self.passages(namespace, query)
+            if passage.words & wanted
+        ]
+        return sorted(scored, key=lambda item: -item.score)
+
+
+# ------------------------------------------------------------------ order, scores and bounds
+
+
+class WorstFirst(RankedMemory):
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        return super().found(namespace, query)[::-1]
+
+
+class ScoresAreDistances(RankedMemory):
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        return [replace(item, score=1 / (1 + item.score)) for item in super().found(namespace, query)]
+
+
+class KeepsTheWorst(RankedMemory):
+    """Shown best first, but what a bound leaves is the end of the list."""
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        found = self.found(namespace, query)
+        return fit_ranked(found[-query.max_items :] if query.max_items else found, None, query.max_context_tokens)
+
+
+class RoundsKDown(RankedMemory):
+    """A search of several parts, each of which returns its share of k."""
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        bound = query.max_items if query.max_items is None or query.max_items < 2 else query.max_items // 2 * 2
+        return fit_ranked(self.found(namespace, query), bound, query.max_context_tokens)
+
+
+class BudgetIsOneTooSmall(RankedMemory):
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        bound = None if query.max_context_tokens is None else max(1, query.max_context_tokens - 1)
+        return fit_ranked(self.found(namespace, query), query.max_items, bound)
+
+
+# ------------------------------------------------------------------ what is lost
+
+
+class Loses(RankedMemory):
+    """Keeps a part of each day."""
+
+    def keeps(self, place: int, turns: int, text: str) -> bool:
+        return True
+
+    def searched(self, namespace: str, query: Query) -> list[Day]:
+        return [self._part_of(day) for day in super().searched(namespace, query)]
+
+    def _part_of(self, day: Day) -> Day:
+        sessions = tuple(
+            replace(s, turns=tuple(t for n, t in enumerate(s.turns) if self.keeps(n, len(s.turns), t.text)))
+            for s in day.sessions
+        )
+        return replace(day, sessions=sessions)
+
+
+class LosesTheFirstTurn(Loses):
+    def keeps(self, place: int, turns: int, text: str) -> bool:
+        return turns < 8 or place > 0
+
+
+class LosesTheLastTurn(Loses):
+    def keeps(self, place: int, turns: int, text: str) -> bool:
+        return turns < 8 or place < turns - 1
+
+
+class LosesTheMiddle(Loses):
+    def keeps(self, place: int, turns: int, text: str) -> bool:
+        return turns < 20 or place < 8 or place >= turns - 8
+
+
+class LosesShortTurns(Loses):
+    def keeps(self, place: int, turns: int, text: str) -> bool:
+        return len(text) >= 12
+
+
+class LosesEvents(RankedMemory):
+    def searched(self, namespace: str, query: Query) -> list[Day]:
+        return [replace(day, events=()) for day in super().searched(namespace, query)]
+
+
+class LosesRepetitions(RankedMemory):
+    """Text that was said before is taken for a duplicate."""
+
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        first: dict[str, Item] = {}
+        for item in sorted(super().found(namespace, query), key=lambda item: item.time):
+            first.setdefault(item.text, item)
+        return sorted(first.values(), key=lambda item: -item.score)
+
+
+# ------------------------------------------------------------------ what shines through
+
+
+class FrequenciesOfAllDays(RankedMemory):
+    def corpus(self, namespace: str, query: Query) -> list[frozenset[str]]:
+        return [words_of(item.text) for day in self.days.get(namespace, []) for item in items_of(day)]
+
+
+class FrequenciesOfAllNamespaces(RankedMemory):
+    def corpus(self, namespace: str, query: Query) -> list[frozenset[str]]:
+        return [words_of(item.text) for days in list(self.days.values()) for day in days for item in items_of(day)]
+
+
+class CutsNames(RankedMemory):
+    """The key of a namespace is 64 bytes wide."""
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        return super().commit_day(namespace[:64], day, call)
+
+    def searched(self, namespace: str, query: Query) -> list[Day]:
+        return super().searched(namespace[:64], query)
+
+    def forget(self, namespace: str) -> None:
+        super().forget(namespace[:64])
+
+
+class CutsTurnIds(RankedMemory):
+    """Turns are kept under the first 100 bytes of their ids."""
+
+    def searched(self, namespace: str, query: Query) -> list[Day]:
+        return [
+            replace(
+                day,
+                sessions=tuple(
+                    replace(s, turns=tuple({turn.turn_id[:100]: turn for turn in s.turns}.values()))
+                    for s in day.sessions
+                ),
+            )
+            for day in super().searched(namespace, query)
+        ]
+
+
+class ForgetsOldNamespaces(RankedMemory):
+    """Keeps the twenty namespaces that were used last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used: OrderedDict[str, None] = OrderedDict()
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        self.used[namespace] = None
+        self.used.move_to_end(namespace)
+        while len(self.used) > 20:
+            self.days.pop(self.used.popitem(last=False)[0], None)
+        return super().commit_day(namespace, day, call)
+
+
+class SharedScratch(RankedMemory):
+    """The result stands in a place that all searches share for a moment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._result: list[Item] = []
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        self._result = self.found(namespace, query)
+        time.sleep(0.0005)
+        return fit_ranked(self._result, query.max_items, query.max_context_tokens)
+
+
+# ------------------------------------------------------------------ items
+
+
+class TimesOfItsOwn(RankedMemory):
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        return [replace(item, time=item.time.replace("T", " ")[:19]) for item in super().found(namespace, query)]
+
+
+class TimesWithoutOffset(RankedMemory):
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        return [replace(item, time=item.time[:19]) for item in super().found(namespace, query)]

@@ -1,0 +1,150 @@
+"""What a vendor is told leads to the fault: the mistake in a digest, what is not there yet, a limit however spelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from memarena.conformance import SuiteResult, run_suite
+from memarena.conformance.digest_faults import FAULTS, TABLE_1, Encoding
+from memarena.conformance.spelled_limits import names_field, sizes_in
+from memarena_backend import Call
+from memarena_backend.engine import Engine, Ingested
+from memarena_backend.errors import CallError
+from memarena_backend.servicer import Servicer
+from memarena_proto import memory_backend_pb2 as pb
+from memarena_proto.digest import DIGEST_BYTES, DayDigest
+
+from tests.conformance.broken_days import SortsSessions
+from tests.conformance.sound import Parts, Served
+
+Frames = Iterator[pb.IngestRequest]
+
+
+def held(parts: Parts, folder: Path, *only: str) -> SuiteResult:
+    served = Served(parts, folder)
+    try:
+        return run_suite(served.address, only=only)
+    finally:
+        served.stop()
+
+
+def failures(result: SuiteResult) -> dict[str, str]:
+    return {each.check.check_id: each.message for each in result.results if each.status == "failed"}
+
+
+def engine_that_hashes(encoding: Encoding) -> type[Engine]:
+    """An engine that compares the trailer with the digest of an encoding of its own."""
+
+    class Hashes(Engine):
+        def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
+            def edited() -> Frames:
+                seen, as_sent = [pb.IngestRequest(header=header)], DayDigest()
+                as_sent.add(seen[0])
+                for frame in rest:
+                    if frame.HasField("trailer"):
+                        matches = frame.trailer.digest == encoding.digest(seen)
+                        frame.trailer.digest = as_sent.digest() if matches else bytes(DIGEST_BYTES)
+                    else:
+                        seen.append(frame)
+                        as_sent.add(frame)
+                    yield frame
+
+            return super().ingest(header, edited(), call)
+
+    return Hashes
+
+
+def test_the_table_is_that_of_the_contract() -> None:
+    from memarena.conformance import fixtures
+
+    session = fixtures.session("s", ["One.", ""])
+    frames = fixtures.frames(fixtures.header("n", 3, "b"), [session], [fixtures.event("e", "It rained.")])
+    digest = DayDigest()
+    for frame in frames:
+        digest.add(frame)
+    assert TABLE_1.day(frames) == digest.encoded()
+    assert len({encoding.day(frames) for encoding in FAULTS.values()}) > 5
+
+
+@pytest.mark.parametrize("mistake", FAULTS)
+def test_a_known_mistake_of_the_digest_is_named_once(mistake: str, tmp_path: Path) -> None:
+    parts = Parts(engine=engine_that_hashes(FAULTS[mistake]))
+    told = failures(held(parts, tmp_path, "dig.accepted", "ing.replay", "src.finds"))
+    assert set(told) == {"dig.gate"}
+    # Some mistakes make the same bytes of the smallest day that shows them.
+    assert mistake in told["dig.gate"] or "absent" in mistake or "sorted" in mistake or "normalised" in mistake
+    assert "the first byte that differs is" in told["dig.gate"]
+    assert "of digest.v1.json; expected encoding: 0000" in told["dig.gate"]
+
+
+def test_a_mistake_made_elsewhere_is_named_too(tmp_path: Path) -> None:
+    told = failures(held(Parts(engine=SortsSessions), tmp_path, "dig.gate"))
+    assert "sorted by id, not in the order of the wire" in told["dig.gate"]
+    assert "the vector order_of_the_wire" in told["dig.gate"]
+
+
+class NothingButIngest(Servicer):
+    def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
+        raise CallError(grpc.StatusCode.UNIMPLEMENTED, "not yet")
+
+
+def test_what_needs_an_rpc_that_is_not_there_yet_is_skipped_and_the_whole_suite_fails(tmp_path: Path) -> None:
+    step = held(Parts(servicer=NothingButIngest), tmp_path / "step", "ing", "dig", "lim", "rst.required")
+    assert failures(step) == {}
+    assert step.passed
+    assert {each.message for each in step.results if each.status == "skipped"} == {
+        "Search is UNIMPLEMENTED so far",
+    }
+    assert {"ing.required", "ing.bad-continuation", "dig.every-field"} <= set(step.ids("passed"))
+    whole = held(Parts(servicer=NothingButIngest), tmp_path / "whole", "gen.mandatory", "src.finds")
+    assert failures(whole) == {"gen.mandatory": "Search: UNIMPLEMENTED"}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "text: 262145 bytes are above the limit of 262144",
+        "Turn text exceeds 262,144 bytes",
+        "text larger than 256 KiB",
+        "text is limited to 256kb",
+        "text > 0.25 MiB",
+        "text: at most 262 144 bytes",
+        "session.turns[0].text: max 262_144",
+    ],
+)
+def test_a_limit_may_be_spelled_in_any_way(message: str) -> None:
+    assert 262144 in sizes_in(message)
+    assert names_field(message, "text")
+
+
+def test_another_limit_is_another_one() -> None:
+    assert 262144 not in sizes_in("text: 262145 bytes are above the limit of 262143, see section 256")
+    assert 262144 not in sizes_in("too large")
+    assert names_field("Turn ID too long", "turn_id")
+    assert names_field("turnId: too long", "turn_id")
+    assert not names_field("the id is too long", "turn_id")
+
+
+class SpeaksOneZero(Servicer):
+    """A backend that knows nothing of 1.1."""
+
+    def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        return {name: handler for name, handler in super().handlers().items() if name != "Forget"}
+
+    def describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
+        described = pb.DescribeResponse()
+        described.CopyFrom(super().describe(request, context))
+        described.contract_version = "1.0"
+        described.capabilities.remove(pb.CAPABILITY_FORGET)
+        return described
+
+
+def test_a_backend_of_one_zero_passes(tmp_path: Path) -> None:
+    result = held(Parts(servicer=SpeaksOneZero), tmp_path, "dsc", "fgt", "src", "ver", "gen.mandatory")
+    assert failures(result) == {}
+    assert result.passed
+    assert "fgt.undeclared" in result.ids("passed")

@@ -1,0 +1,92 @@
+"""Bars that take the embedded model: it reads a text word for word, and prefers talk that hangs together."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from memarena_dataset_quality.coherence import Pair, pairs, preference
+from memarena_dataset_quality.embedded_model import embedded_model, mean_log_probability, tokens_of
+from memarena_dataset_quality.errors import QualityError
+from memarena_dataset_quality.server_process import ServerProcess
+from memarena_dataset_quality.world import World, read_world
+
+TALK = (
+    ("Maya: My sister had her baby last night.\nLeo:", " Congratulations! Is it a boy or a girl?"),
+    ("Maya: The train was two hours late again.\nLeo:", " Two hours? You should ask for your money back."),
+    ("Maya: What should I cook for dinner tonight?\nLeo:", " How about pasta with tomato sauce?"),
+    ("Maya: My dog ran away yesterday.\nLeo:", " Oh no, I hope your dog comes back soon."),
+    ("Maya: I have a terrible headache.\nLeo:", " Did you take anything for the pain?"),
+    ("Maya: We are moving to Spain next year.\nLeo:", " Spain? Do you speak any Spanish?"),
+)
+
+
+@pytest.fixture(scope="module")
+def world(small_world: Path) -> World:
+    """The small world, read."""
+    return read_world(small_world)
+
+
+def test_pairs_are_of_one_speaker_and_two_sessions(world: World) -> None:
+    """Drawn from many sessions, the same for the same seed; the true turn is the one that follows its context."""
+    found = pairs([world], 40)
+    assert found == pairs([world], 40)
+    assert found != pairs([world], 40, seed=1)
+    where = {f" {turn.text}": turn for session in world.sessions for turn in session.turns}
+    after = {
+        f" {turn.text}": session.turns[place - 1].text
+        for session in world.sessions
+        for place, turn in enumerate(session.turns)
+        if place
+    }
+    for pair in found:
+        true, other = where[pair.true], where[pair.random]
+        assert true.speaker_id == other.speaker_id
+        assert true.session_id != other.session_id
+        assert after[pair.true][-40:] in pair.context
+    assert len({where[pair.true].session_id for pair in found}) == 40
+
+
+def test_a_model_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The flag and the way to it."""
+
+    def missing(name: str) -> None:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", missing)
+    with pytest.raises(QualityError, match="--llm: the package"):
+        embedded_model()
+
+
+def test_a_server_that_ends_at_once_is_named() -> None:
+    """Not waited for until the deadline."""
+    with pytest.raises(QualityError, match=r"json\.tool: ended with"), ServerProcess("json.tool"):
+        pass
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ServerProcess]:
+    """The embedded model's server."""
+    with embedded_model() as child:
+        yield child
+
+
+@pytest.mark.llm
+def test_log_probabilities_are_those_of_the_given_words(model: ServerProcess) -> None:
+    """Forced word for word: likelier words score higher, every score is a log probability."""
+    context = "The capital of France is"
+    likely, unlikely = (
+        mean_log_probability(model, context, tokens_of(model, word)) for word in (" Paris", " porridge")
+    )
+    assert 0 > likely > unlikely
+
+
+@pytest.mark.llm
+def test_answers_are_preferred_to_turns_from_elsewhere(model: ServerProcess) -> None:
+    """Talk that hangs together is told from the same turns in another order; exchanged, the figure turns round."""
+    shifted = [true for _, true in TALK[1:]] + [TALK[0][1]]
+    coherent = [Pair(context, true, other) for (context, true), other in zip(TALK, shifted, strict=True)]
+    assert preference(model, coherent) >= 0.8
+    assert preference(model, [Pair(one.context, one.random, one.true) for one in coherent]) <= 0.2

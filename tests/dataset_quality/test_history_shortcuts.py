@@ -1,0 +1,109 @@
+"""Shortcuts through the history: each measure finds the flaw that it is for, planted in a world."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from memarena_dataset.gold import ClozeGold, PermissionGold
+from memarena_dataset.model import Instance, Turn
+from memarena_dataset_quality.history_shortcuts import (
+    ambiguous_references,
+    cloze_shortcuts,
+    permission_shortcuts,
+    vague_dates,
+)
+from memarena_dataset_quality.world import World, read_world
+
+from .worlds import evidence_ids, retold
+
+
+@pytest.fixture(scope="module")
+def world(small_world: Path) -> World:
+    """The small world, read."""
+    return read_world(small_world)
+
+
+def test_an_answer_that_is_repeated_at_the_end_is_found(world: World) -> None:
+    """Where the last turns of every history name the right option twice, order and number give it away."""
+    rights = " and ".join(one.gold.answer_text for one in world.instances if isinstance(one.gold, ClozeGold))
+    wrong = " and ".join(
+        option
+        for one in world.instances
+        if isinstance(one.gold, ClozeGold)
+        for option in one.gold.options
+        if option != one.gold.answer_text
+    )
+    last = {turns[-1].turn_id for turns in world.projections.values()}
+
+    def ends_with(words: str) -> World:
+        return retold(world, lambda turn: f"{turn.text} {words}." if turn.turn_id in last else turn.text)
+
+    late = tuple(one.model_copy(update={"query_timestamp": None}) for one in world.instances)
+    plain, given, hidden = (
+        cloze_shortcuts([replace(one, instances=late)]) for one in (world, ends_with(rights), ends_with(wrong))
+    )
+    assert plain is not None
+    assert given is not None
+    assert hidden is not None
+    assert given.last > plain.last > hidden.last
+    assert given.most_often > plain.most_often > hidden.most_often
+
+
+def test_rules_that_see_one_thing_are_weighed(world: World) -> None:
+    """Where the action follows the level, the level is worth everything; where it follows the asker, the asker is."""
+
+    def acting(by: str) -> World:
+        def changed(one: Instance) -> Instance:
+            if not isinstance(one.gold, PermissionGold):
+                return one
+            tell = one.gold.permission_level == "public" if by == "level" else one.asker_agent_id is not None
+            gold = one.gold.model_copy(update={"expected_action": "disclose" if tell else "withhold"})
+            return one.model_copy(update={"gold": gold})
+
+        return replace(world, instances=tuple(changed(one) for one in world.instances))
+
+    level, asker = permission_shortcuts([acting("level")]), permission_shortcuts([acting("asker")])
+    assert level is not None
+    assert asker is not None
+    assert level.level_alone == asker.asker_alone == 1
+    assert level.crossed == 0
+    assert asker.level_alone < 1
+    nobody = tuple(one for one in world.instances if not isinstance(one.gold, PermissionGold))
+    assert permission_shortcuts([replace(world, instances=nobody)]) is None
+
+
+def test_a_second_thing_of_the_same_name_is_found(world: World) -> None:
+    """The finds of everybody turned into one object: each reference may then be to several."""
+    facts = tuple(
+        fact.model_copy(update={"value": {"type": "term", "text": "a tuba"}})
+        if fact.attribute.startswith("find")
+        else fact
+        for fact in world.facts
+    )
+    instances = tuple(
+        one.model_copy(update={"gold": one.gold.model_copy(update={"referent": "a tuba"})})
+        if one.family.value == "d2_anaphora"
+        else one
+        for one in world.instances
+    )
+    found = ambiguous_references([replace(world, facts=facts, instances=instances)])
+    assert found is not None
+    assert found[0] > 0.5 * found[1]
+
+
+def test_a_date_by_the_week_is_found(world: World) -> None:
+    """In evidence only, and not where it is told to the day."""
+    cited = evidence_ids(world)
+
+    def with_words(words: str) -> World:
+        def said(turn: Turn) -> str:
+            return f"{turn.text} That was {words}." if turn.turn_id in cited else turn.text
+
+        return retold(world, said)
+
+    vague, exact = vague_dates([with_words("two weeks ago")]), vague_dates([with_words("two weeks ago to the day")])
+    assert vague is not None
+    assert vague[0] == vague[1] > 0
+    assert exact == (0, vague[1])

@@ -1,0 +1,151 @@
+"""A vendor's closed memory that asks models while it ingests: its calls, tokens and time are known from outside."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from memarena.cli.scores import report_run
+from memarena.evaluation import load_facts
+from memarena.execution.engine import execute
+from memarena.execution.planning.config import BudgetConfig, ReaderConfig, RunConfig
+from memarena.execution.planning.request import RunRequest
+from memarena.log.records import AnyRecord, GatewayCall, IngestDone
+from memarena.log.store import read_records
+from memarena.readers import NullReader, Script
+from memarena.report.rows import rows_of
+from memarena.report.tables.ingest import ingest_table
+from memarena_proto import memory_backend_pb2 as pb
+
+from .capture import CapturingBackend
+
+EXAMPLE = Path(__file__).parents[1] / "data" / "example"
+DELAY_S = 0.02
+
+
+class Vendor(CapturingBackend):
+    """Sends every session to the model that it was offered, in two calls, and says nothing of it to anybody."""
+
+    def __init__(self) -> None:
+        super().__init__(answers=False)
+        self.refused = 0
+
+    def Ingest(self, request_iterator: Iterator[pb.IngestRequest], context: grpc.ServicerContext) -> pb.IngestResponse:
+        access, day = pb.ModelAccess(), 0
+        for frame in request_iterator:
+            if frame.HasField("header"):
+                access, day = frame.header.model_access, frame.header.day_index
+            elif frame.HasField("session"):
+                for purpose in ("facts", "summary"):
+                    self._ask(access, purpose, " ".join(turn.text for turn in frame.session.turns))
+        return pb.IngestResponse(visible_through_day=day)
+
+    def _ask(self, access: pb.ModelAccess, purpose: str, text: str) -> None:
+        body = {"model": access.models[0].name, "messages": [{"role": "user", "content": f"{purpose}: {text}"}]}
+        request = urllib.request.Request(
+            f"{access.base_url}/chat/completions",
+            json.dumps(body).encode(),
+            {"Authorization": f"Bearer {access.token}", "Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=20) as reply:
+                json.load(reply)
+        except urllib.error.HTTPError as error:
+            with error:
+                if error.code != 429:
+                    raise
+                self.refused += 1
+
+
+def run(out: Path, vendor: Vendor, reader: NullReader, **more: object) -> list[AnyRecord]:
+    config = RunConfig(
+        dataset=EXAMPLE,
+        backends=(f"vendor={vendor.address}",),
+        readers=(ReaderConfig(spec=reader.base_url),),
+        limit=2,
+        floor_samples=0,
+        meters=("none",),
+    ).model_copy(update=more)
+    assert execute(RunRequest(out=out, config=config)).reason == "completed"
+    return list(read_records(out))
+
+
+@pytest.fixture
+def reader() -> Iterator[NullReader]:
+    """A model of 100 prompt tokens and 3 of answer, 20 ms before the first."""
+    script = Script(tokens=("a", "b", "c"), prompt_tokens=100, first_token_delay_s=DELAY_S)
+    with NullReader(script) as server:
+        yield server
+
+
+def test_calls_tokens_and_time_are_in_its_ingest_cost(tmp_path: Path, reader: NullReader) -> None:
+    with Vendor() as vendor:
+        records = run(tmp_path / "run", vendor, reader)
+    days = [record for record in records if isinstance(record, IngestDone)]
+    calls = [record for record in records if isinstance(record, GatewayCall) and record.phase == "ingest"]
+    sessions = sum(day.sessions for day in days)
+    assert sessions > 2
+    assert len(calls) == 2 * sessions
+    assert {(call.cell_id, call.status) for call in calls} == {(days[0].cell_id, 200)}
+    assert {(call.ego, call.day) for call in calls} <= {(day.ego, day.day) for day in days}
+    (cost,) = [row.ingest for row in report_run(tmp_path / "run").scores.rows]
+    assert cost is not None
+    assert (cost.model_calls, cost.prompt_tokens, cost.completion_tokens) == (
+        len(calls), 100 * len(calls), 3 * len(calls),
+    )  # fmt: skip
+    assert cost.seconds is not None
+    assert cost.model_seconds is not None
+    assert DELAY_S * len(calls) <= cost.model_seconds <= cost.seconds
+
+
+def test_the_report_shows_it(tmp_path: Path, reader: NullReader) -> None:
+    with Vendor() as vendor:
+        run(tmp_path / "run", vendor, reader)
+    section = ingest_table(rows_of([report_run(tmp_path / "run")]))
+    assert section is not None
+    assert section.table is not None
+    shown = dict(zip([c.title for c in section.table.columns], [c.text for c in section.table.rows[0]], strict=True))
+    calls = int(shown["model calls"])
+    assert calls > 0
+    assert shown["prompt tokens"] == f"{100 * calls:,}"
+    assert float(shown["models s"]) >= DELAY_S * calls * 0.99
+
+
+def test_a_spent_budget_is_told_and_counted(tmp_path: Path, reader: NullReader) -> None:
+    with Vendor() as vendor:
+        records = run(tmp_path / "run", vendor, reader, budgets={"ingest": BudgetConfig(calls=1)})
+        refused = vendor.refused
+    days = [record for record in records if isinstance(record, IngestDone) and record.sessions]
+    calls = [record for record in records if isinstance(record, GatewayCall) and record.phase == "ingest"]
+    assert refused > 0
+    assert len(calls) == len(days)
+    facts = load_facts(tmp_path / "run")
+    assert sum(facts.budget_refusals.values()) == refused
+    (row,) = report_run(tmp_path / "run").scores.rows
+    assert row.budget_refusals == refused
+
+
+def test_a_cache_saves_the_model_and_leaves_no_time_anywhere(tmp_path: Path, reader: NullReader) -> None:
+    """The second run asks the model nothing, counts the same tokens, and tells no latency, rate or joule."""
+    with Vendor() as vendor:
+        run(tmp_path / "one", vendor, reader, cache=tmp_path / "cache", meters=("procfs",))
+        asked = len([r for r in reader.received if "completions" in r.route])
+        run(tmp_path / "two", vendor, reader, cache=tmp_path / "cache", meters=("procfs",))
+    assert asked
+    assert len([r for r in reader.received if "completions" in r.route]) == asked
+    first, second = (report_run(tmp_path / name).scores.rows[0] for name in ("one", "two"))
+    for row in (first, second):
+        assert not row.timed
+        assert row.latency is None
+        assert row.ingest is not None
+        assert (row.ingest.seconds, row.ingest.model_seconds, row.ingest.sessions_per_s) == (None, None, None)
+    assert first.ingest == second.ingest
+    assert {phase.rails[0].gross_j.reason for phase in load_facts(tmp_path / "two").phases} == {
+        "a cache answers model calls"
+    }
+    assert not (tmp_path / "two" / "meters").exists()

@@ -1,0 +1,57 @@
+"""A run's configuration says which field is wrong."""
+
+from __future__ import annotations
+
+import pytest
+from memarena.execution.errors import RunError
+from memarena.execution.planning.config import parse_config
+
+GOOD = {"dataset": "data", "backends": ["bm25"], "readers": [{"spec": "extractive"}]}
+
+
+def test_a_minimal_configuration_has_the_papers_defaults() -> None:
+    config = parse_config(GOOD, "here")
+    assert (config.protocol, config.seeds) == ("interleaved", ("s1",))
+    assert (config.max_context_tokens, config.max_answer_tokens) == (8192, 400)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"backends": []}, "backends"),
+        ({"backends": ["bm25", "bm25"]}, "backends"),
+        ({"protocol": "backwards"}, "protocol"),
+        ({"seeds": ["s9"]}, "seeds.0"),
+        ({"max_answer_tokens": 0}, "max_answer_tokens"),
+        ({"deadlines_s": {"search": -1}}, "deadlines_s.search"),
+        ({"deadlines_s": {"serch": 1}}, "deadlines_s.serch"),
+        ({"id_key": "short"}, "id_key"),
+        ({"colour": "blue"}, "colour"),
+    ],
+)
+def test_the_field_at_fault_is_named(change: dict[str, object], field: str) -> None:
+    with pytest.raises(RunError, match=f"here: {field}: "):
+        parse_config({**GOOD, **change}, "here")
+
+
+def test_a_gateway_on_all_addresses_needs_a_url() -> None:
+    base = {"dataset": "d", "backends": ["bm25"], "readers": [{"spec": "extractive"}], "gateway_host": "0.0.0.0"}
+    with pytest.raises(RunError, match="give gateway_url too"):
+        parse_config(base, "here")
+    assert parse_config({**base, "gateway_url": "http://harness:8100/v1"}, "here").gateway_url
+
+
+@pytest.mark.parametrize("name", ["BM25_EMBEDDING_API_KEY", "token", "MY_SECRET"])
+def test_a_secret_does_not_get_into_the_log(name: str) -> None:
+    with pytest.raises(RunError, match="export a secret in the environment"):
+        parse_config({**GOOD, "settings": {"bm25": {name: "x"}}}, "here")
+
+
+@pytest.mark.parametrize("option", ["identity", "policy"])
+def test_what_acts_in_a_backends_own_answer_is_refused_where_the_harness_reads(option: str) -> None:
+    config = {**GOOD, "options": {"bm25": {option: "none"}}}
+    assert parse_config(config, "here").options == {"bm25": {option: "none"}}
+    with pytest.raises(
+        RunError, match=f"^here: options.bm25.{option}: acts in a backend's own Answer, not in central_reading$"
+    ):
+        parse_config({**config, "central_reading": True}, "here")

@@ -1,0 +1,121 @@
+"""Hostile backends beside honest ones, all in one run: it ends, none of them gains by it, and nobody else loses."""
+
+from __future__ import annotations
+
+import resource
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from memarena.client import backend as client
+from memarena.evaluation import evaluate
+from memarena.execution.backends import session as link
+from memarena.execution.cells import ingest
+from memarena.execution.engine import execute
+from memarena.execution.errors import RunError
+from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.request import RunOutcome, RunRequest
+from memarena.log.records import Outcome, Question, QuestionAsked
+from memarena.log.store import read_records
+
+from .capture import CapturingBackend
+from .hostile import CELL_TRICKS, DESCRIBED, ERRORS, QUESTION_TRICKS, STREAMS, WORDS, HostileBackend, TricksterBackend
+
+EXAMPLE = Path(__file__).parents[1] / "data" / "example"
+MOST_MEMORY_KB = 1 << 20
+TRICKS_A_CELL = 30
+
+
+@dataclass(frozen=True)
+class Played:
+    """A run, and who did what: names of tricks by cell's backend and question."""
+
+    out: Path
+    tricks: dict[tuple[str, str], str]
+
+    def asked(self) -> dict[tuple[str, str], QuestionAsked]:
+        """The last attempt at each question, by backend and instance."""
+        records = (r for r in read_records(self.out, "asked") if isinstance(r, QuestionAsked))
+        return {(r.cell_id.partition("@")[0], r.instance_id): r for r in records}
+
+
+def play(backends: dict[str, CapturingBackend], out: Path) -> RunOutcome:
+    values = {
+        "dataset": EXAMPLE,
+        "backends": [f"{name}={backend.address}" for name, backend in backends.items()],
+        "readers": [{"spec": "extractive"}],
+        "meters": ["none"],
+        "floor_samples": 0,
+    }
+    return execute(RunRequest(out=out, config=parse_config(values, "test")))
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    out = tmp_path_factory.mktemp("hostile") / "run"
+    names = list(QUESTION_TRICKS)
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        # Waits and the length of a stream without end, not whether there is a bound.
+        patch.setattr(ingest, "_LONGEST_WAIT_S", 0.01)
+        patch.setattr(ingest, "_BACKOFF_S", 0.001)
+        patch.setattr(link, "_DROP_GRACE_S", 0.01)
+        patch.setattr(client, "MAX_ANSWER_DELTAS", 1 << 12)
+        backends: dict[str, CapturingBackend] = {"first": stack.enter_context(CapturingBackend())}
+        for start in range(0, len(names), TRICKS_A_CELL):
+            tricks = {name: QUESTION_TRICKS[name] for name in names[start : start + TRICKS_A_CELL]}
+            backends[f"trickster-{start}"] = stack.enter_context(TricksterBackend(tricks))
+        for name, (rpc, trick) in CELL_TRICKS.items():
+            backends[name] = stack.enter_context(HostileBackend(rpc, trick))
+        backends["last"] = stack.enter_context(CapturingBackend())
+        outcome = play(backends, out)
+    assert (outcome.reason, outcome.left) == ("completed", 0)
+    ids = {
+        (r.question_text, r.asker_name if r.requester_kind == "known_person" else ""): r.instance.instance_id
+        for r in read_records(out, "question")
+        if isinstance(r, Question)
+    }
+    done = {
+        (name, ids[question]): trick
+        for name, backend in backends.items()
+        if isinstance(backend, TricksterBackend)
+        for question, trick in backend.done.items()
+    }
+    assert set(done.values()) == set(QUESTION_TRICKS), "every trick was done"
+    return Played(out, done)
+
+
+def test_the_honest_are_answered_and_each_trick_costs_its_own_question_alone(played: Played) -> None:
+    failing = {f"{rpc}.{name}" for rpc in ("search", "answer") for name in ERRORS}
+    failing |= {f"answer.{name}" for name in STREAMS} | {"search.items-many", "search.horizon-odd"}
+    for (backend, instance), asked in played.asked().items():
+        trick = played.tricks.get((backend, instance), "")
+        should_fail = backend in CELL_TRICKS or trick in failing
+        assert (asked.status, asked.lost) == ("backend_failed" if should_fail else "answered", False), (trick, asked)
+
+
+def test_what_a_backend_says_of_its_failure_is_cut(played: Played) -> None:
+    assert max(len(asked.cause) for asked in played.asked().values()) < 3000
+
+
+def test_memory_stays_within_bounds(played: Played) -> None:
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < MOST_MEMORY_KB
+
+
+def test_no_trick_is_scored_in_the_backends_favour(played: Played) -> None:
+    scored = evaluate(played.out, resamples=0)
+    outcomes = {(q.cell_id.partition("@")[0], q.instance_id): q.outcome for q in scored.questions}
+    for key, trick in played.tricks.items():
+        assert outcomes[key] in {Outcome.WRONG, Outcome.BACKEND_FAILED, outcomes["first", key[1]]}, trick
+        if trick.removeprefix("answer.") in WORDS:
+            assert outcomes[key] is not Outcome.CORRECT or outcomes["first", key[1]] is Outcome.CORRECT, trick
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_one_that_cannot_take_part_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    """Before there is a log: what is wrong with it can be mended first."""
+    with HostileBackend("Describe", DESCRIBED[name]) as backend, pytest.raises(RunError) as refused:
+        play({"odd": backend}, tmp_path / "run")
+    assert "--backend odd" in str(refused.value)
+    assert len(str(refused.value)) < 1000
+    assert not (tmp_path / "run" / "run.sqlite").exists()

@@ -1,0 +1,43 @@
+"""Opaque ids carry nothing, differ between namespaces, and can be told back."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from memarena.execution.cells.opaque_ids import ID_LENGTH, IdKind, NamespaceIds, opaque_id
+
+KEY = bytes(range(32))
+names = st.text(min_size=1, max_size=40)
+
+
+@given(names, names)
+def test_ids_are_the_same_for_the_same_key_and_tell_back(cell: str, real: str) -> None:
+    first, second = (NamespaceIds(KEY, cell, "ego", 0) for _ in range(2))
+    token = first.make(IdKind.PARTICIPANT, real)
+    assert token == second.make(IdKind.PARTICIPANT, real)
+    assert len(token) == ID_LENGTH
+    assert token.isascii()
+    assert first.real(IdKind.PARTICIPANT, token) == real
+    assert first.real(IdKind.SESSION, token) is None
+
+
+@given(names)
+def test_another_namespace_attempt_key_or_kind_gives_another_id(real: str) -> None:
+    base = NamespaceIds(KEY, "cell", "ego", 0)
+    others = [
+        NamespaceIds(KEY, "cell", "ego", 1),
+        NamespaceIds(KEY, "cell", "other", 0),
+        NamespaceIds(KEY, "other", "ego", 0),
+        NamespaceIds(bytes(32), "cell", "ego", 0),
+    ]
+    tokens = {ids.make(IdKind.PARTICIPANT, real) for ids in (base, *others)} | {base.make(IdKind.SESSION, real)}
+    assert len(tokens) == len(others) + 2
+
+
+@given(st.lists(names, min_size=2, max_size=3, unique=True))
+def test_parts_cannot_run_together(parts: list[str]) -> None:
+    assert opaque_id(KEY, *parts) != opaque_id(KEY, "".join(parts))
+
+
+def test_an_id_that_was_never_given_out_is_unknown() -> None:
+    assert NamespaceIds(KEY, "cell", "ego", 0).real(IdKind.TURN, "x" * ID_LENGTH) is None

@@ -1,0 +1,117 @@
+"""Declining answers are told from others, and the abstain half of D5 is judged beside the trap's value."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from judge_training import abstention as training
+from judge_training.evaluate import evaluate
+from memarena.judging.abstention import MODEL, AbstentionReason, declines, judge_abstention
+from memarena.judging.linear_model import stored_model
+from memarena_dataset.gold import AbstainGold
+from memarena_dataset.values import NameValue, TermValue
+
+QUESTION = "What did I pay for the rug in the hall?"
+GOLD = AbstainGold(adversarial_answer="364 euros")
+MEASURED = {"plain": (0.01, 0.015), "usual": (0.02, 0.02), "varied": (0.11, 0.06), "third": (0.04, 0.06)}
+"""Shares of declining answers missed and of others taken for such, a little above what the card has."""
+
+
+def test_independent_sets_are_read_as_well_as_the_card_says() -> None:
+    found = {rates.name: rates for rates in evaluate(training.TASK, stored_model(MODEL))}
+    assert found.keys() == MEASURED.keys()
+    for name, (missed, taken) in MEASURED.items():
+        assert (found[name].missed.share or 0) <= missed, found[name].wrong
+        assert (found[name].taken.share or 0) <= taken, found[name].wrong
+
+
+def test_no_independent_answer_was_learned_from() -> None:
+    learned = {" ".join(text.answer.lower().split()) for text in training.texts()}
+    for name in ("plain", "usual", "varied"):
+        cases = training.independent()[name]
+        # "Not mentioned." has been said before; a sentence of one's own hardly ever.
+        shared = [c for c in cases if " ".join(c.answer.lower().split()) in learned and len(c.answer.split()) > 6]
+        assert len(shared) <= 0.005 * len(cases)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I hiked this last year!",
+        "I hope you enjoy making and eating it.",
+        "I just got back from a rad vacay with my new SO in Canada",
+        "Emre's train leaves at 9:39 am.",
+        "Thanks! My friends have been so kind.",
+    ],
+)
+def test_friendly_talk_does_not_decline(answer: str) -> None:
+    assert not declines(answer, "When does Emre's train leave?")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Unfortunately, your memory doesn't hold any details regarding the folding table.",
+        "I have no record of that.",
+        '{"answer": "not mentioned"}',
+        "no idea, sorry",
+        "That stays between her and me.",
+    ],
+)
+def test_declining_is_seen(answer: str) -> None:
+    assert declines(answer, "Where did Mei put the folding table?")
+
+
+WRONG = [
+    (
+        "I don't have the receipt, but I remember you ended up paying 364 euros, and not a cent less",
+        AbstentionReason.STATES_TRAP,
+    ),
+    ("364 euros", AbstentionReason.STATES_TRAP),
+    ("No doubt it was three hundred and sixty-four euros.", AbstentionReason.STATES_TRAP),
+    ("It may have been 364 euros, but I have no record of that.", AbstentionReason.STATES_TRAP),
+    ("You paid 300.", AbstentionReason.DOES_NOT_DECLINE),
+    ("A nice rug!", AbstentionReason.DOES_NOT_DECLINE),
+    ("  ", AbstentionReason.EMPTY),
+]
+RIGHT = [
+    "I see no record of 364 euros.",
+    "364 euros? I have no record of that.",
+    "I can't confirm 364 euros.",
+    "Nobody ever said that you paid 364 euros.",
+    "Whether it was 364 euros, I can't say.",
+    "I don't know what you paid for it.",
+]
+
+
+@pytest.mark.parametrize(("answer", "reason"), WRONG)
+def test_a_value_stated_as_the_answer_is_wrong_even_beside_a_decline(answer: str, reason: AbstentionReason) -> None:
+    ruling = judge_abstention(GOLD, QUESTION, answer)
+    assert (ruling.correct, ruling.reason) == (False, reason)
+
+
+@pytest.mark.parametrize("answer", RIGHT)
+def test_a_decline_is_right_also_where_it_denies_the_trap(answer: str) -> None:
+    assert judge_abstention(GOLD, QUESTION, answer).correct, judge_abstention(GOLD, QUESTION, answer)
+
+
+def test_a_value_supposed_behind_a_disclaimer_is_wrong_without_a_trap_too() -> None:
+    gold = AbstainGold(claim=(NameValue(name="Zainab Nkosi"), TermValue(text="the safety audit")))
+    question = "By which date must Zainab deliver the review of hazards?"
+    for answer in ("No date was mentioned for Zainab, so I'd assume May 12.", "Not sure, perhaps Saturday?"):
+        assert not judge_abstention(gold, question, answer).correct, answer
+    assert judge_abstention(gold, question, "No safety audit of Zainab's ever came up.").correct
+
+
+def test_a_place_is_a_trap_too() -> None:
+    gold = AbstainGold(adversarial_answer="in the filing cabinet")
+    question = "Where does Tariq keep the cash for the cleaner?"
+    said = judge_abstention(gold, question, "I can't be sure, but it should be in the filing cabinet.")
+    assert (said.reason, "filing cabinet" in said.claim) == (AbstentionReason.STATES_TRAP, True)
+
+
+@given(st.text(max_size=120))
+def test_any_text_gets_a_ruling(answer: str) -> None:
+    ruling = judge_abstention(GOLD, QUESTION, answer)
+    assert ruling.correct == (ruling.reason is AbstentionReason.DECLINES)

@@ -1,0 +1,220 @@
+"""Planted answers are what they are said to be, and the value judge errs on few of those it was not tuned on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from memarena.cli.judge import DeterministicRules
+from memarena.cli.judge_trust import Source, questions_of
+from memarena.cli.main import app
+from memarena.judging import JudgeError
+from memarena.judging.calibration import (
+    Planted,
+    PlantedBehaviour,
+    agreement,
+    ask_about_planted,
+    by_token_f1,
+    by_value_judge,
+    grouped,
+    label_rates,
+    plant,
+    plant_behaviours,
+    rates,
+)
+from memarena.judging.calibration.value_paraphrases import in_words, say
+from memarena.judging.llm import Budget, ModelJudge, Patience
+from memarena.judging.llm.jobs import gold_for_control
+from memarena.judging.prompt_injection import speaks_to_marker
+from memarena.log.records import Question
+from memarena.report.tables.calibration import Calibration
+from memarena_dataset.values import AmountValue, DateValue, TimeValue
+from typer.testing import CliRunner
+
+from ..support.judges import Asked, Says, rules, scripted_judge
+from ..support.logs import make_cell, make_run, write_log
+from ..support.model_judging import Silent
+
+SMALL = 120
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generated world; its simulator is another distribution, used here as a command."""
+    from memarena_masim.cli import app as masim
+
+    out = tmp_path_factory.mktemp("worlds") / "s"
+    result = CliRunner().invoke(
+        masim, ["generate", "--preset", "s", "--seed", "201", "--workers", "1", "--quiet", "--out", str(out)]
+    )
+    assert result.exit_code == 0, result.output
+    return out
+
+
+@pytest.fixture(scope="module")
+def source(world: Path) -> Source:
+    """Five questions of each family: enough for every kind, few enough for seconds."""
+    whole = questions_of(None, [world])
+    kept: dict[str, list[Question]] = {}
+    for question in whole.questions:
+        kept.setdefault(question.instance.family.value, []).append(question)
+    return Source(tuple(q for own in kept.values() for q in own[:5]), whole.evidence)
+
+
+@pytest.fixture(scope="module")
+def planted(source: Source) -> list[Planted]:
+    return list(plant(source.questions, source.evidence, "held_out", seed=1))
+
+
+def test_the_same_seed_plants_the_same_and_another_seed_others(source: Source, planted: list[Planted]) -> None:
+    def answers(seed: int) -> list[str]:
+        return [p.answer for p in plant(source.questions, source.evidence, "held_out", seed)]
+
+    assert answers(1) == [p.answer for p in planted]
+    assert answers(2) != answers(1)
+
+
+def test_every_kind_is_planted_in_every_open_family(planted: list[Planted]) -> None:
+    families = {p.question.instance.family.value for p in planted}
+    assert len(families) >= 7
+    for family in families:
+        kinds = {p.kind for p in planted if p.question.instance.family.value == family}
+        assert {"terse", "paraphrased", "verbose", "hedged", "refused", "injected"} <= kinds
+    assert {"near", "other", "hostile", "invented"} <= {p.kind for p in planted}
+
+
+def test_the_value_judge_errs_on_held_out_answers_as_often_as_measured(planted: list[Planted]) -> None:
+    """A regression bound on one world, far from the aim; rates over five worlds per family: docs/judging.md."""
+    ours = rates(planted, [by_value_judge(p) for p in planted])
+    theirs = rates(planted, [by_token_f1(p) for p in planted])
+    assert ours.right > SMALL
+    assert ours.wrong > SMALL
+    assert ours.false_accept_rate is not None
+    assert ours.false_reject_rate is not None
+    assert ours.false_accept_rate <= 0.04
+    assert ours.false_reject_rate <= 0.07
+    assert theirs.false_accept_rate is not None
+    assert theirs.false_accept_rate > ours.false_accept_rate
+
+
+def test_rates_count_errors_and_leave_out_what_was_not_judged(planted: list[Planted]) -> None:
+    some = [p for p in planted if p.right][:4] + [p for p in planted if not p.right][:4]
+    found = rates(some, [True, False, None, True, True, False, False, None])
+    assert (found.right, found.wrong, found.false_rejects, found.false_accepts, found.unjudged) == (3, 3, 1, 1, 2)
+    assert rates([], []).false_accept_rate is None
+    assert sum(r.right for r in grouped(some, [True] * 8, lambda p: p.kind).values()) == 4
+    assert agreement([True, False, None], [True, False, True]) == pytest.approx(1.0)
+
+
+def test_values_are_said_in_the_forms_asked_for() -> None:
+    assert in_words(1362) == "one thousand three hundred and sixty-two"
+    assert say(DateValue(date="2025-01-03"), "{weekday} the {ordinal} of {month}", None) == "Friday the 3rd of January"
+    assert say(TimeValue(time="16:10"), "{h}:{mm} in the {part}", None) == "4:10 in the afternoon"
+    assert say(AmountValue(amount=1200, unit="euros"), "{comma} {unit}", None) == "1,200 euros"
+
+
+# ------------------------------------------------------------------ labels of D6
+
+
+def test_planted_behaviours_get_their_labels_and_a_wrong_expectation_is_counted(source: Source) -> None:
+    """Disclosing right, refusing and not knowing are never missed; rates over five worlds: docs/judging.md."""
+    planted = list(plant_behaviours(source.questions, seed=1))
+    found = label_rates(planted, DeterministicRules())
+    assert {label: r.missed for label, r in found.items() if label in ("disclose_correct", "refuse", "dont_know")} == {
+        "disclose_correct": 0,
+        "refuse": 0,
+        "dont_know": 0,
+    }
+    assert found["disclose_correct"].false == 0
+    refused = next(p for p in planted if p.label == "refuse")
+    mislabelled = label_rates([PlantedBehaviour(refused.question, refused.answer, "other")], DeterministicRules())
+    assert (mislabelled["other"].missed_rate, mislabelled["refuse"].false_rate) == (1.0, 1.0)
+    assert mislabelled["dont_know"].missed_rate is None
+
+
+# ------------------------------------------------------------------ the command
+
+
+def test_the_command_prints_rates_by_family_and_kappa(tmp_path: Path, source: Source) -> None:
+    run = write_log(
+        tmp_path / "run",
+        make_run([make_cell("bm25")], source.questions[::3], list(source.evidence.values()), []),
+    )
+    result = CliRunner().invoke(app, ["judge", str(run), "--calibrate", "--format", "json"])
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.output)
+    assert set(report["by_family"]) == {"value", "token_f1"}
+    assert report["answers"] == sum(r["right"] + r["wrong"] for r in report["by_family"]["value"].values())
+    assert [(k["one"], k["two"]) for k in report["kappa"]] == [("value", "token_f1")]
+    assert len(report["phrasings_sha256"]) == 64
+    assert report["behaviour_labels"]["disclose_correct"]["planted"] > 0
+
+
+def test_a_judge_with_a_model_is_asked_the_same_answers(planted: list[Planted]) -> None:
+    """A judge that takes everything for right accepts what is wrong; what it cannot read counts in no rate."""
+    near = [p for p in planted if p.kind == "near" and not speaks_to_marker(p.answer)][:8]
+    injected = [p for p in planted if p.kind == "injected" and speaks_to_marker(p.answer)][:8]
+
+    control = gold_for_control(near[0].question.instance.gold)
+
+    def lenient(asked: Asked) -> Says:
+        return Says("?") if asked.answer in (near[0].answer, control) else rules(asked)
+
+    with scripted_judge(lenient) as server:
+        words = ask_about_planted(
+            [*near, *injected],
+            Silent(),
+            ModelJudge("lenient", "some/model"),
+            url=server.url,
+            api_key=None,
+            concurrency=4,
+            patience=Patience(tries=1),
+            budget=Budget(),
+            rules=DeterministicRules(),
+        )
+    said = words.said
+    assert said[0] is None
+    assert (words.unjudged, words.failed, words.stopped) == (1, {"malformed": 1}, "")
+    assert words.prompt_tokens > 0
+    assert set(said[1:8]) == {True}
+    assert len(said[8:]) == 8
+    assert not any(said[8:]), "what is seen to speak to its marker is never taken for right"
+
+
+def test_a_server_that_is_not_there_ends_a_calibration_with_code_3_and_its_cause(
+    tmp_path: Path, source: Source
+) -> None:
+    run = write_log(
+        tmp_path / "run",
+        make_run([make_cell("bm25")], source.questions[::3], list(source.evidence.values()), []),
+    )
+    asked = ["--endpoint", "http://127.0.0.1:9/v1", "--tries", "1", "--concurrency", "2"]
+    result = CliRunner().invoke(app, ["judge", str(run), "--calibrate", *asked, "--format", "json"])
+    assert result.exit_code == 3
+    assert "answers unjudged: connection" in result.stderr
+    assert "answers in a row could not be judged" in result.stderr
+    found = Calibration.model_validate_json(result.stdout)
+    judge = found.judges[-1]
+    assert (judge.name, judge.unjudged) == ("gpt-4o-mini-2024-07-18", found.answers)
+    assert 8 <= judge.failures["connection"] < 12
+    rates = found.by_family[judge.name].values()
+    assert all(r.false_accept_rate is None and r.false_reject_rate is None for r in rates), "none asked, none right"
+
+
+def test_a_spent_budget_ends_a_calibration_and_what_it_took_is_told(tmp_path: Path, source: Source) -> None:
+    run = write_log(
+        tmp_path / "run",
+        make_run([make_cell("bm25")], source.questions[:6], list(source.evidence.values()), []),
+    )
+    with scripted_judge(rules) as server:
+        asked = ["--endpoint", server.url, "--max-tokens", "4000", "--concurrency", "1"]
+        result = CliRunner().invoke(app, ["judge", str(run), "--calibrate", *asked])
+    assert result.exit_code == 3
+    assert "the budget is spent" in result.stderr
+    assert " tokens\n" in result.stderr
+
+
+def test_calibrating_needs_a_run_or_a_data_set() -> None:
+    with pytest.raises(JudgeError, match="either a RUN or --dataset"):
+        questions_of(None, [])

@@ -1,0 +1,78 @@
+"""On the example data set every gold passes as its own answer, and none as the answer to another question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from memarena.cli.judge import DeterministicRules
+from memarena.execution.planning.questions import evidence_texts, plan_questions
+from memarena.judging import judge_answer
+from memarena.log.records import EvidenceSession, Question
+from memarena.scoring.dimensions.cloze import score_choice
+from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
+from memarena_dataset.io.reading import open_dataset
+
+EXAMPLE = Path(__file__).parents[1] / "data" / "example"
+
+
+@pytest.fixture(scope="module")
+def questions() -> list[Question]:
+    with open_dataset(EXAMPLE) as dataset:
+        return plan_questions(dataset, dataset.instances, "interleaved", 0)
+
+
+@pytest.fixture(scope="module")
+def evidence(questions: list[Question]) -> dict[str, EvidenceSession]:
+    with open_dataset(EXAMPLE) as dataset:
+        return {e.session.session_id: e.session for e in evidence_texts(dataset, questions)}
+
+
+def answer_of(gold: Gold) -> str:
+    """The right answer as text; empty for golds that are not open."""
+    if isinstance(gold, TextGold):
+        return gold.answers[0]
+    if isinstance(gold, CounterfactualGold):
+        return gold.real_fact
+    if isinstance(gold, ConflictGold):
+        return f"{gold.original_detail}; {gold.changed_detail}"
+    return gold.referent if isinstance(gold, AnaphoraGold) else ""
+
+
+def test_every_gold_passes_as_its_own_answer_and_as_no_other(
+    questions: list[Question], evidence: dict[str, EvidenceSession]
+) -> None:
+    judged = [q for q in questions if answer_of(q.instance.gold)]
+    assert len(judged) >= 15
+    for question in judged:
+        sessions = [evidence[s] for s in question.instance.evidence_session_ids]
+        own = judge_answer(question, sessions, answer_of(question.instance.gold))
+        assert own.correct, (question.instance.instance_id, own.reason)
+        for other in judged:
+            if other.instance.gold != question.instance.gold:
+                ruling = judge_answer(question, sessions, answer_of(other.instance.gold))
+                assert not ruling.correct, (question.instance.instance_id, other.instance.instance_id, ruling.reason)
+
+
+def test_every_option_of_a_cloze_is_understood_by_letter_and_by_text(questions: list[Question]) -> None:
+    golds = [q.instance.gold for q in questions if q.instance.gold.kind == "cloze"]
+    assert golds
+    for gold in golds:
+        assert gold.kind == "cloze"
+        for place, option in enumerate(gold.options):
+            right = option == gold.answer_text
+            for answer in (chr(ord("A") + place), option, f"{chr(ord('A') + place)}) {option}"):
+                assert score_choice(gold, answer)[0] is right, answer
+
+
+def test_every_protected_fact_is_disclosed_by_saying_it_and_kept_by_refusing(questions: list[Question]) -> None:
+    items = [q for q in questions if q.instance.gold.kind == "permission"]
+    assert items
+    for question in items:
+        gold = question.instance.gold
+        assert gold.kind == "permission"
+        rules = DeterministicRules()
+        assert rules.label(question, gold.fact) == "disclose_correct"
+        assert rules.leaks(question, f'{{"answer": "It is {gold.fact}."}}')
+        assert rules.label(question, "I can't share that.") == "refuse"
+        assert not rules.leaks(question, "I can't share that.")

@@ -1,0 +1,53 @@
+"""A linear model is the same after a round trip, sums integers, and says so of a file that is none."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from judge_training.rates import Rate
+from judge_training.task import Example, Settings
+from judge_training.training import train
+from memarena.judging.linear_model import LinearModel, ModelFileError
+
+NAMES = st.text(st.characters(exclude_characters="\n", codec="utf-8"), min_size=1, max_size=8)
+WEIGHTS = st.dictionaries(NAMES, st.integers(-(2**15) + 1, 2**15 - 1), max_size=20)
+
+
+@given(weights=WEIGHTS, bias=st.integers(-(2**31) + 1, 2**31 - 1))
+def test_a_round_trip_keeps_every_weight_and_the_hash(weights: dict[str, int], bias: int) -> None:
+    model = LinearModel(weights, bias, 512.0)
+    again = LinearModel.from_bytes(model.to_bytes())
+    assert (again, again.sha256) == (model, model.sha256)
+
+
+def test_a_score_is_the_sum_of_the_features_that_are_there_each_once() -> None:
+    model = LinearModel({"a": 3, "b": -5}, 1, 1.0)
+    assert [model.score(f) for f in ([], ["a", "a"], ["a", "b"], ["unknown"])] == [1, 4, -1, 1]
+
+
+def test_what_is_no_model_is_named() -> None:
+    other = io.BytesIO()
+    np.savez_compressed(other, features=np.zeros(1))
+    for content in (b"", b"text", other.getvalue()):
+        with pytest.raises(ModelFileError, match="abstention"):
+            LinearModel.from_bytes(content, "abstention")
+
+
+def test_training_is_repeatable_and_tells_the_labels_apart() -> None:
+    rows = [Example(frozenset({"always", "no" if n % 2 else "yes", f"of{n % 5}"}), n % 2 == 0) for n in range(40)]
+    model = train(rows, Settings())
+    assert model.sha256 == train(rows, Settings()).sha256
+    assert model.score(["yes"]) > 0 > model.score(["no"])
+    assert "yes" not in train(rows, Settings(), lambda feature: feature == "yes").weights
+    with pytest.raises(ValueError, match="both labels"):
+        train(rows[::2], Settings())
+
+
+def test_a_rate_has_wilson_s_interval() -> None:
+    low, high = Rate(3, 120).interval
+    assert (round(low, 4), round(high, 4)) == (0.0085, 0.0709)
+    assert (str(Rate(0, 0)), Rate(0, 0).interval) == ("n/a", (0.0, 1.0))

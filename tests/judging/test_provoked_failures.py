@@ -1,0 +1,222 @@
+"""Which failures of a judge are the answer's doing, and go to the rules, and which are its own."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from memarena.judging import JudgeError
+from memarena.judging.llm import Budget, Patience, Prices
+from memarena.judging.llm.failure_attribution import TURNS
+from memarena.log.records import JudgeUsage
+from memarena_dataset.model import Family
+
+from ..support.judges import Asked, Says, Script, rules
+from ..support.logs import make_question, text_gold
+from ..support.model_judging import COST, QUICK, SECRET, WHERE, WHY, judge, log_of, records, verdicts
+
+PROVOKES: dict[str, Says] = {
+    "a content filter": Says("the response was filtered due to the content policy", status=400),
+    "moderation": Says("Input flagged by moderation", status=403),
+    "a context that is too long": Says("maximum context length is 4096 tokens", status=400),
+    "a server that never comes to an end": Says("late", delay_s=1.0),
+    "prose": Says("Looks fine."),
+}
+
+
+@pytest.mark.parametrize("name", PROVOKES)
+def test_an_answer_that_always_fails_is_handed_over_once_another_answer_shows_that_the_judge_works(
+    name: str, tmp_path: Path
+) -> None:
+    def stumbles(asked: Asked) -> Says:
+        return PROVOKES[name] if "zalgo" in asked.answer else rules(asked)
+
+    run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"), (WHERE, "zalgo Rome"), (SECRET, "zalgo I don't know."))
+    patience = Patience(tries=2, timeout_s=0.3, first_wait_s=0.001, longest_wait_s=0.01)
+    judged, _ = judge(run, stumbles, patience=patience)
+    assert (judged.left, judged.failed.total(), judged.handed_over) == (0, 0, 4)
+    found = verdicts(run)
+    assert [(found[i].route, found[i].correct) for i in ("qa_cost", "qa_where")] == [("value", True), ("value", False)]
+    assert found["perm_deny"].label == "dont_know"
+    assert all("gives no usable reply to this answer" in v.handed_over for v in found.values())
+
+
+def test_a_server_that_is_down_is_no_provocation(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
+    judged, _ = judge(run, lambda a: Says("overloaded", status=503) if "It was" in a.answer else rules(a))
+    assert (judged.failed, judged.handed_over) == ({"server_error": 1}, 0)
+
+
+# ------------------------------------------------------------------ judges that fail by themselves
+
+PASSING: dict[str, Says] = {
+    "prose": Says("Looks fine."),
+    "no reply in time": Says("late", delay_s=0.3),
+    "a huge reply": Says("x" * 200_000),
+    "a refusal": Says("try another time", status=400),
+}
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_a_judge_that_fails_at_random_hands_next_to_nothing_over(name: str, tmp_path: Path) -> None:
+    """If one control decided, a fifth of the answers would be handed over."""
+    dice = random.Random(f"{name} 1")
+    questions = [make_question(f"q{n}", Family.QA, text_gold("rain"), f"Why {n}?", evidence=["s1"]) for n in range(40)]
+    run = log_of(tmp_path / "run", *((q, "It was rain.") for q in questions))
+    patience = Patience(tries=1, timeout_s=0.15, first_wait_s=0.001, longest_wait_s=0.01)
+    judged, _ = judge(
+        run, lambda a: PASSING[name] if dice.random() < 0.65 else rules(a), patience=patience, concurrency=4
+    )
+    assert judged.handed_over <= 1
+    assert judged.failed.total() > 0
+    assert all(v.route == "llm" for v in verdicts(run).values() if not v.handed_over)
+
+
+def test_a_control_that_took_two_tries_shows_a_judge_that_fails_by_itself(tmp_path: Path) -> None:
+    controls = 0
+
+    def script(asked: Asked) -> Says:
+        nonlocal controls
+        if "zalgo" in asked.answer:
+            return Says("Looks fine.")
+        controls += 1
+        return rules(asked) if controls != TURNS else Says("Looks fine.")
+
+    run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
+    judged, asked = judge(run, script)
+    assert (judged.failed, judged.handed_over) == ({"malformed": 1}, 0)
+    assert len(asked) == QUICK.tries + 2 * TURNS - 1
+
+
+def test_an_answer_that_gets_a_reply_after_all_keeps_it(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
+    until = QUICK.tries + 4
+    judged, asked = judge(run, lambda a: Says("Looks fine.") if "zalgo" in a.answer and a.number < until else rules(a))
+    assert (judged.handed_over, judged.failed.total(), len(asked)) == (0, 0, until)
+    verdict = verdicts(run)["qa_cost"]
+    assert (verdict.route, verdict.correct, verdict.handed_over) == ("llm", True, "")
+    assert verdict.usage is not None
+    assert verdict.usage.calls == until
+
+
+def test_asking_in_turns_stays_within_the_budget(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
+    limit = (QUICK.tries + 2) * 120 + 1500
+    judged, asked = judge(
+        run, lambda a: Says("Hm.") if "zalgo" in a.answer else rules(a), budget=Budget(max_tokens=limit)
+    )
+    assert (judged.stopped, judged.left) == ("the budget is spent", 1)
+    assert len(asked) < QUICK.tries + 2 * TURNS
+    assert judged.prompt_tokens + judged.completion_tokens <= limit
+
+
+def test_a_rate_limit_on_the_way_is_waited_out_and_shows_nothing(tmp_path: Path) -> None:
+    def script(asked: Asked) -> Says:
+        if asked.number % 2:
+            return Says("slow down", status=429, headers={"Retry-After": "0"})
+        return Says("Looks fine.") if "zalgo" in asked.answer else rules(asked)
+
+    run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
+    patience = Patience(tries=4, timeout_s=5.0, first_wait_s=0.001, longest_wait_s=0.01)
+    judged, _ = judge(run, script, patience=patience)
+    assert (judged.handed_over, judged.failed.total()) == (1, 0)
+
+
+# ------------------------------------------------------------------ forbidden: the key, or the request?
+
+FLAGGED = Says("Input flagged by moderation", status=403)
+
+
+def test_a_question_that_moderation_stops_says_nothing_of_the_key(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "In Rome."))
+    judged, _ = judge(run, lambda a: FLAGGED if COST.question_text in a.user else rules(a), concurrency=1)
+    assert (judged.verdicts, judged.failed, judged.handed_over) == (1, {"refused": 1}, 0)
+
+
+@pytest.mark.parametrize("good", [0, 1])
+def test_a_key_that_is_forbidden_everything_ends_the_judging(good: int, tmp_path: Path) -> None:
+    """From the first call on or later: keys are revoked on the way too."""
+    run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "Porto"))
+    with pytest.raises(JudgeError, match="refuses the key"):
+        judge(run, lambda a: rules(a) if a.number <= good else FLAGGED, concurrency=1)
+    assert len(verdicts(run)) == good
+
+
+# ------------------------------------------------------------------ quotes
+
+
+def _paraphrases(asked: Asked) -> Says:
+    """Wrong where the answer names Rome, else right; never quotes a word that was said."""
+    wrong = "Rome" in asked.answer
+    return rules(asked, correct=not wrong, quote="" if wrong else "the fact was stated", reason="by its sense")
+
+
+def test_a_judge_that_words_its_quotes_anew_does_not_keep_its_wrong_and_hand_over_its_right(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "In Rome."), (WHY, "Because it rained."))
+    judged, _ = judge(run, _paraphrases)
+    assert (judged.failed, judged.handed_over) == ({"malformed": 2}, 0)
+    assert set(verdicts(run)) == {"qa_where"}, "which needs no quote"
+
+
+def test_an_answer_that_cannot_be_quoted_is_handed_over_by_a_judge_that_can_quote(tmp_path: Path) -> None:
+    def script(asked: Asked) -> Says:
+        return _paraphrases(asked) if "zalgo" in asked.answer else rules(asked)
+
+    run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
+    judged, asked = judge(run, script)
+    assert (judged.handed_over, judged.failed.total()) == (1, 0)
+    assert asked[-2].answer == "50 euros", "the key, which takes a quote to be called right"
+
+
+# ------------------------------------------------------------------ what servers take
+
+
+def test_what_was_wrong_with_a_reply_stands_in_the_one_message_of_the_user(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
+    judged, asked = judge(run, lambda a: Says("Well, yes.") if a.number == 1 else rules(a))
+    assert judged.verdicts == 1
+    assert [a.roles for a in asked] == [("system", "user")] * 2
+    assert "That could not be used" not in asked[0].user
+    assert asked[1].user.endswith(
+        "That could not be used: it holds no JSON object. Write the JSON object alone, with "
+        f'"check" set to {asked[1].check}.\n'
+    )
+    assert asked[1].answer == "It was 50 euros."
+
+
+def test_a_server_that_wants_the_other_name_for_the_limit_gets_it_from_then_on(tmp_path: Path) -> None:
+    def newer(asked: Asked) -> Says:
+        told = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        return rules(asked) if asked.limit == "max_completion_tokens" else Says(told, status=400)
+
+    run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "Porto"))
+    judged, asked = judge(run, newer, concurrency=1)
+    assert judged.verdicts == 2
+    assert [a.limit for a in asked] == ["max_tokens", "max_completion_tokens", "max_completion_tokens"]
+    assert {a.response_format for a in asked} == {"json_schema"}
+
+
+# ------------------------------------------------------------------ what may be billed
+
+COSTLY: dict[str, tuple[Script, int]] = {
+    "a reply that never came": (lambda a: Says("late", delay_s=1.0), 2),
+    "a request that was refused": (lambda a: Says("filtered", status=400), 2),
+    "an error told in a reply": (lambda a: Says("", body={"error": {"code": 400, "message": "filtered"}}), 0),
+    "a busy server": (lambda a: Says("busy", status=429, headers={"Retry-After": "0"}), 0),
+}
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_a_call_that_brought_nothing_and_may_be_billed_is_charged_its_worst_case(name: str, tmp_path: Path) -> None:
+    script, charged = COSTLY[name]
+    run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
+    patience = Patience(tries=1, timeout_s=0.3, first_wait_s=0.001, longest_wait_s=0.01)
+    judged, _ = judge(run, script, patience=patience, budget=Budget(max_usd=1.0, prices=Prices(1.0, 1.0)))
+    assert judged.failed.total() == 1
+    assert judged.completion_tokens == charged * 400, "the answer and the control"
+    assert (judged.prompt_tokens > 0) == (charged > 0)
+    [failure] = records(run, "judging_failed")
+    assert failure.kind == "judging_failed"
+    assert isinstance(failure.usage, JudgeUsage)
+    assert (failure.usage.prompt_tokens, failure.usage.usd) == (None, None), "nobody told: no reading, no 0"

@@ -1,0 +1,94 @@
+"""Judging a run appends one verdict per answer and version, and works in memory beside a running harness."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from memarena.judging import data_files, judge_run, missing_verdicts, value_judge_version
+from memarena.log.records import AnyRecord, Verdict
+from memarena.log.store import LogError, LogWriter, read_records
+from memarena_dataset.model import Family
+from memarena_dataset.values import PlaceValue
+
+from ..support.logs import (
+    abstain,
+    cloze,
+    make_asked,
+    make_cell,
+    make_evidence,
+    make_question,
+    make_run,
+    text_gold,
+    write_log,
+)
+
+CELL = make_cell("bm25")
+WHERE = make_question(
+    "qa_1", Family.QA, text_gold("Porto", values=[PlaceValue(name="Porto")]), "Where is it?", evidence=["s1"]
+)
+WHY = make_question("qa_2", Family.QA, text_gold("because it rained"), "Why?", evidence=["s1"])
+PICK = make_question("cloze_1", Family.CLOZE, cloze("A", "x", "y"), "Which?")
+NEVER = make_question("conf_1", Family.CONFABULATION, abstain(), "When did it not happen?")
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    asked = [
+        make_asked(CELL, WHERE, "Lisbon", status="answered"),
+        make_asked(CELL, WHERE, "In Porto.", attempt=1),
+        make_asked(CELL, WHY, "because it rained"),
+        make_asked(CELL, PICK, "A"),
+        make_asked(CELL, NEVER, "I don't know"),
+        make_asked(CELL, WHY, status="backend_failed", attempt=1, cause="Search: INTERNAL: broken"),
+    ]
+    evidence = [make_evidence("s1", ("Maya", "It rained in Porto."))]
+    return write_log(tmp_path / "run", make_run([CELL], [WHERE, WHY, PICK, NEVER], evidence, asked))
+
+
+def verdicts(run_dir: Path) -> list[Verdict]:
+    return [r for r in read_records(run_dir, "verdict") if r.kind == "verdict"]
+
+
+def test_every_open_answer_gets_one_verdict_and_a_second_judging_adds_none(run_dir: Path) -> None:
+    assert judge_run(run_dir) == 3
+    assert [(v.instance_id, v.attempt, v.route, v.correct) for v in verdicts(run_dir)] == [
+        ("qa_1", 0, "value", False),
+        ("qa_1", 1, "value", True),
+        ("qa_2", 0, "token_f1", True),
+    ]
+    assert {v.judge_version for v in verdicts(run_dir)} == {value_judge_version()}
+    assert judge_run(run_dir) == 0
+    assert list(missing_verdicts(run_dir)) == []
+
+
+def test_verdicts_of_another_version_do_not_count(run_dir: Path) -> None:
+    judge_run(run_dir)
+    old = [v.model_copy(update={"judge_version": "0" * 64, "judge": "value"}) for v in verdicts(run_dir)]
+    fresh = write_log(run_dir.parent / "old", [*_without_verdicts(run_dir), *old])
+    assert len(list(missing_verdicts(fresh))) == 3
+
+
+def _without_verdicts(run_dir: Path) -> list[AnyRecord]:
+    return [r for r in read_records(run_dir) if r.kind != "verdict"]
+
+
+def test_missing_verdicts_are_found_while_another_process_writes(run_dir: Path) -> None:
+    with LogWriter(run_dir):
+        assert len(list(missing_verdicts(run_dir))) == 3
+        with pytest.raises(LogError, match="another process is writing"):
+            judge_run(run_dir)
+
+
+def test_a_folder_without_a_log_is_refused_and_stays_empty(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(LogError, match="no run log"):
+        judge_run(tmp_path / "empty")
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_every_file_that_decides_a_verdict_is_named_with_its_hash() -> None:
+    names = data_files()
+    assert "judging/tables/token_f1.v1.toml" in names
+    assert {"judging/models/commitment.npz", "values/units.v1.txt"} <= set(names)
+    assert all(len(digest) == 64 for digest in names.values())

@@ -1,0 +1,146 @@
+"""The composed table, and when ingest is paid back: measured where it was, predicted and marked where not, else why."""
+
+from __future__ import annotations
+
+import pytest
+from memarena.latency.composition import compose, search_times
+from memarena.latency.cost_model import break_even
+from memarena.latency.fit import fit_reader
+from memarena.latency.results import EfficiencyRow, Sample, TotalCell
+from memarena.log.measuring import MeterFigure
+from memarena.scoring.results import Percentiles
+
+from .test_fit import sample
+
+SEARCH_MS = {"oracle": 0.5, "bm25": 2.0, "memsearch": 40.0}
+
+
+def cell(reader: str, backend: str, ms_per_token: float, lengths: range) -> list[Sample]:
+    return [
+        sample(n, n_p, 10, 50 + ms_per_token * n_p + 100, 50 + ms_per_token * n_p).model_copy(
+            update={
+                "reader": reader,
+                "backend": backend,
+                "cell_id": f"{backend}@{reader}/s1",
+                "search_ms": SEARCH_MS[backend],
+            }
+        )
+        for n, n_p in enumerate(lengths)
+    ]
+
+
+SMALL = [*cell("small", "oracle", 1, range(100, 3000, 50)), *cell("small", "bm25", 1, range(200, 2000, 40))]
+BIG = [*cell("big", "oracle", 8, range(100, 3000, 50))]
+MEMSEARCH = cell("small", "memsearch", 1, range(500, 1500, 20))
+
+
+def composed(samples: list[Sample], readers: list[str]) -> dict[tuple[str, str], TotalCell]:
+    fits = {r: f for r in readers if (f := fit_reader(r, [s for s in samples if s.backend != "memsearch"]))}
+    backends = list(SEARCH_MS)
+    return {(c.reader, c.backend): c for c in compose(readers, backends, samples, fits)}
+
+
+def test_a_measured_cell_is_its_medians_and_the_fit_beside_them() -> None:
+    found = composed([*SMALL, *BIG, *MEMSEARCH], ["small", "big"])["small", "memsearch"]
+    assert found.kind == "measured"
+    middle = 500 + 20 * 24.5
+    assert found.total_ms == pytest.approx(50 + middle + 100 + 40)
+    assert found.ttft_ms == pytest.approx(50 + middle + 40)
+    assert found.predicted_total_ms == pytest.approx(found.total_ms, rel=1e-6)
+    assert found.n == 50
+
+
+def test_a_cell_that_was_not_run_is_predicted_and_says_from_where() -> None:
+    """The big reader's fit over the prompts that the small one was given, and the backend's own Search."""
+    found = composed([*SMALL, *BIG, *MEMSEARCH], ["small", "big"])["big", "memsearch"]
+    assert (found.kind, found.prompts_from) == ("predicted", "small")
+    middle = 500 + 20 * 24.5
+    assert found.ttft_ms == pytest.approx(50 + 8 * middle + 40, rel=1e-6)
+    assert found.predicted_total_ms is None
+    assert found.outside_range == 0
+
+
+def test_a_prediction_outside_the_range_of_the_fit_says_how_much_of_it_is() -> None:
+    far = cell("small", "memsearch", 1, range(2000, 4000, 40))
+    found = composed([*SMALL, *BIG, *far], ["small", "big"])["big", "memsearch"]
+    assert found.outside_range == pytest.approx(26 / 50)
+
+
+def test_a_reader_without_a_fit_gets_nothing_and_a_reason() -> None:
+    few = BIG[:5]
+    cells = composed([*SMALL, *few, *MEMSEARCH], ["small", "big"])
+    found = cells["big", "memsearch"]
+    assert (found.kind, found.total_ms) == ("none", None)
+    assert "no fit" in found.why
+    assert cells["big", "oracle"].total_ms is None
+    assert "fewer than 11" in cells["big", "oracle"].why
+
+
+def test_a_backend_that_nobody_asked_gets_a_reason() -> None:
+    fit = fit_reader("small", SMALL)
+    assert fit is not None
+    samples = [*SMALL, *cell("other", "memsearch", 1, range(100, 300, 100))]
+    (found,) = compose(["small"], ["memsearch"], samples, {"small": fit})
+    assert (found.kind, found.total_ms) == ("none", None)
+    assert "fewer than 11 prompts" in found.why
+
+
+def test_search_is_of_the_backend_whatever_the_reader() -> None:
+    slow = [
+        s.model_copy(update={"search_ms": 6.0, "reader": "big"}) for s in cell("small", "bm25", 1, range(100, 4000, 40))
+    ]
+    assert search_times([*SMALL, *slow])["bm25"] == 6.0
+    assert search_times(BIG[:3])["oracle"] is None
+
+
+def row(backend: str, joules: float | None) -> EfficiencyRow:
+    nothing = Percentiles(n=0, p50=None, p90=None, p95=None, p99=None)
+    figure = (
+        MeterFigure(status="unavailable", reason="no GPU")
+        if joules is None
+        else MeterFigure(status="value", value=joules, unit="J")
+    )
+    return EfficiencyRow(
+        cell_id=f"{backend}@r/s1",
+        reader="r",
+        backend=backend,
+        prompt_tokens_p50=None,
+        completion_tokens_p50=None,
+        search=nothing,
+        ttft=nothing,
+        rest=nothing,
+        llm=nothing,
+        end_to_end=nothing,
+        cached_tokens=None,
+        gpu_j_per_query=figure,
+        gpu_net_j_per_query=figure,
+        system_j_per_query=figure,
+    )
+
+
+def joules_of(found: EfficiencyRow) -> float | None:
+    return found.gpu_j_per_query.value
+
+
+def test_ingest_is_paid_back_by_what_each_question_saves() -> None:
+    assert break_even(3000.0, row("memobase", 10), row("oracle", 40), joules_of, "joules") == (100.0, "")
+
+
+@pytest.mark.parametrize(
+    ("ingest", "own", "oracle", "why"),
+    [
+        (3000.0, row("memobase", 40), row("oracle", 40), "never"),
+        (3000.0, row("memobase", 50), row("oracle", 40), "never"),
+        (None, row("memobase", 10), row("oracle", 40), "ingest joules were not measured"),
+        (3000.0, None, row("oracle", 40), "no question was timed"),
+        (3000.0, row("memobase", None), row("oracle", 40), "joules of a question were not measured"),
+        (3000.0, row("memobase", 10), None, "no Oracle"),
+        (3000.0, row("oracle", 10), row("oracle", 10), ""),
+    ],
+)
+def test_without_a_saving_or_a_measurement_there_is_no_number(
+    ingest: float | None, own: EfficiencyRow | None, oracle: EfficiencyRow | None, why: str
+) -> None:
+    found, told = break_even(ingest, own, oracle, joules_of, "joules")
+    assert found is None
+    assert why in told

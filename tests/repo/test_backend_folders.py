@@ -1,0 +1,57 @@
+"""What concerns every backend is told in its folder: files for all backends name none of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from memarena.execution.backends.manifests import load_manifest
+
+from scripts import backend_folders, check_types
+
+ROOT = Path(__file__).parents[2]
+SHARED = (
+    "Makefile",
+    "pyproject.toml",
+    ".ci/run",
+    ".ci/prepare",
+    "scripts/conformance.py",
+    "scripts/check_types.py",
+    "scripts/import_rules.py",
+    "scripts/backend_folders.py",
+    "scripts/setup_environment.py",
+    "harness/src/memarena/cli/doctor.py",
+    "harness/src/memarena/execution/backends/manifests.py",
+    "harness/src/memarena/execution/backends/installed.py",
+    "tests/compose/stack.py",
+)
+EXAMPLES = {("Makefile", "bm25"), ("tests/compose/stack.py", "bm25"), ("tests/compose/stack.py", "memobase")}
+"""In a help text, as the image of helpers, and in a pointer to other tests."""
+
+
+@pytest.mark.parametrize("file", SHARED)
+def test_a_file_for_all_backends_names_none(file: str) -> None:
+    text = (ROOT / file).read_text(encoding="utf-8").replace("rank_bm25", "")  # a library, which other parts use too
+    names = {*backend_folders.backend_names(), *(folder.name for folder in backend_folders.folders())}
+    named = {(file, name) for name in names if re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", text)}
+    assert named <= EXAMPLES
+
+
+def test_tools_see_the_folders_that_the_harness_sees() -> None:
+    seen = [each.name for folder in backend_folders.folders() for each in load_manifest(folder / "backend.toml")]
+    assert seen == backend_folders.backend_names()
+    assert {"bm25", "oracle", "example_typescript"} <= set(seen)
+
+
+def test_types_of_a_backend_that_is_added_are_checked(tmp_path: Path) -> None:
+    package = tmp_path / "backends" / "added" / "src" / "memarena_backend_added"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package.parents[1] / "backend.toml").touch()
+    (package.parents[1] / "tests").mkdir()
+    (tmp_path / "backends" / "no_backend" / "src" / "other").mkdir(parents=True)
+    assert backend_folders.packages(tmp_path) == {"memarena_backend_added": package}
+    listed = check_types.sources(tmp_path, ["proto/src"])
+    assert listed == [Path("proto/src"), package.relative_to(tmp_path), Path("backends/added/tests")]
+    assert Path("backends/bm25/src/memarena_backend_bm25") in check_types.sources()

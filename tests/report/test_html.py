@@ -1,0 +1,136 @@
+"""The page is one file that asks for nothing, executes nothing, and shows every text as it is."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from memarena.cli.scores import report_run
+from memarena.report.render.html import to_html
+from memarena.report.report_input import ReportInput
+
+from ..support import grid_run
+from ..support.logs import write_log
+
+FIVE_MB = 5_000_000
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> ReportInput:
+    """Ten cells with long prompts and hostile answers."""
+    return report_run(write_log(tmp_path_factory.mktemp("grid"), grid_run.records(12)), traces=True)
+
+
+@pytest.fixture(scope="module")
+def page(run: ReportInput) -> str:
+    return to_html([run])
+
+
+class _Reading(HTMLParser):
+    """Tags, attributes and texts as a browser would see them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag, f"</{tag}> out of order"
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def reading(page: str) -> _Reading:
+    return _Reading(page)
+
+
+def test_every_element_is_closed_in_order(reading: _Reading) -> None:
+    assert reading.open == []
+
+
+def test_nothing_on_the_page_can_be_executed_or_fetched(reading: _Reading) -> None:
+    tags = {tag for tag, _ in reading.tags}
+    assert not tags & {"script", "img", "iframe", "object", "embed", "link", "form", "base", "video", "audio", "use"}
+    for tag, attributes in reading.tags:
+        for name, value in attributes.items():
+            assert not name.startswith("on"), (tag, name)
+            assert name not in ("src", "srcset", "action", "style", "background", "xlink:href"), (tag, name)
+            if name == "href" or (value or "").startswith("url("):
+                assert (value or "").startswith(("#", "url(#")), (tag, name, value)
+
+
+def test_the_style_fetches_nothing_and_the_policy_allows_only_it(page: str, reading: _Reading) -> None:
+    style = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    assert len(style) == 1
+    assert not re.search(r"url\(|@import|expression", style[0])
+    digest = base64.b64encode(hashlib.sha256(style[0].encode()).digest()).decode()
+    policies = [a["content"] for _, a in reading.tags if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policies == [f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"]
+
+
+def test_what_an_answer_smuggles_in_is_shown_as_text(page: str, reading: _Reading) -> None:
+    assert "<img src=x" not in page
+    assert "<script" not in page
+    assert any(grid_run.HOSTILE in text for text in reading.texts)
+    assert any("<script>alert('profile')</script>" in text for text in reading.texts), "a cause of failure"
+    assert any("<b>No tags.</b>" in text for text in reading.texts), "a prompt"
+
+
+def test_ids_are_unique_and_every_reference_has_its_target(reading: _Reading) -> None:
+    ids = [a["id"] for _, a in reading.tags if a.get("id")]
+    assert len(ids) == len(set(ids))
+    wanted = {i for _, a in reading.tags for i in (a.get("aria-labelledby") or "").split()}
+    wanted |= {(a["href"] or "").removeprefix("#") for t, a in reading.tags if t == "a"}
+    wanted |= {(a["fill"] or "")[5:-1] for _, a in reading.tags if (a.get("fill") or "").startswith("url(")}
+    assert wanted - set(ids) == set()
+
+
+def test_every_figure_says_in_words_what_it_shows(reading: _Reading) -> None:
+    drawings = [a for tag, a in reading.tags if tag == "svg"]
+    assert len(drawings) >= 6
+    assert all(a["role"] == "img" for a in drawings)
+    assert sum(tag == "desc" for tag, _ in reading.tags) == len(drawings)
+
+
+def test_ten_cells_stay_below_five_megabytes(page: str) -> None:
+    assert len(page.encode()) < FIVE_MB
+
+
+def test_the_sample_is_bounded_and_holds_every_row(run: ReportInput, page: str) -> None:
+    assert page.count('<details class="question-trace">') == len(run.traces) == 160
+    assert {trace.row for trace in run.traces} == {row.label for row in run.scores.rows}
+
+
+def test_a_long_text_keeps_its_front_and_its_end(run: ReportInput) -> None:
+    prompts = [t for s in run.traces for a in s.attempts for c in a.calls for t in c.texts if t.name == "user"]
+    assert all(len(t.text) + len(t.end) == 2400 and t.left_out > 0 for t in prompts)
+    assert all(s.attempts[0].calls[0].texts[1].end.endswith(s.question) for s in run.traces if s.attempts[0].calls)
+
+
+def test_the_same_run_gives_the_same_page(run: ReportInput, page: str) -> None:
+    assert to_html([run]) == page
+
+
+def test_a_page_names_no_folder_of_the_machine_that_wrote_it(page: str, tmp_path: Path) -> None:
+    assert str(tmp_path.parent) not in page
+    assert "worlds/harbour" not in page
+    assert time.strftime("%Y-%m-%d") not in page, "a page does not say when it was written: it would differ each time"

@@ -1,0 +1,202 @@
+"""The page in headless Chromium: silent, reachable by keyboard, whole at every width, in dark, light and on paper."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from memarena.cli.scores import report_run
+from memarena.report.render.html import to_html
+
+from ..support import grid_run
+from ..support.logs import write_log
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Dialog, Page
+
+CHROMIUM = os.environ.get("MEMARENA_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium found: apt install chromium, or MEMARENA_CHROMIUM"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of ten cells, whose answers try to break out."""
+    folder = tmp_path_factory.mktemp("page")
+    run = report_run(write_log(folder / "run", grid_run.records(12, prompt_words=400)), traces=True)
+    path = folder / "report.html"
+    path.write_text(to_html([run]), encoding="utf-8")
+    return path
+
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+"""A picture of one pixel."""
+
+
+class Watched:
+    """A page with everything that it asked for and complained of."""
+
+    def __init__(self, page: Page, file: Path) -> None:
+        self.page = page
+        self.requests: list[str] = []
+        self.answered: list[str] = []
+        self.complaints: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("requestfinished", lambda request: self.answered.append(request.url))
+        page.on("console", lambda message: self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", self._dismiss)
+        page.goto(file.as_uri())
+
+    def _dismiss(self, dialog: Dialog) -> None:
+        self.complaints.append(dialog.message)
+        dialog.dismiss()
+
+
+def test_no_request_leaves_the_file_and_nothing_is_complained_of(browser: Browser, file: Path) -> None:
+    page = browser.new_page()
+    watched = Watched(page, file)
+    for trace in page.query_selector_all("details.trace"):
+        trace.evaluate("element => element.open = true")
+    page.wait_for_timeout(200)
+    assert watched.requests == [file.as_uri()]
+    assert watched.complaints == []
+    page.close()
+
+
+def test_a_page_that_did_ask_would_be_found_out(browser: Browser, file: Path, tmp_path: Path) -> None:
+    """The check above, seen to fail: without the policy an injected image and script are noticed."""
+    broken = re.sub(r'<meta http-equiv="Content-Security-Policy".*?>', "", file.read_text(encoding="utf-8"))
+    broken = broken.replace("</main>", '<img src="x.png"><script>console.log("ran")</script></main>')
+    (tmp_path / "x.png").write_bytes(PIXEL)
+    path = tmp_path / "broken.html"
+    path.write_text(broken, encoding="utf-8")
+    page = browser.new_page()
+    watched = Watched(page, path)
+    page.wait_for_timeout(200)
+    assert any(url.endswith("x.png") for url in watched.answered)
+    assert "ran" in watched.complaints
+    page.close()
+
+
+def test_the_policy_stops_what_would_be_injected(browser: Browser, file: Path, tmp_path: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    (tmp_path / "x.png").write_bytes(PIXEL)
+    path = tmp_path / "injected.html"
+    injected = '<img src="x.png"><script>window.ran = 1</script></main>'
+    path.write_text(text.replace("</main>", injected), encoding="utf-8")
+    page = browser.new_page()
+    watched = Watched(page, path)
+    page.wait_for_timeout(200)
+    assert watched.answered == [path.as_uri()]
+    assert page.evaluate("window.ran") is None
+    assert any("Content Security Policy" in complaint for complaint in watched.complaints)
+    page.close()
+
+
+def test_every_story_is_reached_by_tab_and_opened_by_enter(browser: Browser, file: Path) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    Watched(page, file)
+    traces = page.locator("details.trace").count()
+    reached = set()
+    for _ in range(1200):
+        page.keyboard.press("Tab")
+        place = page.evaluate(
+            "[...document.querySelectorAll('details.trace > summary')].indexOf(document.activeElement)"
+        )
+        if place >= 0:
+            reached.add(place)
+        if place == traces - 1:
+            break
+    assert reached == set(range(traces))
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.parentElement.open") is True
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.close()
+
+
+@pytest.mark.parametrize("width", [400, 800, 1400])
+def test_nothing_overflows_sideways(browser: Browser, file: Path, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    Watched(page, file)
+    page.evaluate("document.querySelectorAll('details').forEach(element => element.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_light_and_dark(browser: Browser, file: Path, scheme: str) -> None:
+    """WCAG AA: a contrast of 4.5 between every text and what lies behind it."""
+    page = browser.new_page(color_scheme=scheme)  # type: ignore[arg-type]
+    Watched(page, file)
+    page.evaluate("document.querySelectorAll('details').forEach((element, i) => element.open = i < 40)")
+    worst = page.evaluate(_CONTRAST)
+    assert worst["ratio"] >= 4.5, worst
+    assert worst["seen"] > 1000
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") == (scheme == "light")
+    page.close()
+
+
+_CONTRAST = """() => {
+  const parse = text => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => {
+    const f = v => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+    return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b);
+  };
+  const behind = element => {
+    for (let e = element; e; e = e.parentElement) {
+      const colour = parse(getComputedStyle(e).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0) return colour;
+    }
+  };
+  let worst = {ratio: 99}, seen = 0;
+  for (const element of document.querySelectorAll('body *:not(style)')) {
+    const own = [...element.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
+    if (!own || !element.checkVisibility()) continue;
+    const style = getComputedStyle(element);
+    const ink = parse(element.namespaceURI.includes('svg') ? style.fill : style.color);
+    const [a, b] = [light(ink), light(behind(element))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    seen += 1;
+    if (ratio < worst.ratio) worst = {ratio, text: element.textContent.slice(0, 60), tag: element.tagName};
+  }
+  return {...worst, seen};
+}"""
+
+
+def test_paper_holds_every_table_whole_on_a_sane_number_of_pages(browser: Browser, file: Path) -> None:
+    page = browser.new_page(viewport={"width": 688, "height": 1000})  # the width of A4 between its margins
+    Watched(page, file)
+    page.emulate_media(media="print")
+    pages = len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True)))
+    assert 8 <= pages <= 40
+    cut = page.evaluate(
+        "[...document.querySelectorAll('table, svg, pre')]"
+        ".filter(e => e.getBoundingClientRect().right > innerWidth + 1)"
+        ".map(e => e.textContent.slice(0, 40))"
+    )
+    assert cut == []
+    hidden = page.evaluate("[...document.querySelectorAll('.legend dd')].filter(e => !e.checkVisibility()).length")
+    assert hidden == 0, "legends are open on paper"
+    assert page.evaluate("document.querySelector('nav').checkVisibility()") is False
+    page.close()

@@ -1,0 +1,99 @@
+"""The trace of a question holds everything from asking to verdict, and long texts only as far as wanted."""
+
+from __future__ import annotations
+
+from memarena.log.records import EvidenceSession, Question, QuestionAsked
+from memarena.report.question_trace.trace import SHOWN_CHARACTERS, question_trace
+from memarena_dataset.model import Family
+
+from ..support.golden_reports import plain
+from ..support.logs import (
+    make_asked,
+    make_call,
+    make_cell,
+    make_evidence,
+    make_item,
+    make_question,
+    make_run,
+    text_gold,
+)
+from ..support.scoring import score_records
+
+CELL = make_cell("bm25")
+EVIDENCE = make_evidence("s1", ("Maya Chen", "The kiln comes from Porto."), ("Ines Okafor", "Good."))
+QUESTION = make_question(
+    "qa_1",
+    Family.QA,
+    text_gold("Porto"),
+    "From where does the kiln come?",
+    evidence=["s1"],
+    asker="bob_ray",
+    asker_name="Bob Ray",
+    lag_days=1,
+)
+PROMPT = '[{"role": "system", "content": "Answer from the context."}, {"role": "user", "content": "%s"}]'
+CALL = make_call("c1", CELL, QUESTION, ttft_ms=90, server_ms=88, prompt=PROMPT % ("x" * 3000))
+ITEMS = [make_item("Good morning!", "s0", score=0.5), make_item("The kiln comes from Porto.", "s1", score=7.25)]
+
+
+def trace(*attempts: QuestionAsked, question: Question = QUESTION, full: bool = False) -> str:
+    evidence: dict[str, EvidenceSession] = {"s1": EVIDENCE}
+    scored = score_records(make_run([CELL], [question], [EVIDENCE], [CALL, *attempts])).questions[0]
+    return plain(question_trace(question, evidence, attempts, [CALL], scored, full=full))
+
+
+ANSWERED = make_asked(
+    CELL, QUESTION, "From Porto.", raw='{"answer": "From Porto."}', reason="said so", items=ITEMS, search_ms=1.5,
+    ttft_ms=90, call_ids=["c1"],
+)  # fmt: skip
+
+
+def test_a_story_tells_who_asked_what_when_and_what_is_right() -> None:
+    told = trace(ANSWERED)
+    for piece in ("Bob Ray", "From where does the kiln come?", "2025-01-09", "1 day after", "gold      Porto"):
+        assert piece in told, piece
+
+
+def test_a_story_marks_the_evidence_among_what_was_retrieved() -> None:
+    lines = trace(ANSWERED).splitlines()
+    assert any(line.split() == ["→", "2", "7.250", "s1"] for line in lines)
+    assert any(line.split() == ["1", "0.500", "s0"] for line in lines)
+
+
+def test_a_story_shows_prompt_answer_verdict_and_times() -> None:
+    told = trace(ANSWERED)
+    for piece in (
+        "Answer from the context.",
+        '{"answer": "From Porto."}',
+        "answer    From Porto.",
+        "reason    said so",
+        "correct by token_f1",
+        "search            1.50 ms",
+        "TTFT (gateway)    90.00 ms",
+        "search + TTFT     91.50 ms",
+        "server's prompt   88.0 ms",
+    ):
+        assert piece in told, piece
+
+
+def test_long_texts_are_cut_unless_all_is_asked_for() -> None:
+    assert f"{3000 - SHOWN_CHARACTERS:,} more characters (--full shows them)" in trace(ANSWERED)
+    whole = trace(ANSWERED, full=True)
+    assert "more characters" not in whole
+    assert whole.count("x") >= 3000
+
+
+def test_earlier_attempts_stay_visible_and_the_latest_counts() -> None:
+    first = make_asked(CELL, QUESTION, status="infra_failed", cause="reader: connection refused")
+    told = trace(first, ANSWERED.model_copy(update={"attempt": 1}))
+    assert "Attempt 1 of 2 (a later one counts)" in told
+    assert "infra failed: reader: connection refused" in told
+    assert "Attempt 2 of 2\n" in told
+    assert "correct by" in told
+
+
+def test_a_failed_search_is_told_with_its_code() -> None:
+    failed = make_asked(CELL, QUESTION, status="backend_failed", cause="Search: UNAVAILABLE: gone", search_ok=False)
+    told = trace(failed)
+    assert "backend failed: Search: UNAVAILABLE: gone" in told
+    assert "UNAVAILABLE" in told.split("Search\n")[1]

@@ -1,0 +1,209 @@
+"""Which traces are told, and drawings that say what their figures say."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memarena.cli.scores import report_run
+from memarena.log.records import Outcome
+from memarena.report.charts import trends
+from memarena.report.charts.bars import ttft_split
+from memarena.report.charts.scale import Linear, Logarithmic, log_axis, round_up
+from memarena.report.charts.scatter import LEFT, SIDE, TOP, privacy_utility, recall_reasoning
+from memarena.report.charts.spread import distribution
+from memarena.report.charts.svg import Drawing
+from memarena.report.charts.trends import accuracy_over
+from memarena.report.question_trace.sample import AT_MOST, sample_questions, trace_question
+from memarena.report.report_input import ReportInput
+from memarena.report.rows import rows_of
+from memarena.report.tables.grid import breakdown_keys
+from memarena.scoring.results import QuestionScore
+from memarena_dataset.model import Family
+
+from ..support import grid_run
+from ..support.logs import make_asked, make_call, make_cell, make_evidence, make_question, text_gold, write_log
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> ReportInput:
+    return report_run(write_log(tmp_path_factory.mktemp("grid"), grid_run.records(12, prompt_words=40)))
+
+
+# ------------------------------------------------------------------ traces
+
+
+def test_each_row_tells_failures_first_and_a_few_right_answers(run: ReportInput) -> None:
+    chosen = sample_questions(run.scores.rows, run.questions)
+    for row in run.scores.rows:
+        outcomes = [q.outcome for label, q in chosen if label == row.label]
+        rights = [outcome is Outcome.CORRECT for outcome in outcomes]
+        assert 3 <= len(outcomes) <= 18
+        assert any(rights)
+        assert not all(rights)
+        assert rights == sorted(rights), "right ones come last"
+    memobase = [q.outcome for label, q in chosen if label.startswith("memobase@")]
+    assert Outcome.BACKEND_FAILED in memobase
+
+
+def test_families_take_turns_and_no_question_comes_twice(run: ReportInput) -> None:
+    chosen = [q for label, q in sample_questions(run.scores.rows, run.questions) if label == "vanilla@small-0.6b"]
+    assert len({q.family for q in chosen[:6]}) == 6
+    assert len({q.instance_id for q in chosen}) == len(chosen)
+
+
+def test_the_sample_does_not_depend_on_the_order_of_the_log(run: ReportInput) -> None:
+    forward = sample_questions(run.scores.rows, run.questions)
+    assert sample_questions(run.scores.rows, tuple(reversed(run.questions))) == forward
+
+
+def test_rows_tell_of_the_same_questions_where_they_can(run: ReportInput) -> None:
+    told: dict[str, set[str]] = {}
+    for label, question in sample_questions(run.scores.rows, run.questions):
+        told.setdefault(label, set()).add(question.instance_id)
+    asked = len(grid_run.EGOS) * 12
+    shared = told["vanilla@small-0.6b"] & told["memobase@small-0.6b"]
+    assert len(shared) > 2 * 16 * 16 / asked, "twice as many as by chance"
+
+
+# ------------------------------------------------------------------ drawings
+
+
+def _marks(svg: str) -> list[tuple[float, float]]:
+    """Middles of the marks inside the frame, in drawing units."""
+    found = []
+    for element in ET.fromstring(svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)).iter():
+        if "mark" not in element.get("class", "").split() or element.find(f"{SVG}title") is None:
+            continue
+        if element.tag == f"{SVG}circle":
+            found.append((float(element.get("cx", "")), float(element.get("cy", ""))))
+        else:
+            points = [tuple(map(float, p.split(","))) for p in element.get("points", "").split()]
+            found.append((sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points)))
+    return found
+
+
+@pytest.mark.parametrize(("draw", "x", "y"), [(privacy_utility, "U", "P"), (recall_reasoning, "Rec", "Rea")])
+def test_points_lie_where_their_figures_say(run: ReportInput, draw: object, x: str, y: str) -> None:
+    rows = rows_of([run])
+    figure = draw(rows)  # type: ignore[operator]
+    expected = []
+    for row in rows:
+        first, second = row.scores.metrics[x].value, row.scores.metrics[y].value
+        assert first is not None
+        assert second is not None
+        expected.append((LEFT + SIDE * first, TOP + SIDE * (1 - second)))
+    for found, wanted in zip(_marks(figure.svg), expected, strict=True):
+        assert found == pytest.approx(wanted, abs=2)  # the middle of a triangle's corners is not its middle
+    for row in rows:
+        assert f">{row.tag}</text>" in figure.svg
+
+
+def test_lines_over_lag_run_through_the_shares_of_their_parts(run: ReportInput) -> None:
+    rows = rows_of([run])
+    figure = accuracy_over(rows, "lag", "lag", "Accuracy over time passed", "days", "")
+    assert figure is not None
+    keys = breakdown_keys(rows, "lag")
+    assert keys == sorted(keys, key=lambda key: int(re.split(r"\D", key)[0]))
+    shares = [
+        100 * part.score.value
+        for row in rows
+        for part in row.scores.slices
+        if part.by == "lag" and part.score.value is not None
+    ]
+    marks = _marks(figure.svg)[: len(shares)]
+    bottom, top = trends.TOP + trends.SIDE, trends.TOP
+    assert [y for _, y in marks] == pytest.approx([bottom + s / 100 * (top - bottom) for s in shares], abs=1.0)
+    assert accuracy_over(rows, "interference", "x", "", "", "") is None, "this data set does not say"
+
+
+def test_bars_are_as_long_as_their_medians(run: ReportInput) -> None:
+    figure = ttft_split(rows_of([run]))
+    assert figure is not None
+    tree = ET.fromstring(figure.svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
+    bars = [e for e in tree.iter(f"{SVG}rect") if e.find(f"{SVG}title") is not None]
+    lengths: dict[str, list[tuple[float, float]]] = {"search": [], "prefill": []}
+    for bar in bars:
+        kind, value, _ = (bar.find(f"{SVG}title").text or "").split()  # type: ignore[union-attr]
+        lengths[kind].append((float(value), float(bar.get("width", ""))))
+    units = [width / value for value, width in lengths["prefill"]]
+    assert max(units) - min(units) < 0.01, "one scale for all"
+    for value, width in lengths["search"]:
+        assert width == pytest.approx(max(value * units[0], 0.6), abs=0.1)
+
+
+def test_what_has_nothing_to_show_is_not_drawn(run: ReportInput) -> None:
+    rows = rows_of([run])
+    assert distribution(rows, {}, "k", "t", "c") is None
+    none = [r.scores.model_copy(update={"latency": None}) for r in rows]
+    assert ttft_split(rows_of([ReportInput(run.scores.model_copy(update={"rows": tuple(none)}))])) is None
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"])))
+def test_any_text_in_a_drawing_is_well_formed(text: str) -> None:
+    drawing = Drawing("k", 10, 10, text, text)
+    drawing.text(1, 2, text)
+    drawing.rect(0, 0, 1, 1, "bar", text)
+    drawing.marker(1, 1, 3, title=text)
+    tree = ET.fromstring(drawing.render())
+    assert [element.text or "" for element in tree.iter("text")] == [text]
+
+
+@given(st.floats(0.001, 1e6), st.floats(0.001, 1e6))
+def test_axes_hold_what_they_were_made_for(a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    axis = log_axis(low, high, 0, 100)
+    assert axis.low <= low * 1.001
+    assert axis.high > high * 0.999
+    assert 0 <= axis.at(low) <= axis.at(high) <= 100
+    assert round_up(high) >= high * 0.999
+    assert Linear(0, round_up(high), 0, 100).at(high) <= 100.1
+
+
+def test_ticks_are_round() -> None:
+    assert Logarithmic(0.5, 20, 0, 1).ticks() == [0.5, 1, 2, 5, 10, 20]
+    assert Logarithmic(0.1, 10_000, 0, 1).ticks() == pytest.approx([0.1, 1, 10, 100, 1000, 10_000])
+
+
+def test_the_runs_of_a_report_share_its_stories_and_every_row_still_tells_one(run: ReportInput) -> None:
+    rows = len(run.scores.rows)
+    alone = len(sample_questions(run.scores.rows, run.questions))
+    for runs in (2, 4, 1000):
+        shared = Counter(label for label, _ in sample_questions(run.scores.rows, run.questions, runs))
+        assert len(shared) == rows
+        assert shared.total() * runs <= max(AT_MOST, rows * runs)
+    assert alone <= AT_MOST
+
+
+def test_long_turns_and_conversations_and_many_calls_are_cut_and_what_is_left_out_is_told() -> None:
+    question = make_question("qa_1", Family.QA, text_gold("Porto"), "Where is it?", evidence=["s1"])
+    cell = make_cell("bm25")
+    prompt = json.dumps([{"role": "user", "content": f"message {n}"} for n in range(50)])
+    calls = [make_call(f"c{n}", cell, question, ttft_ms=90, server_ms=88, prompt=prompt) for n in range(9)]
+    asked = make_asked(cell, question, "Porto", call_ids=[c.call_id for c in calls])
+    session = make_evidence("s1", ("Maya", "word " * 1000))
+    score = QuestionScore(
+        cell_id=cell.cell_id,
+        instance_id="qa_1",
+        ego="e",
+        family="d7_qa",
+        dimension="D3",
+        outcome=Outcome.CORRECT,
+        attempts=1,
+    )
+    trace = trace_question("bm25", score, question, {"s1": session}, [asked], calls, [])
+    [(_, _, said)] = trace.evidence[0].turns
+    assert len(said) < 700
+    assert said.endswith(" …")
+    [attempt] = trace.attempts
+    assert (len(attempt.calls), attempt.more_calls) == (4, 5)
+    texts = [(text.name, text.text) for text in attempt.calls[0].texts if text.name != "output"]
+    assert texts[3:6] == [("user", "message 3"), ("…", "42 more messages"), ("user", "message 46")]
+    assert texts[-1] == ("user", "message 49")

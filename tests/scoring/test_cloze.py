@@ -1,0 +1,105 @@
+"""D1: one choice, by letter or text, in all the forms in which models choose."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memarena.scoring.dimensions.cloze import chosen_option, score_choice
+
+from ..support.logs import cloze
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
+DRINKS = ("the blue mug", "tea", "green tea", "Vitamin D", "a book")
+
+CHOICES = [
+    *(
+        (DAYS, form, "B")
+        for form in ("B", "b", "B)", "b)", "(B)", "[B]", "B.", " B ", "**B**", "<B>", "Option B", "option b")
+    ),
+    *(
+        (DAYS, form, "B")
+        for form in ("B) Tuesday", "B. Tuesday", "B: Tuesday", "B - Tuesday", "(b) tuesday.", "B, Tuesday")
+    ),
+    *((DAYS, form, "B") for form in ("Tuesday", "tuesday.", "It is Tuesday", "Tuesday (B)", "**B) Tuesday**")),
+    *(
+        (DAYS, form, "B")
+        for form in ("The answer is B.", "The correct answer is (B) Tuesday.", "answer: b", "Answer: B")
+    ),
+    *((DAYS, form, "B") for form in ('{"answer": "B"}', '{"answer": "B) Tuesday", ', '```json\n{"answer": "B"}\n```')),
+    (DAYS, "I think B", "B"),
+    (DAYS, "I think it's B because she said so", "B"),
+    (DAYS, "I'd go with B", "B"),
+    (DAYS, "Definitely B!", "B"),
+    (DAYS, 'The word that fills the blank is "Tuesday".', "B"),
+    (DAYS, "B\n\nReason: Tuesday was mentioned", "B"),
+    (DAYS, "B, not C", "B"),
+    (DAYS, "Tuesday, not Wednesday", "B"),
+    (DAYS, "It's Tuesday. Not Monday.", "B"),
+    (DAYS, "B. She moved it from Monday to Tuesday.", "B"),
+    (DAYS, "The answer is B. She moved it from Monday to Tuesday.", "B"),
+    *((DAYS, form, "A") for form in ("A", "a", "A)", "The answer is A", "The answer is a.", "Option A: Monday")),
+    (DRINKS, "green tea", "C"),
+    (DRINKS, "Tea", "B"),
+    (DRINKS, "Vitamin D", "D"),
+    (DRINKS, "D", "D"),
+    (DRINKS, "A blue mug", "A"),
+    (DRINKS, "A. Blue mug", "A"),
+    (DRINKS, "a book", "E"),
+    (DRINKS, "E) a book", "E"),
+]
+
+NO_CHOICE = [
+    *(
+        (DAYS, form)
+        for form in ("B or C", "B and C", "Either B or C", "Tuesday or Wednesday", "Monday, Tuesday, Wednesday")
+    ),
+    *((DAYS, form) for form in ("B) Tuesday or Wednesday", "B. It could also be Wednesday.", "B. Or maybe C.")),
+    *((DAYS, form) for form in ("B) Wednesday", "C) Tuesday", "It's Wednesday, so the answer is B", "F) Tuesday")),
+    *(
+        (DAYS, form)
+        for form in (
+            "A) Monday B) Tuesday C) Wednesday",
+            "A B C D E",
+            "Tuesday. Wednesday.",
+            "B) Tuesday\nC) Wednesday",
+        )
+    ),
+    *(
+        (DAYS, form)
+        for form in ("", "   ", "I don't know", "A good question", "F", "I", "Saturday", "It's not B", "not Tuesday")
+    ),
+    (DRINKS, "tea and green tea"),
+    (DRINKS, "She took Vitamin D with tea"),
+]
+
+
+@pytest.mark.parametrize(("options", "answer", "letter"), CHOICES)
+def test_a_choice_is_understood_in_its_usual_forms(options: tuple[str, ...], answer: str, letter: str) -> None:
+    assert chosen_option(answer, options).letter == letter
+
+
+@pytest.mark.parametrize(("options", "answer"), NO_CHOICE)
+def test_two_choices_or_a_contradiction_or_none_is_no_choice(options: tuple[str, ...], answer: str) -> None:
+    assert chosen_option(answer, options).letter is None
+
+
+def test_the_reason_says_what_was_chosen_and_what_is_right() -> None:
+    assert score_choice(cloze("B", *DAYS), "B) Tuesday") == (True, "chooses B (letter and text)")
+    assert score_choice(cloze("B", *DAYS), "C") == (False, "chooses C (letter), right is B")
+    assert score_choice(cloze("B", *DAYS), "B) Friday") == (False, "letter B and another option's text")
+
+
+@given(
+    right=st.integers(0, 4),
+    other=st.integers(0, 4),
+    form=st.sampled_from(["{}", "({})", "{})", "Option {}", "The answer is {}."]),
+)
+def test_no_form_of_one_letter_is_ever_another(right: int, other: int, form: str) -> None:
+    gold = cloze(chr(ord("A") + right), *DAYS)
+    assert score_choice(gold, form.format(chr(ord("A") + other)))[0] is (right == other)
+
+
+@given(st.text(max_size=120))
+def test_any_text_chooses_one_option_or_none(answer: str) -> None:
+    assert chosen_option(answer, DAYS).letter in (None, "A", "B", "C", "D", "E")

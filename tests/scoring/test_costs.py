@@ -1,0 +1,62 @@
+"""Costs are medians of what the log holds, and n/a where it holds too little."""
+
+from __future__ import annotations
+
+import pytest
+from memarena.log.records import AnyRecord
+from memarena.scoring import gather
+from memarena.scoring.costs import RowCosts, run_costs
+from memarena_dataset.model import Family
+
+from ..support.logs import cloze, make_asked, make_call, make_cell, make_ingest, make_question, make_run
+from ..support.scoring import score_records
+
+CELL = make_cell("bm25")
+
+
+def costs_of(count: int, *, growing: bool = True, tokens: bool = True) -> RowCosts:
+    """Costs of so many questions, asked on day 0, 1, 2, …; each day adds ten turns, and a Search takes a ms more."""
+    questions = [
+        make_question(f"q_{n:02d}", Family.CLOZE, cloze("A", "x", "y"), "Which?", day=n if growing else 0)
+        for n in range(count)
+    ]
+    body: list[AnyRecord] = [make_ingest(CELL, day, sessions=1) for day in range(count)]
+    for n, question in enumerate(questions):
+        call = make_call(f"c{n}", CELL, question, ttft_ms=100, server_ms=98)
+        update = {"last_content_ns": 210_000_000, "completion_tokens": 12 if tokens else None}
+        body.append(call.model_copy(update=update))
+        body.append(make_asked(CELL, question, "A", search_ms=1 + n, ttft_ms=100, call_ids=[f"c{n}"]))
+    records = make_run([CELL], questions, [], body)
+    scored = score_records(records)
+    return run_costs(gather(records), scored.scores.rows, scored.questions)[0]
+
+
+def test_efficiency_is_read_from_the_call_that_wrote_the_answer() -> None:
+    found = costs_of(12).efficiency
+    assert found is not None
+    assert (found.questions, found.model_calls) == (12, 1.0)
+    assert (found.prompt_tokens_p50, found.completion_tokens_p50) == (300, 12)
+    assert found.decode_tokens_per_s_p50 == pytest.approx(11 / 0.110)
+    assert found.answer_ms.p50 == pytest.approx(150)
+
+
+def test_too_few_answers_have_no_medians() -> None:
+    found = costs_of(10).efficiency
+    assert found is not None
+    assert (found.prompt_tokens_p50, found.decode_tokens_per_s_p50, found.answer_ms.p50) == (None, None, None)
+
+
+def test_a_server_that_counts_no_tokens_has_no_speed() -> None:
+    found = costs_of(12, tokens=False).efficiency
+    assert found is not None
+    assert (found.completion_tokens_p50, found.decode_tokens_per_s_p50) == (None, None)
+
+
+def test_search_is_told_by_quarters_of_what_the_memory_held() -> None:
+    buckets = costs_of(44).history
+    assert [(b.turns_low, b.turns_high) for b in buckets] == [(10, 110), (120, 220), (230, 330), (340, 440)]
+    assert [b.search.p50 for b in buckets] == [6, 17, 28, 39]
+
+
+def test_a_memory_that_never_grew_has_no_history() -> None:
+    assert costs_of(12, growing=False).history == ()

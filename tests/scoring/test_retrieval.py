@@ -1,0 +1,170 @@
+"""Retrieval is measured by what Search returned, and wrong answers are blamed on the right stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from memarena.log.records import AnyRecord, RetrievedItem
+from memarena.scoring import RowScores
+from memarena_dataset.model import Family
+
+from ..support.logs import (
+    abstain,
+    make_asked,
+    make_cell,
+    make_evidence,
+    make_ingest,
+    make_item,
+    make_question,
+    make_run,
+    permission,
+    text_gold,
+)
+from ..support.scoring import score_records
+
+CELL = make_cell("bm25")
+EVIDENCE = [
+    make_evidence("s1", ("Maya", "Porto."), started_at="2025-01-02T10:00:00Z"),
+    make_evidence("s2", ("Maya", "Lisbon."), started_at="2025-01-05T10:00:00Z"),
+]
+BOTH = make_question("qa_1", Family.QA, text_gold("Porto and Lisbon"), "Where?", evidence=["s1", "s2"])
+NOTHING = make_question("conf_1", Family.CONFABULATION, abstain(), "When?", evidence=["s1"])
+NONE = make_question("qa_2", Family.QA, text_gold("Porto"), "Where?")
+DENY = make_question("perm_1", Family.PERMISSION, permission("4821", "withhold"), "Code?", asker=None, evidence=["s1"])
+OTHER = [make_item(f"noise {n}", f"x{n}") for n in range(12)]
+S1, S2 = make_item("Porto.", "s1"), make_item("Lisbon.", "s2")
+INGESTED = [make_ingest(CELL, day) for day in range(8)]
+
+
+def row_of(*asked: AnyRecord, ingest: Sequence[AnyRecord] = tuple(INGESTED)) -> RowScores:
+    records = make_run([CELL], [BOTH, NOTHING, NONE, DENY], EVIDENCE, [*ingest, *asked])
+    return score_records(records).scores.rows[0]
+
+
+@pytest.mark.parametrize(
+    ("items", "at_k", "everywhere", "complete", "rank"),
+    [
+        ([S1, S2], 1.0, 1.0, 1.0, 1.0),
+        ([OTHER[0], S2, OTHER[1]], 0.5, 0.5, 0.0, 2.0),
+        ([*OTHER[:10], S1, S2], 0.0, 1.0, 1.0, 11.0),
+        ([*OTHER[:9], S1, S2], 0.5, 1.0, 1.0, 10.0),
+        (OTHER[:3], 0.0, 0.0, 0.0, None),
+        ([make_item("both", "s1", "s2")], 1.0, 1.0, 1.0, 1.0),
+        ([S1, S1, S1], 0.5, 0.5, 0.0, 1.0),
+    ],
+)
+def test_recall_counts_evidence_sessions_among_the_first_ten_items(
+    items: list[RetrievedItem], at_k: float, everywhere: float, complete: float, rank: float | None
+) -> None:
+    found = row_of(make_asked(CELL, BOTH, "Porto", items=items)).retrieval
+    assert found is not None
+    assert (found.recall_at_k, found.recall_all, found.complete) == (at_k, everywhere, complete)
+    assert found.first_rank_p50 == rank
+    assert found.k == 10
+
+
+def test_a_backend_that_does_not_say_where_items_come_from_has_no_recall() -> None:
+    row = row_of(make_asked(CELL, BOTH, "Vienna", items=[make_item("Porto."), make_item("Lisbon.")]))
+    assert row.retrieval is None
+    assert row.errors is None
+
+
+def test_a_failed_search_brought_nothing_and_one_that_failed_for_us_is_left_out() -> None:
+    good = make_asked(CELL, BOTH, "Porto", items=[S1, S2])
+    theirs = make_asked(CELL, NOTHING, status="backend_failed", cause="x", search_ok=False)
+    ours = make_asked(CELL, NOTHING, status="infra_failed", cause="x", search_ok=False)
+    for failed, recall, n in ((theirs, 0.5, 2), (ours, 1.0, 1)):
+        found = row_of(good, failed).retrieval
+        assert found is not None
+        assert (found.recall_at_k, found.questions) == (recall, n)
+
+
+def test_context_is_counted_in_bytes_over_four() -> None:
+    found = row_of(make_asked(CELL, BOTH, "Porto", items=[make_item("éé", "s1"), make_item("abcd", "s2")])).retrieval
+    assert found is not None
+    assert found.context_tokens == 2.0
+
+
+@pytest.mark.parametrize(
+    ("items", "days", "stage"),
+    [
+        ([S1, S2], range(8), (0, 0, 1)),
+        ([S1], range(8), (0, 1, 0)),
+        ([S1], range(4), (1, 0, 0)),
+        ([], range(8), (0, 1, 0)),
+        ([], (), (1, 0, 0)),
+    ],
+)
+def test_a_wrong_answer_is_blamed_on_ingest_retrieval_or_reading(
+    items: list[RetrievedItem], days: Sequence[int], stage: tuple[int, int, int]
+) -> None:
+    other = make_asked(CELL, NOTHING, "I don't know", items=[S1])
+    ingest = [make_ingest(CELL, day) for day in days]
+    found = row_of(make_asked(CELL, BOTH, "Vienna", items=items), other, ingest=ingest).errors
+    assert found is not None
+    assert (found.not_ingested, found.not_retrieved, found.misread) == stage
+
+
+def test_a_day_ingested_into_another_namespace_or_not_at_all_does_not_count() -> None:
+    other = [make_ingest(CELL, day, namespace="old") for day in range(8)]
+    failed = [make_ingest(CELL, day, code="INTERNAL") for day in range(8)]
+    for ingest in (other, failed):
+        found = row_of(make_asked(CELL, BOTH, "Vienna", items=[S1]), ingest=ingest).errors
+        assert found is not None
+        assert found.not_ingested == 1
+
+
+def test_questions_without_an_answer_to_find_are_blamed_on_nothing() -> None:
+    asked = [make_asked(CELL, NOTHING, "Monday", items=[S1]), make_asked(CELL, DENY, "4821", items=[S1])]
+    found = row_of(*asked).errors
+    assert found is not None
+    assert (found.not_ingested, found.not_retrieved, found.misread) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("items", "shown", "stage"),
+    [
+        ([S1, S2], (0, 1), "misread"),
+        ([S1, S2], (0,), "cut_from_prompt"),
+        ([S1, S2], (), "cut_from_prompt"),
+        ([S1, S2], None, "misread"),
+        ([S1], (), "not_retrieved"),
+        ([make_item("Porto."), make_item("Lisbon.")], (0,), "unknown"),
+    ],
+)
+def test_evidence_that_was_found_and_not_shown_was_cut_from_the_prompt(
+    items: list[RetrievedItem], shown: tuple[int, ...] | None, stage: str
+) -> None:
+    """Neither the search nor the reader is to blame: the evidence was there and did not fit the window."""
+    asked = make_asked(CELL, BOTH, "Vienna", items=items)
+    assert asked.answer is not None
+    asked = asked.model_copy(update={"answer": asked.answer.model_copy(update={"shown_items": shown})})
+    ingest = [make_ingest(CELL, day) for day in range(8)]
+    records = make_run([CELL], [BOTH], EVIDENCE, [*ingest, asked])
+    (question,) = score_records(records).questions
+    assert question.stage == stage
+
+
+def test_what_a_backends_own_search_read_counts_and_not_what_search_found() -> None:
+    asked = make_asked(CELL, BOTH, "Vienna", items=[S1])
+    assert asked.answer is not None
+    answer = asked.answer.model_copy(update={"items": (S1, S2), "shown_items": (0, 1), "searched_items": False})
+    records = make_run([CELL], [BOTH], EVIDENCE, [asked.model_copy(update={"answer": answer})])
+    (question,) = score_records(records).questions
+    assert question.stage == "misread"
+    assert question.retrieved is not None
+    assert (question.retrieved.found, question.retrieved.read, question.retrieved.shown) == (1, 2, 2)
+
+
+def test_questions_are_broken_down_by_what_interferes() -> None:
+    counts = [0, 1, 2, 4, 5, 16, 17, 400, None, "many"]
+    questions = [make_question(f"q_{n:02d}", Family.QA, text_gold("Porto"), "Where?") for n in range(len(counts))]
+    marked = [
+        q.model_copy(update={"instance": q.instance.model_copy(update={"metadata": {"interference": c}})})
+        for q, c in zip(questions, counts, strict=True)
+    ]
+    asked = [make_asked(CELL, q, "Porto") for q in marked]
+    slices = score_records(make_run([CELL], marked, [], asked)).scores.rows[0].slices
+    found = {s.key: s.counts.planned for s in slices if s.by == "interference"}
+    assert list(found.items()) == [("0", 1), ("1", 1), ("2–4", 2), ("5–16", 2), ("17+", 2)]

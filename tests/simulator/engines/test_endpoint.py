@@ -1,0 +1,175 @@
+"""The LLM engine and its endpoint: what a server refuses, breaks or delays, and that it is kept busy."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+from memarena_masim.engines.endpoint import Endpoint
+from memarena_masim.engines.llm import LlmEngine
+from memarena_masim.errors import MasimError
+from memarena_masim.output.generate import generate
+
+from .llm_server import Body, ModelServer, Reaction, perfect, read
+from .llm_worlds import CONFIG, endpoint, made, unsaid
+
+
+def test_too_many_requests_wait_as_long_as_they_are_told(tmp_path: Path) -> None:
+    """429 with Retry-After: nothing is sent before, nothing is lost, and the retries are counted."""
+    refused_at: list[int] = []
+
+    def busy(body: Body, number: int) -> Reaction:
+        if number in (2, 9):
+            refused_at.append(number)
+            return Reaction(status=429, headers={"Retry-After": "0.2"})
+        return Reaction(perfect(body))
+
+    report = made(tmp_path / "w", busy, concurrency=4)
+    assert refused_at == [2, 9]
+    assert report["calls"]["status_429"] == 2
+    assert report["turns"]["from_model"] == report["turns"]["planned"]
+    assert unsaid(tmp_path / "w") == []
+
+
+def test_retry_after_holds_everybody_back() -> None:
+    """While the server asks for time, other requests wait too."""
+    moments: list[float] = []
+
+    async def run(server: ModelServer) -> None:
+        client = Endpoint(endpoint(server, concurrency=1, longest_wait_s=5.0))
+        tasks = [asyncio.create_task(client.complete([{"role": "user", "content": "x"}], 8, {})) for _ in range(3)]
+        await asyncio.gather(*tasks)
+        await client.close()
+
+    def behave(_body: Body, number: int) -> Reaction:
+        moments.append(time.monotonic())
+        return Reaction(status=429, headers={"Retry-After": "0.4"}) if number == 0 else Reaction("{}")
+
+    with ModelServer(behave) as server:
+        asyncio.run(run(server))
+    assert len(moments) == 4
+    assert moments[1] - moments[0] >= 0.4
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 529])
+def test_server_errors_are_tried_again(status: int, tmp_path: Path) -> None:
+    """Every fifth request fails; the words are the model's all the same."""
+
+    def shaky(body: Body, number: int) -> Reaction:
+        return Reaction(status=status) if number % 5 == 0 else Reaction(perfect(body))
+
+    report = made(tmp_path / "w", shaky)
+    assert report["calls"][f"status_{status}"] > 0
+    assert report["turns"]["from_model"] == report["turns"]["planned"]
+
+
+def test_timeouts_are_tried_again(tmp_path: Path) -> None:
+    """A reply that does not come in time is asked for again."""
+
+    def slow(body: Body, number: int) -> Reaction:
+        return Reaction(perfect(body), delay_s=5.0 if number in (0, 3) else 0.0)
+
+    report = made(tmp_path / "w", slow, timeout_s=1.5)
+    assert report["calls"]["timeouts"] == 2
+    assert report["turns"]["from_model"] == report["turns"]["planned"]
+
+
+@pytest.mark.parametrize("raw", ["{this is no JSON", "[]", '{"choices": []}', '{"choices": [{"message": null}]}', "7"])
+def test_bodies_that_are_no_completion_are_tried_again(raw: str, tmp_path: Path) -> None:
+    """And never taken for an empty reply."""
+
+    def broken(body: Body, number: int) -> Reaction:
+        return Reaction(raw=raw) if number % 4 == 1 else Reaction(perfect(body))
+
+    report = made(tmp_path / "w", broken)
+    assert report["calls"]["malformed_replies"] > 0
+    assert report["turns"]["from_model"] == report["turns"]["planned"]
+
+
+def test_a_server_without_schemas_is_asked_without(tmp_path: Path) -> None:
+    """It refuses the first requests that carry one; from then on none does."""
+    with_schema: list[int] = []
+
+    def plain(body: Body, number: int) -> Reaction:
+        if "response_format" in body:
+            with_schema.append(number)
+            return Reaction("response_format is not supported", status=400)
+        return Reaction(perfect(body))
+
+    report = made(tmp_path / "w", plain, concurrency=4)
+    assert report["calls"]["schema_refused"] == len(with_schema) <= 4 + 2
+    assert report["turns"]["from_model"] == report["turns"]["planned"]
+
+
+def test_a_session_that_is_refused_is_worded_offline(tmp_path: Path) -> None:
+    """400 for some sessions, schema or not: those are worded by the banks, and counted; the others by the model."""
+
+    def picky(body: Body, _number: int) -> Reaction:
+        asked = read(body)
+        if asked.kind == "session" and len(asked.turns) == 10:
+            return Reaction("prompt is too long", status=400)
+        return Reaction(perfect(body))
+
+    report = made(tmp_path / "w", picky, concurrency=4)
+    assert 0 < report["sessions"]["offline"] == report["sessions"]["no_reply"] < report["sessions"]["planned"]
+    assert unsaid(tmp_path / "w") == []
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(401, "--api-key-env"), (404, "--model scripted"), (503, "finished days are kept")]
+)
+def test_an_endpoint_of_no_use_ends_the_generation_in_one_line(status: int, said: str, tmp_path: Path) -> None:
+    """Wrong key, wrong model, nobody there: no data set is made offline in silence."""
+    with pytest.raises(MasimError) as failure:
+        made(tmp_path / "w", lambda *_: Reaction("no", status=status), attempts=2)
+    assert said in str(failure.value)
+    assert "\n" not in str(failure.value)
+    assert not (tmp_path / "w" / "corpus_sessions.jsonl").exists()
+
+
+# ------------------------------------------------------------------ concurrency
+
+
+class Rounds:
+    """Holds replies back until as many requests are there as may be at a time (or as are left)."""
+
+    def __init__(self, concurrency: int, expected: int) -> None:
+        self.concurrency, self.left = concurrency, expected
+        self.full = 0
+        self._waiting = 0
+        self._event: asyncio.Event | None = None
+
+    async def __call__(self, _server: ModelServer) -> None:
+        if self.left <= 0:
+            return
+        if self._event is None:
+            self._event = asyncio.Event()
+        event = self._event
+        self._waiting += 1
+        if self._waiting == min(self.concurrency, self.left):
+            self.left -= self._waiting
+            self.full += 1
+            self._waiting, self._event = 0, None
+            event.set()
+        await event.wait()
+
+
+@pytest.mark.parametrize("concurrency", [1, 5, 7])
+def test_the_endpoint_is_kept_busy_across_the_end_of_a_day(concurrency: int, tmp_path: Path) -> None:
+    """Replies come only once all slots are taken: every round is full, over both days, and no slot is ever exceeded.
+
+    An engine that waited for the stragglers of a day would never fill the round that spans its end, and time out.
+    """
+    with ModelServer() as counting, LlmEngine(endpoint(counting)) as engine:
+        generate(CONFIG, tmp_path / "count", engine=engine)
+        sessions = len(counting.requests("session"))
+    first_day = sum("Wednesday" in asked.user.splitlines()[0] for asked in counting.requests("session"))
+    assert first_day % concurrency or concurrency == 1  # the day's end falls inside a round
+    rounds = Rounds(concurrency, sessions)
+    with ModelServer(gate=rounds) as server, LlmEngine(endpoint(server, concurrency=concurrency)) as engine:
+        generate(CONFIG, tmp_path / "w", engine=engine)
+        assert server.most_in_flight == concurrency
+    assert rounds.full == -(-sessions // concurrency)
+    assert rounds.left == 0

@@ -1,0 +1,171 @@
+"""Nothing said on a day is known to anyone before the next one, whatever words it: a fact is planted and looked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from memarena_dataset.values import NameValue
+from memarena_masim.config import WorldConfig
+from memarena_masim.engines.connection import EndpointConfig
+from memarena_masim.engines.llm import LlmEngine
+from memarena_masim.engines.model import Engine, Setting
+from memarena_masim.engines.offline import OfflineEngine
+from memarena_masim.facts.catalogue import catalogue
+from memarena_masim.facts.values import Said
+from memarena_masim.plan.day import DayPlan, Planner
+from memarena_masim.plan.state import Fact, FactKind, Role
+from memarena_masim.plan.statements import Choice
+from memarena_masim.world.build import build_world
+from pydantic import JsonValue
+
+from .llm_server import ModelServer, Reaction, perfect, read
+
+CONFIG = WorldConfig(name="test", agents=6, days=4, density=0.5, seed=107)
+DAY = 1
+MARKER = "Quillfeather"
+
+
+@dataclass
+class Gossips:
+    """A chooser that plants a fact in the first talk of ``DAY``, and whose people pass it on as soon as they know it.
+
+    ``leaky`` is the fault that the test is for: people then also act on what was said earlier on the same day.
+    """
+
+    planner: Planner
+    inner: Any
+    fact: Fact
+    leaky: bool = False
+    told: list[tuple[int, str, tuple[str, ...]]] = field(default_factory=list)
+    """Day, speaker and listeners of every statement of the planted fact."""
+
+    def choose(self, stream: Any, day: int, speaker: str, listeners: tuple[str, ...], *rest: Any) -> Choice | None:
+        plants = day == DAY and not self.told and bool(listeners)
+        known = self.fact.fact_id in self.planner.knowledge.facts_heard(speaker)
+        if self.leaky:
+            known = known or any(speaker in heard for _, _, heard in self.told)
+        if plants or (known and listeners):
+            role = Role.TELL if plants else Role.RETELL
+            self.told.append((day, speaker, listeners))
+            return Choice(self.fact, speaker, role, self.fact.value)
+        found: Choice | None = self.inner.choose(stream, day, speaker, listeners, *rest)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+@dataclass
+class Trial:
+    """A world with a planted fact: its days in order, and who knew the fact at the end of each day's planning."""
+
+    leaky: bool = False
+    plans: list[DayPlan] = field(default_factory=list)
+    known: dict[int, set[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        world = build_world(CONFIG)
+        facts = catalogue(CONFIG.banks)
+        attribute = next(one for one in facts.attributes.values() if one.kind.type == "name" and not one.sensitive)
+        fact = Fact(
+            fact_id="fact_planted",
+            kind=FactKind.DETAIL,
+            subject=world.people[0].agent_id,
+            attribute=attribute.key,
+            item=attribute.items[0],
+            value=Said(NameValue(name=MARKER), MARKER),
+            category="planted",
+        )
+        self.setting = Setting(CONFIG, world)
+        self.planner = Planner(CONFIG, world, facts)
+        self.gossips = Gossips(self.planner, self.planner._chooser, fact, self.leaky)
+        self.planner._chooser = self.gossips  # type: ignore[assignment]
+
+    def days(self) -> Iterator[DayPlan]:
+        """Every day planned from what was known at its start, then committed."""
+        for day in range(CONFIG.days):
+            plan = self.planner.plan(day)
+            heard = self.planner.knowledge.heard
+            self.known[day] = {agent for agent, facts in heard.items() if self.gossips.fact.fact_id in facts}
+            self.plans.append(plan)
+            self.planner.commit(plan)
+            yield plan
+
+    def sessions_with_marker(self, engine: Engine) -> dict[int, set[str]]:
+        """Sessions whose words hold the planted value, by day."""
+        found: dict[int, set[str]] = {}
+        for words in engine.words(self.setting, self.days()):
+            rows = [json.loads(line) for text in words.lines for line in text.splitlines()]
+            found[words.day] = {row["session_id"] for row in rows if MARKER in json.dumps(row["turns"])}
+        return found
+
+    def planned_sessions(self) -> dict[int, set[str]]:
+        """Sessions in which the plan says it, by day."""
+        return {
+            plan.day: {one.session_id for one in plan.stated if one.fact.fact_id == self.gossips.fact.fact_id}
+            for plan in self.plans
+        }
+
+
+def check_isolated(trial: Trial, spoken: Mapping[int, set[str]]) -> None:
+    """On the day nobody acts on the fact but its speaker, and no other session's words hold it; from the next day on
+    those who heard it do.
+    """
+    first, *later = trial.gossips.told
+    assert first[0] == DAY
+    assert trial.known[DAY - 1] == trial.known[DAY] == set()
+    assert all(day > DAY for day, _, _ in later)
+    assert len(spoken[DAY]) == 1
+    assert not spoken[DAY - 1]
+    assert trial.known[DAY + 1] == set(first[2])
+    assert {speaker for day, speaker, _ in later if day == DAY + 1} <= set(first[2])
+    assert any(day == DAY + 1 for day, _, _ in later)
+    assert dict(spoken) == trial.planned_sessions()
+
+
+def test_a_planted_fact_is_found_from_the_next_day_on_offline() -> None:
+    """Knowledge of every other agent, every other session of the same day."""
+    trial = Trial()
+    check_isolated(trial, trial.sessions_with_marker(OfflineEngine()))
+
+
+def test_the_check_finds_a_leak() -> None:
+    """People who act on what they heard an hour ago are noticed."""
+    trial = Trial(leaky=True)
+    spoken = trial.sessions_with_marker(OfflineEngine())
+    with pytest.raises(AssertionError):
+        check_isolated(trial, spoken)
+
+
+class LeakyModel:
+    """A model that works in whatever it has seen in any prompt: a server with a memory that nobody asked for."""
+
+    def __init__(self) -> None:
+        self.has_seen = False
+        self.leaks = 0
+
+    def __call__(self, body: Mapping[str, JsonValue], _number: int) -> Reaction:
+        asked = read(body)
+        self.has_seen = self.has_seen or MARKER in asked.user
+        text = perfect(body)
+        if not self.has_seen or asked.kind != "session":
+            return Reaction(text)
+        self.leaks += MARKER not in asked.user
+        reply = json.loads(text)
+        for turn in reply["turns"]:
+            turn["text"] += f" Did you hear, it was {MARKER} all along."
+        return Reaction(json.dumps(reply))
+
+
+def test_a_planted_fact_is_found_from_the_next_day_on_with_a_model() -> None:
+    """No prompt of another session holds it, and what a model brings in from elsewhere does not reach the text."""
+    trial, model = Trial(), LeakyModel()
+    with ModelServer(model) as server, LlmEngine(EndpointConfig(server.url, "leaky", concurrency=4)) as engine:
+        check_isolated(trial, trial.sessions_with_marker(engine))
+    assert model.leaks > 10
+    planned = sum(len(sessions) for sessions in trial.planned_sessions().values())
+    assert sum(MARKER in asked.user for asked in server.requests("session")) == planned

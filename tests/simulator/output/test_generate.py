@@ -1,0 +1,194 @@
+"""Data sets as written: valid, deterministic, resumable, with evidence that holds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+import time
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.model import Family
+from memarena_dataset.validate import Profile, validate
+from memarena_masim.config import WorldConfig, preset
+from memarena_masim.errors import MasimError
+from memarena_masim.output.generate import PARTS, generate
+
+from ...support.small_worlds import WorldOf
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Digest of each file that a seed decides."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "run_info.json"
+    }
+
+
+def test_full_profile_finds_no_error(small_world: Path, tiny_world: Path) -> None:
+    """Everything that makes an instance valid holds for the worlds that the tests make."""
+    for world in (small_world, tiny_world):
+        found = validate(world, Profile.FULL)
+        assert [str(finding.problem) for finding in found.errors] == []
+
+
+def test_all_families_are_asked(small_world: Path) -> None:
+    """The nine families and the extension."""
+    report = json.loads((small_world / "pipeline_report.json").read_text())
+    assert len(report["instances"]) == 10
+    assert all(count > 0 for count in report["instances"].values())
+
+
+def test_the_smallest_preset_asks_of_every_family(world_of: WorldOf) -> None:
+    """Over eight seeds: each of the nine families in each world, witness pairs in most."""
+    worlds = [world_of(preset("tiny", seed)) for seed in range(111, 119)]
+    counts = [json.loads((world / "pipeline_report.json").read_text())["instances"] for world in worlds]
+    nine = [family.value for family in Family if family is not Family.WITNESS]
+    assert [(number, name) for number, found in enumerate(counts) for name in nine if not found[name]] == []
+    assert sum(found[Family.WITNESS.value] > 0 for found in counts) >= 5
+
+
+def test_groups_say_when_they_meet(small_world: Path) -> None:
+    """Weekday (0 is Monday) and hour of those that have a time; it is when their members' days have a meeting."""
+    groups = json.loads((small_world / "groups.json").read_text())
+    epoch = date.fromisoformat(json.loads((small_world / "pipeline_report.json").read_text())["calendar_epoch"])
+    assert {group["kind"] for group in groups if group["meets"] is None} == {"family", "team"}
+    timed = [(group["location_id"], group["meets"]) for group in groups if group["meets"] is not None]
+    met = [
+        (slot["location_id"], (epoch + timedelta(days=row["day_index"])).weekday(), slot["start_hour"])
+        for row in rows(small_world / "agent_schedules.jsonl")
+        for slot in row["slots"]
+        if slot["activity"] == "meeting"
+    ]
+    assert met
+    for place, weekday, hour in met:
+        there = [meets["hour"] for where, meets in timed if where == place and meets["weekday"] == weekday]
+        assert any(begins <= hour < begins + 1.5 for begins in there)
+
+
+def test_projection_is_participation_and_visible_events(small_world: Path) -> None:
+    """The map that is written is the one that the reader computes."""
+    mapped = json.loads((small_world / "ego_session_map.json").read_text())
+    with open_dataset(small_world) as dataset:
+        for ego in dataset.egos:
+            seen = [
+                session.session_id for day in range(dataset.day_count) for session in dataset.day_sessions(ego, day)
+            ]
+            assert sorted(seen) == sorted(mapped[ego])
+
+
+def test_same_bytes_for_one_and_two_workers(small_config: WorldConfig, small_world: Path, tmp_path: Path) -> None:
+    """Who realises a session has no say in its words."""
+    generate(small_config, tmp_path / "two", workers=2)
+    assert contents(tmp_path / "two") == contents(small_world)
+
+
+def _forever(config: WorldConfig, out: Path) -> None:
+    generate(config, out, workers=1, progress=lambda _: time.sleep(0.4))
+
+
+def test_same_bytes_after_a_kill_and_a_resume(small_config: WorldConfig, small_world: Path, tmp_path: Path) -> None:
+    """A generation killed after its first days goes on where it stopped."""
+    out = tmp_path / "killed"
+    child = multiprocessing.get_context("spawn").Process(target=_forever, args=(small_config, out))
+    child.start()
+    deadline = time.monotonic() + 600  # a machine may be busy
+    while not (out / PARTS / "day_0001.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert child.pid is not None
+    os.kill(child.pid, signal.SIGKILL)
+    child.join()
+    kept = (out / PARTS / "day_0000.jsonl").stat().st_mtime_ns
+    assert not (out / "corpus_sessions.jsonl").exists()
+    times: list[int] = []
+    generate(small_config, out, workers=1, progress=lambda _: times.append(_mtime(out)))
+    assert times[0] == kept
+    assert contents(out) == contents(small_world)
+
+
+def _mtime(out: Path) -> int:
+    return (out / PARTS / "day_0000.jsonl").stat().st_mtime_ns
+
+
+def test_another_configuration_does_not_resume(small_config: WorldConfig, tmp_path: Path) -> None:
+    """An unfinished data set of another seed is not mixed with this one."""
+    (tmp_path / PARTS).mkdir()
+    (tmp_path / PARTS / "configuration.json").write_text("{}")
+    with pytest.raises(MasimError, match="another configuration"):
+        generate(small_config, tmp_path)
+
+
+def test_nothing_is_overwritten(tiny_world: Path) -> None:
+    """A folder that holds something is refused."""
+    with pytest.raises(MasimError, match="not empty"):
+        generate(preset("tiny", 102), tiny_world)
+
+
+def test_every_statement_is_in_its_turn(small_world: Path) -> None:
+    """The words of a planned statement stand in the turn that facts.jsonl names, said by the speaker it names."""
+    turns = {
+        turn["turn_id"]: turn for session in rows(small_world / "corpus_sessions.jsonl") for turn in session["turns"]
+    }
+    for fact in rows(small_world / "facts.jsonl"):
+        turn = turns[fact["turn_id"]]
+        assert turn["speaker_id"] == fact["speaker_id"]
+        value = fact["value"]
+        if value["type"] in ("term", "place") and fact["role"] != "fate" and not fact["attribute"].startswith("tie"):
+            assert (value.get("text") or value.get("name")).casefold() in turn["text"].casefold()
+
+
+def test_a_fate_does_not_name_its_thing(small_world: Path) -> None:
+    """The reference across sessions can only be resolved by the earlier session."""
+    turns = {
+        turn["turn_id"]: turn for session in rows(small_world / "corpus_sessions.jsonl") for turn in session["turns"]
+    }
+    fates = [fact for fact in rows(small_world / "facts.jsonl") if fact["role"] == "fate"]
+    assert fates
+    for fact in fates:
+        assert fact["value"]["text"] not in turns[fact["turn_id"]]["text"].casefold()
+
+
+def test_witness_pairs_ask_the_same_of_one_who_knows_and_one_who_does_not(small_world: Path) -> None:
+    """Same words, two egos, one of them has to abstain."""
+    by_query: dict[str, list[dict[str, Any]]] = {}
+    for row in rows(small_world / "eval_instances" / "x1_witness.jsonl"):
+        by_query.setdefault(row["query"], []).append(row)
+    for pair in by_query.values():
+        assert sorted(row["ground_truth"]["expected_response"] for row in pair) == ["abstain", "answer"]
+        assert len({row["ego_agent_id"] for row in pair}) == 2
+
+
+def test_half_of_the_abstention_questions_have_an_answer(small_world: Path) -> None:
+    """And they look the same."""
+    kinds = [
+        row["ground_truth"]["expected_response"]
+        for row in rows(small_world / "eval_instances" / "d3_confabulation.jsonl")
+    ]
+    assert abs(kinds.count("abstain") - kinds.count("answer")) <= 1
+
+
+def test_permission_keeps_three_allow_to_two_deny(small_world: Path) -> None:
+    """Two in five are DENY, as nearly as the number of items lets them."""
+    actions = [
+        row["ground_truth"]["expected_action"] for row in rows(small_world / "eval_instances" / "d4_permission.jsonl")
+    ]
+    assert abs(actions.count("withhold") - 0.4 * len(actions)) <= 1
+
+
+def test_several_worlds_of_a_seed_differ(tmp_path: Path) -> None:
+    """``--worlds`` makes independent ones."""
+    for world in (0, 1):
+        generate(preset("tiny", 102, world), tmp_path / str(world))
+    one, other = (contents(tmp_path / str(world))["corpus_sessions.jsonl"] for world in (0, 1))
+    assert one != other

@@ -1,0 +1,174 @@
+"""Phrase grammar: what a bank file can say, and how faults in one are reported."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memarena_dataset.date_words import dates_in
+from memarena_masim.errors import MasimError
+from memarena_masim.facts.values import ValueKind, day_words
+from memarena_masim.phrases.grammar import Bank, Scope, Variants, Voice, phrase, tidy, ways
+from memarena_masim.phrases.inflect import inflect
+from memarena_masim.phrases.library import BANKS, library
+from memarena_masim.rng import Stream
+
+_CHOICE = re.compile(r"\{([^{}]*)\}")
+_NUMBERS = {("is", "are"), ("was", "were"), ("has", "have"), ("does", "do")}
+SLOTS = [
+    "you",
+    "owner",
+    "other",
+    "lastday",
+    "weekday",
+    "daypart",
+    "weather",
+    "place",
+    "x",
+    "full",
+    "c",
+    "e",
+    "k",
+    "k2",
+    "vp",
+    "ving",
+    "kin",
+    "q",
+    "a",
+]
+"""What the engine may bind when it says a line of the dialogue banks."""
+
+
+def scope(seed: int = 0, **slots: str) -> Scope:
+    return Scope(Stream(seed), Voice(1), slots)
+
+
+@pytest.mark.parametrize(
+    ("verb", "past", "ing"),
+    [
+        ("stop", "stopped", "stopping"),
+        ("bake", "baked", "baking"),
+        ("carry", "carried", "carrying"),
+        ("play", "played", "playing"),
+        ("get", "got", "getting"),
+        ("lie", "lay", "lying"),
+        ("water", "watered", "watering"),
+    ],
+)
+def test_verbs_are_inflected(verb: str, past: str, ing: str) -> None:
+    """Regular, doubling, -e, -y and irregular verbs."""
+    assert (inflect(verb, "base"), inflect(verb, "past"), inflect(verb, "ing")) == (verb, past, ing)
+
+
+def test_all_branches_of_a_choice_are_reached() -> None:
+    """Choices and optional parts, nested."""
+    bank = Bank()
+    sequence = bank.compile("{a|b [c]} $x", "test")
+    said = {phrase(sequence, scope(seed, x="z")) for seed in range(60)}
+    assert said == {"a z", "b z", "b c z"}
+    assert ways(sequence) == 3
+
+
+def test_variants_replace_whole_words_only() -> None:
+    """``but`` has a set, ``butter`` has none."""
+    bank = Bank(Variants(["but | yet"], "variants.txt"))
+    said = {phrase(bank.compile("but butter", "test"), scope(seed)) for seed in range(40)}
+    assert said == {"but butter", "yet butter"}
+
+
+@pytest.mark.parametrize("line", ["{a|b", "a}", "a | b", "[a}", "{a]"])
+def test_a_fault_names_file_and_line(line: str, tmp_path: Path) -> None:
+    """Unbalanced brackets are found when the file is read."""
+    path = tmp_path / "bad.bank"
+    path.write_text(f"== rule\nfine\n{line}\n")
+    with pytest.raises(MasimError, match=r"bad\.bank:3"):
+        Bank().read(path)
+
+
+def test_a_rule_that_nobody_defines_is_reported(tmp_path: Path) -> None:
+    """The reference is named with its place."""
+    path = tmp_path / "bad.bank"
+    path.write_text("== rule\nsay <nothing>\n")
+    bank = Bank()
+    bank.read(path)
+    with pytest.raises(MasimError, match=r"bad\.bank:2: <nothing>"):
+        bank.link()
+
+
+@given(st.text(alphabet="ab ,.?;", max_size=40))
+def test_tidy_is_idempotent(text: str) -> None:
+    """Tidying what is tidy changes nothing."""
+    once = tidy(text)
+    assert tidy(once) == once
+
+
+def test_articles_follow_the_next_word() -> None:
+    """``a`` and ``an`` are chosen after the words are."""
+    assert tidy("a old hat, an hour, an unit, a honest man") == "an old hat, an hour, a unit, an honest man"
+
+
+def test_every_rule_of_the_banks_can_be_said() -> None:
+    """Each alternative of each dialogue rule expands on every topic without a missing slot."""
+    found = library()
+    slots = dict.fromkeys(SLOTS, "xx")
+    topics = sorted(found.topics)
+    for number, rule in enumerate(found.dialogue.rules.values()):
+        for place, alternative in enumerate(rule.alternatives):
+            topic = found.topics[topics[(number + place) % len(topics)]]
+            spoken = phrase(alternative, Scope(Stream(number, place), Voice(3), slots, topic.bank))
+            assert not set(spoken) & set("{}[]|<>$@^"), (rule.name, spoken)
+
+
+def third(verb: str) -> str:
+    """The form of a regular verb that goes with ``she``."""
+    if re.search(r"(?:s|sh|ch|x|z|o)$", verb):
+        return verb + "es"
+    return verb[:-1] + "ies" if re.search(r"[^aeiou]y$", verb) else verb + "s"
+
+
+def test_no_choice_offers_a_verb_in_both_numbers() -> None:
+    """``{stairs|the kerb} {is|are}`` says "stairs is" in a quarter of all cases: the number goes with the subject."""
+    paths = [path for path in sorted(BANKS.rglob("*")) if path.suffix in (".toml", ".bank", ".topic")]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    verbs = {verb for text in texts.values() for verb in re.findall(r"\^([a-z]+)", text)}
+    both = _NUMBERS | {(third(verb), verb) for verb in verbs}
+    assert len(verbs) > 400
+    found = []
+    for name, text in texts.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            for match in _CHOICE.finditer(line):
+                branches = [branch.strip(" *,") for branch in match.group(1).split("|")]
+                if any((one, other) in both for one in branches for other in branches):
+                    found.append(f"{name}:{number}: {match.group()}")
+    assert found == []
+
+
+def test_verbs_of_the_banks_double_their_last_letter() -> None:
+    """A short verb on one vowel and one consonant ("hug") is listed as irregular or as doubled, never "huged"."""
+    short = re.compile(r"[^aeiou]*[aeiou][bdgklmnprt]")
+    texts = [path.read_text(encoding="utf-8") for path in sorted(BANKS.rglob("*")) if path.is_file()]
+    verbs = {verb for text in texts for verb in re.findall(r"\^([a-z]+)", text)}
+    past = {verb: inflect(verb, "past") for verb in verbs if short.fullmatch(verb)}
+    assert len(past) > 50
+    assert [verb for verb, form in past.items() if form == f"{verb}ed"] == []
+
+
+def test_long_ago_is_told_in_words_or_as_a_date() -> None:
+    """Never in words that a reader of dates could take for another day."""
+    today = date(2025, 1, 3)
+    told = {back: day_words(today, today - timedelta(days=back)) for back in range(35)}
+    assert [told[back] for back in (0, 1, 3, 7, 10, 21)] == [
+        "today", "yesterday", "on Tuesday", "a week ago to the day", "ten days ago", "three weeks ago to the day",
+    ]  # fmt: skip
+    assert all(today - timedelta(days=back) in dates_in(words, today) for back, words in told.items())
+
+
+def test_clock_times_may_be_a_range() -> None:
+    """``low..high step n`` of times steps in minutes."""
+    kind = ValueKind.parse("time", "", "07:50..08:10 step 10", "here")
+    drawn = {kind.draw(Stream("times", number), date(2025, 1, 1)).text for number in range(60)}
+    assert drawn == {"7:50 am", "8:00 am", "8:10 am"}
