@@ -75,7 +75,9 @@ class Watched:
 def test_no_request_leaves_the_file_and_nothing_is_complained_of(browser: Browser, file: Path) -> None:
     page = browser.new_page()
     watched = Watched(page, file)
-    for trace in page.query_selector_all("details.trace"):
+    traces = page.query_selector_all("details.question-trace")
+    assert traces
+    for trace in traces:
         trace.evaluate("element => element.open = true")
     page.wait_for_timeout(200)
     assert watched.requests == [file.as_uri()]
@@ -116,12 +118,13 @@ def test_the_policy_stops_what_would_be_injected(browser: Browser, file: Path, t
 def test_every_story_is_reached_by_tab_and_opened_by_enter(browser: Browser, file: Path) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     Watched(page, file)
-    traces = page.locator("details.trace").count()
+    traces = page.locator("details.question-trace").count()
+    assert traces > 100
     reached = set()
     for _ in range(1200):
         page.keyboard.press("Tab")
         place = page.evaluate(
-            "[...document.querySelectorAll('details.trace > summary')].indexOf(document.activeElement)"
+            "[...document.querySelectorAll('details.question-trace > summary')].indexOf(document.activeElement)"
         )
         if place >= 0:
             reached.add(place)
