@@ -312,7 +312,7 @@ class QuestionAsked(Record):
     namespace: str
     day: int
     attempt: int
-    status: Literal["answered", "backend_failed", "infra_failed"]
+    status: Literal["answered", "backend_failed", "infra_failed", "reader_not_applicable"]
     cause: str = ""
     """Empty for ``answered``; else one line that names what failed."""
     asked_mono_ns: int
@@ -343,6 +343,8 @@ class GatewayCall(Record):
     error: str = ""
     refusal: str = ""
     """Why the gateway itself refused the call, in one word: ``budget_spent``, ``token_revoked``, …"""
+    upstream_code: str = ""
+    """The error code of a model server that turned the request down (4xx), where it gave one."""
     from_cache: bool = False
     """The reply came from the cache of an untimed run: it cost nothing, and its times are unknown."""
     upstream_failed: bool = False
@@ -417,3 +419,9 @@ class Outcome(str, Enum):
     WRONG = "wrong"
     BACKEND_FAILED = "backend_failed"
     INFRA_FAILED = "infra_failed"
+    READER_NOT_APPLICABLE = "reader_not_applicable"
+    """The reader finds no context or no question in the prompt that the backend made: neither is at fault."""
+
+
+UNMEASURED = frozenset({Outcome.INFRA_FAILED, Outcome.READER_NOT_APPLICABLE})
+"""What says nothing about the memory: figures over such questions are a range, all of them wrong to all right."""

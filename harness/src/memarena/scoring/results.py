@@ -135,7 +135,7 @@ class Score(Record):
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    """``low`` and ``high``: all questions with an infrastructure failure wrong, or all right."""
+    """``low`` and ``high``: all questions that say nothing about the memory wrong, or all right."""
     sd: float | None = None
     """Sample standard deviation over seeds, where there are two or more."""
     seeds: int = 1
@@ -149,11 +149,18 @@ class Counts(Record):
     wrong: int = 0
     backend_failed: int = 0
     infra_failed: int = 0
+    reader_not_applicable: int = 0
+    """The reader finds no context or no question in the prompt of the backend."""
 
     @property
     def asked(self) -> int:
         """Questions that ended in any way."""
-        return self.correct + self.wrong + self.backend_failed + self.infra_failed
+        return self.correct + self.wrong + self.backend_failed + self.unmeasured
+
+    @property
+    def unmeasured(self) -> int:
+        """Questions that say nothing about the memory: with any, there is no figure, only a range."""
+        return self.infra_failed + self.reader_not_applicable
 
     @property
     def missing(self) -> int:
@@ -287,7 +294,7 @@ class Ingest(Record):
 class Failure(Record):
     """A cause and how often it came up."""
 
-    outcome: Literal["backend_failed", "infra_failed"]
+    outcome: Literal["backend_failed", "infra_failed", "reader_not_applicable"]
     cause: str
     count: int
     share: float

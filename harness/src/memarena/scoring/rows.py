@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from memarena.log.records import Cell, Outcome
 from memarena.scoring.baselines import chance_by_dimension, grep_share
@@ -24,6 +25,11 @@ from memarena.scoring.verdict_index import VerdictIndex
 
 STOCHASTIC_SEEDS = ("s2", "s3", "s4")
 """Seeds of the headline (T = 0.3); s1 (T = 0) is separate."""
+_FAILED: dict[Outcome, Literal["backend_failed", "infra_failed", "reader_not_applicable"]] = {
+    Outcome.BACKEND_FAILED: "backend_failed",
+    Outcome.INFRA_FAILED: "infra_failed",
+    Outcome.READER_NOT_APPLICABLE: "reader_not_applicable",
+}
 
 
 def rows_of(cells: Sequence[Cell]) -> list[list[Cell]]:
@@ -164,20 +170,18 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _sum_counts(counts: Sequence[Counts]) -> Counts:
-    names = ("planned", "correct", "wrong", "backend_failed", "infra_failed")
+    names = ("planned", "correct", "wrong", "backend_failed", "infra_failed", "reader_not_applicable")
     return Counts(**{name: sum(getattr(c, name) for c in counts) for name in names})
 
 
 def _failures(questions: Sequence[QuestionScore]) -> tuple[Failure, ...]:
     """Failed questions by cause, the most frequent first."""
     asked = sum(q.outcome is not None for q in questions)
-    causes = Counter(
-        (q.outcome, q.why) for q in questions if q.outcome in (Outcome.BACKEND_FAILED, Outcome.INFRA_FAILED)
-    )
+    causes = Counter((q.outcome, q.why) for q in questions if q.outcome is not None and q.outcome in _FAILED)
     ordered = sorted(causes.items(), key=lambda item: (-item[1], str(item[0])))
     return tuple(
         Failure(
-            outcome="backend_failed" if outcome is Outcome.BACKEND_FAILED else "infra_failed",
+            outcome=_FAILED[outcome],
             cause=why,
             count=n,
             share=n / asked,

@@ -25,7 +25,7 @@ from memarena_spark.thermal import check_thermal
 _PREFILLING = ("search", "answer", "central")
 """Phases whose model calls are timed."""
 _GENERATING = ("/v1/chat/completions", "/v1/completions")
-_FAILED = (Outcome.BACKEND_FAILED, Outcome.INFRA_FAILED)
+_FAILED = (Outcome.BACKEND_FAILED, Outcome.INFRA_FAILED, Outcome.READER_NOT_APPLICABLE)
 _MAY_DIFFER = {"dataset", "id_key"}
 """Settings of a run that are not written to its log as the plan has them."""
 

@@ -336,6 +336,8 @@ class _EgoRun:
             self._progress.settled.add(asked.instance_id)
             if asked.status == "answered":
                 self._progress.answered.add(asked.instance_id)
+            if asked.status == "reader_not_applicable":
+                self._progress.unread.add(asked.instance_id)
             self._host.advance("question")
 
     def _never_asked(self, question: Question, cause: str) -> QuestionAsked:
