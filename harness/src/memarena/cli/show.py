@@ -32,7 +32,7 @@ def show(
     outcome: Annotated[
         str | None,
         typer.Option(
-            help="Only these: correct, wrong, backend_failed, infra_failed, reader_not_applicable; failed: the last three."
+            help="Only these: correct, wrong, backend_failed, infra_failed, reader_not_applicable; failed: these three."
         ),
     ] = None,
     stage: Annotated[
