@@ -17,7 +17,7 @@ from memarena.scoring.results import Baseline, CellScores, Counts, Failure, Ques
 from memarena.scoring.retrieval import errors, retrieval
 from memarena.scoring.run_facts import RunFacts
 from memarena.scoring.tally import Array, Tally
-from memarena.scoring.timing import ingest_cost, latency
+from memarena.scoring.timing import floor, ingest_cost, latency
 from memarena.scoring.uncertainty.bootstrap import Draws
 from memarena.scoring.uncertainty.intervals import cell_figures, intervals, judge_spread, variances
 from memarena.scoring.uncertainty_records import Interval, Variance
@@ -98,7 +98,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         permission=permission(questions, metrics, len(headline), found.get("J")),
         retrieval=retrieval(questions),
         errors=errors(questions),
-        latency=latency(questions),
+        latency=latency(questions, floor(facts)),
         ingest=ingest_cost([facts.ingests[c.cell_id] for c in cells if c.cell_id in facts.ingests], timed=first.timing),
         failures=_failures(questions),
         after_return_calls=sum(facts.after_return.get(c.cell_id, 0) for c in cells),
