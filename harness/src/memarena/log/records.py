@@ -36,6 +36,7 @@ from memarena.log.manifest import (
 )
 from memarena.log.measuring import (
     ChannelMeasured,
+    DeletionProbed,
     FootprintTaken,
     MeterChannel,
     MeterFigure,
@@ -58,6 +59,7 @@ __all__ = [
     "Cell",
     "ChannelMeasured",
     "DatasetRef",
+    "DeletionProbed",
     "EvidenceSession",
     "EvidenceText",
     "EvidenceTurn",
@@ -404,6 +406,7 @@ AnyRecord = Annotated[
     | PhaseMeasured
     | FootprintTaken
     | SearchesTimed
+    | DeletionProbed
     | Problem,
     Field(discriminator="kind"),
 ]

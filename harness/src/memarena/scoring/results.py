@@ -294,6 +294,24 @@ class Ingest(Record):
     """Model calls whose end was not observed: ``model_seconds`` is then too small."""
 
 
+class Deletion(Record):
+    """What a memory still found of what it had been asked to forget; apart from every score."""
+
+    target: Literal["session", "subject", "fact"]
+    forgotten: int
+    """Forget calls that ended OK."""
+    failed: int
+    found_before: int
+    """Turns that Search found before: the n of the next two."""
+    found_again: int
+    answered_again: int | None
+    """Turns that an Answer was still read from; None where the backend has no Answer."""
+    controls: int
+    """Turns of other sessions that Search found before."""
+    controls_lost: int
+    """Of these, not found afterwards: forgotten without having been asked to."""
+
+
 class Failure(Record):
     """A cause and how often it came up."""
 
@@ -360,6 +378,8 @@ class RowScores(Record):
     """Model calls that were refused because a budget was spent."""
     routes: dict[str, int]
     """How many questions each route settled."""
+    deletion: tuple[Deletion, ...] = ()
+    """By kind of target; empty where nothing was to be forgotten."""
     intervals: dict[str, Interval] = Field(default_factory=dict)
     """Of ``metrics``, the same draw of egos for every seed."""
     variances: tuple[Variance, ...] = ()

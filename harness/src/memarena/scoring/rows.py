@@ -10,6 +10,7 @@ from typing import Literal
 from memarena.log.records import Cell, Outcome
 from memarena.scoring.baselines import chance_by_dimension, grep_share
 from memarena.scoring.breakdowns import slices
+from memarena.scoring.deletion import deletion
 from memarena.scoring.dimensions.permission import permission
 from memarena.scoring.formulas import sample_sd
 from memarena.scoring.metrics import cell_metrics, count
@@ -103,6 +104,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         failures=_failures(questions),
         after_return_calls=sum(facts.after_return.get(c.cell_id, 0) for c in cells),
         budget_refusals=sum(facts.budget_refusals.get(c.cell_id, 0) for c in cells),
+        deletion=deletion([record for c in cells for record in facts.deletions.get(c.cell_id, ())]),
         routes=dict(sorted(Counter(q.route for q in questions if q.route is not None).items())),
         intervals=found,
         variances=_variances(material, headline, metrics, found, [d.sums for d in seeds]),
