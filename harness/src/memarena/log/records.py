@@ -98,6 +98,9 @@ __all__ = [
     "Versions",
 ]
 
+OWN_MODEL = "own_model"
+"""Among the capabilities of a backend that calls generating models of its own (SPEC.md MOD-9)."""
+
 SCHEMA_VERSION = 3
 """Version of the log. A newer one is refused, never half read. 2: texts that repeat are in a separate table.
 3: records and texts carry checksums, and an attempt says whether it was lost with the backend."""

@@ -76,6 +76,12 @@ def _warnings(run: RunScores) -> list[str]:
             f"the backend failed every question of {len(failed)} of {counted(len(counts), 'cell')}: nothing was "
             "measured there (see Failures)"
         )
+    own = sorted({row.backend for row in run.rows if row.own_model})
+    if own:
+        found.append(
+            f"own model: {', '.join(own)} (‡) calls models of its own: tokens unknown, not the reader's work alone, "
+            "never certified"
+        )
     unread = sum(c.reader_not_applicable for c in counts)
     if unread:
         found.append(

@@ -354,6 +354,8 @@ class RowScores(Record):
     reader: str
     reading: Reading
     diagnostic: bool
+    own_model: bool = False
+    """Generating models of the backend's own are called: tokens are unknown, and the reader is not all that reads."""
     real_reader: bool
     timed: bool
     headline_seeds: tuple[str, ...]

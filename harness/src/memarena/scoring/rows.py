@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memarena.log.records import Cell, Outcome
+from memarena.log.records import OWN_MODEL, Cell, Outcome
 from memarena.scoring.baselines import chance_by_dimension, grep_share
 from memarena.scoring.breakdowns import slices
 from memarena.scoring.deletion import deletion
@@ -88,6 +88,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         reader=first.reader,
         reading=first.reading,
         diagnostic=first.diagnostic,
+        own_model=described is not None and OWN_MODEL in described.capabilities,
         real_reader=reader.is_real_reader if reader else True,
         timed=first.timing,
         headline_seeds=tuple(c.seed_label for c in headline),
