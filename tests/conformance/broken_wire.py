@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import grpc
-import httpx
 import openai
 from grpc_health.v1 import health, health_pb2
 from memarena_answering import ReaderClient
@@ -227,7 +226,7 @@ class KnowsEveryService(health.HealthServicer):  # type: ignore[misc]  # grpc_he
 class _Following(ReaderClient):
     def _openai(self) -> openai.OpenAI:
         if self._client is None:
-            wanderer = httpx.Client(trust_env=False, follow_redirects=True)
+            wanderer = openai.DefaultHttpxClient(trust_env=False, follow_redirects=True)
             self._client = openai.OpenAI(base_url=self.base_url, api_key="-", max_retries=0, http_client=wanderer)
         return self._client
 

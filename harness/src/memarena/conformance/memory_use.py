@@ -34,7 +34,7 @@ def _listener(target: str) -> psutil.Process | None:
         return None
     try:
         for each in psutil.net_connections("tcp"):
-            if each.status == psutil.CONN_LISTEN and each.laddr.port == int(port) and each.pid:
+            if each.status == psutil.CONN_LISTEN and each.laddr and each.laddr[1] == int(port) and each.pid:
                 return psutil.Process(each.pid) if each.pid != os.getpid() else None
     except psutil.Error:
         return None
