@@ -152,7 +152,7 @@ def test_a_backend_of_one_zero_passes(tmp_path: Path) -> None:
 
 def test_failures_of_one_cause_are_told_together(tmp_path: Path) -> None:
     class Finds(SoundMemory):
-        def found(self, namespace: str, query: object) -> list[Item]:  # type: ignore[override]
+        def found(self, namespace: str, query: object) -> list[Item]:
             return []
 
     result = held(Parts(memory=Finds), tmp_path / "data", "ing.empty-day", "ing.replay", "ing.day-order", "ing.retry")
