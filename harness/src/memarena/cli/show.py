@@ -31,7 +31,9 @@ def show(
     dimension: Annotated[str | None, typer.Option(help="Only this dimension, for example D3.")] = None,
     outcome: Annotated[
         str | None,
-        typer.Option(help="Only these: correct, wrong, backend_failed or infra_failed; failed: either of the two."),
+        typer.Option(
+            help="Only these: correct, wrong, backend_failed, infra_failed, reader_not_applicable; failed: these three."
+        ),
     ] = None,
     stage: Annotated[
         str | None, typer.Option(help="Only wrong answers that went wrong there: misread, …; any: anywhere.")

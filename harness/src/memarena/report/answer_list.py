@@ -80,7 +80,7 @@ def values_of(question: QuestionScore, name: str) -> tuple[str, ...]:
 def _outcome(question: QuestionScore) -> tuple[str, ...]:
     if question.outcome is None:
         return ()
-    failed = question.outcome in (Outcome.BACKEND_FAILED, Outcome.INFRA_FAILED)
+    failed = question.outcome not in (Outcome.CORRECT, Outcome.WRONG)
     return (question.outcome.value, *(("failed",) if failed else ()))
 
 

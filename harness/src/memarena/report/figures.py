@@ -82,8 +82,12 @@ def at_least(value: float | None, unknown: int, digits: int = 0) -> Cell:
 
 
 def is_headline(row: RowScores) -> bool:
-    """Whether a row has a headline: every question asked, no infrastructure failures."""
-    return row.counts.planned > 0 and row.counts.missing == 0 and row.counts.infra_failed == 0
+    """Whether a row has a headline: every question asked, and each says something about the memory."""
+    return row.counts.planned > 0 and row.counts.missing == 0 and row.counts.unmeasured == 0
+
+
+def _competes(row: RowScores) -> bool:
+    return not row.diagnostic and not row.own_model
 
 
 def best(rows: Sequence[RowScores], metric: str) -> dict[str, float]:
@@ -91,7 +95,7 @@ def best(rows: Sequence[RowScores], metric: str) -> dict[str, float]:
     values: dict[str, list[float]] = {}
     for row in rows:
         value = _value(row, metric)
-        if not row.diagnostic and is_headline(row) and value is not None:
+        if _competes(row) and is_headline(row) and value is not None:
             values.setdefault(row.reader, []).append(value)
     return {reader: max(found) for reader, found in values.items() if len(set(found)) > 1}
 
@@ -99,7 +103,7 @@ def best(rows: Sequence[RowScores], metric: str) -> dict[str, float]:
 def metric(row: RowScores, name: str, bests: Mapping[str, float] | None = None) -> Cell:
     """A metric of a row, marked where it is the best of its reader."""
     top = (bests or {}).get(row.reader)
-    strong = top is not None and not row.diagnostic and is_headline(row) and _value(row, name) == top
+    strong = top is not None and _competes(row) and is_headline(row) and _value(row, name) == top
     return score(row.metrics.get(name), so_far=row.counts.missing > 0, strong=strong)
 
 

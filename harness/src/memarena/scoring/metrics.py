@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from memarena.log.records import Outcome
+from memarena.log.records import UNMEASURED, Outcome
 from memarena.scoring import formulas
 from memarena.scoring.results import Counts, QuestionScore, Score
 
@@ -25,23 +25,24 @@ def count(questions: Sequence[QuestionScore]) -> Counts:
         wrong=ended.count(Outcome.WRONG),
         backend_failed=ended.count(Outcome.BACKEND_FAILED),
         infra_failed=ended.count(Outcome.INFRA_FAILED),
+        reader_not_applicable=ended.count(Outcome.READER_NOT_APPLICABLE),
     )
 
 
 def accuracy(questions: Sequence[QuestionScore]) -> Score:
-    """Share answered right, as a range where there were infrastructure failures; n/a without questions."""
+    """Share answered right, as a range where some say nothing about the memory; n/a without questions."""
     low = share_right(questions, lambda q: q.outcome is Outcome.CORRECT)
-    if not any(q.outcome is Outcome.INFRA_FAILED for q in questions):
+    if not any(q.outcome in UNMEASURED for q in questions):
         return Score(value=low, low=low, high=low)
-    high = share_right(questions, lambda q: q.outcome in (Outcome.CORRECT, Outcome.INFRA_FAILED))
+    high = share_right(questions, lambda q: q.outcome is Outcome.CORRECT or q.outcome in UNMEASURED)
     return Score(value=None, low=low, high=high)
 
 
 def cell_metrics(questions: Sequence[QuestionScore], chance: Mapping[str, float | None]) -> dict[str, Score]:
     """Every figure of a cell. ``chance`` holds the best baseline by dimension; without one nothing is corrected."""
-    exact = not any(q.outcome is Outcome.INFRA_FAILED for q in questions)
+    exact = not any(q.outcome in UNMEASURED for q in questions)
     low = figures(questions, lambda q: q.outcome is Outcome.CORRECT)
-    high = low if exact else figures(questions, lambda q: q.outcome in (Outcome.CORRECT, Outcome.INFRA_FAILED))
+    high = low if exact else figures(questions, lambda q: q.outcome is Outcome.CORRECT or q.outcome in UNMEASURED)
     low = low | _corrected(low, chance)
     high = high | _corrected(high, chance)
     return {name: Score(value=low[name] if exact else None, low=low[name], high=high[name]) for name in low}

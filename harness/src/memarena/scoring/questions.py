@@ -141,6 +141,8 @@ def _outcome(
         return AnswerOutcome(Outcome.INFRA_FAILED, None, cause), None, None
     if record.lost:
         return AnswerOutcome(Outcome.INFRA_FAILED, None, f"{record.cause} (not asked again yet)"), None, None
+    if record.status == "reader_not_applicable":
+        return AnswerOutcome(Outcome.READER_NOT_APPLICABLE, None, record.cause), None, None
     if record.status == "backend_failed" or record.answer is None:
         return AnswerOutcome(Outcome.BACKEND_FAILED, None, record.cause), None, None
     said = rules.judge(question, record.answer)

@@ -135,7 +135,7 @@ class Score(Record):
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    """``low`` and ``high``: all questions with an infrastructure failure wrong, or all right."""
+    """``low`` and ``high``: all questions that say nothing about the memory wrong, or all right."""
     sd: float | None = None
     """Sample standard deviation over seeds, where there are two or more."""
     seeds: int = 1
@@ -149,11 +149,18 @@ class Counts(Record):
     wrong: int = 0
     backend_failed: int = 0
     infra_failed: int = 0
+    reader_not_applicable: int = 0
+    """The reader finds no context or no question in the prompt of the backend."""
 
     @property
     def asked(self) -> int:
         """Questions that ended in any way."""
-        return self.correct + self.wrong + self.backend_failed + self.infra_failed
+        return self.correct + self.wrong + self.backend_failed + self.unmeasured
+
+    @property
+    def unmeasured(self) -> int:
+        """Questions that say nothing about the memory: with any, there is no figure, only a range."""
+        return self.infra_failed + self.reader_not_applicable
 
     @property
     def missing(self) -> int:
@@ -251,6 +258,9 @@ class Latency(Record):
     left_out: int
     """Samples of the other segments."""
     search: Percentiles
+    """Search as measured, with the floor."""
+    search_less_floor_p50: float | None = None
+    """Median of Search less that of a null backend on the same machine: without the floor. None if one is unknown."""
     ttft: Percentiles
     rest: Percentiles
     end_to_end: Percentiles
@@ -284,10 +294,28 @@ class Ingest(Record):
     """Model calls whose end was not observed: ``model_seconds`` is then too small."""
 
 
+class Deletion(Record):
+    """What a memory still found of what it had been asked to forget; apart from every score."""
+
+    target: Literal["session", "subject", "fact"]
+    forgotten: int
+    """Forget calls that ended OK."""
+    failed: int
+    found_before: int
+    """Turns that Search found before: the n of the next two."""
+    found_again: int
+    answered_again: int | None
+    """Turns that an Answer was still read from; None where the backend has no Answer."""
+    controls: int
+    """Turns of other sessions that Search found before."""
+    controls_lost: int
+    """Of these, not found afterwards: forgotten without having been asked to."""
+
+
 class Failure(Record):
     """A cause and how often it came up."""
 
-    outcome: Literal["backend_failed", "infra_failed"]
+    outcome: Literal["backend_failed", "infra_failed", "reader_not_applicable"]
     cause: str
     count: int
     share: float
@@ -326,6 +354,8 @@ class RowScores(Record):
     reader: str
     reading: Reading
     diagnostic: bool
+    own_model: bool = False
+    """Generating models of the backend's own are called: tokens are unknown, and the reader is not all that reads."""
     real_reader: bool
     timed: bool
     headline_seeds: tuple[str, ...]
@@ -350,6 +380,8 @@ class RowScores(Record):
     """Model calls that were refused because a budget was spent."""
     routes: dict[str, int]
     """How many questions each route settled."""
+    deletion: tuple[Deletion, ...] = ()
+    """By kind of target; empty where nothing was to be forgotten."""
     intervals: dict[str, Interval] = Field(default_factory=dict)
     """Of ``metrics``, the same draw of egos for every seed."""
     variances: tuple[Variance, ...] = ()

@@ -159,6 +159,8 @@ class RunConfig(BaseModel):
     """Numbers of days of history after which Search is timed apart from any question."""
     searches: Annotated[int, Field(ge=1, le=10_000)] = 64
     """How many searches then, over the ego's questions in turn."""
+    deletions: Annotated[int, Field(ge=0, le=1000)] = 0
+    """How many sessions, people and facts of each ego are forgotten after its last question and looked for again."""
     floor_samples: Annotated[int, Field(ge=0)] = 200
     """Round trips of the null backend and the null reader to measure; 0 leaves the floor out."""
 

@@ -91,7 +91,7 @@ def behaviour_table(rows: Sequence[ReportRow]) -> Section | None:
         labels = found.deny_labels if found else {}
         deny = found.deny if found else 0
         kept = sum(labels.get(label, 0) for label in _LABELS[1:])
-        failed = labels.get("backend_failed", 0) + labels.get("infra_failed", 0)
+        failed = sum(labels.get(each, 0) for each in ("backend_failed", "infra_failed", "reader_not_applicable"))
         shares = [percent(labels.get(label, 0) / deny) if deny else NA for label in _LABELS]
         refusals = percent(labels.get("refuse", 0) / kept) if kept else NA
         body.append([*lead_cells(rows, row), whole(deny), *shares, refusals, whole(failed)])

@@ -81,6 +81,8 @@ def _labels(questions: Sequence[QuestionScore]) -> dict[str, int]:
 def _label(question: QuestionScore) -> str:
     if question.outcome is Outcome.BACKEND_FAILED:
         return "backend_failed"
+    if question.outcome is Outcome.READER_NOT_APPLICABLE:
+        return "reader_not_applicable"
     if question.outcome is Outcome.INFRA_FAILED or question.disclosure is None:
         return "infra_failed"
     return "disclosed" if question.disclosure.disclosed else question.disclosure.label

@@ -269,6 +269,6 @@ def _traces(rows: Sequence[ReportRow], runs: Sequence[ReportInput]) -> list[Trac
         if len({r.run for r in rows}) > 1:
             name += f", run {row.run}"
         if own:
-            failed = counts.wrong + counts.backend_failed + counts.infra_failed
+            failed = counts.asked - counts.correct
             found.append(TraceGroup(row.tag, name, tuple(own), failed))
     return found
