@@ -112,3 +112,18 @@ def test_a_wheel_of_ours_carries_its_manifest_and_is_found_by_it(folder: str, si
         content.extractall(site)
     (found,) = [path for path in installed_manifests() if path.is_relative_to(site)]
     assert found.read_bytes() == (ROOT / "backends" / folder / "backend.toml").read_bytes()
+
+
+def test_an_editable_installation_has_its_manifest_beside_src(site: Path, tmp_path: Path) -> None:
+    install(site, "acme")
+    package = tmp_path / "project" / "src" / "acme"
+    package.parent.mkdir(parents=True)
+    (site / "acme").rename(package)
+    (tmp_path / "project" / "backend.toml").write_text(manifest("beside"), encoding="utf-8")
+    sys.path.insert(0, str(package.parent))
+    try:
+        backend = choose_backend("beside")
+    finally:
+        sys.path.remove(str(package.parent))
+    assert isinstance(backend, LaunchableBackend)
+    assert backend.folder == tmp_path / "project"

@@ -1,7 +1,8 @@
 """Manifests of installed backends: what distributions declare in the entry point group ``memarena.backends``.
 
 The value of an entry point names a package that carries ``backend.toml`` as package data. The package is looked up and
-not imported: no code of a backend runs within the harness.
+not imported: no code of a backend runs within the harness. An editable installation of ``PROJECT/src/PACKAGE`` has its
+manifest in the project's folder, from where a wheel takes it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ def _manifest_of(entry: EntryPoint) -> Path:
     for place in _places_of(package):
         path = Path(place, *below, MANIFEST)
         if path.is_file():
+            return path
+        source = Path(place).parent
+        if not below and source.name == "src" and (path := source.parent / MANIFEST).is_file():
             return path
     distribution = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "a distribution without a name"
     raise RunError(
