@@ -40,7 +40,8 @@ class Commands(LazyGroup):
             "Print the dimension scores of a run. Missing verdicts are computed on the way and not written.",
         ),
         "report": LazyCommand(
-            "memarena.cli.scores:report", "Print the whole report of one run or several. Works while a run goes on."
+            "memarena.cli.scores:report",
+            "Print the summary of one run or several; --full prints every table. Works while a run goes on.",
         ),
         "compare": LazyCommand(
             "memarena.cli.compare:compare_command",

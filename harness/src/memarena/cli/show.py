@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from memarena import judging
-from memarena.cli.scores import JudgeOption, RunArgument
+from memarena.cli.scores import JudgeOption, RunArgument, run_folder
 from memarena.evaluation import answer_records, evaluate, load_facts, missing_verdicts
 from memarena.report.answer_list import FILTERS, WORDS, Filter, answers_document, failures_document, values_of
 from memarena.report.layout import Document
@@ -64,8 +64,9 @@ def show(
         "ground": ground, "lag": _bucket(lag), "difficulty": difficulty, "tier": tier,
         "interference": _bucket(interference),
     }  # fmt: skip
+    run = run_folder(run)
     facts = load_facts(run)
-    _check_cell(facts, cell)
+    cell = _named_cell(facts, cell)
     if question is not None:
         _refuse_filters(wanted)
         _show_question(facts, run, question, cell, name, full=full)
@@ -97,10 +98,17 @@ def _show_question(
 # ------------------------------------------------------------------ what may be asked for
 
 
-def _check_cell(facts: RunFacts, cell: str | None) -> None:
+def _named_cell(facts: RunFacts, cell: str | None) -> str | None:
+    """The cell or row that a name stands for; a backend's name is enough where it has one row."""
     cells = [c.cell_id for c in facts.manifest.cells]
-    if cell is not None and cell not in cells and not any(c.rpartition("/")[0] == cell for c in cells):
-        raise ScoringError(f"--cell {cell}: no such cell; there are: {', '.join(cells)}")
+    rows = list(dict.fromkeys(name.rpartition("/")[0] for name in cells))
+    if cell is None or cell in cells or cell in rows:
+        return cell
+    own = [row for row in rows if row.partition("@")[0] == cell]
+    if len(own) == 1:
+        return own[0]
+    why = f"several rows are of {cell}" if own else "no such cell"
+    raise ScoringError(f"--cell {cell}: {why}; there are: {', '.join(own or cells)}")
 
 
 def _cells_of(scored: ScoredRun, cell: str) -> list[str]:

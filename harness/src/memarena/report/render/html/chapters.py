@@ -13,6 +13,7 @@ from memarena.report.charts.svg import Figure
 from memarena.report.charts.trends import accuracy_over
 from memarena.report.document import Group, method_sections, report_groups, summary_sections
 from memarena.report.layout import Section
+from memarena.report.parts import section_without_small
 from memarena.report.question_trace.sample import QuestionTrace
 from memarena.report.render.html.cells import TableView, table_view
 from memarena.report.report_input import ReportInput
@@ -150,7 +151,13 @@ _PUBLISHED = ("Beside the published figures", "Published", "Other published tabl
 _REST = ("more", "More", "")
 
 
-def page_of(runs: Sequence[ReportInput], *, published: bool = False, calibrations: Sequence[Calibration] = ()) -> Page:
+def page_of(
+    runs: Sequence[ReportInput],
+    *,
+    published: bool = False,
+    calibrations: Sequence[Calibration] = (),
+    least_questions: int = 0,
+) -> Page:
     """The page of one run or several."""
     groups = report_groups(runs, published=published)
     rows = [row for group in groups for row in group.rows]
@@ -158,7 +165,7 @@ def page_of(runs: Sequence[ReportInput], *, published: bool = False, calibration
     return Page(
         title=_title(runs),
         heads=tuple(_part(section) for section in summary_sections(runs)),
-        chapters=tuple(chapter for group in groups for chapter in _chapters(group, runs)),
+        chapters=tuple(chapter for group in groups for chapter in _chapters(group, runs, least_questions)),
         traces=tuple(_traces(rows, runs)),
         methods=tuple(_part(section) for section in methods),
     )
@@ -169,10 +176,14 @@ def _title(runs: Sequence[ReportInput]) -> str:
     return f"MemArena: {', '.join(names)}"
 
 
-def _chapters(group: Group, runs: Sequence[ReportInput]) -> list[Chapter]:
+def _chapters(group: Group, runs: Sequence[ReportInput], least_questions: int) -> list[Chapter]:
     suffix = f", {group.name}" if group.name else ""
     ending = "-" + re.sub(r"[^a-z0-9]+", "-", group.name) if group.name else ""
-    sections = {plain.title: named for plain, named in zip(group.plain_sections, group.sections, strict=True)}
+    sections = {
+        plain.title: shown
+        for plain, named in zip(group.plain_sections, group.sections, strict=True)
+        if (shown := section_without_small(named, least_questions)) is not None
+    }
     figures = _figures(group.rows, runs, ending)
     published = tuple(title for title in sections if title.startswith(_PUBLISHED))
     placed = {*published, *(title for *_, titles in _CHAPTERS for title in titles)}
