@@ -71,6 +71,7 @@ def brief_candidates(runs: Sequence[ReportInput]) -> Iterator[Document]:
         yield brief_document(runs, rows=rows, remarks=remarks, words=words)
     yield brief_document(runs, rows=5, remarks=1, words=False, heads=0, groups=3)
     yield brief_document(runs, rows=5, remarks=1, words=False, heads=0, groups=2)
+    yield brief_document(runs, rows=5, remarks=1, words=False, heads=0, groups=1)
 
 
 def brief_groups(runs: Sequence[ReportInput]) -> list[tuple[str, list[BriefRow]]]:

@@ -43,10 +43,10 @@ def print_fitting(candidates: Iterable[Document], lines: int, file: IO[str] | No
 
 
 def count_lines(document: Document, width: int = WIDTH) -> int:
-    """Lines that the document takes in so many columns, the blank one at its end aside."""
+    """Lines that the document takes in so many columns, with the blank one at its end."""
     text = io.StringIO()
     print_document(document, text, width)
-    return len(text.getvalue().rstrip().splitlines())
+    return len(text.getvalue().splitlines())
 
 
 def _plain(file: IO[str] | None, width: int) -> Console:
