@@ -19,7 +19,7 @@ class Commands(LazyGroup):
         ),
         "demo": LazyCommand(
             "memarena.cli.demo:demo",
-            "Run the demonstration: five to six minutes on two cores. Every run gets a folder of its own.",
+            "Run the demonstration: three minutes on two cores. Every one gets a folder of its own.",
         ),
         "doctor": LazyCommand(
             "memarena.cli.doctor:doctor",
@@ -49,7 +49,7 @@ class Commands(LazyGroup):
         ),
         "show": LazyCommand(
             "memarena.cli.show:show",
-            "Show one question from asking to verdict, or list the answers behind a figure.",
+            "Show one question from asking to verdict, or list the answers that a figure counts.",
         ),
         "dataset": LazyCommand("memarena.cli.dataset:app", "Everything about dataset files."),
         "latency": LazyCommand("memarena.cli.latency:app", "Time of an answer on this machine, and cost of a memory."),

@@ -56,7 +56,7 @@ def show(
     full: Annotated[bool, typer.Option("--full", help="With --question: do not cut long texts.")] = False,
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
-    """Show one question from asking to verdict, or list the answers behind a figure."""
+    """Show one question from asking to verdict, or list the answers that a figure counts."""
     if [failures, answers, question is not None].count(True) != 1:
         raise ScoringError("show: expected one of --failures, --answers and --question ID")
     wanted = {

@@ -87,10 +87,13 @@ def brief_groups(runs: Sequence[ReportInput]) -> list[tuple[str, list[BriefRow]]
     return found
 
 
-def brief_table(rows: Sequence[BriefRow], title: str = TITLE, *, cut: int = 0) -> Section:
-    """The table of the summary, in the order of ``rows``; columns without any figure are left out."""
+def brief_table(rows: Sequence[BriefRow], title: str = TITLE, *, cut: int = 0, runs: bool = True) -> Section:
+    """The table of the summary, in the order of ``rows``; columns without any figure are left out.
+
+    ``cut`` rows were left out; ``runs`` tells rows of several runs apart.
+    """
     readers = len({row.reader for row in rows}) > 1 or not any(row.llm for row in rows)
-    several = len({row.run for row in rows}) > 1
+    several = runs and len({row.run for row in rows}) > 1
     sampled = any(row.llm for row in rows)
     columns = [
         *([Column("run", align="left")] if several else []),
@@ -103,8 +106,8 @@ def brief_table(rows: Sequence[BriefRow], title: str = TITLE, *, cut: int = 0) -
         Column("utility"),
         Column("Search"),
         Column("TTFT"),
-        Column("tokens/s"),
-        *([Column("LLM right")] if sampled else []),
+        Column("tok/s"),
+        *([Column("LLM")] if sampled else []),
         Column("ingest"),
         Column("MB"),
     ]
@@ -191,4 +194,4 @@ def _right(row: BriefRow) -> Cell:
 def _of(row: BriefRow) -> Cell:
     if row.llm is None:
         return NA
-    return Cell(f"{row.llm.counts.correct} of {row.llm.counts.asked}")
+    return Cell(f"{row.llm.counts.correct}/{row.llm.counts.asked}")

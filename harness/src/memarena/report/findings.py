@@ -45,10 +45,9 @@ def unproven(rows: Sequence[BriefRow]) -> list[str]:
     for group in ranked_groups(rows):
         alone = [row for row in group if row.interval is None]
         for row in alone:
-            egos = "1 ego" if row.scores.counts.asked else "no ego"
+            asked = counted(row.scores.counts.asked, "question")
             found.append(
-                f"{row.name} ({row.reader}): no interval, since its {counted(row.scores.counts.asked, 'question')} "
-                f"are of {egos} or gave a range only: it has no place in an order"
+                f"{row.name} ({row.reader}): {asked} of one ego (or a range) give no interval, so no place in an order"
             )
         few = [row for row in group if row.interval is not None and row.interval.few_clusters]
         if few:
