@@ -22,8 +22,8 @@ _POLL_S = 0.05
 
 
 def is_whole(out: Path) -> bool:
-    """Whether a world was made to its end: this file the simulator writes last."""
-    return (out / "run_info.json").is_file()
+    """Whether a world was made to its end: what is half made has its finished days beside it."""
+    return (out / "run_info.json").is_file() and not (out / ".days").exists()
 
 
 def make_world(out: Path, seed: int = SEED) -> None:
