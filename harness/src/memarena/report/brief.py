@@ -87,10 +87,13 @@ def brief_groups(runs: Sequence[ReportInput]) -> list[tuple[str, list[BriefRow]]
     return found
 
 
-def brief_table(rows: Sequence[BriefRow], title: str = TITLE, *, cut: int = 0, runs: bool = True) -> Section:
+def brief_table(
+    rows: Sequence[BriefRow], title: str = TITLE, *, cut: int = 0, runs: bool = True, least: int = FEWEST_QUESTIONS
+) -> Section:
     """The table of the summary, in the order of ``rows``; columns without any figure are left out.
 
-    ``cut`` rows were left out; ``runs`` tells rows of several runs apart.
+    ``cut`` rows were left out; ``runs`` tells rows of several runs apart; shares of fewer than ``least`` questions are
+    left out.
     """
     readers = len({row.reader for row in rows}) > 1 or not any(row.llm for row in rows)
     several = runs and len({row.run for row in rows}) > 1
@@ -117,10 +120,10 @@ def brief_table(rows: Sequence[BriefRow], title: str = TITLE, *, cut: int = 0, r
             Cell(row.name),
             *([Cell(row.reader)] if readers else []),
             Cell(f"{row.scores.counts.asked:,}"),
-            _if_enough(percent(row.recall), row.evidence_questions),
-            _right(row),
-            _if_enough(score(row.scores.metrics.get("P")), row.deny),
-            _if_enough(score(row.scores.metrics.get("U")), row.allow),
+            _if_enough(percent(row.recall), row.evidence_questions, least),
+            _right(row, least),
+            _if_enough(score(row.scores.metrics.get("P")), row.deny, least),
+            _if_enough(score(row.scores.metrics.get("U")), row.allow, least),
             milliseconds(row.search_ms),
             milliseconds(row.ttft_ms),
             number(row.tokens_per_s),
@@ -176,13 +179,13 @@ def _marks(rows: Sequence[BriefRow]) -> list[str]:
     return found
 
 
-def _if_enough(cell: Cell, questions: int) -> Cell:
-    return cell if cell is NA or questions >= FEWEST_QUESTIONS else SMALL
+def _if_enough(cell: Cell, questions: int, least: int) -> Cell:
+    return cell if cell is NA or questions >= least else SMALL
 
 
-def _right(row: BriefRow) -> Cell:
+def _right(row: BriefRow, least: int) -> Cell:
     counts = row.scores.counts
-    if counts.asked < FEWEST_QUESTIONS and counts.asked:
+    if counts.asked < least and counts.asked:
         return SMALL
     cell, made = score(row.right, so_far=counts.missing > 0), row.interval
     if made is None or cell is NA:

@@ -186,7 +186,7 @@ def page_of(
     return Page(
         title=_title(runs),
         datasets=", ".join(dict.fromkeys(run.scores.dataset.name for run in runs)),
-        summaries=tuple(_summary(place, name, rows) for place, (name, rows) in enumerate(brief_groups(runs))),
+        summaries=tuple(_summary(n, name, rows, least_questions) for n, (name, rows) in enumerate(brief_groups(runs))),
         words=tuple(_named(line) for line in WORDS),
         heads=tuple(_part(section) for section in summary_sections(runs)),
         chapters=tuple(chapter for group in groups for chapter in _chapters(group, runs, least_questions)),
@@ -195,12 +195,12 @@ def page_of(
     )
 
 
-def _summary(place: int, name: str, rows: Sequence[BriefRow]) -> SummaryView:
+def _summary(place: int, name: str, rows: Sequence[BriefRow], least: int) -> SummaryView:
     """Verdict, table, pictures and findings of a group; ids are told apart by its place."""
     ending = f"-{place}" if place else ""
     said = findings(rows)
     verdicts = [line for line in said if line.startswith("Right answers")]
-    part = _part(brief_table(rows, f"Summary{name}"))
+    part = _part(brief_table(rows, f"Summary{name}", least=least))
     drawn = (
         ranked_right(rows, f"fig-ranked{ending}"),
         recall_bars(rows, f"fig-evidence{ending}"),
