@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -197,3 +198,19 @@ def test_show_takes_the_name_of_a_memory_that_has_one_row(memarena: Command, run
     code, _, err = memarena("show", run_dir, "--answers", "--cell", "bm25")
     assert code == 2
     assert err.startswith("error: --cell bm25: several rows are of bm25; there are: bm25@small, bm25@")
+
+
+def test_show_gives_the_same_answers_as_json(memarena: Command, run_dir: Path) -> None:
+    _, listed, _ = memarena("show", run_dir, "--failures", "--cell", "hazy")
+    _, out, _ = memarena("show", run_dir, "--failures", "--cell", "hazy", "--format", "json")
+    found = json.loads(out)
+    lines = [line.split() for line in listed.splitlines() if line.startswith("  ")]
+    assert len(found) == len(lines)
+    for record, line in zip(found, lines, strict=True):
+        assert {record["cell_id"], record["instance_id"], record["family"]} <= set(line)
+    _, out, _ = memarena("show", run_dir, "--question", "temp_1", "--cell", "bm25@small/s3", "--format", "json")
+    [one] = json.loads(out)
+    assert one["score"]["instance_id"] == one["asked"][0]["instance_id"] == "temp_1"
+    assert one["judged"][0]["judge"] == "value"
+    code, _, err = memarena("show", run_dir, "--answers", "--format", "yaml")
+    assert (code, err) == (2, "error: --format yaml: expected one of table, json\n")
