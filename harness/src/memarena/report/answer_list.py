@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -133,6 +134,20 @@ def answers_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen
     summary = f"{right:,} of {len(counted):,} questions asked were answered right{share}{open_}"
     summary += apart if len(counted) < len(asked) else ""
     return Document("Answers", (Section(summary, _lines(facts, asked), one_line_each=True),))
+
+
+def answers_json(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter, *, failures: bool) -> str:
+    """The same questions as JSON: a list of score records, each with the wording asked and the whole answer."""
+    found = []
+    for question in questions:
+        if question.outcome is None or not chosen.admits(question) or (failures and question.correct):
+            continue
+        attempts = facts.attempts.get((question.cell_id, question.instance_id), [])
+        answer = attempts[-1].record.answer if attempts else None
+        wording = facts.questions[question.instance_id].question_text
+        extra = {"question": wording, "answer": answer.answer if answer else None}
+        found.append({**question.model_dump(mode="json"), **extra})
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
 def _lines(facts: RunFacts, questions: Sequence[QuestionScore]) -> tuple[str, ...]:
