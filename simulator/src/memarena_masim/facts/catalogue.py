@@ -182,7 +182,7 @@ def _detail_words(attributes: dict[str, Attribute]) -> str:
 
 def _common_words() -> str:
     paths = sorted([*(BANKS / "dialogue").glob("*.bank"), *(BANKS / "topics").glob("*.topic"), BANKS / "variants.txt"])
-    paths += sorted((BANKS / "matters").glob("*.toml"))
+    paths += [*sorted((BANKS / "matters").glob("*.toml")), *sorted((BANKS / "scenes").glob("*.toml"))]
     paths += [BANKS / "facts" / name for name in ("happenings.toml", "finds.toml", "ties.toml", "levels.bank")]
     paths += [BANKS / "facts" / name for name in ("community.toml", "changes.toml", "probes.bank", "prompts.bank")]
     paths += [BANKS / "facts" / "events.toml", BANKS / "world" / "people.toml"]

@@ -6,13 +6,14 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from memarena_masim.config import Half
 from memarena_masim.errors import MasimError
 from memarena_masim.phrases.grammar import Bank, Variants
 from memarena_masim.phrases.matters import Matter, read_matters
+from memarena_masim.phrases.scenes import Scene, read_scenes
 
 BANKS = Path(__file__).resolve().parent.parent / "banks"
 _LISTS = ("name", "act", "trouble", "joy", "view", "ask", "tip", "dream", "scene", "who")
@@ -29,6 +30,7 @@ class Topic:
     heads: tuple[str, ...]
     half: str
     matters: tuple[Matter, ...]
+    scenes: tuple[Scene, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class Library:
     banks: Half
     dialogue: Bank
     topics: dict[str, Topic]
+
+    @cached_property
+    def scenes(self) -> dict[str, Scene]:
+        """All scenes of the topics, by key (``topic.scene``)."""
+        return {scene.key: scene for topic in self.topics.values() for scene in topic.scenes}
 
 
 @cache
@@ -101,7 +108,8 @@ def _topic(path: Path, variants: Variants, dialogue: Bank) -> Topic:
         raise MasimError(f"topics/{path.name}: list {min(unused)!r} is used nowhere")
     matters = read_matters(path.parent.parent / "matters" / f"{path.stem}.toml", bank)
     bank.link()
-    return Topic(path.stem, bank, tuple(heads), half, matters)
+    scenes = read_scenes(path.parent.parent / "scenes" / f"{path.stem}.toml", Bank())
+    return Topic(path.stem, bank, tuple(heads), half, matters, scenes)
 
 
 def data_files() -> dict[str, str]:
@@ -113,7 +121,7 @@ def data_files() -> dict[str, str]:
 @cache
 def _bank_text() -> str:
     paths = [*sorted((BANKS / "dialogue").glob("*.bank")), *sorted((BANKS / "topics").glob("*.topic"))]
-    paths += sorted((BANKS / "matters").glob("*.toml"))
+    paths += [*sorted((BANKS / "matters").glob("*.toml")), *sorted((BANKS / "scenes").glob("*.toml"))]
     return "\n".join(path.read_text(encoding="utf-8") for path in paths).lower().replace("^", "").replace("*", "")
 
 

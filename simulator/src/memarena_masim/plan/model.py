@@ -65,6 +65,10 @@ class Thread:
     topic: str
     narrator: int
     turns: int
+    scene: str = ""
+    """Key of the scene that is told, "" for a topic without scenes."""
+    first_beat: int = 0
+    """The first beat that is told: above 0 where the listeners heard the ones before on an earlier day."""
 
 
 @dataclass(frozen=True, slots=True)

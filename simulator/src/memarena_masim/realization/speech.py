@@ -7,11 +7,11 @@ A turn takes up what the one before dwelt on or asked, goes on with the record, 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from memarena_masim.phrases.library import Library
 from memarena_masim.plan.model import EventTalk, Kind, SessionPlan, Statement, Thread
 from memarena_masim.realization.record import Record, last_noun, marked, new_record, to_me, to_you
+from memarena_masim.realization.spoken import SpokenTurn
 from memarena_masim.realization.turn import Hook, Talk, TurnText
 from memarena_masim.rng import Stream
 
@@ -70,15 +70,6 @@ FROM_AFAR = 0.5
 """Share of the remote talks that open with the distance; the others open as their modality does."""
 TAKEN_UP = 0.9
 """Share of them that the next speaker takes up."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpokenTurn:
-    """Words of one turn: who says it to whom (indices into the plan's speakers)."""
-
-    speaker: int
-    listener: int
-    text: str
 
 
 def speak(plan: SessionPlan, stream: Stream, library: Library) -> tuple[SpokenTurn, ...]:

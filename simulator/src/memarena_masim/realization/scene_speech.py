@@ -1,0 +1,318 @@
+"""Writes the text of a planned session from scenes: each thread goes on with one scene, beat by beat.
+
+A turn answers the one before, goes on with the scene, states its planned facts and hands over. What a teller's scene holds
+(amounts, names, times) is drawn once per teller, so that every telling agrees with every other.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memarena_masim.config import WorldConfig
+from memarena_masim.facts.catalogue import catalogue
+from memarena_masim.phrases.grammar import Scope, Sequence_, Voice, phrase
+from memarena_masim.phrases.library import Library
+from memarena_masim.phrases.scenes import Beat, Scene, Sentence
+from memarena_masim.plan.model import Kind, SessionPlan, Statement, Thread
+from memarena_masim.realization.record import marked
+from memarena_masim.realization.spoken import SpokenTurn
+from memarena_masim.realization.turn import finish
+from memarena_masim.rng import Stream
+from memarena_masim.world.build import pools
+
+LINKED = 0.75
+"""Share of the planned facts that a word leads up to."""
+TIE_SHOWS = 0.4
+"""Share of the openings that show what people are to each other."""
+TAKEN_UP = 0.85
+"""Share of the stated facts that the next speaker takes up."""
+FACT_FIRST = 0.25
+"""Share of the turns that state their facts before they go on with the scene."""
+_LEAD_IN = re.compile(r"^(?:so|well|and|oh|oh, and),? ", re.IGNORECASE)
+_MINE = re.compile(r"\b(?:my|our)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A thread's scene in this session: who tells it, its values, and the text of its slots by speaker."""
+
+    scene: Scene
+    thread: Thread
+    values: Mapping[str, str]
+    kin: str
+
+    def thing(self, teller: bool) -> str:
+        """The scene's thing in the mouth of its teller, or of anybody else."""
+        return self.scene.thing if teller else _MINE.sub("your", self.scene.thing)
+
+    def slots(self, teller: bool) -> dict[str, str]:
+        """Slots of a line of the scene."""
+        return {**self.values, "kin": self.kin if teller else _MINE.sub("your", self.kin)}
+
+
+@dataclass(slots=True)
+class _Talk:
+    config: WorldConfig
+    plan: SessionPlan
+    stream: Stream
+    library: Library
+    turns: list[SpokenTurn] = field(default_factory=list)
+    stated: tuple[Statement, ...] = ()
+    """Facts of the turn before."""
+
+
+def told_in_scenes(plan: SessionPlan) -> bool:
+    """Whether every thread of a session has a scene."""
+    return all(thread.scene for thread in plan.threads)
+
+
+def speak_scenes(config: WorldConfig, plan: SessionPlan, stream: Stream, library: Library) -> tuple[SpokenTurn, ...]:
+    """Word every turn of ``plan``; a pure function of its arguments."""
+    talk = _Talk(config, plan, stream, library)
+    assistant = plan.kind.with_assistant
+    speaker = len(plan.speakers) - 1 if assistant else plan.threads[0].narrator
+    before: Told | None = None
+    for number, thread in enumerate(plan.threads):
+        told = _told(talk, thread, 0 if assistant else thread.narrator)
+        following = plan.threads[number + 1] if number + 1 < len(plan.threads) else None
+        speaker = _thread(talk, told, before, speaker, last_thread=following is None)
+        before = told
+    return tuple(talk.turns)
+
+
+def _told(talk: _Talk, thread: Thread, narrator: int) -> Told:
+    scene = talk.library.scenes[thread.scene]
+    who = talk.plan.speakers[narrator]
+    stream = Stream(talk.config.key, "scene", who.agent_id, scene.key)
+    names = {"man": pools()["other_men"], "woman": pools()["other_women"]}
+    values = {name: draw(stream, names) for name, draw in sorted(scene.values.items())}
+    kin = phrase(talk.library.dialogue.rules["scene.kin"].draw(stream), Scope(stream, Voice(), {}))
+    return Told(scene, thread, values, kin)
+
+
+def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thread: bool) -> int:
+    """Say a thread's turns; returns who speaks next."""
+    plan, thread = talk.plan, told.thread
+    people = len(plan.speakers)
+    narrator = 0 if plan.kind.with_assistant else thread.narrator
+    beat, opened = thread.first_beat, False
+    answer: Beat | None = None
+    for place in range(thread.turns):
+        index = len(talk.turns)
+        turn = _Turn(talk, told, speaker, (speaker - 1) % people if index else (speaker + 1) % people)
+        ends = place == thread.turns - 1
+        asked = [one for one in plan.statements if one.turn == index + 1 and one.prompt]
+        turn.begin(index, before if place == 0 else None)
+        if speaker == narrator:
+            answer = told.scene.beats[beat] if beat < len(told.scene.beats) else None
+            if place == 0 and before is not None:
+                turn.frame("scene.shift")
+            if not opened and thread.first_beat:
+                turn.line("resume")
+            opened = True
+            turn.body(answer.tell if answer else (), question=True)
+            beat += 1
+        elif not opened:
+            if place == 0 and before is not None:
+                turn.frame("scene.shift.ask")
+            turn.line("again" if thread.first_beat else "ask")
+            opened = True
+            turn.body((), question=False)
+        elif answer is not None and (speaker - narrator) % people == 1:
+            sentences = answer.assistant if turn.who.assistant else answer.friend
+            goes_on = not (ends or asked) and beat < len(told.scene.beats)
+            turn.body(sentences, question=goes_on)
+        else:
+            turn.line("also")
+            turn.body((), question=False)
+        turn.end(index, last_thread and ends, asked)
+        talk.turns.append(SpokenTurn(speaker, turn.listener, turn.text))
+        talk.stated = tuple(one for one in plan.statements if one.turn == index)
+        speaker = (speaker + 1) % people
+    return speaker
+
+
+class _Turn:
+    """Sentences of one turn."""
+
+    def __init__(self, talk: _Talk, told: Told, speaker: int, listener: int) -> None:
+        self._talk, self._told, self.speaker, self.listener = talk, told, speaker, listener
+        plan = talk.plan
+        self.who = plan.speakers[speaker]
+        self._teller = speaker == (0 if plan.kind.with_assistant else told.thread.narrator)
+        self._slots = {
+            "you": plan.speakers[listener].first_name,
+            "weekday": plan.weekday,
+            "daypart": plan.daypart,
+            "weather": plan.weather,
+            "place": plan.place_name,
+            "other": plan.looks_back[0],
+            "lastday": plan.looks_back[1],
+            "owner": plan.speakers[0].first_name,
+            "thing": told.thing(self._teller),
+        }
+        self._sentences: list[str] = []
+        self._words = 0
+
+    @property
+    def text(self) -> str:
+        """The turn."""
+        return " ".join(self._sentences)
+
+    # ------------------------------------------------------------ parts
+
+    def say(self, text: str) -> None:
+        """Add a sentence."""
+        self._sentences.append(finish(text))
+        self._words += text.count(" ") + 1
+
+    def frame(self, rule: str, **slots: str) -> None:
+        """Say a line of the frame bank."""
+        self.say(self._render(self._talk.library.dialogue.rules[rule].draw(self._talk.stream), slots))
+
+    def line(self, name: str) -> None:
+        """Say one of the scene's single lines."""
+        self.say(self._render(self._talk.stream.pick(self._told.scene.lines[name]), {}))
+
+    def _render(self, sequence: Sequence_, slots: Mapping[str, str]) -> str:
+        own = {**self._slots, **self._told.slots(self._teller), **slots}
+        return phrase(sequence, Scope(self._talk.stream, Voice(self.who.leaning), own))
+
+    # ------------------------------------------------------------ course
+
+    def begin(self, index: int, before: Told | None) -> None:
+        """Greet, answer the greeting, or take up what was said last."""
+        plan, stream = self._talk.plan, self._talk.stream
+        for statement in [one for one in plan.statements if one.turn == index and one.prompt]:
+            self._state(statement, linked=False)
+        if index == 0:
+            self._greet()
+            return
+        if index == 1 and not plan.kind.with_assistant:
+            self.frame("scene.reply")
+            if plan.event is not None:
+                rule = "scene.ours.reply" if plan.event.ours else "scene.event.reply"
+                self.frame(rule, k=marked(plan.event.clauses[self.speaker]).key)
+        for statement in self._talk.stated:
+            if not statement.prompt and stream.chance(TAKEN_UP):
+                self._react_to(statement)
+        if before is not None:
+            self._answer_last(before)
+
+    def _greet(self) -> None:
+        plan, stream = self._talk.plan, self._talk.stream
+        if self.who.assistant:
+            names = {Kind.NARRATION: "narrate", Kind.REFLECTION: "reflect", Kind.PROBE: "probe"}
+            self.frame(f"scene.pa.{names[plan.kind]}")
+            return
+        self.frame("scene.open.encounter" if plan.kind is Kind.ENCOUNTER else f"scene.open.{plan.modality}")
+        if plan.names_place:
+            self.frame("scene.open.place")
+        if plan.relation and stream.chance(TIE_SHOWS):
+            self.frame(f"scene.open.{plan.relation}")
+        if plan.event is not None:
+            rule = "scene.ours" if plan.event.ours else "scene.event"
+            self.frame(rule, e=marked(plan.event.clauses[self.speaker]).text)
+
+    def _answer_last(self, before: Told) -> None:
+        """At a change of subject: the answer to the last beat of the scene before, if its teller spoke last."""
+        plan = self._talk.plan
+        people = len(plan.speakers)
+        narrator = 0 if plan.kind.with_assistant else before.thread.narrator
+        spoken = [turn for turn in self._talk.turns[-before.thread.turns :] if turn.speaker == narrator]
+        if self._talk.turns[-1].speaker != narrator or (self.speaker - narrator) % people != 1:
+            return
+        beat = before.thread.first_beat + len(spoken) - 1
+        if beat >= len(before.scene.beats):
+            return
+        given = before.scene.beats[beat]
+        now, self._told, teller, self._teller = self._told, before, self._teller, False
+        for sentence in given.assistant if self.who.assistant else given.friend:
+            if not sentence.optional and not sentence.question:
+                self.say(self._render(sentence.words, {}))
+        self._told, self._teller = now, teller
+
+    def body(self, sentences: Sequence[Sentence], question: bool) -> None:
+        """The sentences of a beat and the turn's facts. Optional sentences come in as the turn's length allows."""
+        talk = self._talk
+        index = len(talk.turns)
+        due = [one for one in talk.plan.statements if one.turn == index and not one.prompt]
+        first = bool(due) and bool(self._sentences) and talk.stream.chance(FACT_FIRST)
+        if first:
+            self._state_all(due)
+        aim = talk.plan.words_per_turn * self.who.pace * math.exp(0.28 * talk.stream.bell() - 0.04)
+        texts = [self._render(one.words, {}) for one in sentences]
+        kept = {n for n, one in enumerate(sentences) if not one.optional and (question or not one.question)}
+        words = self._words + sum(texts[n].count(" ") + 1 for n in kept) + 18 * len(due)
+        optional = [n for n, one in enumerate(sentences) if one.optional and (question or not one.question)]
+        for n in talk.stream.shuffled(optional):
+            length = texts[n].count(" ") + 1
+            if words + length / 2 <= aim:
+                kept.add(n)
+                words += length
+        ending = [n for n in sorted(kept) if sentences[n].question]
+        for n in sorted(kept):
+            if n not in ending:
+                self.say(texts[n])
+        if due and not first:
+            self._state_all(due)
+        for n in ending:
+            self.say(texts[n])
+
+    def end(self, index: int, last: bool, asked: list[Statement]) -> None:
+        """Hand over: with the question for a fact that the next turn states, or with the end of the talk."""
+        plan = self._talk.plan
+        if plan.kind.with_assistant:
+            if last:
+                self.frame("scene.pa.close" if self.who.assistant else "scene.pa.user.close")
+        elif index >= plan.turn_count - len(plan.speakers):
+            if index == plan.turn_count - len(plan.speakers):
+                self.frame("scene.close.remote" if plan.place_id is None else "scene.close")
+            elif last:
+                self.frame("scene.close.reply")
+        for statement in asked:
+            self.say(self._fact(statement.prompt, statement))
+
+    # ------------------------------------------------------------ facts
+
+    def _state_all(self, due: list[Statement]) -> None:
+        for statement in due:
+            self._state(statement, linked=self._talk.stream.chance(LINKED))
+
+    def _state(self, statement: Statement, linked: bool) -> None:
+        text = self._fact(statement.frame, statement)
+        if linked:
+            link = self._render(self._talk.library.dialogue.rules["scene.link"].draw(self._talk.stream), {})
+            text = f"{link} {_LEAD_IN.sub('', text)}"
+        self.say(text)
+        if statement.level:
+            self.say(self._fact(f"level.{statement.level}", statement))
+
+    def _react_to(self, statement: Statement) -> None:
+        """Take up a fact without giving its value."""
+        found = catalogue(self._talk.library.banks)
+        form, attribute, _ = statement.frame.split(".")
+        slots = dict(statement.slots)
+        rule = "detail"
+        if attribute in found.community:
+            kind = found.community[attribute]
+            rule, slots["about"] = "community", kind.fill(kind.about, "you", "", slots["group"])
+        elif attribute in ("friends", "not_friends"):
+            rule = "tie"
+        elif attribute in ("happening", "find", "fate"):
+            rule = attribute
+        elif form == "change":
+            rule = "change"
+        if self.who.assistant:
+            known = rule in ("detail", "community")
+            self.frame("scene.pa.react" if known else "scene.pa.react.other", **slots)
+            return
+        self.frame(f"scene.react.{rule}", **slots)
+
+    def _fact(self, rule: str, statement: Statement) -> str:
+        slots = {**self._slots, **dict(statement.slots), "kin": self._told.kin, "x": "it", "full": "it"}
+        scope = Scope(self._talk.stream, Voice(self.who.leaning), slots)
+        return phrase(scope.draw(catalogue(self._talk.library.banks).bank.rules[rule]), scope)
