@@ -89,8 +89,8 @@ def _told(talk: _Talk, thread: Thread, narrator: int) -> Told:
     stream = Stream(talk.config.key, "scene", who.agent_id, scene.key)
     names = {"man": pools()["other_men"], "woman": pools()["other_women"]}
     values = {name: draw(stream, names) for name, draw in sorted(scene.values.items())}
-    kin = phrase(talk.library.dialogue.rules["scene.kin"].draw(stream), Scope(stream, Voice(), {}))
-    return Told(scene, thread, values, kin)
+    anybody = phrase(talk.library.dialogue.rules["scene.kin"].draw(stream), Scope(stream, Voice(), {}))
+    return Told(scene, thread, values, values.pop("kin", anybody))
 
 
 def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thread: bool) -> int:
