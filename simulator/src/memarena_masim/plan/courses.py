@@ -1,4 +1,4 @@
-"""Which scene a thread tells, and from where: scenes have a course, and whoever heard its beginning hears how it goes on."""
+"""Which scene a thread tells, and from which beat: whoever heard the beginning of a scene hears how it goes on."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Courses:
         """``thread`` with a scene that is not in ``taken``; as it is where its topic has none."""
         if not self.library.topics[thread.topic].scenes:
             return thread
-        begun = self._begun(narrator, listeners, taken)
+        begun = self._begun(narrator, listeners, taken, max(LEAST_LEFT, beats_in(thread.turns, len(listeners) + 1)))
         if begun and stream.chance(GOES_ON):
             key, beats = stream.pick(begun)
             return self._telling(thread, narrator, listeners, self.library.scenes[key], beats)
@@ -71,8 +71,10 @@ class Courses:
             for listener in listeners
         )
 
-    def _begun(self, narrator: str, listeners: Sequence[str], taken: frozenset[str]) -> list[tuple[str, int]]:
-        """Scenes that all listeners heard the same beats of, with something left to tell."""
+    def _begun(
+        self, narrator: str, listeners: Sequence[str], taken: frozenset[str], needed: int
+    ) -> list[tuple[str, int]]:
+        """Scenes that all listeners heard the same beats of, with so many beats left to tell."""
         first, *others = (self._told.get((narrator, listener), {}) for listener in listeners)
         return [
             (key, beats)
@@ -80,8 +82,13 @@ class Courses:
             if all(other.get(key) == beats for other in others)
             and key not in taken
             and not any((narrator, listener, key) in self._today for listener in listeners)
-            and len(self.library.scenes[key].beats) - beats >= LEAST_LEFT
+            and len(self.library.scenes[key].beats) - beats >= needed
         ]
+
+
+def beats_in(turns: int, people: int) -> int:
+    """The most beats that a thread of so many turns comes to."""
+    return -(-turns // people)
 
 
 def tellings(threads: Sequence[Thread], first_speaker: int, people: Sequence[str]) -> list[Telling]:

@@ -11,7 +11,7 @@ from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import Catalogue
 from memarena_masim.facts.values import WEEKDAYS, day_words
 from memarena_masim.phrases.library import library
-from memarena_masim.plan.courses import LEAST_LEFT, Courses, Telling, tellings
+from memarena_masim.plan.courses import LEAST_LEFT, Courses, Telling, beats_in, tellings
 from memarena_masim.plan.events import plan_events, talk_of
 from memarena_masim.plan.facts import FactSource, opaque
 from memarena_masim.plan.impressions import Feeling, Impressions, felt
@@ -238,7 +238,9 @@ class Planner:
         found: list[Thread] = []
         for number, thread in enumerate(threads):
             if number == 0 and looked is not None:
-                found.append(Thread(thread.topic, thread.narrator, thread.turns, *looked))
+                scene, beat = looked
+                latest = len(library(self.config.banks).scenes[scene].beats) - beats_in(thread.turns, len(ids))
+                found.append(Thread(thread.topic, thread.narrator, thread.turns, scene, max(0, min(beat, latest))))
                 continue
             narrator = ids[thread.narrator]
             others = [one for one in ids if one != narrator]

@@ -1,7 +1,7 @@
 """Writes the text of a planned session from scenes: each thread goes on with one scene, beat by beat.
 
-A turn answers the one before, goes on with the scene, states its planned facts and hands over. What a teller's scene holds
-(amounts, names, times) is drawn once per teller, so that every telling agrees with every other.
+A turn answers the one before, goes on with the scene, states its planned facts and hands over. What a teller's scene
+holds (amounts, names, times) is drawn once per teller, so that every telling agrees with every other.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ TAKEN_UP = 0.85
 """Share of the stated facts that the next speaker takes up."""
 FACT_FIRST = 0.25
 """Share of the turns that state their facts before they go on with the scene."""
+_FACT_WORDS = 24
+"""Words of a fact with what leads up to it."""
+_KEPT_BESIDE_A_FACT = {True: 2, False: 1}
+"""Sentences that the teller, or anybody else, keeps in a turn that also states a fact, whatever its length."""
 _LEAD_IN = re.compile(r"^(?:so|well|and|oh|oh, and),? ", re.IGNORECASE)
 _MINE = re.compile(r"\b(?:my|our)\b")
 
@@ -245,10 +249,14 @@ class _Turn:
             self._state_all(due)
         aim = talk.plan.words_per_turn * self.who.pace * math.exp(0.28 * talk.stream.bell() - 0.04)
         texts = [self._render(one.words, {}) for one in sentences]
-        kept = {n for n, one in enumerate(sentences) if not one.optional and (question or not one.question)}
-        words = self._words + sum(texts[n].count(" ") + 1 for n in kept) + 18 * len(due)
-        optional = [n for n, one in enumerate(sentences) if one.optional and (question or not one.question)]
-        for n in talk.stream.shuffled(optional):
+        said = [n for n, one in enumerate(sentences) if question or not one.question]
+        needed = [n for n in said if not sentences[n].optional]
+        if due:  # a turn that states a fact makes room for it
+            spare = [n for n in needed[_KEPT_BESIDE_A_FACT[self._teller] :] if not sentences[n].question]
+            needed = [n for n in needed if n not in spare]
+        kept = set(needed)
+        words = self._words + sum(texts[n].count(" ") + 1 for n in kept) + _FACT_WORDS * len(due)
+        for n in talk.stream.shuffled([n for n in said if n not in kept]):
             length = texts[n].count(" ") + 1
             if words + length / 2 <= aim:
                 kept.add(n)
