@@ -16,7 +16,6 @@ from memarena_masim.phrases.library import library
 from memarena_masim.plan.day import DayPlan
 from memarena_masim.plan.model import SessionPlan
 from memarena_masim.realization.corpus_lines import line_of
-from memarena_masim.realization.scene_speech import speak_scenes, told_in_scenes
 from memarena_masim.realization.speech import speak
 from memarena_masim.realization.spoken import SpokenTurn
 from memarena_masim.rng import Stream
@@ -69,10 +68,7 @@ def realise(job: tuple[WorldConfig, tuple[SessionPlan, ...]]) -> str:
 
 def words_of(config: WorldConfig, plan: SessionPlan) -> tuple[SpokenTurn, ...]:
     """The turns of a session, from the session's own stream."""
-    stream, words = Stream(config.key, "speech", plan.day, plan.session_id), library(config.banks)
-    if told_in_scenes(plan):
-        return speak_scenes(config, plan, stream, words)
-    return speak(plan, stream, words)
+    return speak(config, plan, Stream(config.key, "speech", plan.day, plan.session_id), library(config.banks))
 
 
 @contextmanager

@@ -15,9 +15,9 @@ from memarena_dataset.values import AmountValue, NameValue, PlaceValue, TermValu
 from memarena_masim.config import Half
 from memarena_masim.errors import MasimError
 from memarena_masim.facts.values import ValueKind
-from memarena_masim.phrases.grammar import Bank, Variants
+from memarena_masim.phrases.grammar import Bank
 from memarena_masim.phrases.inflect import inflect
-from memarena_masim.phrases.library import BANKS, library, may_arise
+from memarena_masim.phrases.library import BANKS, library, may_arise, scene_files
 
 PersonForm = Literal["own", "you", "told"]
 
@@ -137,7 +137,7 @@ def base(phrase: str) -> str:
 def catalogue(banks: Half = "all") -> Catalogue:
     """The facts of this installation, worded from ``banks``. MasimError names the file and key of the first fault."""
     library(banks)
-    bank = Bank(Variants((), "none"))
+    bank = Bank()
     attributes: dict[str, Attribute] = {}
     changes = _toml("changes")
     for name in ("details", "sensitive"):
@@ -155,8 +155,6 @@ def catalogue(banks: Half = "all") -> Catalogue:
     bank.read(BANKS / "facts" / "levels.bank")
     bank.read(BANKS / "facts" / "prompts.bank")
     bank.read(BANKS / "facts" / "probes.bank")
-    bank.read(BANKS / "facts" / "links.bank")
-    bank.read(BANKS / "facts" / "reactions.bank")
     bank.link(banks)
     common = _common_words()
     return Catalogue(
@@ -181,8 +179,7 @@ def _detail_words(attributes: dict[str, Attribute]) -> str:
 
 
 def _common_words() -> str:
-    paths = sorted([*(BANKS / "dialogue").glob("*.bank"), *(BANKS / "topics").glob("*.topic"), BANKS / "variants.txt"])
-    paths += [*sorted((BANKS / "matters").glob("*.toml")), *sorted((BANKS / "scenes").glob("*.toml"))]
+    paths = scene_files()
     paths += [BANKS / "facts" / name for name in ("happenings.toml", "finds.toml", "ties.toml", "levels.bank")]
     paths += [BANKS / "facts" / name for name in ("community.toml", "changes.toml", "probes.bank", "prompts.bank")]
     paths += [BANKS / "facts" / "events.toml", BANKS / "world" / "people.toml"]

@@ -13,6 +13,7 @@ from memarena_masim.errors import MasimError
 from memarena_masim.phrases.grammar import Bank, Sequence_
 from memarena_masim.rng import Stream
 
+HALVES: Final = ("tuning", "held-out")
 TONES: Final = ("trouble", "joy", "plain")
 LINES: Final = {"ask": 3, "again": 2, "resume": 2, "also": 2}
 """Lists of single lines, and how many each needs."""
@@ -60,17 +61,33 @@ class Scene:
     beats: tuple[Beat, ...]
 
 
-def read_scenes(path: Path, bank: Bank) -> tuple[Scene, ...]:
-    """The scenes of a topic, () where there is no file. MasimError names file and key of the first fault."""
-    if not path.exists():
-        return ()
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic of conversation: its scenes, and which people bring it up (``occupation:nurse``)."""
+
+    key: str
+    heads: tuple[str, ...]
+    half: str
+    scenes: tuple[Scene, ...]
+
+
+def read_topic(path: Path) -> Topic:
+    """A topic with its scenes. MasimError names file and key of the first fault."""
     try:
         rows = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise MasimError(f"scenes/{path.name}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise MasimError(f"scenes/{path.name}: {error}") from error
-    return tuple(_scene(path.stem, key, row, bank, f"scenes/{path.name}: {key}") for key, row in rows.items())
+    about, bank = rows.pop("topic", {}), Bank()
+    if about.get("half") not in HALVES:
+        raise MasimError(f"scenes/{path.name}: topic.half: one of {', '.join(HALVES)} is expected")
+    if not about.get("heads"):
+        raise MasimError(f"scenes/{path.name}: topic.heads: at least one hobby, concern or occupation is expected")
+    if not rows:
+        raise MasimError(f"scenes/{path.name}: at least one scene is expected")
+    scenes = tuple(_scene(path.stem, key, row, bank, f"scenes/{path.name}: {key}") for key, row in rows.items())
+    return Topic(path.stem, tuple(about["heads"]), about["half"], scenes)
 
 
 def _scene(topic: str, key: str, row: Mapping[str, Any], bank: Bank, where: str) -> Scene:

@@ -47,9 +47,7 @@ class Courses:
     def assign(
         self, stream: Stream, thread: Thread, narrator: str, listeners: Sequence[str], taken: frozenset[str]
     ) -> Thread:
-        """``thread`` with a scene that is not in ``taken``; as it is where its topic has none."""
-        if not self.library.topics[thread.topic].scenes:
-            return thread
+        """``thread`` with a scene that is not in ``taken``."""
         begun = self._begun(narrator, listeners, taken, max(LEAST_LEFT, beats_in(thread.turns, len(listeners) + 1)))
         if begun and stream.chance(GOES_ON):
             key, beats = stream.pick(begun)
@@ -96,12 +94,11 @@ def tellings(threads: Sequence[Thread], first_speaker: int, people: Sequence[str
     found, speaker, count = [], first_speaker, len(people)
     for thread in threads:
         turns = sum((speaker + place) % count == thread.narrator for place in range(thread.turns))
-        if thread.scene:
-            narrator = people[thread.narrator]
-            found += [
-                Telling(narrator, listener, thread.scene, thread.first_beat + turns)
-                for listener in people
-                if listener != narrator
-            ]
+        narrator = people[thread.narrator]
+        found += [
+            Telling(narrator, listener, thread.scene, thread.first_beat + turns)
+            for listener in people
+            if listener != narrator
+        ]
         speaker = (speaker + thread.turns) % count
     return found

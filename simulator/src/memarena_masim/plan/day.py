@@ -74,7 +74,7 @@ class Planner:
         }
         words = library(config.banks)
         self._courses = Courses(words)
-        self._topics = sorted({scene.split(".")[0] for scene in words.scenes} or words.topics)
+        self._topics = sorted(words.topics)
         self._looked: dict[str, list[tuple[int, str, str, str, int]]] = {}
 
     def plan(self, day: int) -> DayPlan:
@@ -99,7 +99,7 @@ class Planner:
             now = tellings(plan.threads, speaker_index(plan, 0), [one.agent_id for one in plan.speakers])
             told.extend(now)
             if len(meeting.people) == 2:
-                seen.extend(_to_look_back_at(plan, now))
+                seen.extend(_to_look_back_at(now))
         return DayPlan(
             day=day,
             sessions=tuple(sessions),
@@ -147,7 +147,7 @@ class Planner:
                     kind = Kind.NARRATION
                 else:
                     looks_back, topics = (earlier[0], earlier[1]), [earlier[2], *topics[1:]]
-                    looked = (earlier[3], earlier[4]) if earlier[3] else None
+                    looked = (earlier[3], earlier[4])
         threads = _cut(topics, turns, 0 if assistant else stream.below(len(people)), len(people), stream, assistant)
         threads = self._with_scenes(stream, threads, [speaker.agent_id for speaker in speakers], looked)
         place = self.world.places[meeting.place_id] if meeting.place_id else None
@@ -249,7 +249,7 @@ class Planner:
         return tuple(found)
 
     def _threads(self, stream: Stream, people: list[Person], turns: int) -> list[str]:
-        liked = [topic for person in people for topic in person.topics if topic in self._topics]
+        liked = [topic for person in people for topic in person.topics]
         count = min(len(self._topics), max(stream.pick((1, 2, 2, 2, 3)), 2 if turns > _LONGEST_THREAD else 1))
         found: list[str] = []
         while len(found) < count:
@@ -280,13 +280,9 @@ def speaker_index(plan: SessionPlan, turn: int) -> int:
     return (first + turn) % len(plan.speakers)
 
 
-def _to_look_back_at(plan: SessionPlan, told: list[Telling]) -> list[tuple[str, str, str, str, int]]:
+def _to_look_back_at(told: list[Telling]) -> list[tuple[str, str, str, str, int]]:
     """What of a talk between two people its tellers may go back to: scenes that have something left to tell."""
     scenes = library("all").scenes
-    first = plan.threads[0]
-    if not first.scene:
-        one, other = (speaker.agent_id for speaker in plan.speakers)
-        return [(one, other, first.topic, "", 0), (other, one, first.topic, "", 0)]
     return [
         (one.narrator, one.listener, one.scene.split(".")[0], one.scene, one.beats)
         for one in told

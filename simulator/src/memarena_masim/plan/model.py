@@ -66,7 +66,7 @@ class Thread:
     narrator: int
     turns: int
     scene: str = ""
-    """Key of the scene that is told, "" for a topic without scenes."""
+    """Key of the scene that is told."""
     first_beat: int = 0
     """The first beat that is told: above 0 where the listeners heard the ones before on an earlier day."""
 
