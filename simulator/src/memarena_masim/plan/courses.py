@@ -59,8 +59,12 @@ class Courses:
         scene = stream.pick(fresh or scenes)
         return self._telling(thread, narrator, listeners, scene, 0)
 
+    def note(self, narrator: str, listeners: Sequence[str], scene: str) -> None:
+        """A scene is told today, so that no other talk of the day tells it to the same people."""
+        self._today |= {(narrator, listener, scene) for listener in listeners}
+
     def _telling(self, thread: Thread, narrator: str, listeners: Sequence[str], scene: Scene, beats: int) -> Thread:
-        self._today |= {(narrator, listener, scene.key) for listener in listeners}
+        self.note(narrator, listeners, scene.key)
         return Thread(scene.key.split(".")[0], thread.narrator, thread.turns, scene.key, beats)
 
     def _new(self, scene: str, narrator: str, listeners: Sequence[str]) -> bool:

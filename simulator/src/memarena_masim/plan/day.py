@@ -239,6 +239,7 @@ class Planner:
         for number, thread in enumerate(threads):
             if number == 0 and looked is not None:
                 scene, beat = looked
+                self._courses.note(ids[0], ids[1:], scene)
                 latest = len(library(self.config.banks).scenes[scene].beats) - beats_in(thread.turns, len(ids))
                 found.append(Thread(thread.topic, thread.narrator, thread.turns, scene, max(0, min(beat, latest))))
                 continue

@@ -31,12 +31,12 @@ FACT_FIRST = 0.25
 """Share of the turns that state their facts before they go on with the scene."""
 PAUSES = 0.3
 """How often a speaker thinks aloud, next to the share of sentences with filler in his or her style."""
-_WITHOUT_FACTS = 1.2
+_WITHOUT_FACTS = 1.15
 """How much longer a turn is that states no fact: room for what the others spend on theirs."""
 _FACT_WORDS = 24
 """Words of a fact with what leads up to it."""
-_KEPT_BESIDE_A_FACT = {True: 2, False: 1}
-"""Sentences that the teller, or anybody else, keeps in a turn that also states a fact, whatever its length."""
+_KEPT = {True: 2, False: 1}
+"""Sentences of a beat that the teller, or anybody else, says however short the turn is meant to be."""
 _LEAD_IN = re.compile(r"^(?:so|well|and|oh|oh, and),? ", re.IGNORECASE)
 _SENTENCE_START = re.compile(r"(^\"?|[.?!] \"?)([a-z])")
 _MINE = re.compile(r"\b(?:my|our)\b")
@@ -261,12 +261,10 @@ class _Turn:
         texts = [self._of_scene(one.words) for one in sentences]
         said = [n for n, one in enumerate(sentences) if question or not one.question]
         needed = [n for n in said if not sentences[n].optional]
-        if due:  # a turn that states a fact makes room for it
-            spare = [n for n in needed[_KEPT_BESIDE_A_FACT[self._teller] :] if not sentences[n].question]
-            needed = [n for n in needed if n not in spare]
-        kept = set(needed)
+        spare = [n for n in needed[_KEPT[self._teller] :] if not sentences[n].question]
+        kept = set(needed) - set(spare)
         words = self._words + sum(texts[n].count(" ") + 1 for n in kept) + _FACT_WORDS * len(due)
-        for n in talk.stream.shuffled([n for n in said if n not in kept]):
+        for n in [*spare, *talk.stream.shuffled([n for n in said if n not in needed])]:
             length = texts[n].count(" ") + 1
             if words + length / 2 <= aim:
                 kept.add(n)
