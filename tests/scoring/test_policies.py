@@ -128,8 +128,13 @@ def test_the_baselines_of_the_pool_are_those_of_the_policies() -> None:
 
 def test_policies_that_know_every_fact_stand_beside_the_coin() -> None:
     """Told by level alone, or by what the asker is alone, each fact of the pool goes to as many who may not know."""
-    known = {"always tell": (0.0, 0.0), "marker only": (0.0, 0.0), "asker only": (0.0, 0.0), "blind coin": (0.5, 0.0)}
-    found = {b.name: (b.scores["D6"], b.j) for b in play(never).scores.baselines}
+    known: dict[str, tuple[float, float]] = {
+        "always tell": (0.0, 0.0),
+        "marker only": (0.0, 0.0),
+        "asker only": (0.0, 0.0),
+        "blind coin": (0.5, 0.0),
+    }
+    found = {str(b.name): (b.scores["D6"], b.j) for b in play(never).scores.baselines}
     assert {name: found[name] for name in known} == known
     public = [
         q.model_copy(
