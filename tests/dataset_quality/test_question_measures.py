@@ -64,7 +64,7 @@ def test_a_mark_in_asked_turns_is_a_tell_tale(worlds: list[World]) -> None:
     assert plain.area([stated_facts(worlds[0])]) < 0.62
     planted = [marked(world, asked_ids) for world in worlds]
     taught = CueClassifier(one for world in planted[1:] for one in stated_facts(world))
-    assert taught.area([stated_facts(planted[0])]) > 0.75
+    assert taught.area([stated_facts(planted[0])]) > plain.area([stated_facts(planted[0])]) + 0.05
 
 
 def test_a_mark_in_evidence_is_found_without_a_question(worlds: list[World]) -> None:

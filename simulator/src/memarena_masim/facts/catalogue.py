@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from memarena_dataset.number_words import numbers_in
 from memarena_dataset.value_matching import normal, phrase_occurs, spellings
-from memarena_dataset.values import AmountValue, NameValue, PlaceValue, TermValue, Value, WeekdayValue
+from memarena_dataset.values import AmountValue, NameValue, PlaceValue, TermValue, TimeValue, Value, WeekdayValue
 
 from memarena_masim.config import Half
 from memarena_masim.errors import MasimError
@@ -29,6 +29,8 @@ _WORDS: dict[PersonForm, dict[str, str]] = {
     "you": {"I": "you", "my": "your", "me": "you", "their": "your"},
     "told": {"I": "$subject", "my": "$subject's", "me": "$subject", "their": "their"},
 }
+_NAMED_HOURS = ("00:00", "12:00")
+"""Hours that have a word of their own: noon may come up in any talk."""
 SENSITIVE_CLASSES = ("credentials", "identity_number", "payment_number", "medical", "home_address")
 
 
@@ -103,7 +105,7 @@ class Catalogue:
 
     def everyday(self, value: Value) -> bool:
         """Whether a value's words come up in any talk, so that hearing them says nothing of a fact that has it."""
-        if isinstance(value, WeekdayValue):
+        if isinstance(value, WeekdayValue) or (isinstance(value, TimeValue) and value.time in _NAMED_HOURS):
             return True
         if isinstance(value, AmountValue):
             return value.amount in self.common_numbers

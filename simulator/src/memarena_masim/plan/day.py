@@ -20,6 +20,7 @@ from memarena_masim.plan.model import Kind, SessionPlan, Speaker, Statement, Thr
 from memarena_masim.plan.schedule import DaySchedule, plan_schedules
 from memarena_masim.plan.state import FactKind, Knowledge, Role, StatedFact, turn_id
 from memarena_masim.plan.statements import Choice, Chooser, frame_of
+from memarena_masim.plan.wishes import Wishes
 from memarena_masim.rng import Stream
 from memarena_masim.world.build import RELATION_KINDS, pools, relation
 from memarena_masim.world.model import Person, World, WorldEvent
@@ -65,7 +66,6 @@ class Planner:
         self.knowledge = Knowledge()
         self.impressions = Impressions()
         self._recent_events: list[tuple[WorldEvent, ...]] = []
-        self._chooser = Chooser(config, world, catalogue, FactSource(config, catalogue), self.knowledge)
         self._people = {person.agent_id: person for person in world.people}
         firsts = [person.first_name for person in world.people]
         self._names = {
@@ -73,6 +73,8 @@ class Planner:
             for person in world.people
         }
         words = library(config.banks)
+        source, wishes = FactSource(config, catalogue), Wishes(config, world, self._names)
+        self._chooser = Chooser(config, world, catalogue, source, self.knowledge, wishes)
         self._courses = Courses(words)
         self._topics = sorted(words.topics)
         self._looked: dict[str, list[tuple[int, str, str, str, int]]] = {}
@@ -219,13 +221,13 @@ class Planner:
 
     def _statement(self, key: str, choice: Choice, plan: SessionPlan, turn: int) -> Statement:
         frame, slots = frame_of(choice, self.config, self._names, self.catalogue, plan.day)
-        level = choice.fact.level or ""
+        slots |= dict(choice.wish.slots)
         prompt = ""
         if choice.role is Role.RECALL:
             conflict = plan.sub_kind == "conflict_probe"
             happening = choice.fact.kind is FactKind.HAPPENING
             prompt = "prompt.when" if happening else "prompt.conflict" if conflict else "prompt.recall"
-        return Statement(key, choice.fact.fact_id, turn, frame, tuple(sorted(slots.items())), level, prompt)
+        return Statement(key, choice.fact.fact_id, turn, frame, tuple(sorted(slots.items())), choice.wish.form, prompt)
 
     def _speaker(self, person: Person) -> Speaker:
         name = self._names[person.agent_id]
@@ -331,7 +333,7 @@ def _stated(key: str, choice: Choice, plan: SessionPlan, turn: int, people: tupl
         turns=plan.turn_count,
         day=plan.day,
         value=choice.value,
-        level=choice.fact.level,
+        wish=choice.wish,
         place_id=plan.place_id,
         modality=plan.modality,
     )
