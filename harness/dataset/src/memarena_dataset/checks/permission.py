@@ -89,8 +89,8 @@ def _heard_from_subject(world: World, instance: Instance, gold: PermissionGold) 
     corpus = world.dataset.corpus
     together = frozenset(corpus.session_ids_of(asker)) & frozenset(corpus.session_ids_of(subject))
     planned = world.facts_by_id.get(fact_id_of(instance) or "", ())
-    if any(fact.session_id in together and fact.speaker_id == subject for fact in planned):
-        return True
+    if planned:  # a plan says who states what; the same amount in another matter is not the fact
+        return any(fact.session_id in together and fact.speaker_id == subject for fact in planned)
     return any(_says(world, session_id, subject, gold) for session_id in sorted(together))
 
 
