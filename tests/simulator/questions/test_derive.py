@@ -110,8 +110,8 @@ def test_something_that_changed_is_asked_as_it_is_and_as_it_was(world: Path) -> 
 def test_metadata_is_asked_of_statements_and_of_the_community(world: Path) -> None:
     """Speaker, company, date, means and place of a talk; homes, workplaces, groups."""
     attributes = {row["ground_truth"]["attribute"] for row in asked(world, Family.METADATA)}
-    assert len(attributes) >= 9
-    assert {"speaker", "session", "context", "home_location", "work_location", "group_role"} <= attributes
+    assert len(attributes) >= 8
+    assert {"speaker", "session", "context", "home_location", "work_location"} <= attributes
 
 
 def test_a_membership_question_has_every_club_of_the_person_as_gold(world: Path) -> None:

@@ -19,6 +19,8 @@ POOL_FOR_AUC = 60
 """Fewer items say nothing about what predicts the action."""
 MAX_AUC = 0.55
 """Design bar for what the asker's kind, the category or the words alone may tell of the action."""
+_COMMON = frozenset(("amount", "time", "weekday", "date", "duration"))
+"""Types of values that come up in any talk, in whatever matter."""
 SURE = 1.64
 """Standard errors above the bar from which it is no accident: one in twenty."""
 
@@ -89,8 +91,10 @@ def _heard_from_subject(world: World, instance: Instance, gold: PermissionGold) 
     corpus = world.dataset.corpus
     together = frozenset(corpus.session_ids_of(asker)) & frozenset(corpus.session_ids_of(subject))
     planned = world.facts_by_id.get(fact_id_of(instance) or "", ())
-    if planned:  # a plan says who states what; the same amount in another matter is not the fact
-        return any(fact.session_id in together and fact.speaker_id == subject for fact in planned)
+    if any(fact.session_id in together and fact.speaker_id == subject for fact in planned):
+        return True
+    if planned and all(value.type in _COMMON for value in gold.values):
+        return False  # the plan says who states it: the same amount or day in another matter is not the fact
     return any(_says(world, session_id, subject, gold) for session_id in sorted(together))
 
 
