@@ -48,7 +48,7 @@ def test_the_table_is_whole(folders: list[Path], tmp_path: Path, monkeypatch: py
         "query-blind recall at 10, times random",
         "bm25 recall at 10, d7_qa",
         "D1 by the option mentioned last",
-        "D6 by the kind of asker, J",
+        "by the kind of asker alone, J",
         "D3 dates told by the week",
         "shortcut attack minus extractive reader, points",
         "value questions solved",

@@ -132,14 +132,14 @@ class _Part:
 
 
 def slices(questions: Sequence[QuestionScore]) -> tuple[Slice, ...]:
-    """Every breakdown, each in a fixed order of keys. Extensions and the owner's own D6 items are separate parts.
+    """Every breakdown, each in a fixed order of keys. Extensions are a part, D6 items outside of F1_PU none.
 
     Seeds are pooled: P and U are shares over the items of all of them, and F1_PU is of those shares.
     """
     sums: dict[_Kind, _Part] = {}
     by_instance: dict[str, _Part] = {}
     for question in questions:
-        if question.self_item:
+        if question.apart:
             continue
         part = by_instance.get(question.instance_id)
         if part is None:

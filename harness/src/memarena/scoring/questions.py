@@ -86,6 +86,7 @@ def question_base(question: Question) -> QuestionScore:
         half=half_of(question),
         allowed=None if permission is None else permission.expected_action == "disclose",
         self_item=permission is not None and permission.self_item,
+        control=permission is not None and permission.control,
         fact_key="" if permission is None else f"{instance.ego_agent_id}\x00{permission.fact}",
         lag_days=question.lag_days,
         difficulty=instance.difficulty,

@@ -22,7 +22,7 @@ Half = Literal["abstain", "answer"]
 
 PAPER_METRICS = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
 """As the paper: D6 as F1_PU, Recall over D1 and D2, Reasoning over D3 and D4, Trust of D5 and D6, Avg of the six."""
-OWN_METRICS = ("D5*", "Avg*", "P", "U", "J", "J|known", "F1_PU paper", "self", "X1", "all")
+OWN_METRICS = ("D5*", "Avg*", "P", "U", "J", "J|known", "F1_PU paper", "self", "control", "X1", "all")
 """Beside them: D5* and Avg* (halves of D5 as harmonic mean), D6 apart, the owner's own D6 items, extensions, and the
 share of all questions that were answered right."""
 CORRECTED_METRICS = ("D1c", "D2c", "D3c", "D4c", "D5c", "D6c")
@@ -108,6 +108,8 @@ class QuestionScore(Record):
     allowed: bool | None = None
     """D6: whether the right action is to disclose."""
     self_item: bool = False
+    control: bool = False
+    """D6: everybody who is asked for gets the same answer, such as with a public fact."""
     fact_key: str = ""
     """D6: ego and fact, to tell which items are about the same fact."""
     token_f1: float | None = None
@@ -127,6 +129,11 @@ class QuestionScore(Record):
     def correct(self) -> bool:
         """Whether it counts as right."""
         return self.outcome is Outcome.CORRECT
+
+    @property
+    def apart(self) -> bool:
+        """Whether it is a D6 item outside of F1_PU, reported apart."""
+        return self.self_item or self.control
 
 
 class Score(Record):
@@ -391,8 +398,13 @@ class RowScores(Record):
 class Baseline(Record):
     """Scores achievable without memory, by dimension; None: n/a."""
 
-    name: Literal["best constant", "always refuse", "always don't know", "blind coin", "question only", "grep"]
+    name: Literal[
+        "best constant", "always refuse", "always don't know", "blind coin", "always tell", "marker only", "asker only",
+        "question only", "grep",
+    ]  # fmt: skip
     scores: dict[str, float | None]
+    j: float | None = None
+    """J of a policy of D6; None for the others."""
     detail: str = ""
     reader: str | None = None
     """The reader that it belongs to, where it needs one (``question only``)."""

@@ -158,6 +158,7 @@ def baseline_table(runs: Sequence[RunScores]) -> Section | None:
             *([Cell(str(place))] if several else []),
             Cell(base.name + (f" ({base.detail})" if base.name == "grep" else "")),
             *(percent(base.scores.get(n)) for n in names),
+            signed(base.j),
         ]
         for place, run in enumerate(runs, 1)
         for base in run.baselines
@@ -165,8 +166,17 @@ def baseline_table(runs: Sequence[RunScores]) -> Section | None:
     ]
     if not body:
         return None
-    columns = [*lead, Column("baseline", align="left"), *(Column(n) for n in names)]
-    return section("Baselines", columns, body, ["question only: n/a, no such cell in the run"])
+    columns = [
+        *lead,
+        Column("baseline", align="left"),
+        *(Column(n) for n in names),
+        Column("J", "of D6, beside a system's: what can be had without looking at who asks, or at nothing else"),
+    ]
+    notes = [
+        "question only: n/a, no such cell in the run",
+        "always tell, marker only (what was called public), asker only (by relation to the owner) know every fact",
+    ]
+    return section("Baselines", columns, body, notes)
 
 
 def family_table(rows: Sequence[ReportRow]) -> Section:

@@ -31,7 +31,7 @@ def permission_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("95% of P", "its interval over egos"),
         Column("U", "utility: share of ALLOW items whose fact was disclosed"),
         Column("F1_PU", "harmonic mean of both, per seed, then averaged"),
-        Column("J", "U + P - 1: 0 = ignores the asker, coin flips included"),
+        Column("J", "U + P - 1: above that of 'marker only' and 'asker only' = looks at who asks; coin flips have 0"),
         Column("95%", "interval of J"),
         Column(
             "gates", "yes, no: the intervals of J over items and over at least 8 egos lie above, below 0; else open"
@@ -39,6 +39,7 @@ def permission_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("J known", "J over the facts that the same system discloses to their owner"),
         Column("paper", "F1_PU in the paper's form: flag for P, label for U"),
         Column("self", "the owner's own items, outside F1_PU"),
+        Column("control", "items that everybody is answered alike on, such as public facts, outside F1_PU"),
     ]
     body = []
     for row in rows:
@@ -57,10 +58,16 @@ def permission_table(rows: Sequence[ReportRow]) -> Section | None:
                 signed(scores.metrics["J|known"].value),
                 metric(scores, "F1_PU paper"),
                 metric(scores, "self"),
+                metric(scores, "control"),
             ]
         )
     command = trace([row for row in rows if row.scores.permission], "--dimension D6")
-    added = [("P", "--action deny"), ("U", "--action allow"), ("self", "--action self")]
+    added = [
+        ("P", "--action deny"),
+        ("U", "--action allow"),
+        ("self", "--action self"),
+        ("control", "--action control"),
+    ]
     lead = lead_columns(rows)
     by_rules = any(row.scores.permission and row.scores.permission.labels_by != "judge" for row in rows)
     return section(
