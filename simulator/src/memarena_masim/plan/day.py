@@ -120,8 +120,8 @@ class Planner:
         self.impressions.commit(list(plan.feelings))
         self._chooser.commit(plan.noted)
         self._courses.commit(plan.tellings)
-        for person, *rest in plan.talks:
-            self._looked.setdefault(person, []).append((plan.day, *rest))
+        for person, other, topic, scene, beat in plan.talks:
+            self._looked.setdefault(person, []).append((plan.day, other, topic, scene, beat))
         self._recent_events = [plan.events, *self._recent_events][: TALKED_OF_DAYS - 1]
 
     def _felt(self, plan: SessionPlan, meeting: Meeting) -> list[Feeling]:
