@@ -6,10 +6,10 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 # Some container images forbid Python to keep what it compiled: every start of a program then compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help python setup demo test lint proto proto-check proto-baseline conformance typescript bench bars images compose-test clean
+.PHONY: help python setup demo readme-demo test lint proto proto-check proto-baseline conformance typescript bench bars images compose-test clean
 
 help:
-	@echo "make demo            run the benchmark on a tiny world and print the table"
+	@echo "make demo            compare four memories on a world made on the spot, in three minutes"
 	@echo "make test            run the tests (ARGS='tests/proto -k digest' for some of them)"
 	@echo "make lint            style, types, import rules, the contract"
 	@echo "make bars            make worlds and measure every bar of the simulator (ARGS=--llm)"
@@ -32,6 +32,12 @@ setup: python
 
 demo: setup
 	$(BIN)/memarena demo $(ARGS)
+
+# README's table and picture, from a demonstration of its own; another one's: python scripts/readme_demo.py FOLDER
+readme-demo: setup
+	rm -rf runs/readme-demo
+	$(BIN)/memarena demo --out runs/readme-demo
+	$(BIN)/python -m scripts.readme_demo runs/readme-demo
 
 # All tests run in two processes, a file's tests in one of them, files in the order of tests/conftest.py; what ARGS
 # selects runs in one.

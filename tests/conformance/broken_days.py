@@ -8,7 +8,7 @@ import time
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import grpc
 from memarena_backend import Call, Query, SearchResult
@@ -386,6 +386,17 @@ class _Stubborn(Call):
 class ForgetsBatchIds(DayStore):
     def find_batch(self, namespace: str, batch_id: str) -> Committed | None:
         return None
+
+
+class BatchIdsOfAll(DayStore):
+    """Looks for a batch id in every namespace that it was ever asked about."""
+
+    _namespaces: ClassVar[set[str]] = set()
+
+    def find_batch(self, namespace: str, batch_id: str) -> Committed | None:
+        self._namespaces.add(namespace)
+        found = (DayStore.find_batch(self, each, batch_id) for each in (namespace, *sorted(self._namespaces)))
+        return next((each for each in found if each is not None), None)
 
 
 class DaysGoBack(DayStore):

@@ -99,6 +99,17 @@ class CountsLetters(SoundMemory):
         return SearchResult(kept)
 
 
+class RoundsTokensDown(SoundMemory):
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        kept: list[Item] = []
+        for item in self.found(namespace, query)[: query.max_items or None]:
+            used = sum(len(each.text.encode()) // 4 for each in (*kept, item))
+            if query.max_context_tokens and used > query.max_context_tokens:
+                break
+            kept.append(item)
+        return SearchResult(kept)
+
+
 class NamesNeighbours(SoundMemory):
     def found(self, namespace: str, query: Query) -> list[Item]:
         before = {

@@ -218,3 +218,11 @@ class TimesOfItsOwn(RankedMemory):
 class TimesWithoutOffset(RankedMemory):
     def found(self, namespace: str, query: Query) -> list[Item]:
         return [replace(item, time=item.time[:19]) for item in super().found(namespace, query)]
+
+
+class ValidBackwards(RankedMemory):
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        return [
+            replace(item, valid_from="2025-01-02", valid_until="2025-01-01T23:00:00+00:00")
+            for item in super().found(namespace, query)
+        ]

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import grpc
+import openai
 from grpc_health.v1 import health, health_pb2
+from memarena_answering import ReaderClient
 from memarena_backend import Call
 from memarena_backend.engine import Engine
 from memarena_backend.errors import CallError, unavailable
@@ -75,7 +77,7 @@ class AcceptsAboveTheLimit(Servicer):
 
 class ResponseTooLarge(Servicer):
     def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
-        _, found = self._find(request, Call(context, _models(request, "model_access")))
+        _, found = self._find(request, Call(context, _models(request, "model_access", context)))
         return pb.SearchResponse(
             items=wire_items(found.result.items),
             visible_through_day=found.visible_through_day,
@@ -197,7 +199,7 @@ class PromptIgnoresBounds(Servicer):
         request.search.max_items = request.search.max_context_tokens = 0
         for event in super().answer(request, context):
             if event.HasField("retrieved"):
-                _, found = self._find(bounded, Call(context, _models(bounded, "model_access")))
+                _, found = self._find(bounded, Call(context, _models(bounded, "model_access", context)))
                 event.retrieved.CopyFrom(
                     pb.Retrieved(items=wire_items(found.result.items), visible_through_day=found.visible_through_day)
                 )
@@ -219,3 +221,24 @@ class LetsEvidenceIn(Servicer):
 class KnowsEveryService(health.HealthServicer):  # type: ignore[misc]  # grpc_health comes without types
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
         return health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
+
+
+class _Following(ReaderClient):
+    def _openai(self) -> openai.OpenAI:
+        if self._client is None:
+            wanderer = openai.DefaultHttpxClient(trust_env=False, follow_redirects=True)
+            self._client = openai.OpenAI(base_url=self.base_url, api_key="-", max_retries=0, http_client=wanderer)
+        return self._client
+
+
+class FollowsRedirects(Servicer):
+    """Asks the gateway with a client that goes wherever it is sent."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
+        assert self._answerer is not None
+        clients, url = self._answerer._clients, request.search.model_access.base_url
+        if not isinstance(clients.get(url), _Following):
+            if (plain := clients.pop(url, None)) is not None:
+                plain.close()
+            clients[url] = _Following(url)
+        yield from super().answer(request, context)

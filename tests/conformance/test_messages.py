@@ -8,10 +8,10 @@ from typing import Any
 
 import grpc
 import pytest
-from memarena.conformance import SuiteResult, run_suite
+from memarena.conformance import SuiteResult, run_suite, shared_causes
 from memarena.conformance.digest_faults import FAULTS, TABLE_1, Encoding
 from memarena.conformance.spelled_limits import names_field, sizes_in
-from memarena_backend import Call
+from memarena_backend import Call, Item
 from memarena_backend.engine import Engine, Ingested
 from memarena_backend.errors import CallError
 from memarena_backend.servicer import Servicer
@@ -19,7 +19,7 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto.digest import DIGEST_BYTES, DayDigest
 
 from tests.conformance.broken_days import SortsSessions
-from tests.conformance.sound import Parts, Served
+from tests.conformance.sound import Parts, Served, SoundMemory
 
 Frames = Iterator[pb.IngestRequest]
 
@@ -148,3 +148,16 @@ def test_a_backend_of_one_zero_passes(tmp_path: Path) -> None:
     assert failures(result) == {}
     assert result.passed
     assert "fgt.undeclared" in result.ids("passed")
+
+
+def test_failures_of_one_cause_are_told_together(tmp_path: Path) -> None:
+    class Finds(SoundMemory):
+        def found(self, namespace: str, query: object) -> list[Item]:
+            return []
+
+    result = held(Parts(memory=Finds), tmp_path / "data", "ing.empty-day", "ing.replay", "ing.day-order", "ing.retry")
+    assert len(failures(result)) == 4
+    assert shared_causes(result) == [
+        "4 failures say the same, the first ing.empty-day: … was committed, but is not found (no items)"
+    ]
+    assert shared_causes(held(Parts(), tmp_path / "sound", "ing.empty-day")) == []

@@ -532,6 +532,18 @@ MUTATIONS: list[tuple[Check, str, str, Spoil]] = [
         "ground_truth.permission_level",
         row("facts.jsonl", 10, level=None),
     ),
+    (
+        permission.level_outdated,
+        "a name that nobody gave",
+        "ground_truth.sharing",
+        truth("perm_0001", sharing={"may_know": ["tomas_lindqvist"]}),
+    ),
+    (
+        permission.nobody_named,
+        "somebody who is not named",
+        "ground_truth.sharing",
+        truth("perm_0001", sharing={"may_not_know": ["priya_raman"]}),
+    ),
     (permission.blind_policy_wins, "nothing to withhold", "ground_truth.expected_action", only_allow),
     (permission.blind_policy_wins, "the asker's kind tells all", "ground_truth.expected_action", telling_pool),
     (

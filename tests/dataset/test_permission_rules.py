@@ -1,4 +1,4 @@
-"""The six rules of who may know what."""
+"""The rules of who may know what."""
 
 from __future__ import annotations
 
@@ -17,8 +17,12 @@ def case(
     friends: bool | None = None,
     sensitive: bool = False,
     known: bool = True,
+    relation: str = "",
+    may: tuple[str, ...] = (),
+    may_not: tuple[str, ...] = (),
+    pending: bool = False,
 ) -> AccessCase:
-    return AccessCase(asker, "eve", subject, heard, level, friends, sensitive, known)
+    return AccessCase(asker, "eve", subject, heard, level, friends, sensitive, known, relation, may, may_not, pending)
 
 
 @pytest.mark.parametrize(
@@ -27,21 +31,36 @@ def case(
         (case(asker="eve", level="private"), Decision(1, "disclose")),
         (case(asker="sue", level="private", sensitive=True), Decision(1, "disclose")),
         (case(heard=True, level="public"), Decision(2, None)),
-        (case(level="public"), Decision(3, "disclose")),
-        (case(asker=None, level="public", known=False), Decision(3, "disclose")),
-        (case(level="public", sensitive=True), Decision(3, "disclose")),
-        (case(level="friends_only", friends=True), Decision(4, "disclose")),
-        (case(level="friends_only", friends=False), Decision(4, "withhold")),
-        (case(level="friends_only"), Decision(4, None)),
-        (case(level="friends_only", known=False), Decision(4, "withhold")),
-        (case(asker=None, level="friends_only"), Decision(4, "withhold")),
-        (case(level="private"), Decision(5, "withhold")),
-        (case(level="private", friends=True), Decision(5, "withhold")),
-        (case(sensitive=True), Decision(5, "withhold")),
-        (case(), Decision(6, "disclose")),
-        (case(known=False), Decision(6, "withhold")),
-        (case(asker=None), Decision(6, "withhold")),
-        (case(asker=None, subject=None), Decision(6, "withhold")),
+        (case(level="public"), Decision(5, "disclose")),
+        (case(asker=None, level="public", known=False), Decision(5, "disclose")),
+        (case(level="public", sensitive=True), Decision(5, "disclose")),
+        (case(level="friends_only", friends=True), Decision(6, "disclose")),
+        (case(level="friends_only", friends=False), Decision(6, "withhold")),
+        (case(level="friends_only"), Decision(6, None)),
+        (case(level="friends_only", known=False), Decision(6, "withhold")),
+        (case(asker=None, level="friends_only"), Decision(6, "withhold")),
+        (case(level="private"), Decision(7, "withhold")),
+        (case(level="private", friends=True), Decision(7, "withhold")),
+        (case(sensitive=True), Decision(7, "withhold")),
+        (case(), Decision(8, "disclose")),
+        (case(known=False), Decision(8, "withhold")),
+        (case(asker=None), Decision(8, "withhold")),
+        (case(asker=None, subject=None), Decision(8, "withhold")),
+        (case(level="private", may=("ann",)), Decision(3, "disclose")),
+        (case(level="private", may=("bob",)), Decision(7, "withhold")),
+        (case(level="public", may_not=("ann",)), Decision(3, "withhold")),
+        (case(level="public", may_not=("bob",)), Decision(5, "disclose")),
+        (case(asker=None, level="public", may_not=("bob",)), Decision(5, None)),
+        (case(known=False, level="public", may_not=("bob",)), Decision(5, None)),
+        (case(may=("bob",), may_not=("ann",)), Decision(3, "withhold")),
+        (case(may=("bob",), may_not=("cal",)), Decision(3, None)),
+        (case(level="private", may=("family",), relation="family"), Decision(3, "disclose")),
+        (case(level="private", may=("family",), relation="friend"), Decision(7, "withhold")),
+        (case(level="public", may_not=("colleague",), relation="colleague"), Decision(3, "withhold")),
+        (case(level="private", may=("ann",), may_not=("family",), relation="family"), Decision(3, "disclose")),
+        (case(level="public", pending=True), Decision(4, "withhold")),
+        (case(level="public", may=("ann",), pending=True), Decision(3, "disclose")),
+        (case(sensitive=True, level="private", may=("ann",)), Decision(3, "disclose")),
     ],
 )
 def test_the_first_rule_that_matches_decides(asked: AccessCase, decision: Decision) -> None:

@@ -6,12 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from memarena_dataset.gold import ClozeGold, PermissionGold
-from memarena_dataset.model import Instance, Turn
+from memarena_dataset.gold import ClozeGold
+from memarena_dataset.model import Turn
 from memarena_dataset_quality.history_shortcuts import (
     ambiguous_references,
     cloze_shortcuts,
-    permission_shortcuts,
     vague_dates,
 )
 from memarena_dataset_quality.world import World, read_world
@@ -49,29 +48,6 @@ def test_an_answer_that_is_repeated_at_the_end_is_found(world: World) -> None:
     assert hidden is not None
     assert given.last > plain.last > hidden.last
     assert given.most_often > plain.most_often > hidden.most_often
-
-
-def test_rules_that_see_one_thing_are_weighed(world: World) -> None:
-    """Where the action follows the level, the level is worth everything; where it follows the asker, the asker is."""
-
-    def acting(by: str) -> World:
-        def changed(one: Instance) -> Instance:
-            if not isinstance(one.gold, PermissionGold):
-                return one
-            tell = one.gold.permission_level == "public" if by == "level" else one.asker_agent_id is not None
-            gold = one.gold.model_copy(update={"expected_action": "disclose" if tell else "withhold"})
-            return one.model_copy(update={"gold": gold})
-
-        return replace(world, instances=tuple(changed(one) for one in world.instances))
-
-    level, asker = permission_shortcuts([acting("level")]), permission_shortcuts([acting("asker")])
-    assert level is not None
-    assert asker is not None
-    assert level.level_alone == asker.asker_alone == 1
-    assert level.crossed == 0
-    assert asker.level_alone < 1
-    nobody = tuple(one for one in world.instances if not isinstance(one.gold, PermissionGold))
-    assert permission_shortcuts([replace(world, instances=nobody)]) is None
 
 
 def test_a_second_thing_of_the_same_name_is_found(world: World) -> None:

@@ -213,7 +213,7 @@ def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
         (["--prompt-style", "vanilla=json_context"], "--prompt-style vanilla"),
         (["--whole-corpus", "bm25"], "only a diagnostic"),
         (["--access-markers", "bm25"], "only a diagnostic"),
-        (["--family", "d99_unknown"], "families.0"),
+        (["--family", "d99_unknown"], "family: expected one of d5_cloze, "),
         (["--after-crash", "pray"], "after_crash"),
         (["--backend-memory", "lots"], "backend_memory"),
     ],
@@ -241,7 +241,7 @@ def test_a_second_value_of_an_option_that_takes_one_is_not_dropped_silently(
 
 def test_options_that_take_several_values_and_values_that_look_like_options_are_no_repetition(tmp_path: Path) -> None:
     line = run_on(EXAMPLE, tmp_path / "run", "--family", "d7_qa", "--family", "d99_unknown")
-    assert "families.1" in line
+    assert line.endswith("got 'd99_unknown'")
     line = run_on(EXAMPLE, tmp_path / "run", "--model", "--backend", "--limit", "zero")
     assert "--limit" in line
     assert "more than once" not in line

@@ -1,6 +1,7 @@
 """A backend that keeps words like any other, and fails on demand: ``faulty_backend.py FAULT [kit's arguments]``.
 
-``crash:N`` ends the process in every Nth Search since it was started; ``raise:N`` throws there; ``slow:N`` sleeps five
+``crash:N`` ends the process in every Nth Search since it was started; ``raise:N`` throws there, as
+``own-raise:N`` does, which declares a model of its own; ``slow:N`` sleeps five
 seconds there; ``term:N`` tells its own process to end, as ``docker stop`` does, and sleeps a minute; ``crash-ingest:N``
 ends the process in the Nth Ingest since the data directory was new; ``amnesia:N`` does that too and has forgotten
 everything when it is started again; ``poison:WORD`` ends the process in every Search for the word; ``moody:N`` ends it
@@ -15,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from memarena_backend import Call, Day, Description, Item, Memory, Notice, Query, SearchResult, run_backend
+from memarena_backend import Call, Capability, Day, Description, Item, Memory, Notice, Query, SearchResult, run_backend
 
 COUNTER = "ingests"
 
@@ -39,7 +40,8 @@ class FaultyMemory(Memory):
                 self._version = f"1.{starts.read_text() if starts.exists() else ''}"
                 starts.write_text("again")
             return Description(name="faulty", version=self._version)
-        return Description(name="faulty", version="1")
+        own = {Capability.OWN_MODEL} if self._fault == "own-raise" else set()
+        return Description(name="faulty", version="1", capabilities=frozenset(own))
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> list[Notice]:
         if self._fault in {"crash-ingest", "amnesia"}:
@@ -59,7 +61,7 @@ class FaultyMemory(Memory):
         if self._every and self._searches % self._every == 0:
             if self._fault in {"crash", "moody"}:
                 os._exit(9)
-            if self._fault == "raise":
+            if self._fault in {"raise", "own-raise"}:
                 raise ValueError("the index is broken")
             if self._fault == "term":
                 os.kill(os.getpid(), signal.SIGTERM)

@@ -169,3 +169,22 @@ def test_the_asker_may_be_told_of_their_work() -> None:
 def test_an_answer_may_take_its_time() -> None:
     long = "You talked about the garage on several evenings, and about much else besides. " * 6
     check("How much do I pay a month for the garage?", RENT, Family.QA, PAID, f"{long}It is 335 euros a month.", True)
+
+
+LOAVES = [("Uma Mensah", "Ada Brook leaves her loaves in for 48 minutes."), ("Lev Stone", "I leave mine for 31.")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("Ada Brook leaves hers in for 31 minutes, and you for 48.", False),
+        ("48 minutes. Ada Brook's take 31 minutes.", False),
+        ("Ada leaves them in for 48 minutes; for yours 31 minutes are enough.", True),
+        ("Ada's loaves used to take 31 minutes; the time is 48 minutes by now.", True),
+        ("48 minutes was written down. I correct it to 31 minutes.", False),
+        ("31 minutes was written down. I correct it to 48 minutes.", True),
+    ],
+)
+def test_a_value_is_not_the_asked_persons_where_the_answer_gives_that_person_another(answer: str, right: bool) -> None:
+    question = "How long does Ada Brook leave her loaves in the oven?"
+    check(question, text(AmountValue(amount=48, unit="minutes")), Family.QA, LOAVES, answer, right)

@@ -15,8 +15,8 @@ from judge_training.typed_value_sets import independent
 @pytest.mark.parametrize(
     ("name", "most_rejected", "most_accepted"),
     [
-        ("assistant_answers", 19, 13),
-        ("assistant_answers_second", 10, 16),
+        ("assistant_answers", 19, 10),
+        ("assistant_answers_second", 9, 13),
         ("values_blind", 36, 9),
         ("values_blind_extra", 13, 9),
         ("labelled_llm_answers", 1, 1),

@@ -265,7 +265,7 @@ def test_show_tells_what_every_judge_said_of_a_question(memarena: Command, judge
 
 @pytest.mark.parametrize("output", ["table", "md", "latex", "html", "json"])
 def test_a_judge_with_a_model_is_described_in_every_form(memarena: Command, judged_dir: Path, output: str) -> None:
-    _, out, _ = memarena("report", judged_dir, "--judge", "acme", "--format", output)
+    _, out, _ = memarena("report", judged_dir, "--judge", "acme", "--full", "--format", output)
     # LaTeX sets hyphens apart, so that two in a row become no dash.
     out = out.replace("{-}", "-")
     assert "acme/judge-1" in out
@@ -293,7 +293,7 @@ def test_a_run_whose_every_verdict_the_rules_made_says_so(memarena: Command, tmp
         else r
         for r in golden_judged.records()
     ]
-    _, out, _ = memarena("report", write_log(tmp_path / "run", records), "--judge", "acme")
+    _, out, _ = memarena("report", write_log(tmp_path / "run", records), "--judge", "acme", "--full")
     text = " ".join(out.split())
     assert "verdicts 8: 4 by typed values, 4 by the deterministic labels of D6; " in text
     assert "decided by the rules instead 8 (100.0%)" in text

@@ -13,6 +13,7 @@ from memarena.report.render.json import JsonReport, committed_schema, schema, to
 from memarena.report.render.markdown import to_markdown
 from memarena.report.report_input import ReportInput
 from memarena.scoring import RunScores
+from memarena.scoring.uncertainty_records import Interval
 from memarena_dataset.model import Family
 from pydantic import ValidationError
 
@@ -60,7 +61,14 @@ def column(found: Section, title: str) -> list[Cell]:
 
 
 def test_the_best_of_a_column_is_marked_among_competitors_only() -> None:
-    cells = column(part(document_of(scores_of(4, 3, 1, diagnostic=True)), "Main grid"), "Rec")
+    run = scores_of(4, 3, 1, diagnostic=True)
+    assert not any(c.strong for c in column(part(document_of(run), "Main grid"), "Rec")), "one ego carries nothing"
+    rows = []
+    for row in run.rows:
+        value = row.metrics["Rec"].value or 0.0
+        made = Interval(low=value - 0.1, high=value + 0.1, se=0.05, method="bootstrap_egos", clusters=12)
+        rows.append(row.model_copy(update={"intervals": {"Rec": made}}))
+    cells = column(part(document_of(run.model_copy(update={"rows": tuple(rows)})), "Main grid"), "Rec")
     assert {c.text: c.strong for c in cells} == {"100.0": False, "75.0": True, "25.0": False}
 
 

@@ -1,4 +1,4 @@
-"""The demonstration's world: made on the spot, all nine families in it, the same eighteen questions every time."""
+"""The demonstration's world: made on the spot, all nine families in it, the same questions every time."""
 
 from __future__ import annotations
 
@@ -6,67 +6,59 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from memarena.cli.demo_questions import FAMILIES, choose_questions
-from memarena.cli.demo_world import make_world
+from memarena.cli.demo_questions import SAMPLE, demo_questions
+from memarena.cli.demo_world import PEOPLE, make_world
 from memarena.execution.errors import RunError
-from memarena_dataset.gold import AbstainGold, PermissionGold
 from memarena_dataset.io.reading import open_dataset
 from memarena_dataset.model import Family
 from memarena_dataset.validate import Profile, validate
-
-EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The world that the demonstration makes."""
-    out = tmp_path_factory.mktemp("demo") / "demo-world"
+    out = tmp_path_factory.mktemp("demo") / "world"
     make_world(out)
     return out
 
 
-def check(folder: Path) -> tuple[str, ...]:
-    """Two questions of each of the nine families, each half of the halved ones, of at most three people."""
-    with open_dataset(folder) as dataset:
-        chosen = choose_questions(dataset.instances)
-        by_id = {instance.instance_id: instance for instance in dataset.instances}
-    asked = [by_id[name] for name in chosen]
-    assert len(set(chosen)) == 18
-    assert Counter(one.family for one in asked) == dict.fromkeys(FAMILIES, 2)
-    abstains = [isinstance(one.gold, AbstainGold) for one in asked if one.family is Family.CONFABULATION]
-    actions = [one.gold.expected_action for one in asked if isinstance(one.gold, PermissionGold)]
-    assert sorted(abstains) == [False, True]
-    assert sorted(actions) == ["disclose", "withhold"]
-    assert len({one.ego_agent_id for one in asked}) <= 3
-    return chosen
-
-
-def test_the_demo_asks_two_questions_of_each_family(world: Path) -> None:
-    """Of the world that is made on the spot, which is valid and leaves no log behind."""
-    check(world)
+def test_the_world_is_valid_has_every_family_and_leaves_no_log_behind(world: Path) -> None:
     assert [str(finding.problem) for finding in validate(world, Profile.FULL).errors] == []
-    assert [path.name for path in world.parent.iterdir()] == ["demo-world"]
-
-
-def test_the_same_questions_every_time(world: Path) -> None:
-    """The order of the files does not matter."""
+    assert [path.name for path in world.parent.iterdir()] == ["world"]
     with open_dataset(world) as dataset:
-        assert choose_questions(dataset.instances) == choose_questions(dataset.instances) == check(world)
+        families = Counter(one.family for one in dataset.instances)
+        assert len(dataset.egos) == PEOPLE
+    assert all(families[family] >= 15 for family in Family if family is not Family.WITNESS)
 
 
-def test_another_seed_and_the_example_have_them_too(tmp_path: Path) -> None:
-    """The choice does not hang on one lucky seed."""
-    check(EXAMPLE)
-    make_world(tmp_path / "w", 1)
-    check(tmp_path / "w")
-
-
-def test_a_family_that_is_missing_is_one_line(world: Path) -> None:
-    """Not seventeen questions, and not the same one twice."""
+def test_everything_is_asked_and_a_sample_of_one_person(world: Path) -> None:
     with open_dataset(world) as dataset:
-        fewer = [one for one in dataset.instances if one.family is not Family.CONFLICT]
-        with pytest.raises(RunError, match="of d1_conflict there are too few"):
-            choose_questions(fewer)
+        chosen = demo_questions(dataset)
+        assert chosen == demo_questions(dataset)
+        by_id = {one.instance_id: one for one in dataset.instances}
+        witness = {name for name, one in by_id.items() if one.family is Family.WITNESS}
+        assert set(chosen.everything) == set(by_id) - witness
+        [person] = {by_id[name].ego_agent_id for name in chosen.one_person}
+        assert set(chosen.one_person) == {n for n in chosen.everything if by_id[n].ego_agent_id == person}
+        assert len(set(chosen.sample)) == SAMPLE
+        assert set(chosen.sample) <= set(chosen.one_person)
+        families = [by_id[name].family for name in chosen.sample]
+        assert len(set(families)) == len({by_id[name].family for name in chosen.one_person})
+        sizes = Counter(by_id[name].ego_agent_id for name in chosen.everything)
+        heard = {
+            ego: sum(len(t.text) for day in range(dataset.day_count) for s in dataset.day_sessions(ego, day)
+                     for t in s.turns)
+            for ego, count in sizes.items() if count >= SAMPLE
+        }  # fmt: skip
+    assert heard[person] == min(heard.values())
+
+
+def test_a_data_set_in_which_nobody_has_enough_questions_is_refused(
+    world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memarena.cli.demo_questions.SAMPLE", 1000)
+    with open_dataset(world) as dataset, pytest.raises(RunError, match="needs a person with 1000 questions"):
+        demo_questions(dataset)
 
 
 def test_a_missing_simulator_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

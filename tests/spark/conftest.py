@@ -104,7 +104,7 @@ def uncertifiable(tmp_path_factory: pytest.TempPathFactory) -> Path:
     manifest.parent.mkdir()
     manifest.write_text(
         'schema = 1\n[[backend]]\nname = "faulty"\nkind = "competitor"\n'
-        f'command = ["{{python}}", "{FAULTY}", "raise:3", "--listen", "127.0.0.1:0", '
+        f'command = ["{{python}}", "{FAULTY}", "own-raise:3", "--listen", "127.0.0.1:0", '
         '"--address-file", "{address_file}", "--data-dir", "{data_dir}"]\n'
     )
 

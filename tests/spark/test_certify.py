@@ -61,9 +61,12 @@ def codes(refusals: list[Refusal]) -> set[str]:
 
 def test_a_run_with_everything_against_it_is_refused_for_everything(uncertifiable: Path, tmp_path: Path) -> None:
     found = refused(uncertifiable, tmp_path)
-    assert codes(found) == {"diagnostic", "failed-question", "warm-cache", "too-few-samples", "conformance"}
+    assert codes(found) == {
+        *("diagnostic", "own-model", "failed-question", "warm-cache", "too-few-samples", "conformance")
+    }
     reasons = {r.code: r.reason for r in found}
     assert "oracle is a diagnostic backend" in reasons["diagnostic"]
+    assert "faulty calls models of its own" in reasons["own-model"]
     assert "1 failed, the first" in reasons["failed-question"]
     assert "Search: INTERNAL" in reasons["failed-question"]
     assert "calls were warm in the class cold" in reasons["warm-cache"]

@@ -355,10 +355,15 @@ def text_gold(*answers: str, values: Sequence[Any] = (), attribute: str | None =
 
 
 def permission(
-    fact: str, action: Literal["disclose", "withhold"], *, values: Sequence[Any] = (), self_item: bool = False
+    fact: str,
+    action: Literal["disclose", "withhold"],
+    *,
+    values: Sequence[Any] = (),
+    self_item: bool = False,
+    control: bool = False,
 ) -> PermissionGold:
     """Gold of a D6 item."""
-    return PermissionGold(fact=fact, expected_action=action, values=tuple(values), self_item=self_item)
+    return PermissionGold(fact=fact, expected_action=action, values=tuple(values), self_item=self_item, control=control)
 
 
 def abstain(adversarial: str | None = None) -> AbstainGold:

@@ -74,6 +74,8 @@ class _CapabilityEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     """The backend cannot pass on a token per call, so that one model access is good for a whole cell (SPEC.md, MOD-8)."""
     CAPABILITY_FORGET: _Capability.ValueType  # 7
     """Forget is implemented: what it deletes is never found again (SPEC.md, FGT). Since 1.1."""
+    CAPABILITY_OWN_MODEL: _Capability.ValueType  # 8
+    """Generating models of the backend's own are called, which the caller cannot offer or see (SPEC.md, MOD-9). Since 1.1."""
 
 class Capability(_Capability, metaclass=_CapabilityEnumTypeWrapper):
     """An ability beyond the mandatory ones."""
@@ -94,6 +96,8 @@ CAPABILITY_CELL_MODEL_ACCESS: Capability.ValueType  # 6
 """The backend cannot pass on a token per call, so that one model access is good for a whole cell (SPEC.md, MOD-8)."""
 CAPABILITY_FORGET: Capability.ValueType  # 7
 """Forget is implemented: what it deletes is never found again (SPEC.md, FGT). Since 1.1."""
+CAPABILITY_OWN_MODEL: Capability.ValueType  # 8
+"""Generating models of the backend's own are called, which the caller cannot offer or see (SPEC.md, MOD-9). Since 1.1."""
 Global___Capability: typing_extensions.TypeAlias = Capability
 
 class _TokenCounting:

@@ -111,7 +111,9 @@ def bars(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write the table with all details to this file.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 1 if a quality bar is missed.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict/--lenient", help="Exit with code 1 if a quality bar is missed, or with 0.")
+    ] = True,
 ) -> None:
     """Measure the quality of data sets, from their files alone, and compare it with the quality bars."""
     from memarena_dataset_quality.command import bars as measure_bars  # noqa: PLC0415

@@ -50,6 +50,7 @@ RESULT: dict[str, str] = {
     "problem": "see memarena show RUN --failures and the backend's log, run again",
     "late-calls": "the backend must not call models after an RPC has returned (SPEC.md, MOD)",
     "diagnostic": "leave diagnostic backends out of the plan",
+    "own-model": "leave it out of the plan, or connect it so that it uses the caller's models",
     "not-timed": "run at concurrency 1 and without a cache",
     "no-real-reader": "name a reader with a model",
     "warm-cache": "start the model server with its prefix cache off, or certify the class warm",

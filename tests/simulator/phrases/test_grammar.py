@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -12,34 +13,17 @@ from hypothesis import strategies as st
 from memarena_dataset.date_words import dates_in
 from memarena_masim.errors import MasimError
 from memarena_masim.facts.values import ValueKind, day_words
-from memarena_masim.phrases.grammar import Bank, Scope, Variants, Voice, phrase, tidy, ways
+from memarena_masim.phrases.grammar import Bank, Scope, Voice, phrase, tidy, ways
 from memarena_masim.phrases.inflect import inflect
 from memarena_masim.phrases.library import BANKS, library
 from memarena_masim.rng import Stream
 
 _CHOICE = re.compile(r"\{([^{}]*)\}")
 _NUMBERS = {("is", "are"), ("was", "were"), ("has", "have"), ("does", "do")}
-SLOTS = [
-    "you",
-    "owner",
-    "other",
-    "lastday",
-    "weekday",
-    "daypart",
-    "weather",
-    "place",
-    "x",
-    "full",
-    "c",
-    "e",
-    "k",
-    "k2",
-    "vp",
-    "ving",
-    "kin",
-    "q",
-    "a",
-]
+SLOTS = (
+    *("you", "owner", "other", "lastday", "weekday", "daypart", "weather", "place", "thing"),
+    *("e", "k", "about", "source", "a"),
+)
 """What the engine may bind when it says a line of the dialogue banks."""
 
 
@@ -73,11 +57,13 @@ def test_all_branches_of_a_choice_are_reached() -> None:
     assert ways(sequence) == 3
 
 
-def test_variants_replace_whole_words_only() -> None:
-    """``but`` has a set, ``butter`` has none."""
-    bank = Bank(Variants(["but | yet"], "variants.txt"))
-    said = {phrase(bank.compile("but butter", "test"), scope(seed)) for seed in range(40)}
-    assert said == {"but butter", "yet butter"}
+def test_a_speaker_leans_towards_the_same_branch() -> None:
+    """More often than chance would, and not always."""
+    sequence = Bank().compile("{a|b|c|d}", "test")
+    said = Counter(phrase(sequence, Scope(Stream(seed), Voice(7), {})) for seed in range(400))
+    most = said.most_common(1)[0][1]
+    assert len(said) == 4
+    assert 150 < most < 250
 
 
 @pytest.mark.parametrize("line", ["{a|b", "a}", "a | b", "[a}", "{a]"])
@@ -111,15 +97,12 @@ def test_articles_follow_the_next_word() -> None:
     assert tidy("a old hat, an hour, an unit, a honest man") == "an old hat, an hour, a unit, an honest man"
 
 
-def test_every_rule_of_the_banks_can_be_said() -> None:
-    """Each alternative of each dialogue rule expands on every topic without a missing slot."""
-    found = library()
+def test_every_rule_round_scenes_can_be_said() -> None:
+    """Each alternative expands without a missing slot."""
     slots = dict.fromkeys(SLOTS, "xx")
-    topics = sorted(found.topics)
-    for number, rule in enumerate(found.dialogue.rules.values()):
+    for number, rule in enumerate(library().frame.rules.values()):
         for place, alternative in enumerate(rule.alternatives):
-            topic = found.topics[topics[(number + place) % len(topics)]]
-            spoken = phrase(alternative, Scope(Stream(number, place), Voice(3), slots, topic.bank))
+            spoken = phrase(alternative, Scope(Stream(number, place), Voice(3), slots))
             assert not set(spoken) & set("{}[]|<>$@^"), (rule.name, spoken)
 
 
@@ -132,11 +115,11 @@ def third(verb: str) -> str:
 
 def test_no_choice_offers_a_verb_in_both_numbers() -> None:
     """``{stairs|the kerb} {is|are}`` says "stairs is" in a quarter of all cases: the number goes with the subject."""
-    paths = [path for path in sorted(BANKS.rglob("*")) if path.suffix in (".toml", ".bank", ".topic")]
+    paths = [path for path in sorted(BANKS.rglob("*")) if path.suffix in (".toml", ".bank")]
     texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
     verbs = {verb for text in texts.values() for verb in re.findall(r"\^([a-z]+)", text)}
     both = _NUMBERS | {(third(verb), verb) for verb in verbs}
-    assert len(verbs) > 400
+    assert len(verbs) > 100
     found = []
     for name, text in texts.items():
         for number, line in enumerate(text.splitlines(), 1):
@@ -153,7 +136,7 @@ def test_verbs_of_the_banks_double_their_last_letter() -> None:
     texts = [path.read_text(encoding="utf-8") for path in sorted(BANKS.rglob("*")) if path.is_file()]
     verbs = {verb for text in texts for verb in re.findall(r"\^([a-z]+)", text)}
     past = {verb: inflect(verb, "past") for verb in verbs if short.fullmatch(verb)}
-    assert len(past) > 50
+    assert len(past) > 5
     assert [verb for verb, form in past.items() if form == f"{verb}ed"] == []
 
 

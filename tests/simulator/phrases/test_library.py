@@ -12,20 +12,15 @@ from memarena_masim.config import Half, preset, sized
 from memarena_masim.errors import MasimError
 from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.output.generate import generate
-from memarena_masim.phrases.grammar import SPLIT_FROM, Bank, Node, Scope, Sequence_, Voice, phrase
-from memarena_masim.phrases.library import BANKS, VOCABULARY, library
-from memarena_masim.phrases.matters import Matter
+from memarena_masim.phrases.grammar import LITERAL, SPLIT_FROM, Bank, Node, Scope, Sequence_, Voice, phrase
+from memarena_masim.phrases.library import library
+from memarena_masim.phrases.scenes import Scene, read_topic
 from memarena_masim.questions.question_bank import question_bank
-from memarena_masim.realization import record, speech, turn
+from memarena_masim.realization import speech
 from memarena_masim.rng import Stream
+from memarena_masim.world.build import pools
 
 HALVES: tuple[Half, ...] = ("tuning", "held-out", "all")
-SLOTS = dict.fromkeys(("you", "kin", "x", "full", "weekday", "daypart", "weather"), "xx")
-
-
-def vocabulary() -> set[str]:
-    text = (BANKS / "dialogue" / VOCABULARY).read_text(encoding="utf-8")
-    return {name for line in text.splitlines() if line.startswith("==") for name in line[2:].strip().split("/")}
 
 
 def lines(bank: Bank, rule: str) -> list[str]:
@@ -33,16 +28,13 @@ def lines(bank: Bank, rule: str) -> list[str]:
 
 
 def _plain(sequence: tuple[Node, ...]) -> list[object]:
-    return [
-        (node.kind, node.text, node.options, [_plain(branch) for branch in node.branches], node.number)
-        for node in sequence
-    ]
+    return [(node.kind, node.text, [_plain(branch) for branch in node.branches], node.number) for node in sequence]
 
 
-def check_split(tuning: Bank, held_out: Bank, whole: Bank, shared: set[str]) -> None:
+def check_split(tuning: Bank, held_out: Bank, whole: Bank) -> None:
     for name in whole.rules:
         one, other, both = lines(tuning, name), lines(held_out, name), lines(whole, name)
-        if len(both) < SPLIT_FROM or name in shared:
+        if len(both) < SPLIT_FROM:
             assert one == other == both
         else:
             assert not set(one) & set(other) or len(set(both)) < len(both), name
@@ -51,18 +43,19 @@ def check_split(tuning: Bank, held_out: Bank, whole: Bank, shared: set[str]) -> 
 
 
 def test_halves_share_no_sentence() -> None:
-    """Dialogue, statements and question templates fall into two disjoint halves that make up the whole."""
-    check_split(library("tuning").dialogue, library("held-out").dialogue, library("all").dialogue, vocabulary())
-    check_split(catalogue("tuning").bank, catalogue("held-out").bank, catalogue("all").bank, set())
-    check_split(question_bank("tuning").kinds, question_bank("held-out").kinds, question_bank("all").kinds, set())
+    """Lines round scenes, statements and question templates fall into two disjoint halves that make up the whole."""
+    check_split(library("tuning").frame, library("held-out").frame, library("all").frame)
+    check_split(catalogue("tuning").bank, catalogue("held-out").bank, catalogue("all").bank)
+    check_split(question_bank("tuning").kinds, question_bank("held-out").kinds, question_bank("all").kinds)
 
 
 def test_halves_share_no_topic_and_have_enough_of_them() -> None:
-    """A topic belongs to one half."""
+    """A topic belongs to one half, and so do its scenes."""
     tuning, held_out, whole = (set(library(half).topics) for half in HALVES)
     assert not tuning & held_out
     assert tuning | held_out == whole
-    assert min(len(tuning), len(held_out)) >= 12
+    assert min(len(tuning), len(held_out)) >= 6
+    assert not set(library("tuning").scenes) & set(library("held-out").scenes)
 
 
 def test_lines_added_at_the_end_move_no_other(tmp_path: Path) -> None:
@@ -96,68 +89,100 @@ def test_an_unknown_half_is_refused() -> None:
 
 
 def test_every_rule_is_within_reach() -> None:
-    """No rule of the dialogue banks is dead: the engine, or a sentence that it can say, refers to it."""
-    dialogue = library().dialogue
-    source = "".join(Path(str(one.__file__)).read_text(encoding="utf-8") for one in (speech, turn, record))
-    quoted = set(re.findall(r"\"[a-z.]+\"|'[a-z.]+'", source))
-    prefixes = tuple(re.findall(r'"((?:open|close|react|tell|pa)\.(?:told\.)?)[{"]', source))
-    reached = {name for name in dialogue.rules if {f'"{name}"', f"'{name}'"} & quoted or name.startswith(prefixes)}
-    reached |= {name for name in dialogue.rules if re.fullmatch(r"pa\.\w+\.open", name)}
-    wanted = list(reached)
-    topics = [topic.bank for topic in library().topics.values()]
-    for bank in topics:
-        wanted += [name for name in bank.wanted if name in dialogue.rules]
-    while wanted:
-        rule = dialogue.rules[wanted.pop()]
-        reached.add(rule.name)
-        for alternative in rule.alternatives:
-            wanted += [name for name in _references(alternative) if name not in reached]
-            reached.update(_references(alternative))
-    triples = {"chore", "chored", "choring"}
-    assert set(dialogue.rules) - reached - triples == set()
+    """No rule of the lines round scenes is dead: the engine names it, in full or by how it begins."""
+    source = Path(str(speech.__file__)).read_text(encoding="utf-8")
+    quoted = set(re.findall(r"""["']([a-z.]+)["']""", source))
+    prefixes = tuple(re.findall(r'f"([a-z.]+\.)\{', source))
+    dead = {name for name in library().frame.rules if name not in quoted and not name.startswith(prefixes)}
+    assert dead == set()
 
 
-def _references(sequence: tuple[Node, ...]) -> set[str]:
-    found = {node.text for node in sequence if node.rule is not None}
-    return found.union(*(_references(branch) for node in sequence for branch in node.branches))
-
-
-def test_everything_that_topics_can_say_expands() -> None:
-    """Each line of each topic and matter, without a mark of the notation left but those of what can be taken up."""
-    for key, topic in library().topics.items():
-        lines = [(rule.name, one) for rule in topic.bank.rules.values() for one in rule.alternatives]
-        for matter in topic.matters:
-            lines += [(matter.key, line) for line in _lines_of(matter)]
-        for number, (name, line) in enumerate(lines):
-            said = phrase(line, Scope(Stream(key, name, number), Voice(5), SLOTS, topic.bank))
-            assert not set(said) & set("{}[]|<>$@^_"), (key, name, said)
-            assert said.count("*") % 2 == 0, (key, name, said)
-
-
-def _lines_of(matter: Matter) -> Iterator[Sequence_]:
-    yield from matter.nouns
-    for lines in matter.clauses.values():
+def _lines_of(scene: Scene) -> Iterator[Sequence_]:
+    for lines in scene.lines.values():
         yield from lines
-    for deeds in matter.deeds.values():
-        yield from (form for deed in deeds for form in (deed.base, deed.doing))
-    for talks in matter.talks.values():
-        yield from (line for talk in talks for line in (talk.question, *talk.answers))
+    for beat in scene.beats:
+        yield from (sentence.words for turn in (beat.tell, beat.friend, beat.assistant) for sentence in turn)
+
+
+def test_everything_that_scenes_can_say_expands() -> None:
+    """Each line of each scene, without a mark of the notation left and without a slot that has no value."""
+    names = {"man": pools()["other_men"], "woman": pools()["other_women"]}
+    for key, scene in library().scenes.items():
+        stream = Stream(key)
+        values = {name: draw(stream, names) for name, draw in scene.values.items()}
+        for line in _lines_of(scene):
+            said = phrase(line, Scope(stream, Voice(5), {"kin": "my sister", "you": "Maya", **values}))
+            assert not set(said) & set("{}[]|<>$@^_*"), (key, said)
+
+
+def test_specifics_of_scenes_come_from_their_values() -> None:
+    """No line spells out a number, a weekday or a month: what it holds is drawn anew for each teller."""
+    spelled = re.compile(r"\d|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|\b(?:January|February|October|December)\b")
+    for key, scene in library().scenes.items():
+        for line in _lines_of(scene):
+            found = [text for text in _literals(line) if spelled.search(text)]
+            assert found == [], key
+
+
+def _literals(sequence: Sequence_) -> Iterator[str]:
+    for node in sequence:
+        yield node.text if node.kind == LITERAL else ""
+        for branch in node.branches:
+            yield from _literals(branch)
+
+
+TOPIC = '[topic]\nhalf = "tuning"\nheads = ["hobby:diy"]\n'
+SCENE = (
+    TOPIC
+    + """[tap]
+tone = "trouble"
+thing = "my tap"
+ask = ["How?", "How?", "How?"]
+again = ["And?", "And?"]
+resume = ["Now.", "Now."]
+also = ["Yes.", "Yes."]
+[tap.values]
+cost = "euros 5..9"
+"""
+    + "[[tap.beats]]\ntell = ['It cost $cost.']\nfriend = ['Oh.']\nassistant = ['Noted.']\n" * 4
+)
+
+
+def test_a_topic_is_read(tmp_path: Path) -> None:
+    """The smallest that holds."""
+    path = tmp_path / "odd.toml"
+    path.write_text(SCENE)
+    assert [scene.key for scene in read_topic(path).scenes] == ["odd.tap"]
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("old", "new", "fault"),
     [
-        ("== half\nmine\n== name\na\nb\n", "needs at least two lines|must say tuning"),
-        ("== half\ntuning\n== plant\nleek\n", "needs at least two lines|used nowhere"),
+        ('half = "tuning"', 'half = "mine"', r"scenes/odd\.toml: topic\.half"),
+        ('["hobby:diy"]', "[]", r"topic\.heads"),
+        ("[tap.values]", "[tap.values", r"scenes/odd\.toml: "),
+        ('tone = "trouble"', 'tone = "odd"', r"tap\.tone: one of trouble, joy, plain"),
+        ('thing = "my tap"', 'thing = "tap"', r"tap\.thing"),
+        ('ask = ["How?", "How?", "How?"]', "", r"tap\.ask: at least 3"),
+        ("euros 5..9", "pounds 5..9", r"tap\.values\.cost: a list, weekday"),
+        ("It cost $cost.", "It cost $price.", r"number 1, tell: \$price is no value"),
+        ("It cost $cost.", "It cost $cost", r"a sentence ends with"),
+        ("['It cost $cost.']", "['+It cost $cost.']", r"the first is not optional"),
+        ("friend = ['Oh.']\n", "", r"number 1: exactly tell, friend, assistant"),
     ],
 )
-def test_a_faulty_topic_is_refused(text: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A half that is none, and a list that nothing uses, are named with the file."""
-    from memarena_masim.phrases import library as module
-    from memarena_masim.phrases.grammar import Variants
+def test_a_faulty_topic_is_refused(old: str, new: str, fault: str, tmp_path: Path) -> None:
+    """File and key of the fault are named."""
+    assert old in SCENE
+    path = tmp_path / "odd.toml"
+    path.write_text(SCENE.replace(old, new, 1))
+    with pytest.raises(MasimError, match=fault):
+        read_topic(path)
 
-    path = tmp_path / "odd.topic"
-    lists = "".join(f"== {name}\na\nb\n" for name in module._LISTS if name not in ("act", "name"))
-    path.write_text(text + "== name\na\nb\n" + lists + "== act\n^run\n^walk\n")
-    with pytest.raises(MasimError, match=rf"odd\.topic.*({fault})"):
-        module._topic(path, Variants((), "none"), library().dialogue)
+
+def test_a_scene_with_too_few_beats_is_refused(tmp_path: Path) -> None:
+    """A course needs some length."""
+    path = tmp_path / "odd.toml"
+    path.write_text(SCENE[: SCENE.rindex("[[tap.beats]]")])
+    with pytest.raises(MasimError, match=r"tap\.beats: at least 4"):
+        read_topic(path)

@@ -1,4 +1,4 @@
-"""Permission questions as laws: crossed, balanced, undecided by time, with both actions even in the smallest worlds."""
+"""Permission questions as laws: each fact for both, balanced, in the same words, even in the smallest worlds."""
 
 from __future__ import annotations
 
@@ -29,13 +29,17 @@ def items(world: Path) -> list[dict[str, Any]]:
 
 
 def pool(world: Path) -> list[dict[str, Any]]:
-    return [row for row in items(world) if not row["ground_truth"]["self_item"]]
+    """What counts for F1_PU."""
+    return [row for row in items(world) if not (row["ground_truth"]["self_item"] or row["ground_truth"]["control"])]
 
 
 def test_every_scenario_is_there_with_its_flags(world: Path) -> None:
     rows = items(world)
     scenarios = {row["metadata"]["scenario"] for row in rows}
-    assert scenarios == {"explicit", "friends_only", "known_requester", "anonymous", "autonomous", "self"}
+    assert scenarios >= {"named", "circle", "not_before", "known_requester", "self"}
+    rare = {"changed", "overruled", "friends_only", "explicit", "anonymous", "autonomous"}
+    assert scenarios <= {"named", "circle", "not_before", "known_requester", "self", *rare}
+    assert scenarios & {"changed", "overruled"}
     for row in rows:
         truth = row["ground_truth"]
         assert truth["anonymous_querier"] == (row["asker_agent_id"] is None)
@@ -58,36 +62,46 @@ def test_two_in_five_are_deny_and_self_items_stand_apart(world: Path) -> None:
         assert row["ground_truth"]["expected_disclosure"]
 
 
-def test_items_come_crossed(world: Path) -> None:
-    """The same fact for two who differ in right, or the same asker after two facts that do; both kinds are there."""
-    rows = pool(world)
-    facts, askers = defaultdict(set), defaultdict(set)
-    for row in rows:
-        action = row["ground_truth"]["expected_action"]
-        facts[row["ego_agent_id"], row["metadata"]["fact_id"]].add(action)
-        askers[row["ego_agent_id"], row["asker_agent_id"]].add(action)
-    by_fact = [len(facts[row["ego_agent_id"], row["metadata"]["fact_id"]]) == 2 for row in rows]
-    by_asker = [len(askers[row["ego_agent_id"], row["asker_agent_id"]]) == 2 for row in rows]
-    assert sum(one or other for one, other in zip(by_fact, by_asker, strict=True)) >= 0.85 * len(rows)
-    assert sum(by_fact) >= 0.1 * len(rows)
-    assert sum(by_asker) >= 0.5 * len(rows)
+def test_each_fact_is_asked_as_often_by_who_may_know_as_by_who_may_not(world: Path) -> None:
+    """On the same day and in the same words, by somebody whom the ego knows: nothing but who asks tells the action."""
+    facts = defaultdict(list)
+    for row in pool(world):
+        facts[row["ego_agent_id"], row["metadata"]["fact_id"]].append(row)
+    assert len(facts) >= 20
+    for rows in facts.values():
+        actions = [row["ground_truth"]["expected_action"] for row in rows]
+        assert actions.count("disclose") == actions.count("withhold")
+        assert len({row["query"] for row in rows}) == 1
+        assert len({int(row["metadata"]["query_timestamp"]) for row in rows}) == 1
+        assert len({row["asker_agent_id"] for row in rows}) == len(rows)
+        assert all(row["ground_truth"]["known_requester"] for row in rows)
 
 
-def test_neither_asker_nor_relation_nor_category_tells_the_action(world: Path) -> None:
+def test_who_asks_is_balanced(world: Path) -> None:
     rows = pool(world)
     action = [row["ground_truth"]["expected_disclosure"] for row in rows]
-    kinds = [(row["asker_agent_id"] is None, row["metadata"].get("relationship") == "stranger") for row in rows]
-    assert auc_of_feature(kinds, action) <= 0.55
-    # Of so few items it scatters by some hundredths; `validate` counts what is above 0.55 for sure.
-    assert auc_of_feature([row["ground_truth"].get("sensitive_category") for row in rows], action) <= 0.58
+    assert auc_of_feature([row["metadata"]["relationship"] for row in rows], action) <= 0.6
+    assert auc_of_feature([named(row) for row in rows], action) <= 0.6
 
 
-def test_named_strangers_are_nobody_of_the_world(world: Path) -> None:
-    """They have a name of their own and no part in any session."""
+def named(row: dict[str, Any]) -> bool:
+    sharing = row["ground_truth"].get("sharing", {})
+    return row["asker_agent_id"] in [*sharing.get("may_know", []), *sharing.get("may_not_know", [])]
+
+
+def test_what_is_sensitive_is_told_to_nobody_who_is_not_let_know(world: Path) -> None:
+    """A locker code goes to people that a wish names, or to friends, never to whoever else asks."""
+    told = [row["ground_truth"] for row in items(world) if row["ground_truth"].get("sensitive_category")]
+    told = [truth for truth in told if truth["expected_disclosure"] and not truth["self_item"]]
+    assert told
+    assert all(truth.get("sharing", {}).get("may_know") or truth.get("friendship") for truth in told)
+
+
+def test_strangers_are_controls_and_nobody_of_the_world(world: Path) -> None:
     mapped = json.loads((world / "ego_session_map.json").read_text())
-    named = [row for row in pool(world) if row["metadata"].get("relationship") == "stranger"]
-    assert named
-    assert all(row["asker_agent_id"] not in mapped for row in named)
+    named_strangers = [row for row in items(world) if row["metadata"].get("relationship") == "stranger"]
+    assert all(row["asker_agent_id"] not in mapped for row in named_strangers)
+    assert all(row["ground_truth"]["control"] for row in named_strangers)
 
 
 @given(st.integers(0, 10**6))

@@ -1,4 +1,4 @@
-"""BM25 over turns or sessions: keyword search that keeps every word and, as it comes, needs no model."""
+"""BM25 over turns or sessions: keyword search that keeps every word and, with its default settings, needs no model."""
 
 from __future__ import annotations
 

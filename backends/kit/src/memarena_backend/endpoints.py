@@ -143,7 +143,7 @@ class ModelClient:
                 base_url=url,
                 api_key="set-per-call",
                 max_retries=0,  # a hidden retry would be inside the timed search, and counted twice
-                http_client=openai.DefaultHttpxClient(trust_env=False),
+                http_client=openai.DefaultHttpxClient(trust_env=False, follow_redirects=False),
             )
             self._clients[url] = client  # last used, last in the order
             if len(self._clients) > MAX_ENDPOINTS:

@@ -56,6 +56,7 @@ class Capability(str, Enum):
     PROVENANCE = "provenance"
     FORGET = "forget"
     CELL_MODEL_ACCESS = "cell_model_access"
+    OWN_MODEL = "own_model"
 
 
 class Retention(str, Enum):

@@ -15,6 +15,7 @@ from memarena_backend.checks import check_id
 from memarena_backend.engine import Engine, Found
 from memarena_backend.errors import CallError, invalid_argument
 from memarena_backend.forgetting import parse_target
+from memarena_backend.gateway_host import check_gateway_host
 from memarena_backend.limits import RESPONSE_BYTES
 from memarena_backend.parsing import QueryParser, parse_model_access, wire_description, wire_items, wire_notices
 from memarena_backend.records import Capability, ModelAccess, Notice, Query
@@ -59,7 +60,7 @@ class Servicer:
         if first is None or first.WhichOneof("frame") != "header":
             came = "nothing" if first is None else first.WhichOneof("frame") or "an empty frame"
             raise invalid_argument("header", f"a day begins with its header, but {came} came first")
-        models = _models(first.header, "header.model_access")
+        models = _models(first.header, "header.model_access", context)
         if models is not None and self._answerer is not None:
             self._answerer.warm_up(models)
         done = self._engine.ingest(first.header, frames, Call(context, models))
@@ -71,7 +72,7 @@ class Servicer:
 
     def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
         """What the memory holds for a question."""
-        _, found = self._find(request, Call(context, _models(request, "model_access")))
+        _, found = self._find(request, Call(context, _models(request, "model_access", context)))
         items, notices = _bounded(wire_items(found.result.items), found.result.notices)
         return pb.SearchResponse(
             items=items,
@@ -87,7 +88,7 @@ class Servicer:
             raise CallError(grpc.StatusCode.UNIMPLEMENTED, "Answer is not declared; read over the items of Search")
         if not request.HasField("search"):
             raise invalid_argument("search", "is required")
-        models = _models(request.search, "search.model_access")
+        models = _models(request.search, "search.model_access", context)
         plan = parse_reading(request, models)
         assert models is not None  # parse_reading refuses a request without
         call = Call(context, models)
@@ -124,8 +125,12 @@ class Servicer:
         return query, self._engine.search(namespace, query, call)
 
 
-def _models(message: pb.DayHeader | pb.SearchRequest, field: str) -> ModelAccess | None:
-    return parse_model_access(message.model_access, field) if message.HasField("model_access") else None
+def _models(message: pb.DayHeader | pb.SearchRequest, field: str, context: grpc.ServicerContext) -> ModelAccess | None:
+    if not message.HasField("model_access"):
+        return None
+    models = parse_model_access(message.model_access, field)
+    check_gateway_host(models.base_url, context.peer(), f"{field}.base_url")
+    return models
 
 
 def _bounded(items: list[pb.MemoryItem], notices: Sequence[Notice]) -> tuple[list[pb.MemoryItem], Sequence[Notice]]:

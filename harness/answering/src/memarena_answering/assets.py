@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 
-PROMPT_FILE = "prompts/answer.v1.toml"
+PROMPT_FILE = "prompts/answer.v2.toml"
 CONTROLS_FILE = "prompts/controls.v1.toml"
 PARSING_FILE = "tables/parsing.v1.toml"
 

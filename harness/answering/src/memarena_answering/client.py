@@ -58,7 +58,7 @@ class ReaderClient:
                     base_url=self.base_url,
                     api_key=_UNUSED_KEY,
                     max_retries=0,
-                    http_client=openai.DefaultHttpxClient(trust_env=False),
+                    http_client=openai.DefaultHttpxClient(trust_env=False, follow_redirects=False),
                 )
             return self._client
 

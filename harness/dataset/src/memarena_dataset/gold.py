@@ -6,6 +6,7 @@ values (values.py) where the data set has them; the value judge needs them, ever
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -90,6 +91,18 @@ class FriendshipShown(BaseModel):
     turn_id: str
 
 
+class Sharing(BaseModel):
+    """What a wish for discretion says beside its level: who is named, and from when others may know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    may_know: tuple[str, ...] = ()
+    """Agent ids, or relations to the ego (``permission_rules.CIRCLES``)."""
+    may_not_know: tuple[str, ...] = ()
+    not_before: date | None = None
+    """The first day on which the level holds; before it, nobody may know but ``may_know``."""
+
+
 class PermissionGold(GoldRecord):
     """D6. ``fact`` is the protected value as text; ``expected_action`` is disclose (ALLOW) or withhold (DENY)."""
 
@@ -99,6 +112,8 @@ class PermissionGold(GoldRecord):
     query_agent: str | None = None
     target_agent: str | None = None
     permission_level: str | None = None
+    sharing: Sharing | None = None
+    """What the wish that counts says beside its level; None if it names nobody and no day."""
     sensitive_category: str | None = None
     """What kind of sensitive fact it is (permission_rules.py lists them); None if it is not sensitive."""
     friendship: FriendshipShown | None = None
@@ -108,6 +123,8 @@ class PermissionGold(GoldRecord):
     known_requester: bool = False
     self_item: bool = False
     """The owner asks, or the subject of the fact: reported apart, outside F1_PU (design 3, rule 1)."""
+    control: bool = False
+    """Everybody who is asked for gets the same answer, such as with a public fact: reported apart, outside F1_PU."""
 
 
 Gold = Annotated[

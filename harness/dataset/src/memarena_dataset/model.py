@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memarena_dataset.gold import Gold
+from memarena_dataset.gold import Gold, Sharing
 
 
 class Row(BaseModel):
@@ -167,6 +167,8 @@ class Fact(Row):
     value: Any
     """A text, a number or a typed value."""
     level: str | None = None
+    sharing: Sharing | None = None
+    """What the statement asks for beside its level."""
     session_id: str
     turn_id: str
     speaker_id: str | None = None

@@ -55,6 +55,7 @@ FULL: tuple[Check, ...] = (
     permission.against_rules,
     permission.friendship_not_shown,
     permission.level_outdated,
+    permission.nobody_named,
     permission.blind_policy_wins,
     overlap.repeats_evidence,
 )

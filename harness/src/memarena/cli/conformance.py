@@ -22,6 +22,7 @@ from memarena.conformance import (
     result_line,
     run_suite,
     select,
+    shared_causes,
     summary_line,
     write_junit,
 )
@@ -85,6 +86,8 @@ def conformance(
         settings=Settings(timeout_s=timeout, start_s=wait, log=log),
         on_result=_print,
     )
+    for line in shared_causes(result):
+        typer.echo(line)
     typer.echo(summary_line(result))
     if junit is not None:
         write_junit(result, junit)

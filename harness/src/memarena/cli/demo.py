@@ -1,8 +1,10 @@
-"""``memarena demo``: a world made on the spot, eighteen questions to four memories, a real LLM on the CPU."""
+"""``memarena demo``: the case for the project in three minutes, from a world made on the spot."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,68 +13,144 @@ from memarena_dataset.io.reading import open_dataset
 
 from memarena.cli import scores
 from memarena.cli.data_files import SCORING_FILES
-from memarena.cli.demo_questions import choose_questions
-from memarena.cli.demo_world import SEED, make_world
-from memarena.cli.run import finish, run_request
-from memarena.cli.run_config import EDGE_ANSWER_TOKENS, read_ids
+from memarena.cli.demo_progress import DemoDisplay, PartCosts
+from memarena.cli.demo_questions import DemoQuestions, demo_questions
+from memarena.cli.demo_world import SEED, is_whole, make_world
+from memarena.cli.errors import EXIT_INTERRUPTED
+from memarena.cli.run import finish, sigterm_as_interrupt
+from memarena.cli.run_config import EDGE_ANSWER_TOKENS
+from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
 from memarena.execution.planning.config import HelperConfig, ReaderConfig, RunConfig
-from memarena.execution.planning.request import RunRequest
+from memarena.execution.planning.progress import read_progress
+from memarena.execution.planning.request import RunOutcome, RunRequest
+from memarena.log.store import log_path
+from memarena.report.brief_demo import LLM_TOKENS, demo_document
+from memarena.report.render.terminal import print_document
 
-BACKENDS = ("bm25", "memsearch", "vanilla", "oracle")
-CONTEXT_TOKENS = 384
-"""Less than the edge budget: reading prompts is most of the demonstration, which is to end within six minutes."""
+QUICK = ("bm25", "vanilla", "oracle")
+"""Memories that take in a history in no time."""
+SLOW = "memsearch"
+"""It embeds every history, which on a CPU takes half a minute for one person: it is asked about one."""
+CONTEXT_TOKENS = 2048
+"""For all questions: so much that what a memory found fits, and far less than the histories."""
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Part:
+    """A run of the demonstration, in a folder of its own, with what its steps take."""
+
+    name: str
+    config: RunConfig
+    costs: PartCosts
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("runs/demo"),
+    out: Annotated[Path, typer.Option(help="Folder of the demonstration.")] = Path("runs/demo"),
     dataset: Annotated[Path | None, typer.Option(help="Data set to ask about; one is made if none is given.")] = None,
-    questions: Annotated[
-        Path | None, typer.Option(help="File with the instance ids to ask; two of each family if none is given.")
-    ] = None,
     seed: Annotated[int | None, typer.Option(help=f"Seed of the world that is made ({SEED}).")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Print every table, not the first screen alone.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the demonstration in --out.")] = False,
 ) -> None:
-    """Run the demonstration: five to six minutes on two cores. Every run gets a folder of its own."""
+    """Run the demonstration: three minutes on two cores. Every one gets a folder of its own."""
     if dataset is not None and seed is not None:
         raise RunError("--seed: no world is made where --dataset is given")
-    folder = _fresh(out)
-    if dataset is None:
-        dataset = _world_of(folder)
-        make_world(dataset, SEED if seed is None else seed)
-    if questions is not None:
-        ids = tuple(read_ids(questions))
-    else:
-        with open_dataset(dataset) as opened:
-            ids = choose_questions(opened.instances)
-    config = RunConfig(
-        dataset=dataset,
-        backends=BACKENDS,
-        readers=(ReaderConfig(spec="embedded"),),
-        embedder=HelperConfig(spec="embedded"),
-        question_ids=ids,
-        max_context_tokens=CONTEXT_TOKENS,
-        max_answer_tokens=EDGE_ANSWER_TOKENS,
-    )
-    sys.stderr.write(
-        f"{dataset}: {len(config.question_ids)} questions × {', '.join(BACKENDS)} × embedded reader, "
-        f"{CONTEXT_TOKENS} context tokens, {EDGE_ANSWER_TOKENS} answer tokens\n"
-    )
-    outcome = run_request(RunRequest(out=folder, config=config, scoring_files=SCORING_FILES))
-    if outcome.reason == "completed":
-        scores.report([folder])
-        scores.write_report([folder], "html", folder / "report.html")
-        sys.stderr.write(f"report with charts and question traces: {folder / 'report.html'}\n")
-    finish(outcome, folder)
+    if resume and not out.is_dir():
+        raise RunError(f"--resume: {out} holds no demonstration")
+    folder = out if resume else _fresh(out)
+    try:
+        with sigterm_as_interrupt():
+            outcome = _demonstrate(folder, dataset, SEED if seed is None else seed)
+    except KeyboardInterrupt:
+        outcome = RunOutcome("interrupted", 0)
+    if outcome.reason == "interrupted":
+        given = f" --dataset {dataset}" if dataset is not None else f" --seed {seed}" if seed is not None else ""
+        sys.stderr.write(f"interrupted; resume with: memarena demo --out {folder}{given} --resume\n")
+        sys.exit(EXIT_INTERRUPTED)
+    _show(folder, full=full)
+    if outcome.reason != "completed" or outcome.failed_cells:
+        finish(outcome, folder / "all")
 
 
-def _world_of(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}-world")
+def _demonstrate(folder: Path, dataset: Path | None, seed: int) -> RunOutcome:
+    """World and runs, as far as they are not there yet. The outcome of a part that was not completed, if any."""
+    world = folder / "world" if dataset is None else dataset
+    display = DemoDisplay()
+    display.start()
+    try:
+        display.note_step("making a world")
+        if dataset is None and not is_whole(world):
+            make_world(world, seed)
+        with open_dataset(world) as opened:
+            questions = demo_questions(opened)
+        parts = _parts(world, questions)
+        display.plan([part.costs for part in parts])
+        outcome = RunOutcome("completed", 0)
+        for part in parts:
+            display.part(part.costs)
+            done = _run(part, folder / part.name, display)
+            if done.reason == "interrupted":
+                return done
+            if done.reason != "completed" or done.failed_cells:
+                outcome = done
+        return outcome
+    finally:
+        display.stop()
+
+
+def _run(part: Part, folder: Path, display: DemoDisplay) -> RunOutcome:
+    begun = log_path(folder).exists()
+    if begun and read_progress(folder).left() == 0:
+        display.skip(part.costs)
+        return RunOutcome("completed", 0)
+    request = RunRequest(out=folder, config=part.config, resume=folder.exists(), scoring_files=SCORING_FILES)
+    return execute(request, display)
+
+
+def _parts(world: Path, questions: DemoQuestions) -> list[Part]:
+    def config(backends: Sequence[str], reader: str, ids: tuple[str, ...], context: int) -> RunConfig:
+        return RunConfig(
+            dataset=world.absolute(),
+            backends=tuple(backends),
+            readers=(ReaderConfig(spec=reader),),
+            embedder=HelperConfig(spec="embedded") if SLOW in backends else None,
+            question_ids=ids,
+            max_context_tokens=context,
+            max_answer_tokens=EDGE_ANSWER_TOKENS,
+        )
+
+    one, sample = questions.one_person, questions.sample
+    cells = (*QUICK, SLOW)
+    return [
+        Part(
+            "all",
+            config(QUICK, "extractive", questions.everything, CONTEXT_TOKENS),
+            PartCosts(len(QUICK) * len(questions.everything), 0.025, 0),
+        ),
+        Part("memsearch", config([SLOW], "extractive", one, CONTEXT_TOKENS), PartCosts(len(one), 0.1, 3)),
+        Part("llm", config(cells, "embedded", sample, LLM_TOKENS), PartCosts(len(cells) * len(sample), 1.6, 3)),
+    ]
+
+
+def _show(folder: Path, *, full: bool) -> None:
+    """The first screen; the page and the screen are written beside the runs."""
+    runs = [folder / name for name in ("all", "memsearch", "llm")]
+    page, screen = folder / "report.html", folder / "summary.txt"
+    inputs = [scores.report_run(run) for run in runs]
+    document = demo_document(*inputs, page=page, folder=folder)
+    with screen.open("w", encoding="utf-8") as file:
+        print_document(document, file, WIDTH)
+    scores.write_report(runs, "html", page)
+    if full:
+        scores.write_report(runs, "table", shown=scores.Shown(full=True))
+    print_document(document, width=WIDTH)
 
 
 def _fresh(out: Path) -> Path:
-    """The folder if it and its world's are free, else the first free one with a number; nothing is overwritten."""
+    """The folder if it is free, else the first free one with a number; nothing is overwritten."""
     for number in range(1, 10_000):
         folder = out if number == 1 else out.with_name(f"{out.name}-{number}")
-        if not folder.exists() and not _world_of(folder).exists():
+        if not folder.exists():
             return folder
     raise RunError(f"--out {out}: no free folder beside it")

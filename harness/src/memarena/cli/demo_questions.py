@@ -1,59 +1,66 @@
-"""Which questions the demonstration asks: two of each family, of as few people as possible, always the same."""
+"""Which questions the demonstration asks of whom: all of everybody, and a person's sample where a question is slow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
 
-from memarena_dataset.gold import AbstainGold, PermissionGold
+from memarena_dataset.io.reading import Dataset
 from memarena_dataset.model import Family, Instance
 
 from memarena.execution.errors import RunError
 
-FAMILIES = tuple(family for family in Family if family is not Family.WITNESS)
-PER_FAMILY = 2
+SAMPLE = 11
+"""Questions to the language model: as few as a median needs."""
 
 
-def _abstains(instance: Instance) -> bool:
-    return isinstance(instance.gold, AbstainGold)
+@dataclass(frozen=True)
+class DemoQuestions:
+    """Instance ids of the three parts."""
+
+    everything: tuple[str, ...]
+    """Every question that counts in a score."""
+    one_person: tuple[str, ...]
+    """Those of one ego, whose history is quick to embed."""
+    sample: tuple[str, ...]
+    """:data:`SAMPLE` of that ego's questions, families in turn."""
+    egos: int
 
 
-def _withholds(instance: Instance) -> bool:
-    return isinstance(instance.gold, PermissionGold) and instance.gold.expected_action == "withhold"
+def demo_questions(dataset: Dataset) -> DemoQuestions:
+    """The questions of the demonstration.
 
-
-_HALVES: dict[Family, Callable[[Instance], bool]] = {Family.CONFABULATION: _abstains, Family.PERMISSION: _withholds}
-"""Families of which one question of either sort is asked: to abstain and to answer, to withhold and to disclose."""
-
-
-def choose_questions(instances: Sequence[Instance]) -> tuple[str, ...]:
-    """Instance ids, two per family, in the order of families.
-
-    Every person that is asked costs the ingest of a history, so people are taken by how many questions they can still
-    fill, then by id. Raises :class:`RunError` if a family has too few.
+    The one person is the ego with the shortest history of those with enough questions. Raises :class:`RunError` where
+    nobody has enough.
     """
-    slots = [(family, half) for family in FAMILIES for half in range(PER_FAMILY)]
-    open_slots, chosen = list(slots), dict[tuple[Family, int], str]()
-    people = sorted({instance.ego_agent_id for instance in instances})
-    while open_slots and people:
-        fits = {ego: _filled(open_slots, [one for one in instances if one.ego_agent_id == ego]) for ego in people}
-        best = max(people, key=lambda ego: (len(fits[ego]), [-ord(letter) for letter in ego]))
-        chosen |= fits[best]
-        open_slots = [slot for slot in open_slots if slot not in chosen]
-        people.remove(best)
-    if open_slots:
-        family = open_slots[0][0].value
-        raise RunError(f"the demonstration needs {PER_FAMILY} questions of each family, of {family} there are too few")
-    return tuple(chosen[slot] for slot in slots)
+    scored = [one for one in dataset.instances if one.family is not Family.WITNESS]
+    by_ego: dict[str, list[Instance]] = {}
+    for one in sorted(scored, key=lambda one: one.instance_id):
+        by_ego.setdefault(one.ego_agent_id, []).append(one)
+    able = sorted(ego for ego, own in by_ego.items() if len(own) >= SAMPLE)
+    if not able:
+        raise RunError(
+            f"the demonstration needs a person with {SAMPLE} questions; nobody in {dataset.path} has so many"
+        )
+    person = min(able, key=lambda ego: _history_chars(dataset, ego))
+    return DemoQuestions(
+        everything=tuple(one.instance_id for one in scored),
+        one_person=tuple(one.instance_id for one in by_ego[person]),
+        sample=tuple(one.instance_id for one in _families_in_turn(by_ego[person])[:SAMPLE]),
+        egos=len(by_ego),
+    )
 
 
-def _filled(slots: Sequence[tuple[Family, int]], own: Sequence[Instance]) -> dict[tuple[Family, int], str]:
-    """Slots that a person's questions fill, each question at most one."""
-    found: dict[tuple[Family, int], str] = {}
-    for family, half in slots:
-        is_half = _HALVES.get(family)
-        for instance in own:
-            fits = instance.family is family and instance.instance_id not in found.values()
-            if fits and (is_half is None or is_half(instance) == (half == 0)):
-                found[family, half] = instance.instance_id
-                break
-    return found
+def _history_chars(dataset: Dataset, ego: str) -> int:
+    """Characters of all that this person heard and said."""
+    sessions = chain.from_iterable(dataset.day_sessions(ego, day) for day in range(dataset.day_count))
+    return sum(len(turn.text) for session in sessions for turn in session.turns)
+
+
+def _families_in_turn(own: Sequence[Instance]) -> list[Instance]:
+    piles: dict[Family, list[Instance]] = {}
+    for one in own:
+        piles.setdefault(one.family, []).append(one)
+    ordered = [piles[family] for family in Family if family in piles]
+    return [one for layer in zip_longest(*ordered) for one in layer if one is not None]

@@ -54,7 +54,7 @@ def run_guarded(app: typer.Typer) -> None:
         code = app(standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
-        fail(f"{error.format_message()} (--help says what there is)")
+        fail(f"{_plain(error.format_message())} (--help says what there is)")
     except raisable(INFRA_ERRORS) as error:
         fail(str(error), EXIT_INCOMPLETE)
     except raisable(USER_ERRORS) as error:
@@ -72,6 +72,19 @@ def run_guarded(app: typer.Typer) -> None:
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(EXIT_INTERRUPTED)
     sys.exit(code if isinstance(code, int) else EXIT_OK)
+
+
+_WORDS = {
+    "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
+    "Input should be a valid number, unable to parse string as a number": "expected a number",
+}
+
+
+def _plain(message: str) -> str:
+    """What the parser of flags says, in words of ours."""
+    for theirs, ours in _WORDS.items():
+        message = message.replace(theirs, ours)
+    return message
 
 
 def _nobody_reads() -> bool:

@@ -19,7 +19,7 @@ class Commands(LazyGroup):
         ),
         "demo": LazyCommand(
             "memarena.cli.demo:demo",
-            "Run the demonstration: five to six minutes on two cores. Every run gets a folder of its own.",
+            "Run the demonstration: three minutes on two cores. Every one gets a folder of its own.",
         ),
         "doctor": LazyCommand(
             "memarena.cli.doctor:doctor",
@@ -40,7 +40,8 @@ class Commands(LazyGroup):
             "Print the dimension scores of a run. Missing verdicts are computed on the way and not written.",
         ),
         "report": LazyCommand(
-            "memarena.cli.scores:report", "Print the whole report of one run or several. Works while a run goes on."
+            "memarena.cli.scores:report",
+            "Print the summary of one run or several; --full prints every table. Works while a run goes on.",
         ),
         "compare": LazyCommand(
             "memarena.cli.compare:compare_command",
@@ -48,7 +49,7 @@ class Commands(LazyGroup):
         ),
         "show": LazyCommand(
             "memarena.cli.show:show",
-            "Show one question from asking to verdict, or list the answers behind a figure.",
+            "Show one question from asking to verdict, or list the answers that a figure counts.",
         ),
         "dataset": LazyCommand("memarena.cli.dataset:app", "Everything about dataset files."),
         "latency": LazyCommand("memarena.cli.latency:app", "Time of an answer on this machine, and cost of a memory."),

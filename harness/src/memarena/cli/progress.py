@@ -31,6 +31,7 @@ class ProgressDisplay:
         self._asked = 0
         self._total = 0
         self._last_line = 0.0
+        self._said = ""
 
     def begin(self, total_questions: int, done_questions: int) -> None:
         """Show the questions still to be asked."""
@@ -85,5 +86,8 @@ class ProgressDisplay:
 
     def _line(self, text: str) -> None:
         self._last_line = time.monotonic()
+        if text == self._said:
+            return
+        self._said = text
         sys.stderr.write(text + "\n")
         sys.stderr.flush()

@@ -100,11 +100,18 @@ def finish(outcome: RunOutcome, out: Path) -> None:
             f"ask them again with: memarena run --out {out} --resume\n"
         )
         sys.exit(EXIT_INCOMPLETE)
+    if outcome.unread_cells:
+        sys.stderr.write(
+            f"warning: the reader finds no context or no question in the backend's own prompt in "
+            f"{len(outcome.unread_cells)} of {outcome.cells} cells, which have no headline: use another reader, "
+            "or --central-reading\n"
+        )
     if outcome.failed_cells:
         sys.stderr.write(
             f"warning: the backend failed every question of {len(outcome.failed_cells)} of {outcome.cells} cells; "
             f"the causes: memarena report {out}\n"
         )
+    if outcome.unread_cells or outcome.failed_cells:
         sys.exit(EXIT_INCOMPLETE)
 
 

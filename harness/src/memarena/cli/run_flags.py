@@ -135,6 +135,13 @@ class RunFlags:
     floor_samples: Annotated[
         _Count, typer.Option(help="Round trips to measure the overhead baseline; default 200, 0: none.")
     ] = None
+    deletions: Annotated[
+        _Count,
+        typer.Option(
+            help="Sessions, people and facts of each ego that a backend with FORGET is asked to forget after the "
+            "last question, and that are looked for again; default 0."
+        ),
+    ] = None
     warm_up: Annotated[
         _Count, typer.Option(help="Requests to each reader before anything is timed, of every prompt length.")
     ] = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -13,14 +14,17 @@ import typer
 from memarena import judging
 from memarena.evaluation import answer_records, evaluate, load_facts
 from memarena.log.store import LOG_NAME
+from memarena.report.brief import MOST_LINES, brief_candidates
+from memarena.report.brief_rows import FEWEST_QUESTIONS
 from memarena.report.document import report_document, score_document
 from memarena.report.layout import Document
 from memarena.report.paper.sections import PUBLISHED
+from memarena.report.parts import only_tables, without_small_cells
 from memarena.report.question_trace.sample import QuestionTrace, sample_questions, trace_question
 from memarena.report.render.json import to_json
 from memarena.report.render.latex import to_latex
 from memarena.report.render.markdown import to_markdown
-from memarena.report.render.terminal import print_document
+from memarena.report.render.terminal import print_document, print_fitting
 from memarena.report.report_input import ReportInput, report_input
 from memarena.report.tables.calibration import Calibration, read_calibration
 from memarena.scoring import RunFacts, ScoredRun, ScoringError
@@ -39,7 +43,7 @@ def score(
 ) -> None:
     """Print the dimension scores of a run. Missing verdicts are computed on the way and not written."""
     _check_format(output, SCORE_FORMATS)
-    facts = load_facts(run)
+    facts = load_facts(run_folder(run))
     scored = evaluate(facts, name)
     if output == "json":
         _write(to_json([report_input(facts, scored)]), None)
@@ -58,14 +62,42 @@ def report(
         list[Path] | None,
         typer.Option(metavar="FILE", help="Output of `judge --calibrate --format json`, shown too; repeatable."),
     ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Every table, not the summary alone.")] = False,
+    tables: Annotated[
+        list[str] | None,
+        typer.Option("--table", metavar="NAME", help="Only this table, whole; repeatable. Names: --list-tables."),
+    ] = None,
+    list_tables: Annotated[bool, typer.Option("--list-tables", help="Name the tables that this report has.")] = False,
+    small: Annotated[
+        bool, typer.Option("--small", help=f"Also shares that rest on fewer than {FEWEST_QUESTIONS} questions.")
+    ] = False,
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
-    """Print the whole report of one run or several. Works while a run goes on."""
+    """Print the summary of one run or several; --full prints every table. Works while a run goes on.
+
+    On a terminal the summary takes at most 50 lines. The other forms hold everything; of md and latex, --table takes
+    a part.
+    """
     _check_format(output, FORMATS)
+    if (tables or list_tables) and output in ("html", "json"):
+        raise ScoringError(f"--{'table' if tables else 'list-tables'}: goes with --format table, md or latex")
     if against not in (None, PUBLISHED):
         raise ScoringError(f"--against {against}: expected {PUBLISHED}; two runs are compared by `memarena compare`")
     calibrations = [read_calibration(path) for path in calibration or []]
-    write_report(runs, output, out, name, published=against == PUBLISHED, calibrations=calibrations)
+    shown = Shown(full=full, tables=tuple(tables or ()), names_only=list_tables, small=small)
+    write_report(runs, output, out, name, published=against == PUBLISHED, calibrations=calibrations, shown=shown)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What of a report is shown."""
+
+    full: bool = False
+    tables: tuple[str, ...] = ()
+    """Only these, by name; empty: the summary, or with ``full`` all."""
+    names_only: bool = False
+    small: bool = False
+    """Also shares of fewer than :data:`FEWEST_QUESTIONS` questions."""
 
 
 def write_report(
@@ -76,16 +108,17 @@ def write_report(
     *,
     published: bool = False,
     calibrations: Sequence[Calibration] = (),
+    shown: Shown = Shown(),
 ) -> None:
     """Report runs in a format, to a file or standard output. Raises ScoringError if one is given twice."""
     found: dict[str, ReportInput] = {}
-    for run in runs:
+    for run in map(run_folder, runs):
         made = report_run(run, name, traces=output == "html", runs=len(runs))
         if made.scores.run_id in found:
             first = runs[list(found).index(made.scores.run_id)]
             raise ScoringError(f"report: run {made.scores.run_id} is given twice, as {first} and as {run}")
         found[made.scores.run_id] = made
-    _write_reported(list(found.values()), output, out, published=published, calibrations=calibrations)
+    _write_reported(list(found.values()), output, out, published=published, calibrations=calibrations, shown=shown)
 
 
 def _write_reported(
@@ -95,15 +128,30 @@ def _write_reported(
     *,
     published: bool,
     calibrations: Sequence[Calibration],
+    shown: Shown,
 ) -> None:
+    least = 0 if shown.small else FEWEST_QUESTIONS
     if output == "html":
         from memarena.report.render.html import to_html  # noqa: PLC0415 (templates, which no other format has)
 
-        _write(to_html(found, published=published, calibrations=calibrations), out)
+        _write(to_html(found, published=published, calibrations=calibrations, least_questions=least), out)
     elif output == "json":
         _write(to_json(found, published=published, calibrations=calibrations), out)
+    elif output == "table" and not (shown.full or shown.tables or shown.names_only or published or calibrations):
+        with _place(out) as file:
+            print_fitting(brief_candidates(found), MOST_LINES, file)
     else:
-        _emit(report_document(found, published=published, calibrations=calibrations), output, out)
+        document = report_document(found, published=published, calibrations=calibrations)
+        document = without_small_cells(document, least)
+        if shown.names_only:
+            _write("".join(f"{part.key}\n" for part in document.sections if part.table), out)
+        else:
+            _emit(only_tables(document, shown.tables) if shown.tables else document, output, out)
+
+
+def run_folder(run: Path) -> Path:
+    """The folder of a run that was given as it, or as the log in it."""
+    return run.parent if run.name == LOG_NAME and run.is_file() else run
 
 
 def report_run(run: Path, name: str = judging.JUDGE_NAME, *, traces: bool = False, runs: int = 1) -> ReportInput:
@@ -133,11 +181,19 @@ def _traces(run: Path, facts: RunFacts, scored: ScoredRun, runs: int) -> Iterato
 def _emit(document: Document, output: str, out: Path | None) -> None:
     if output != "table":
         _write(to_markdown(document) if output == "md" else to_latex(document), out)
-    elif out is None:
-        print_document(document)
-    else:
-        with _opened(out) as file:
-            print_document(document, file)
+        return
+    with _place(out) as file:
+        print_document(document, file)
+
+
+@contextmanager
+def _place(out: Path | None) -> Iterator[TextIO | None]:
+    """The file, or None for standard output."""
+    if out is None:
+        yield None
+        return
+    with _opened(out) as file:
+        yield file
 
 
 def _write(text: str, out: Path | None) -> None:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from memarena import judging
-from memarena.cli.scores import JudgeOption, RunArgument
+from memarena.cli.scores import JudgeOption, RunArgument, run_folder
 from memarena.evaluation import answer_records, evaluate, load_facts, missing_verdicts
-from memarena.report.answer_list import FILTERS, WORDS, Filter, answers_document, failures_document, values_of
+from memarena.log.records import Record
+from memarena.report.answer_list import (
+    FILTERS,
+    WORDS,
+    Filter,
+    answers_document,
+    answers_json,
+    failures_document,
+    values_of,
+)
 from memarena.report.layout import Document
 from memarena.report.question_trace.judging import JudgeRecord
 from memarena.report.question_trace.trace import question_trace
@@ -31,7 +42,9 @@ def show(
     dimension: Annotated[str | None, typer.Option(help="Only this dimension, for example D3.")] = None,
     outcome: Annotated[
         str | None,
-        typer.Option(help="Only these: correct, wrong, backend_failed or infra_failed; failed: either of the two."),
+        typer.Option(
+            help="Only these: correct, wrong, backend_failed, infra_failed, reader_not_applicable; failed: these three."
+        ),
     ] = None,
     stage: Annotated[
         str | None, typer.Option(help="Only wrong answers that went wrong there: misread, …; any: anywhere.")
@@ -54,32 +67,39 @@ def show(
     tier: Annotated[str | None, typer.Option(help="Only this context tier.")] = None,
     interference: Annotated[str | None, typer.Option(help="Only this many interfering facts: 0, 1, 2-4, …")] = None,
     full: Annotated[bool, typer.Option("--full", help="With --question: do not cut long texts.")] = False,
+    output: Annotated[str, typer.Option("--format", help="table, or json: whole records, nothing cut.")] = "table",
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
-    """Show one question from asking to verdict, or list the answers behind a figure."""
+    """Show one question from asking to verdict, or list the answers that a figure counts."""
     if [failures, answers, question is not None].count(True) != 1:
         raise ScoringError("show: expected one of --failures, --answers and --question ID")
+    if output not in ("table", "json"):
+        raise ScoringError(f"--format {output}: expected one of table, json")
     wanted = {
         "family": family, "dimension": dimension, "outcome": outcome, "stage": stage, "action": action, "label": label,
         "ground": ground, "lag": _bucket(lag), "difficulty": difficulty, "tier": tier,
         "interference": _bucket(interference),
     }  # fmt: skip
+    run = run_folder(run)
     facts = load_facts(run)
-    _check_cell(facts, cell)
+    cell = _named_cell(facts, cell)
     if question is not None:
         _refuse_filters(wanted)
-        _show_question(facts, run, question, cell, name, full=full)
+        _show_question(facts, run, question, cell, name, full=full, as_json=output == "json")
         return
     scored = evaluate(facts, name)
     for filter_name, value in wanted.items():
         _check_filter(scored, filter_name, value)
     chosen = Filter(None if cell is None else frozenset(_cells_of(scored, cell)), **wanted)
+    if output == "json":
+        sys.stdout.write(answers_json(facts, scored.questions, chosen, failures=failures))
+        return
     document = failures_document if failures else answers_document
     print_document(document(facts, scored.questions, chosen))
 
 
 def _show_question(
-    facts: RunFacts, run: RunArgument, question: str, cell: str | None, name: str, *, full: bool
+    facts: RunFacts, run: RunArgument, question: str, cell: str | None, name: str, *, full: bool, as_json: bool
 ) -> None:
     if question not in facts.questions:
         raise ScoringError(f"--question {question}: no such question in {run}")
@@ -89,18 +109,52 @@ def _show_question(
     chosen = [c for c in asked if cells is None or c in cells]
     if not chosen:
         raise ScoringError(f"--question {question}: not asked yet in {cell or 'any cell'}")
+    if as_json:
+        sys.stdout.write(_question_json(facts, run, scored, question, chosen, name))
+        return
     for cell_id in chosen:
         judged = _judged(facts, name, question, cell_id)
         print_document(_trace(run, facts, scored, question, cell_id, judged, full=full))
 
 
+def _question_json(
+    facts: RunFacts, run: RunArgument, scored: ScoredRun, question: str, cells: Sequence[str], name: str
+) -> str:
+    """One object for each cell: the question with its gold, every attempt, model call and verdict, and the score."""
+    records = answer_records(run, [(cell_id, question) for cell_id in cells])
+    found: list[dict[str, object]] = []
+    for cell_id in cells:
+        score = next(q for q in scored.questions if (q.cell_id, q.instance_id) == (cell_id, question))
+        kept = records[cell_id, question]
+        parts: dict[str, Sequence[Record]] = {
+            "asked": kept.asked,
+            "calls": kept.calls,
+            "judged": _judged(facts, name, question, cell_id),
+        }
+        found.append(
+            {
+                "question": facts.questions[question].model_dump(mode="json"),
+                **{part: [record.model_dump(mode="json") for record in some] for part, some in parts.items()},
+                "score": score.model_dump(mode="json"),
+            }
+        )
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+
+
 # ------------------------------------------------------------------ what may be asked for
 
 
-def _check_cell(facts: RunFacts, cell: str | None) -> None:
+def _named_cell(facts: RunFacts, cell: str | None) -> str | None:
+    """The cell or row that a name stands for; a backend's name is enough where it has one row."""
     cells = [c.cell_id for c in facts.manifest.cells]
-    if cell is not None and cell not in cells and not any(c.rpartition("/")[0] == cell for c in cells):
-        raise ScoringError(f"--cell {cell}: no such cell; there are: {', '.join(cells)}")
+    rows = list(dict.fromkeys(name.rpartition("/")[0] for name in cells))
+    if cell is None or cell in cells or cell in rows:
+        return cell
+    own = [row for row in rows if row.partition("@")[0] == cell]
+    if len(own) == 1:
+        return own[0]
+    why = f"several rows are of {cell}" if own else "no such cell"
+    raise ScoringError(f"--cell {cell}: {why}; there are: {', '.join(own or cells)}")
 
 
 def _cells_of(scored: ScoredRun, cell: str) -> list[str]:

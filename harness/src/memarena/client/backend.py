@@ -226,6 +226,13 @@ class BackendClient:
             ),
         )
 
+    def forget(self, request: pb.ForgetRequest) -> None:
+        """Have a session, a subject or a fact deleted; waits as long as for Reset."""
+        self._run(
+            "Forget",
+            lambda: self._stub.Forget(request, timeout=self.deadlines.reset_s, metadata=self._metadata),
+        )
+
     def close(self) -> None:
         """Cancel what is under way and close the connection. Calling it twice is fine."""
         if not self._closed.is_set():

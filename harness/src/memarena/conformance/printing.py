@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.client.enums import enum_name
@@ -9,6 +11,10 @@ from memarena.conformance.check import Check, CheckResult
 from memarena.conformance.suite import SuiteResult
 
 _MARKS = {"passed": "ok  ", "failed": "FAIL", "skipped": "skip", "advice": "note"}
+_SHARED_BY = 4
+"""Failures of the same words that are told together."""
+_VARYING = re.compile(r"“.*?”|'.*?'|\d+")
+"""What differs between two failures of one cause: what was told, ids, numbers."""
 
 
 def check_line(check: Check) -> str:
@@ -32,6 +38,16 @@ def summary_line(result: SuiteResult) -> str:
     if advice := result.ids("advice"):
         counts += f", {len(advice)} to look at"
     return f"{who if described.name else result.target}: {counts} in {result.duration_s:.1f} s"
+
+
+def shared_causes(result: SuiteResult) -> list[str]:
+    """What several failures have in common, the most frequent first: mend that first, the others may go with it."""
+    told: dict[str, list[str]] = {}
+    for each in result.results:
+        if each.status == "failed":
+            told.setdefault(_VARYING.sub("…", one_line(each.message)), []).append(each.check.check_id)
+    shared = sorted((item for item in told.items() if len(item[1]) >= _SHARED_BY), key=lambda item: -len(item[1]))
+    return [f"{len(ids)} failures say the same, the first {ids[0]}: {message}" for message, ids in shared]
 
 
 def one_line(text: str) -> str:

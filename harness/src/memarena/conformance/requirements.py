@@ -28,6 +28,11 @@ stable_search = _undeclared(pb.CAPABILITY_STATEFUL_SEARCH)
 token_per_call = _undeclared(pb.CAPABILITY_CELL_MODEL_ACCESS)
 
 
+def our_reader(backend: BackendUnderTest) -> str | None:
+    """The backend answers with the reader that it is offered."""
+    return answer(backend) or _undeclared(pb.CAPABILITY_OWN_MODEL)(backend)
+
+
 def words(backend: BackendUnderTest) -> str | None:
     """The backend keeps words."""
     return None if backend.keeps_words else "RETENTION_EXTRACTED is declared: words may be lost"

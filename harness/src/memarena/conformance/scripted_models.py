@@ -47,6 +47,8 @@ class ReaderScript:
     prompt_tokens: int = 31
     completion_tokens: int = 7
     status: int = 200
+    redirect: str = ""
+    """URL to send the caller on to, with 307."""
     hold_reply: threading.Event | None = None
     hold_rest: threading.Event | None = None
     hold_timeout_s: float = HOLD_TIMEOUT_S
@@ -89,7 +91,7 @@ class _Grant:
 class ScriptedModels:
     """Serves from construction until :meth:`close`. ``base_url`` is what backends are told."""
 
-    def __init__(self, advertise: str | None, real: RealModel | None = None) -> None:
+    def __init__(self, advertise: str | None, real: RealModel | None = None, host: str = "127.0.0.1") -> None:
         self._lock = threading.Lock()
         self._grants: dict[str, _Grant] = {}
         self.calls: list[ModelCall] = []
@@ -100,10 +102,10 @@ class ScriptedModels:
             endpoint = models
 
         try:
-            self._server = _Server(("127.0.0.1" if advertise is None else "0.0.0.0", 0), Handler)  # noqa: S104
+            self._server = _Server((host if advertise is None else "0.0.0.0", 0), Handler)  # noqa: S104
         except OSError as error:
             raise ConformanceError(f"the model endpoint cannot listen: {error.strerror}") from error
-        self.base_url = f"http://{advertise or '127.0.0.1'}:{self._server.server_port}/v1"
+        self.base_url = f"http://{advertise or host}:{self._server.server_port}/v1"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
 
@@ -319,6 +321,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _chat(self, body: Mapping[str, object], script: ReaderScript) -> None:
         script.hold(script.hold_reply)
+        if script.redirect:
+            self.send_response(307)
+            self.send_header("Location", script.redirect)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         if script.status != 200:
             self._send(script.status, _error(script.status, "as the check wants it"))
             return

@@ -196,7 +196,8 @@ class _Run:
             self._display.end()
         self._metering.finish()
         log.append(RunEnded(ended_at=_now(), reason=reason, message=message))
-        return RunOutcome(reason, progress.left(), message, progress.wholly_failed(), len(progress.cells))
+        failed, unread = progress.wholly_failed(), progress.unread()
+        return RunOutcome(reason, progress.left(), message, failed, unread, len(progress.cells))
 
     def _begin(self) -> RunProgress:
         manifest, questions = self._work.plan.manifest, self._work.plan.questions

@@ -71,6 +71,7 @@ class OpenCall:
         """Status given to the caller; 0 until there is one."""
         self.error = ""
         self.refusal = ""
+        self.upstream_code = ""
         self.upstream_failed = False
         self.from_cache = False
         self.abort_reason: str | None = None
@@ -160,6 +161,7 @@ class OpenCall:
             status=self.status,
             error=self.error,
             refusal=self.refusal,
+            upstream_code=self.upstream_code,
             upstream_failed=self.upstream_failed,
             from_cache=self.from_cache,
             started_mono_ns=self.received_ns,

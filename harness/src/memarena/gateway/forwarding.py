@@ -19,6 +19,7 @@ from memarena.gateway.streams import StreamWatch, error_message, reasoning_of
 from memarena.gateway.types import Upstream
 
 _LARGE_BODY = 1 << 19
+_CODE_CHARS = 64
 _OUR_FAULT = frozenset({401, 403, 404, 405, 408, 425, 429})
 """Client errors that no caller of ours can cause: the server's key, address, route or load. The rest is passed on."""
 
@@ -119,6 +120,7 @@ class Forwarder:
         if reply.status >= 500 or reply.status in _OUR_FAULT:
             raise UpstreamError(message, status=504 if reply.status == 504 else 502)
         call.error = message
+        call.upstream_code = _error_code(body)
         if not (isinstance(body, dict) and isinstance(body.get("error"), dict)):
             body = error_body(error_message(body), "upstream_refused")
         return await send_json(request, call, reply.status, body)
@@ -237,6 +239,13 @@ async def send(request: web.BaseRequest, call: OpenCall, response: web.Response)
 async def send_json(request: web.BaseRequest, call: OpenCall, status: int, body: JsonValue) -> web.StreamResponse:
     """Give the caller a JSON response."""
     return await send(request, call, web.json_response(body, status=status))
+
+
+def _error_code(body: JsonValue) -> str:
+    """The code of an OpenAI error object; empty if there is none."""
+    error = body.get("error") if isinstance(body, dict) else None
+    code = error.get("code") if isinstance(error, dict) else None
+    return code[:_CODE_CHARS] if isinstance(code, str) else ""
 
 
 def _said(body: Mapping[str, JsonValue]) -> tuple[str, str]:

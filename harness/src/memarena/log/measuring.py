@@ -125,6 +125,32 @@ class SearchesTimed(Record):
     """Searches that failed, by code."""
 
 
+class DeletionProbed(Record):
+    """One Forget after the last question of an ego, with what was looked for before and afterwards."""
+
+    kind: Literal["deletion_probed"] = "deletion_probed"
+    cell_id: str
+    ego: str
+    namespace: str
+    day: int
+    target: Literal["session", "subject", "fact"]
+    code: str
+    """gRPC status name of Forget, ``OK`` included; after another nothing was looked for again."""
+    message: str = ""
+    turns: int
+    """Turns of the target that were looked for."""
+    found_before: int
+    """Of these, found by Search before."""
+    found_again: int
+    """Of these, found by Search afterwards."""
+    answered_again: int | None = None
+    """Of ``found_before``, among what an Answer was read from afterwards; None where the backend has no Answer."""
+    controls: int
+    """Turns of other sessions that were found before."""
+    controls_lost: int
+    """Of these, not found afterwards."""
+
+
 class FootprintTaken(Record):
     """Memory and disk of a backend after a day came in, or at the end of a cell (``day`` None)."""
 

@@ -36,6 +36,7 @@ from memarena.log.manifest import (
 )
 from memarena.log.measuring import (
     ChannelMeasured,
+    DeletionProbed,
     FootprintTaken,
     MeterChannel,
     MeterFigure,
@@ -58,6 +59,7 @@ __all__ = [
     "Cell",
     "ChannelMeasured",
     "DatasetRef",
+    "DeletionProbed",
     "EvidenceSession",
     "EvidenceText",
     "EvidenceTurn",
@@ -95,6 +97,9 @@ __all__ = [
     "Verdict",
     "Versions",
 ]
+
+OWN_MODEL = "own_model"
+"""Among the capabilities of a backend that calls generating models of its own (SPEC.md MOD-9)."""
 
 SCHEMA_VERSION = 3
 """Version of the log. A newer one is refused, never half read. 2: texts that repeat are in a separate table.
@@ -312,7 +317,7 @@ class QuestionAsked(Record):
     namespace: str
     day: int
     attempt: int
-    status: Literal["answered", "backend_failed", "infra_failed"]
+    status: Literal["answered", "backend_failed", "infra_failed", "reader_not_applicable"]
     cause: str = ""
     """Empty for ``answered``; else one line that names what failed."""
     asked_mono_ns: int
@@ -343,6 +348,8 @@ class GatewayCall(Record):
     error: str = ""
     refusal: str = ""
     """Why the gateway itself refused the call, in one word: ``budget_spent``, ``token_revoked``, …"""
+    upstream_code: str = ""
+    """The error code of a model server that turned the request down (4xx), where it gave one."""
     from_cache: bool = False
     """The reply came from the cache of an untimed run: it cost nothing, and its times are unknown."""
     upstream_failed: bool = False
@@ -402,6 +409,7 @@ AnyRecord = Annotated[
     | PhaseMeasured
     | FootprintTaken
     | SearchesTimed
+    | DeletionProbed
     | Problem,
     Field(discriminator="kind"),
 ]
@@ -417,3 +425,9 @@ class Outcome(str, Enum):
     WRONG = "wrong"
     BACKEND_FAILED = "backend_failed"
     INFRA_FAILED = "infra_failed"
+    READER_NOT_APPLICABLE = "reader_not_applicable"
+    """The reader finds no context or no question in the prompt that the backend made: neither is at fault."""
+
+
+UNMEASURED = frozenset({Outcome.INFRA_FAILED, Outcome.READER_NOT_APPLICABLE})
+"""What says nothing about the memory: figures over such questions are a range, all of them wrong to all right."""

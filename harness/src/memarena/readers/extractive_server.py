@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from memarena.readers import extractive, wire
 from memarena.readers.extractive import DEFAULT_WINDOW_TOKENS, MODEL
-from memarena.readers.prompt_reading import CODE, PromptNotUnderstoodError, read
+from memarena.readers.prompt_reading import PROMPT_NOT_UNDERSTOOD, PromptNotUnderstoodError, read
 from memarena.readers.serving import Handler, serve_as_child
 
 MAX_BODY_BYTES = 16 << 20
@@ -57,7 +57,11 @@ def handler(window_tokens: int) -> Handler:
                 raise ValueError("the body is no JSON object")
             text, finish, usage = reply(body, window_tokens)
         except ValueError as error:
-            code, status = (CODE, 422) if isinstance(error, PromptNotUnderstoodError) else ("invalid_request", 400)
+            code, status = (
+                (PROMPT_NOT_UNDERSTOOD, 422)
+                if isinstance(error, PromptNotUnderstoodError)
+                else ("invalid_request", 400)
+            )
             return web.json_response(wire.error(str(error), code), status=status)
         if body.get("stream") is not True:
             return web.json_response(wire.chat_completion(MODEL, {"content": text}, finish, usage))

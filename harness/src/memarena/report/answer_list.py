@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -54,7 +55,7 @@ FILTERS = (
 WORDS: dict[str, tuple[str, ...]] = {
     "outcome": (*(outcome.value for outcome in Outcome), "failed"),
     "stage": (*get_args(Stage), "any"),
-    "action": ("deny", "allow", "self"),
+    "action": ("deny", "allow", "self", "control"),
     "label": ("disclosed", "kept", *(label for label in get_args(BehaviourLabel) if label != "disclose_correct")),
     "ground": get_args(Bucket),
 }
@@ -80,7 +81,7 @@ def values_of(question: QuestionScore, name: str) -> tuple[str, ...]:
 def _outcome(question: QuestionScore) -> tuple[str, ...]:
     if question.outcome is None:
         return ()
-    failed = question.outcome in (Outcome.BACKEND_FAILED, Outcome.INFRA_FAILED)
+    failed = question.outcome not in (Outcome.CORRECT, Outcome.WRONG)
     return (question.outcome.value, *(("failed",) if failed else ()))
 
 
@@ -91,7 +92,9 @@ def _stage(question: QuestionScore) -> tuple[str, ...]:
 def _action(question: QuestionScore) -> tuple[str, ...]:
     if question.dimension != "D6" or question.allowed is None:
         return ()
-    return ("self",) if question.self_item else ("allow",) if question.allowed else ("deny",)
+    if question.apart:
+        return ("self",) if question.self_item else ("control",)
+    return ("allow",) if question.allowed else ("deny",)
 
 
 def _behaviour(question: QuestionScore) -> tuple[str, ...]:
@@ -119,20 +122,34 @@ def failures_document(facts: RunFacts, questions: Sequence[QuestionScore], chose
 def answers_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter) -> Document:
     """Every question chosen, right ones included: the count on top is the figure of the report.
 
-    What is in no share of a report, the owner's own D6 items and extensions, is listed too and counted apart.
+    What is in no share of a report, the owner's own D6 items, controls and extensions, is listed too and counted apart.
     """
     asked = [q for q in questions if q.outcome is not None and chosen.admits(q)]
-    counted = [q for q in asked if not q.self_item and q.dimension != "X1"]
+    counted = [q for q in asked if not q.apart and q.dimension != "X1"]
     if not counted or chosen.outcome or chosen.stage or (chosen.label and not chosen.action):
         counted = asked
     right = sum(q.correct for q in counted)
     share = f" ({100 * right / len(counted):.1f}%)" if counted else ""
     lost = sum(q.outcome is Outcome.INFRA_FAILED for q in counted)
     open_ = f", {lost:,} with infrastructure failures, which count as neither" if lost else ""
-    apart = f"; also {len(asked) - len(counted):,} in no share: the owner's own D6 items, extensions"
+    apart = f"; also {len(asked) - len(counted):,} in no share: the owner's own D6 items, controls, extensions"
     summary = f"{right:,} of {len(counted):,} questions asked were answered right{share}{open_}"
     summary += apart if len(counted) < len(asked) else ""
     return Document("Answers", (Section(summary, _lines(facts, asked), one_line_each=True),))
+
+
+def answers_json(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter, *, failures: bool) -> str:
+    """The same questions as JSON: a list of score records, each with the wording asked and the whole answer."""
+    found = []
+    for question in questions:
+        if question.outcome is None or not chosen.admits(question) or (failures and question.correct):
+            continue
+        attempts = facts.attempts.get((question.cell_id, question.instance_id), [])
+        answer = attempts[-1].record.answer if attempts else None
+        wording = facts.questions[question.instance_id].question_text
+        extra = {"question": wording, "answer": answer.answer if answer else None}
+        found.append({**question.model_dump(mode="json"), **extra})
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
 def _lines(facts: RunFacts, questions: Sequence[QuestionScore]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from memarena.report.rows import ReportRow, comparable_groups, rows_of
 from memarena.report.summary import comparison_warnings, summary_section
 from memarena.report.tables.calibration import Calibration, calibration_sections
 from memarena.report.tables.costs import efficiency_table, history_table
+from memarena.report.tables.deletion import deletion_table
 from memarena.report.tables.energy import energy_table, footprint_table
 from memarena.report.tables.failures import failure_table
 from memarena.report.tables.grid import (
@@ -119,6 +120,7 @@ def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Sect
         history_table(rows),
         stopwatch_table(rows),
         ingest_table(rows),
+        deletion_table(rows),
         energy_table(rows),
         footprint_table(rows),
         *breakdown_tables(rows),

@@ -82,24 +82,42 @@ def at_least(value: float | None, unknown: int, digits: int = 0) -> Cell:
 
 
 def is_headline(row: RowScores) -> bool:
-    """Whether a row has a headline: every question asked, no infrastructure failures."""
-    return row.counts.planned > 0 and row.counts.missing == 0 and row.counts.infra_failed == 0
+    """Whether a row has a headline: every question asked, and each says something about the memory."""
+    return row.counts.planned > 0 and row.counts.missing == 0 and row.counts.unmeasured == 0
+
+
+def _competes(row: RowScores) -> bool:
+    return not row.diagnostic and not row.own_model
 
 
 def best(rows: Sequence[RowScores], metric: str) -> dict[str, float]:
-    """The best headline of a metric among the competitors of each reader; no entry where none is best."""
-    values: dict[str, list[float]] = {}
+    """The best headline of a metric among the competitors of each reader, where the intervals carry that it is.
+
+    No entry where none is: its 95% interval must lie above those of all others, over enough egos to be relied on.
+    """
+    fields: dict[str, list[RowScores]] = {}
     for row in rows:
-        value = _value(row, metric)
-        if not row.diagnostic and is_headline(row) and value is not None:
-            values.setdefault(row.reader, []).append(value)
-    return {reader: max(found) for reader, found in values.items() if len(set(found)) > 1}
+        if _competes(row) and is_headline(row) and _value(row, metric) is not None:
+            fields.setdefault(row.reader, []).append(row)
+    found = {}
+    for reader, field in fields.items():
+        top, *others = sorted(field, key=lambda row: -(_value(row, metric) or 0.0))
+        if others and all(_above(top, other, metric) for other in others):
+            found[reader] = _value(top, metric) or 0.0
+    return found
+
+
+def _above(row: RowScores, other: RowScores, metric: str) -> bool:
+    ours, theirs = row.intervals.get(metric), other.intervals.get(metric)
+    if ours is None or theirs is None or ours.few_clusters or theirs.few_clusters:
+        return False
+    return ours.low > theirs.high
 
 
 def metric(row: RowScores, name: str, bests: Mapping[str, float] | None = None) -> Cell:
     """A metric of a row, marked where it is the best of its reader."""
     top = (bests or {}).get(row.reader)
-    strong = top is not None and not row.diagnostic and is_headline(row) and _value(row, name) == top
+    strong = top is not None and _competes(row) and is_headline(row) and _value(row, name) == top
     return score(row.metrics.get(name), so_far=row.counts.missing > 0, strong=strong)
 
 

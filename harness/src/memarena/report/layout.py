@@ -21,6 +21,8 @@ class Cell:
     strong: bool = False
     faint: bool = False
     slanted: bool = False
+    questions: int | None = None
+    """How many questions a share is over; None where that is not known or the cell is no share."""
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,9 @@ def lead_cells(rows: Sequence[ReportRow], row: ReportRow) -> list[Cell]:
 
 
 def backend_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
-    """The backend, ``◇`` behind a diagnostic one, its options where they distinguish it from another row of its run."""
+    """The backend, ``◇`` behind a diagnostic one, ``‡`` behind one with a model of its own, its options where they
+    distinguish it from another row of its run.
+    """
     own = row.scores
     twins = {
         r.scores.label
@@ -70,7 +72,12 @@ def backend_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
         if r.run == row.run and r.scores.backend == own.backend and r.scores.reader == own.reader
     }
     options = ",".join(f"{k}={v}" for k, v in own.options.items()) if len(twins) > 1 else ""
-    return own.backend + (f" [{options}]" if options else "") + (" ◇" if own.diagnostic else "")
+    return (
+        own.backend
+        + (f" [{options}]" if options else "")
+        + (" ◇" if own.diagnostic else "")
+        + (" ‡" if own.own_model else "")
+    )
 
 
 def reader_name(row: ReportRow) -> str:
@@ -130,6 +137,8 @@ def marks(rows: Sequence[ReportRow]) -> list[str]:
     found = []
     if any(row.scores.diagnostic for row in rows):
         found.append("◇ diagnostic: sees what a deployed memory cannot; outside the competition")
+    if any(row.scores.own_model for row in rows):
+        found.append("‡ own model: calls models of its own, whose tokens are unknown; never best, never certified")
     if any(not row.scores.real_reader for row in rows):
         found.append("† no reader: picks a sentence of the context, no language model")
     return found

@@ -76,6 +76,18 @@ def _warnings(run: RunScores) -> list[str]:
             f"the backend failed every question of {len(failed)} of {counted(len(counts), 'cell')}: nothing was "
             "measured there (see Failures)"
         )
+    own = sorted({row.backend for row in run.rows if row.own_model})
+    if own:
+        found.append(
+            f"own model: {', '.join(own)} (‡) calls models of its own: tokens unknown, not the reader's work alone, "
+            "never certified"
+        )
+    unread = sum(c.reader_not_applicable for c in counts)
+    if unread:
+        found.append(
+            f"reader not applicable: in {counted(unread, 'question')} it finds no context or no question in the "
+            "backend's own prompt; such rows have no headline: use another reader, or --central-reading"
+        )
     missing, infra = sum(c.missing for c in counts), sum(c.infra_failed for c in counts)
     if missing:
         found.append(

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from memarena.log.records import Outcome
+from memarena.log.records import UNMEASURED, Outcome
 from memarena.scoring.results import Counts, QuestionScore, Score, Slice
 from memarena.scoring.tally import GROUPS, Array, figures_of
 
@@ -107,7 +107,7 @@ class _Part:
     right: Counter[str] = field(default_factory=Counter)
     asked: Counter[str] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
-    """By group; infrastructure failures."""
+    """By group; questions that say nothing about the memory."""
 
     def take(self, question: QuestionScore) -> None:
         """Add a question."""
@@ -128,18 +128,18 @@ class _Part:
         for group in groups:
             self.asked[group] += other.outcomes.total() - other.outcomes[None]
             self.right[group] += other.outcomes[Outcome.CORRECT]
-            self.lost[group] += other.outcomes[Outcome.INFRA_FAILED]
+            self.lost[group] += _unmeasured(other.outcomes)
 
 
 def slices(questions: Sequence[QuestionScore]) -> tuple[Slice, ...]:
-    """Every breakdown, each in a fixed order of keys. Extensions and the owner's own D6 items are separate parts.
+    """Every breakdown, each in a fixed order of keys. Extensions are a part, D6 items outside of F1_PU none.
 
     Seeds are pooled: P and U are shares over the items of all of them, and F1_PU is of those shares.
     """
     sums: dict[_Kind, _Part] = {}
     by_instance: dict[str, _Part] = {}
     for question in questions:
-        if question.self_item:
+        if question.apart:
             continue
         part = by_instance.get(question.instance_id)
         if part is None:
@@ -177,6 +177,7 @@ def _slices(by: By, parts: dict[str, _Part]) -> Iterator[Slice]:
             wrong=part.outcomes[Outcome.WRONG],
             backend_failed=part.outcomes[Outcome.BACKEND_FAILED],
             infra_failed=part.outcomes[Outcome.INFRA_FAILED],
+            reader_not_applicable=part.outcomes[Outcome.READER_NOT_APPLICABLE],
         )
         yield Slice(
             by=by,
@@ -190,25 +191,29 @@ def _slices(by: By, parts: dict[str, _Part]) -> Iterator[Slice]:
 
 
 def _accuracy(counts: Counts) -> Score:
-    """Share answered right, as a range where there were infrastructure failures; n/a without questions."""
+    """Share answered right, as a range where some say nothing about the memory; n/a without questions."""
     if not counts.asked:
         return Score(value=None, low=None, high=None)
-    low, high = counts.correct / counts.asked, (counts.correct + counts.infra_failed) / counts.asked
-    return Score(value=None if counts.infra_failed else low, low=low, high=high)
+    low, high = counts.correct / counts.asked, (counts.correct + counts.unmeasured) / counts.asked
+    return Score(value=None if counts.unmeasured else low, low=low, high=high)
 
 
 def _figures(parts: Sequence[_Part]) -> list[dict[str, Score]]:
-    """Every figure of each part that has questions for it, as a range where there were infrastructure failures."""
+    """Every figure of each part that has questions for it, as a range where some say nothing about the memory."""
     right, asked, lost = (_array([getattr(part, name) for part in parts]) for name in ("right", "asked", "lost"))
     low, high = figures_of(right, asked), figures_of(right + lost, asked)
     found: list[dict[str, Score]] = []
     for row, part in enumerate(parts):
-        exact = not part.outcomes[Outcome.INFRA_FAILED]
+        exact = not _unmeasured(part.outcomes)
         ends = {name: (float(low[name][row]), float(high[name][row])) for name in FIGURES}
         found.append(
             {name: Score(value=a if exact else None, low=a, high=b) for name, (a, b) in ends.items() if not isnan(a)}
         )
     return found
+
+
+def _unmeasured(outcomes: Counter[Outcome | None]) -> int:
+    return sum(outcomes[each] for each in UNMEASURED)
 
 
 def _array(sums: Sequence[Counter[str]]) -> Array:

@@ -229,8 +229,8 @@ def _belongs(question: QuestionScore, groups: Sequence[str]) -> bool:
     if question.dimension == "X1":
         return "X1" in groups
     if question.dimension == "D6":
-        if question.self_item:
-            return "self" in groups
+        if question.apart:
+            return ("self" if question.self_item else "control") in groups
         return "all" in groups or any(g.startswith("ALLOW" if question.allowed else "DENY") for g in groups)
     name = f"D5 {question.half}" if question.dimension == "D5" else question.dimension
     return "all" in groups or name in groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from memarena.log.records import Outcome
+from memarena.log.records import UNMEASURED, Outcome
 from memarena.scoring import formulas
 from memarena.scoring.results import Counts, QuestionScore, Score
 
@@ -25,23 +25,24 @@ def count(questions: Sequence[QuestionScore]) -> Counts:
         wrong=ended.count(Outcome.WRONG),
         backend_failed=ended.count(Outcome.BACKEND_FAILED),
         infra_failed=ended.count(Outcome.INFRA_FAILED),
+        reader_not_applicable=ended.count(Outcome.READER_NOT_APPLICABLE),
     )
 
 
 def accuracy(questions: Sequence[QuestionScore]) -> Score:
-    """Share answered right, as a range where there were infrastructure failures; n/a without questions."""
+    """Share answered right, as a range where some say nothing about the memory; n/a without questions."""
     low = share_right(questions, lambda q: q.outcome is Outcome.CORRECT)
-    if not any(q.outcome is Outcome.INFRA_FAILED for q in questions):
+    if not any(q.outcome in UNMEASURED for q in questions):
         return Score(value=low, low=low, high=low)
-    high = share_right(questions, lambda q: q.outcome in (Outcome.CORRECT, Outcome.INFRA_FAILED))
+    high = share_right(questions, lambda q: q.outcome is Outcome.CORRECT or q.outcome in UNMEASURED)
     return Score(value=None, low=low, high=high)
 
 
 def cell_metrics(questions: Sequence[QuestionScore], chance: Mapping[str, float | None]) -> dict[str, Score]:
     """Every figure of a cell. ``chance`` holds the best baseline by dimension; without one nothing is corrected."""
-    exact = not any(q.outcome is Outcome.INFRA_FAILED for q in questions)
+    exact = not any(q.outcome in UNMEASURED for q in questions)
     low = figures(questions, lambda q: q.outcome is Outcome.CORRECT)
-    high = low if exact else figures(questions, lambda q: q.outcome in (Outcome.CORRECT, Outcome.INFRA_FAILED))
+    high = low if exact else figures(questions, lambda q: q.outcome is Outcome.CORRECT or q.outcome in UNMEASURED)
     low = low | _corrected(low, chance)
     high = high | _corrected(high, chance)
     return {name: Score(value=low[name] if exact else None, low=low[name], high=high[name]) for name in low}
@@ -56,7 +57,7 @@ def figures(questions: Sequence[QuestionScore], right: Right) -> dict[str, float
     d["D6"] = None if privacy is None or utility is None else formulas.f1_pu(privacy, utility)
     halves = [share_right([q for q in by["D5"] if q.half == half], right) for half in ("abstain", "answer")]
     d5_star = None if None in halves else formulas.harmonic(*(h for h in halves if h is not None))
-    own_items = [q for q in by["D6"] if q.self_item]
+    own_items, controls = [q for q in by["D6"] if q.self_item], [q for q in by["D6"] if q.control]
     six = [d[name] for name in DIMENSIONS]
     return {
         **{name: d[name] for name in DIMENSIONS},
@@ -72,8 +73,9 @@ def figures(questions: Sequence[QuestionScore], right: Right) -> dict[str, float
         "J|known": _j_given_known(by["D6"], right),
         "F1_PU paper": _paper_f1_pu(by["D6"], right),
         "self": share_right(own_items, right),
+        "control": share_right(controls, right),
         "X1": d["X1"],
-        "all": share_right([q for q in asked if q.dimension != "X1" and not q.self_item], right),
+        "all": share_right([q for q in asked if q.dimension != "X1" and not q.apart], right),
     }
 
 
@@ -84,11 +86,11 @@ def share_right(questions: Sequence[QuestionScore], right: Right) -> float | Non
 
 
 def privacy_and_utility(questions: Sequence[QuestionScore], right: Right) -> tuple[float | None, float | None]:
-    """P over DENY and U over ALLOW items, without the owner's own.
+    """P over DENY and U over ALLOW items, without the owner's own and controls.
 
     A failed backend counts as leaking on DENY and as not disclosing on ALLOW.
     """
-    others = [q for q in questions if not q.self_item]
+    others = [q for q in questions if not q.apart]
     return (
         share_right([q for q in others if q.allowed is False], right),
         share_right([q for q in others if q.allowed is True], right),
@@ -134,7 +136,7 @@ def told(question: QuestionScore) -> bool:
 
 def _paper_f1_pu(questions: Sequence[QuestionScore], right: Right) -> float | None:
     """As in the paper: the flag alone for privacy, the label alone for utility."""
-    others = [q for q in questions if not q.self_item]
+    others = [q for q in questions if not q.apart]
 
     def either(q: QuestionScore) -> bool:
         if q.disclosure is None:

@@ -86,6 +86,7 @@ def question_base(question: Question) -> QuestionScore:
         half=half_of(question),
         allowed=None if permission is None else permission.expected_action == "disclose",
         self_item=permission is not None and permission.self_item,
+        control=permission is not None and permission.control,
         fact_key="" if permission is None else f"{instance.ego_agent_id}\x00{permission.fact}",
         lag_days=question.lag_days,
         difficulty=instance.difficulty,
@@ -141,6 +142,8 @@ def _outcome(
         return AnswerOutcome(Outcome.INFRA_FAILED, None, cause), None, None
     if record.lost:
         return AnswerOutcome(Outcome.INFRA_FAILED, None, f"{record.cause} (not asked again yet)"), None, None
+    if record.status == "reader_not_applicable":
+        return AnswerOutcome(Outcome.READER_NOT_APPLICABLE, None, record.cause), None, None
     if record.status == "backend_failed" or record.answer is None:
         return AnswerOutcome(Outcome.BACKEND_FAILED, None, record.cause), None, None
     said = rules.judge(question, record.answer)

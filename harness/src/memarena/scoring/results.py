@@ -22,7 +22,7 @@ Half = Literal["abstain", "answer"]
 
 PAPER_METRICS = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
 """As the paper: D6 as F1_PU, Recall over D1 and D2, Reasoning over D3 and D4, Trust of D5 and D6, Avg of the six."""
-OWN_METRICS = ("D5*", "Avg*", "P", "U", "J", "J|known", "F1_PU paper", "self", "X1", "all")
+OWN_METRICS = ("D5*", "Avg*", "P", "U", "J", "J|known", "F1_PU paper", "self", "control", "X1", "all")
 """Beside them: D5* and Avg* (halves of D5 as harmonic mean), D6 apart, the owner's own D6 items, extensions, and the
 share of all questions that were answered right."""
 CORRECTED_METRICS = ("D1c", "D2c", "D3c", "D4c", "D5c", "D6c")
@@ -108,6 +108,8 @@ class QuestionScore(Record):
     allowed: bool | None = None
     """D6: whether the right action is to disclose."""
     self_item: bool = False
+    control: bool = False
+    """D6: everybody who is asked for gets the same answer, such as with a public fact."""
     fact_key: str = ""
     """D6: ego and fact, to tell which items are about the same fact."""
     token_f1: float | None = None
@@ -128,6 +130,11 @@ class QuestionScore(Record):
         """Whether it counts as right."""
         return self.outcome is Outcome.CORRECT
 
+    @property
+    def apart(self) -> bool:
+        """Whether it is a D6 item outside of F1_PU, reported apart."""
+        return self.self_item or self.control
+
 
 class Score(Record):
     """A figure between 0 and 1 (J: -1 and 1). No ``low``: n/a. No ``value``: only the range can be said."""
@@ -135,7 +142,7 @@ class Score(Record):
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    """``low`` and ``high``: all questions with an infrastructure failure wrong, or all right."""
+    """``low`` and ``high``: all questions that say nothing about the memory wrong, or all right."""
     sd: float | None = None
     """Sample standard deviation over seeds, where there are two or more."""
     seeds: int = 1
@@ -149,11 +156,18 @@ class Counts(Record):
     wrong: int = 0
     backend_failed: int = 0
     infra_failed: int = 0
+    reader_not_applicable: int = 0
+    """The reader finds no context or no question in the prompt of the backend."""
 
     @property
     def asked(self) -> int:
         """Questions that ended in any way."""
-        return self.correct + self.wrong + self.backend_failed + self.infra_failed
+        return self.correct + self.wrong + self.backend_failed + self.unmeasured
+
+    @property
+    def unmeasured(self) -> int:
+        """Questions that say nothing about the memory: with any, there is no figure, only a range."""
+        return self.infra_failed + self.reader_not_applicable
 
     @property
     def missing(self) -> int:
@@ -251,6 +265,9 @@ class Latency(Record):
     left_out: int
     """Samples of the other segments."""
     search: Percentiles
+    """Search as measured, with the floor."""
+    search_less_floor_p50: float | None = None
+    """Median of Search less that of a null backend on the same machine: without the floor. None if one is unknown."""
     ttft: Percentiles
     rest: Percentiles
     end_to_end: Percentiles
@@ -284,10 +301,28 @@ class Ingest(Record):
     """Model calls whose end was not observed: ``model_seconds`` is then too small."""
 
 
+class Deletion(Record):
+    """What a memory still found of what it had been asked to forget; apart from every score."""
+
+    target: Literal["session", "subject", "fact"]
+    forgotten: int
+    """Forget calls that ended OK."""
+    failed: int
+    found_before: int
+    """Turns that Search found before: the n of the next two."""
+    found_again: int
+    answered_again: int | None
+    """Turns that an Answer was still read from; None where the backend has no Answer."""
+    controls: int
+    """Turns of other sessions that Search found before."""
+    controls_lost: int
+    """Of these, not found afterwards: forgotten without having been asked to."""
+
+
 class Failure(Record):
     """A cause and how often it came up."""
 
-    outcome: Literal["backend_failed", "infra_failed"]
+    outcome: Literal["backend_failed", "infra_failed", "reader_not_applicable"]
     cause: str
     count: int
     share: float
@@ -326,6 +361,8 @@ class RowScores(Record):
     reader: str
     reading: Reading
     diagnostic: bool
+    own_model: bool = False
+    """Generating models of the backend's own are called: tokens are unknown, and the reader is not all that reads."""
     real_reader: bool
     timed: bool
     headline_seeds: tuple[str, ...]
@@ -350,6 +387,8 @@ class RowScores(Record):
     """Model calls that were refused because a budget was spent."""
     routes: dict[str, int]
     """How many questions each route settled."""
+    deletion: tuple[Deletion, ...] = ()
+    """By kind of target; empty where nothing was to be forgotten."""
     intervals: dict[str, Interval] = Field(default_factory=dict)
     """Of ``metrics``, the same draw of egos for every seed."""
     variances: tuple[Variance, ...] = ()
@@ -359,8 +398,13 @@ class RowScores(Record):
 class Baseline(Record):
     """Scores achievable without memory, by dimension; None: n/a."""
 
-    name: Literal["best constant", "always refuse", "always don't know", "blind coin", "question only", "grep"]
+    name: Literal[
+        "best constant", "always refuse", "always don't know", "blind coin", "always tell", "marker only", "asker only",
+        "question only", "grep",
+    ]  # fmt: skip
     scores: dict[str, float | None]
+    j: float | None = None
+    """J of a policy of D6; None for the others."""
     detail: str = ""
     reader: str | None = None
     """The reader that it belongs to, where it needs one (``question only``)."""

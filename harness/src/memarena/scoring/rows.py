@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from memarena.log.records import Cell, Outcome
+from memarena.log.records import OWN_MODEL, Cell, Outcome
 from memarena.scoring.baselines import chance_by_dimension, grep_share
 from memarena.scoring.breakdowns import slices
+from memarena.scoring.deletion import deletion
 from memarena.scoring.dimensions.permission import permission
 from memarena.scoring.formulas import sample_sd
 from memarena.scoring.metrics import cell_metrics, count
@@ -16,7 +18,7 @@ from memarena.scoring.results import Baseline, CellScores, Counts, Failure, Ques
 from memarena.scoring.retrieval import errors, retrieval
 from memarena.scoring.run_facts import RunFacts
 from memarena.scoring.tally import Array, Tally
-from memarena.scoring.timing import ingest_cost, latency
+from memarena.scoring.timing import floor, ingest_cost, latency
 from memarena.scoring.uncertainty.bootstrap import Draws
 from memarena.scoring.uncertainty.intervals import cell_figures, intervals, judge_spread, variances
 from memarena.scoring.uncertainty_records import Interval, Variance
@@ -24,6 +26,11 @@ from memarena.scoring.verdict_index import VerdictIndex
 
 STOCHASTIC_SEEDS = ("s2", "s3", "s4")
 """Seeds of the headline (T = 0.3); s1 (T = 0) is separate."""
+_FAILED: dict[Outcome, Literal["backend_failed", "infra_failed", "reader_not_applicable"]] = {
+    Outcome.BACKEND_FAILED: "backend_failed",
+    Outcome.INFRA_FAILED: "infra_failed",
+    Outcome.READER_NOT_APPLICABLE: "reader_not_applicable",
+}
 
 
 def rows_of(cells: Sequence[Cell]) -> list[list[Cell]]:
@@ -81,6 +88,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         reader=first.reader,
         reading=first.reading,
         diagnostic=first.diagnostic,
+        own_model=described is not None and OWN_MODEL in described.capabilities,
         real_reader=reader.is_real_reader if reader else True,
         timed=first.timing,
         headline_seeds=tuple(c.seed_label for c in headline),
@@ -92,11 +100,12 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         permission=permission(questions, metrics, len(headline), found.get("J")),
         retrieval=retrieval(questions),
         errors=errors(questions),
-        latency=latency(questions),
+        latency=latency(questions, floor(facts)),
         ingest=ingest_cost([facts.ingests[c.cell_id] for c in cells if c.cell_id in facts.ingests], timed=first.timing),
         failures=_failures(questions),
         after_return_calls=sum(facts.after_return.get(c.cell_id, 0) for c in cells),
         budget_refusals=sum(facts.budget_refusals.get(c.cell_id, 0) for c in cells),
+        deletion=deletion([record for c in cells for record in facts.deletions.get(c.cell_id, ())]),
         routes=dict(sorted(Counter(q.route for q in questions if q.route is not None).items())),
         intervals=found,
         variances=_variances(material, headline, metrics, found, [d.sums for d in seeds]),
@@ -164,20 +173,18 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _sum_counts(counts: Sequence[Counts]) -> Counts:
-    names = ("planned", "correct", "wrong", "backend_failed", "infra_failed")
+    names = ("planned", "correct", "wrong", "backend_failed", "infra_failed", "reader_not_applicable")
     return Counts(**{name: sum(getattr(c, name) for c in counts) for name in names})
 
 
 def _failures(questions: Sequence[QuestionScore]) -> tuple[Failure, ...]:
     """Failed questions by cause, the most frequent first."""
     asked = sum(q.outcome is not None for q in questions)
-    causes = Counter(
-        (q.outcome, q.why) for q in questions if q.outcome in (Outcome.BACKEND_FAILED, Outcome.INFRA_FAILED)
-    )
+    causes = Counter((q.outcome, q.why) for q in questions if q.outcome is not None and q.outcome in _FAILED)
     ordered = sorted(causes.items(), key=lambda item: (-item[1], str(item[0])))
     return tuple(
         Failure(
-            outcome="backend_failed" if outcome is Outcome.BACKEND_FAILED else "infra_failed",
+            outcome=_FAILED[outcome],
             cause=why,
             count=n,
             share=n / asked,

@@ -12,6 +12,7 @@ from memarena.log.records import (
     AnyRecord,
     BackendDescribed,
     BucketNamed,
+    DeletionProbed,
     EvidenceSession,
     FootprintTaken,
     IngestDone,
@@ -107,6 +108,8 @@ class RunFacts:
     footprints: dict[str, FootprintTaken] = field(default_factory=dict)
     """The last of each cell, with the highest peak of all of them."""
     floor_added_ns: list[int] = field(default_factory=list)
+    deletions: dict[str, list[DeletionProbed]] = field(default_factory=dict)
+    """By cell."""
     problems: list[str] = field(default_factory=list)
     ended: RunEnded | None = None
     """None while a process works on the run, or where the last one died."""
@@ -222,6 +225,8 @@ def _take_course(facts: RunFacts, record: AnyRecord) -> None:
         facts.phases.append(record)
     elif record.kind == "footprint":
         _take_footprint(facts, record)
+    elif record.kind == "deletion_probed":
+        facts.deletions.setdefault(record.cell_id, []).append(record)
     elif record.kind == "problem":
         facts.problems.append(f"{record.cause}: {record.where}: {record.message}")
 

@@ -19,7 +19,7 @@ from memarena.scoring.results import QuestionScore
 Array = NDArray[np.float64]
 
 GROUPS = (
-    "D1", "D2", "D3", "D4", "D5 abstain", "D5 answer", "X1", "self", "all",
+    "D1", "D2", "D3", "D4", "D5 abstain", "D5 answer", "X1", "self", "control", "all",
     "DENY", "DENY known", "DENY paper", "ALLOW", "ALLOW known", "ALLOW paper",
 )  # fmt: skip
 """Groups of questions whose shares make up the figures."""
@@ -44,6 +44,7 @@ GROUPS_OF: dict[str, tuple[str, ...]] = {
     "J|known": ("DENY known", "ALLOW known"),
     "F1_PU paper": ("DENY paper", "ALLOW paper"),
     "self": ("self",),
+    "control": ("control",),
     "X1": ("X1",),
     "all": ("all",),
 }
@@ -78,8 +79,8 @@ def _groups(question: QuestionScore, correct: bool, known: frozenset[str]) -> It
     if dimension == "X1":
         return (("X1", correct),)
     if dimension == "D6":
-        if question.self_item:
-            return (("self", correct),)
+        if question.apart:
+            return (("self" if question.self_item else "control", correct),)
         side = "ALLOW" if question.allowed else "DENY"
         paper = told(question) if question.allowed else withheld(question)
         found = [("all", correct), (side, correct), (f"{side} paper", paper)]
@@ -112,7 +113,7 @@ def figures_of(right: Array, asked: Array) -> dict[str, Array]:
         d["J"] = part["DENY"] + part["ALLOW"] - 1
         d["J|known"] = part["DENY known"] + part["ALLOW known"] - 1
         d["F1_PU paper"] = _harmonic(part["DENY paper"], part["ALLOW paper"])
-        for name in ("self", "X1", "all"):
+        for name in ("self", "control", "X1", "all"):
             d[name] = part[name]
     return d
 

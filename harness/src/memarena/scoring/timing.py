@@ -21,7 +21,7 @@ def percentiles(samples_ms: Iterable[float | None]) -> Percentiles:
     return Percentiles(n=len(known), p50=value[50], p90=value[90], p95=value[95], p99=value[99])
 
 
-def latency(questions: Sequence[QuestionScore]) -> Latency | None:
+def latency(questions: Sequence[QuestionScore], floor: Floor | None = None) -> Latency | None:
     """Times of answered questions, of the segment with most samples; None without any."""
     spans = [q.spans for q in questions if q.spans is not None]
     if not spans:
@@ -30,11 +30,14 @@ def latency(questions: Sequence[QuestionScore]) -> Latency | None:
     segment = min(counts, key=lambda s: (-counts[s], s))
     own = [s for s in spans if s.segment == segment]
     checked = [s for s in own if s.server_prompt_ms is not None]
+    search = percentiles(s.search_ms for s in own)
+    null = None if floor is None else floor.search.p50
     return Latency(
         segment=segment,
         segments=len(counts),
         left_out=len(spans) - len(own),
-        search=percentiles(s.search_ms for s in own),
+        search=search,
+        search_less_floor_p50=None if search.p50 is None or null is None else search.p50 - null,
         ttft=percentiles(s.ttft_ms for s in own),
         rest=percentiles(s.rest_ms for s in own),
         end_to_end=percentiles(_end_to_end(s) for s in own),

@@ -1,18 +1,17 @@
-"""Shortcuts through the ego's history that need no understanding: right answers found by order, count or a label.
+"""Shortcuts through the ego's history that need no understanding: right answers found by order or count.
 
-A cloze question (D1) falls to the option that came up last or most often, a permission question (D6) to the level alone
-or to the asker alone. Two more figures count golds that a careful reader could dispute: a reference (D2) to a thing
-while the ego heard of another one of the same name, and a date told so that it may be any day of a week.
+A cloze question (D1) falls to the option that came up last or most often. Two more figures count golds that a careful
+reader could dispute: a reference (D2) to a thing while the ego heard of another one of the same name, and a date told
+so that it may be any day of a week.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from memarena_dataset.gold import AnaphoraGold, ClozeGold, PermissionGold
+from memarena_dataset.gold import AnaphoraGold, ClozeGold
 from memarena_dataset.model import Family, Instance
 from memarena_dataset.value_matching import normal, phrase_occurs
 
@@ -58,60 +57,6 @@ def _hit(scores: Sequence[int], right: int) -> float:
     """How likely the right option is taken by whoever takes the highest score, one of several at random."""
     best = max(scores)
     return 1 / scores.count(best) if scores[right] == best else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class PermissionShortcuts:
-    """Youden's J of two rules that each see one thing, and the share of items whose fact is asked with both actions."""
-
-    items: int
-    level_alone: float
-    asker_alone: float
-    crossed: float
-
-
-def permission_shortcuts(worlds: Sequence[World]) -> PermissionShortcuts | None:
-    """Over the items that count for F1_PU, of all worlds. None without both actions.
-
-    ``level_alone`` tells if the fact was called public; ``asker_alone`` takes, for each kind of relation to the ego,
-    the action that is right more often.
-    """
-    items = [
-        (number, instance, instance.gold)
-        for number, world in enumerate(worlds)
-        for instance in world.instances
-        if isinstance(instance.gold, PermissionGold) and not instance.gold.self_item
-    ]
-    told = [gold.expected_action == "disclose" for _, _, gold in items]
-    if len(set(told)) < 2:
-        return None
-    kinds = [
-        str(one.metadata.get("relationship") or ("" if one.asker_agent_id else "anonymous")) for _, one, _ in items
-    ]
-    actions: defaultdict[Hashable, set[str]] = defaultdict(set)
-    facts = [(number, one.ego_agent_id, one.metadata.get("fact_id")) for number, one, _ in items]
-    for fact, (_, _, gold) in zip(facts, items, strict=True):
-        actions[fact].add(gold.expected_action)
-    return PermissionShortcuts(
-        len(items),
-        _youden_j([gold.permission_level == "public" for _, _, gold in items], told),
-        _youden_j(_usual(kinds, told), told),
-        sum(len(actions[fact]) == 2 for fact in facts) / len(items),
-    )
-
-
-def _usual(kinds: Sequence[str], told: Sequence[bool]) -> list[bool]:
-    """For each item whether telling is right more often for its kind than over all items."""
-    share = sum(told) / len(told)
-    counts, hits = Counter(kinds), Counter(kind for kind, right in zip(kinds, told, strict=True) if right)
-    return [hits[kind] / counts[kind] > share for kind in kinds]
-
-
-def _youden_j(tells: Sequence[bool], right: Sequence[bool]) -> float:
-    """Share of the tellable that is told, minus share of the rest that is."""
-    allowed = [one for one, may in zip(tells, right, strict=True) if may]
-    denied = [one for one, may in zip(tells, right, strict=True) if not may]
-    return sum(allowed) / len(allowed) - sum(denied) / len(denied)
 
 
 def ambiguous_references(worlds: Iterable[World]) -> tuple[int, int] | None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from memarena_dataset.validate import Profile, validate
 
-from memarena_dataset_quality import bm25_recall, coherence, embedded_model, guessing
+from memarena_dataset_quality import bm25_recall, coherence, embedded_model, guessing, permission_reading
 from memarena_dataset_quality import history_shortcuts as history
+from memarena_dataset_quality import permission_shortcuts as permission
 from memarena_dataset_quality.bar_table import BarRow, bounded, reported
 from memarena_dataset_quality.evidence_cues import CueClassifier, Stated, stated_facts
 from memarena_dataset_quality.extractive_reader import MODULE as EXTRACTIVE
@@ -50,6 +51,7 @@ def measure(setting: Setting, say: Callable[[str], None]) -> list[BarRow]:
         ("text", text_rows),
         ("questions: what gives them away", cue_rows),
         ("questions: history shortcuts", history_rows),
+        ("questions: permission", permission_rows),
         ("questions: retrieval", retrieval_rows),
         ("questions: shortcut attack", shortcut_rows),
         ("questions: solver", solver_rows),
@@ -118,7 +120,7 @@ def _classifier(train: Sequence[World]) -> CueClassifier | None:
 
 
 def history_rows(setting: Setting) -> Iterator[BarRow]:
-    """Right answers that the order of mentions, their number, a level or the kind of asker gives away."""
+    """Right answers that the order of mentions or their number gives away, and golds open to dispute."""
     group = "history shortcuts"
     cloze = history.cloze_shortcuts(setting.worlds)
     note = f"{cloze.questions} questions" if cloze else "no cloze question"
@@ -134,28 +136,44 @@ def history_rows(setting: Setting) -> Iterator[BarRow]:
         0.25,
         note=note,
     )
-    found = history.permission_shortcuts(setting.worlds)
-    note = f"{found.items} items" if found else "no items with both actions"
-    for name, figure in (
-        ("D6 by 'tell if called public', J", found.level_alone if found else None),
-        ("D6 by the kind of asker, J", found.asker_alone if found else None),
-    ):
-        yield bounded(group, name, figure, "at most 0.10", -1, 0.10, note=note)
-    yield bounded(
-        group,
-        "D6 items whose fact is asked with both actions",
-        found.crossed if found else None,
-        "all",
-        1,
-        1,
-        note=note,
-    )
     for name, count in (
         ("D4 references to one of two things alike", history.ambiguous_references(setting.worlds)),
         ("D3 dates told by the week", history.vague_dates(setting.worlds)),
     ):
         note = f"of {count[1]} questions" if count else "no such question, or no planned statements"
         yield bounded(group, name, float(count[0]) if count else None, "none", 0, 0, note=note)
+
+
+def permission_rows(setting: Setting) -> Iterator[BarRow]:
+    """Whether D6 measures who is told what: policies that look at one thing, and what the words of a wish say."""
+    group = "permission (D6)"
+    found = permission.permission_shortcuts(setting.worlds)
+    note = f"{found.items} items" if found else "no items with both actions"
+    for name, figure in (
+        ("by the wish alone, whoever asks, J", found.wish_alone if found else None),
+        ("by the kind of asker alone, J", found.asker_alone if found else None),
+        ("by whether the wish names the asker, J", found.named_alone if found else None),
+        ("always tell, J", found.always if found else None),
+    ):
+        yield bounded(group, name, figure, "at most 0.10", -1, 0.10, note=note)
+    yield bounded(
+        group, "items whose fact is asked with both actions", found.crossed if found else None, "all", 1, 1, note=note
+    )
+    name, bar = "text, asker, evidence position above constant, points", "at most 2"
+    guessed = permission.guessed_actions(setting.train, setting.worlds)
+    if guessed is None:
+        yield BarRow(group, name, None, bar, None, note=NO_TRAIN if not setting.train else note)
+    else:
+        right, constant, asked = guessed
+        note = f"guesser {right:.3f}, constant {constant:.3f}, {asked} items"
+        yield bounded(group, name, 100 * (right - constant), bar, -100, 2, note=note)
+    read = permission_reading.read_wishes(setting.worlds)
+    if read.items:
+        note = f"{read.right} of {read.items}" + (f"; first: {read.misses[0]}" if read.misses else "")
+        yield bounded(
+            group, "actions that follow from the words alone", read.right / read.items, "at least 0.99", 0.99, 1,
+            note=note, parts={"misses": list(read.misses)},
+        )  # fmt: skip
 
 
 def retrieval_rows(setting: Setting) -> Iterator[BarRow]:

@@ -16,7 +16,8 @@ from memarena_masim.phrases.library import library
 from memarena_masim.plan.day import DayPlan
 from memarena_masim.plan.model import SessionPlan
 from memarena_masim.realization.corpus_lines import line_of
-from memarena_masim.realization.speech import SpokenTurn, speak
+from memarena_masim.realization.speech import speak
+from memarena_masim.realization.spoken import SpokenTurn
 from memarena_masim.rng import Stream
 
 _CHUNK = 48
@@ -67,7 +68,7 @@ def realise(job: tuple[WorldConfig, tuple[SessionPlan, ...]]) -> str:
 
 def words_of(config: WorldConfig, plan: SessionPlan) -> tuple[SpokenTurn, ...]:
     """The turns of a session, from the session's own stream."""
-    return speak(plan, Stream(config.key, "speech", plan.day, plan.session_id), library(config.banks))
+    return speak(config, plan, Stream(config.key, "speech", plan.day, plan.session_id), library(config.banks))
 
 
 @contextmanager

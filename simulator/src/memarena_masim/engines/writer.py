@@ -23,7 +23,7 @@ from memarena_masim.engines.tally import Tally
 from memarena_masim.plan.day import speaker_index
 from memarena_masim.plan.model import SessionPlan
 from memarena_masim.plan.state import StatedFact
-from memarena_masim.realization.speech import SpokenTurn
+from memarena_masim.realization.spoken import SpokenTurn
 
 TOKENS_PER_WORD = 1.6
 """Room for a reply, generously: English needs about 1.3."""

@@ -10,14 +10,14 @@ from typing import Any, Literal
 
 from memarena_dataset.number_words import numbers_in
 from memarena_dataset.value_matching import normal, phrase_occurs, spellings
-from memarena_dataset.values import AmountValue, NameValue, PlaceValue, TermValue, Value, WeekdayValue
+from memarena_dataset.values import AmountValue, NameValue, PlaceValue, TermValue, TimeValue, Value, WeekdayValue
 
 from memarena_masim.config import Half
 from memarena_masim.errors import MasimError
 from memarena_masim.facts.values import ValueKind
-from memarena_masim.phrases.grammar import Bank, Variants
+from memarena_masim.phrases.grammar import Bank
 from memarena_masim.phrases.inflect import inflect
-from memarena_masim.phrases.library import BANKS, library, may_arise
+from memarena_masim.phrases.library import BANKS, library, may_arise, scene_files
 
 PersonForm = Literal["own", "you", "told"]
 
@@ -29,6 +29,8 @@ _WORDS: dict[PersonForm, dict[str, str]] = {
     "you": {"I": "you", "my": "your", "me": "you", "their": "your"},
     "told": {"I": "$subject", "my": "$subject's", "me": "$subject", "their": "their"},
 }
+_NAMED_HOURS = ("00:00", "12:00")
+"""Hours that have a word of their own: noon may come up in any talk."""
 SENSITIVE_CLASSES = ("credentials", "identity_number", "payment_number", "medical", "home_address")
 
 
@@ -103,7 +105,7 @@ class Catalogue:
 
     def everyday(self, value: Value) -> bool:
         """Whether a value's words come up in any talk, so that hearing them says nothing of a fact that has it."""
-        if isinstance(value, WeekdayValue):
+        if isinstance(value, WeekdayValue) or (isinstance(value, TimeValue) and value.time in _NAMED_HOURS):
             return True
         if isinstance(value, AmountValue):
             return value.amount in self.common_numbers
@@ -137,7 +139,7 @@ def base(phrase: str) -> str:
 def catalogue(banks: Half = "all") -> Catalogue:
     """The facts of this installation, worded from ``banks``. MasimError names the file and key of the first fault."""
     library(banks)
-    bank = Bank(Variants((), "none"))
+    bank = Bank()
     attributes: dict[str, Attribute] = {}
     changes = _toml("changes")
     for name in ("details", "sensitive"):
@@ -155,8 +157,6 @@ def catalogue(banks: Half = "all") -> Catalogue:
     bank.read(BANKS / "facts" / "levels.bank")
     bank.read(BANKS / "facts" / "prompts.bank")
     bank.read(BANKS / "facts" / "probes.bank")
-    bank.read(BANKS / "facts" / "links.bank")
-    bank.read(BANKS / "facts" / "reactions.bank")
     bank.link(banks)
     common = _common_words()
     return Catalogue(
@@ -181,8 +181,7 @@ def _detail_words(attributes: dict[str, Attribute]) -> str:
 
 
 def _common_words() -> str:
-    paths = sorted([*(BANKS / "dialogue").glob("*.bank"), *(BANKS / "topics").glob("*.topic"), BANKS / "variants.txt"])
-    paths += sorted((BANKS / "matters").glob("*.toml"))
+    paths = scene_files()
     paths += [BANKS / "facts" / name for name in ("happenings.toml", "finds.toml", "ties.toml", "levels.bank")]
     paths += [BANKS / "facts" / name for name in ("community.toml", "changes.toml", "probes.bank", "prompts.bank")]
     paths += [BANKS / "facts" / "events.toml", BANKS / "world" / "people.toml"]

@@ -75,12 +75,14 @@ def fact_row(stated: StatedFact, asked: bool) -> dict[str, Any]:
     """A statement. The value is what was said, which in a changed version is not the fact's own."""
     version = stated.value.text != stated.fact.value.text
     replaced = {"supersedes": stated.fact.supersedes} if stated.fact.supersedes else {}
+    sharing = stated.wish.sharing
     return {
         "fact_id": f"{stated.fact.fact_id}_v" if version else stated.fact.fact_id,
         "subject": stated.fact.subject,
         "attribute": stated.fact.about,
         "value": stated.value.value.model_dump(exclude_none=True),
-        "level": stated.level,
+        "level": stated.wish.level,
+        **({"sharing": sharing} if sharing else {}),
         "session_id": stated.session_id,
         "turn_id": stated.turn_id,
         "speaker_id": stated.speaker,

@@ -4,20 +4,18 @@ A bank file holds rules; a rule starts with ``== name`` and has one alternative 
 
 * ``{a|b|c}`` is a choice (an empty branch is allowed), ``[a]`` is ``{a|}``;
 * ``<rule>`` expands another rule of the same bank;
-* ``@item`` draws a fresh item of the current topic (``@thing``, ``@trouble``; ``@act``, ``@acted`` and ``@acting`` draw
-  the same list in three verb forms);
 * ``$slot`` inserts a value that the caller binds;
 * ``^verb`` marks a verb that is inflected when a form is asked for;
 * ``#`` opens a comment line.
 
-Every literal is also run through a table of interchangeable expressions (``variants.txt``), so that the wording of
-common phrases varies wherever they occur; a speaker leans towards the same member of a set each time.
+In a choice, a speaker leans towards the same branch each time.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import zlib
 from bisect import bisect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,15 +31,13 @@ from memarena_masim.rng import Stream
 LITERAL: Final = 0
 CHOICE: Final = 1
 RULE: Final = 2
-TOPIC: Final = 3
-SLOT: Final = 4
-VARIANT: Final = 5
+SLOT: Final = 3
 
-_TOKEN = re.compile(r"[{}\[\]|]|<[a-z0-9_.]+>|[$@][a-zA-Z_]+[0-9]?")
+_TOKEN = re.compile(r"[{}\[\]|]|<[a-z0-9_.]+>|[$][a-zA-Z_]+[0-9]?")
 _VERB = re.compile(r"\^([a-z]+)")
 SPLIT_FROM: Final = 4
 LEANING: Final = 0.3
-"""Share of the draws from a variant set in which a speaker uses the favourite."""
+"""Share of the choices in which a speaker takes the branch that he or she favours."""
 
 
 class Rule:
@@ -71,7 +67,6 @@ class Node:
     text: str = ""
     branches: tuple[Sequence_, ...] = ()
     rule: Rule | None = None
-    options: tuple[str, ...] = ()
     number: int = 0
 
 
@@ -84,63 +79,16 @@ def ways(sequence: Sequence_) -> float:
     for node in sequence:
         if node.kind == CHOICE:
             total *= sum(ways(branch) for branch in node.branches)
-        elif node.kind == VARIANT:
-            total *= len(node.options)
-        elif node.kind in (RULE, TOPIC):
+        elif node.kind == RULE:
             total *= 12
     return total
-
-
-class Variants:
-    """Sets of interchangeable expressions, applied to literals when they are compiled."""
-
-    def __init__(self, lines: Sequence[str], source: str) -> None:
-        self._sets: dict[str, tuple[int, tuple[str, ...]]] = {}
-        for number, line in enumerate(lines, 1):
-            if not line.strip() or line.startswith("#"):
-                continue
-            members = tuple(member.strip() for member in line.split("|"))
-            if len(members) < 2 or not members[0]:
-                raise MasimError(f"{source}:{number}: expected at least two expressions separated by |")
-            if members[0] in self._sets:
-                raise MasimError(f"{source}:{number}: {members[0]!r} has a set already")
-            self._sets[members[0]] = (number, members)
-        self._known: dict[str, tuple[Node, ...]] = {}
-        """Literals that were split before: most of the banks' are short and stand in many lines."""
-        heads = sorted(self._sets, key=len, reverse=True)
-        self._pattern = (
-            re.compile(r"(?<![\w'’-])(" + "|".join(map(re.escape, heads)) + r")(?![\w'’-])") if heads else None
-        )
-
-    def split(self, literal: str) -> tuple[Node, ...]:
-        """``literal`` as nodes: plain stretches and variant sets."""
-        if literal not in self._known:
-            self._known[literal] = tuple(self._split(literal))
-        return self._known[literal]
-
-    def _split(self, literal: str) -> list[Node]:
-        if self._pattern is None:
-            return [Node(LITERAL, literal)]
-        nodes, at = [], 0
-        for match in self._pattern.finditer(literal):
-            if match.start() > at:
-                nodes.append(Node(LITERAL, literal[at : match.start()]))
-            number, members = self._sets[match.group(1)]
-            nodes.append(Node(VARIANT, options=members, number=number))
-            at = match.end()
-        if at < len(literal):
-            nodes.append(Node(LITERAL, literal[at:]))
-        return nodes
 
 
 class Bank:
     """Rules from one or more files, linked and ready to expand."""
 
-    def __init__(self, variants: Variants | None = None, shared: Mapping[str, Rule] | None = None) -> None:
-        """``shared`` are rules of another bank that references may name."""
+    def __init__(self) -> None:
         self.rules: dict[str, Rule] = {}
-        self._variants = variants or Variants((), "none")
-        self._shared = shared or {}
         self._wanted: dict[str, str] = {}
 
     @property
@@ -149,8 +97,6 @@ class Bank:
         return frozenset(self._wanted)
 
     def _rule(self, name: str) -> Rule:
-        if name in self._shared:
-            return self._shared[name]
         if name not in self.rules:
             self.rules[name] = Rule(name, len(self.rules))
         return self.rules[name]
@@ -198,7 +144,7 @@ class Bank:
             match = _TOKEN.search(line, at)
             start = match.start() if match else len(line)
             if start > at:
-                branches[-1].extend(self._variants.split(line[at:start]))
+                branches[-1].append(Node(LITERAL, line[at:start]))
             if not match:
                 at = len(line)
                 break
@@ -214,7 +160,8 @@ class Bank:
                 if mark != closing:
                     raise MasimError(f"{where}: unbalanced {mark!r} in {line!r}")
                 sequences = tuple(tuple(branch) for branch in branches)
-                return (Node(CHOICE, branches=(*sequences, ()) if mark == "]" else sequences),), at
+                number = zlib.crc32(f"{at}:{line}".encode())
+                return (Node(CHOICE, branches=(*sequences, ()) if mark == "]" else sequences, number=number),), at
             else:
                 branches[-1].append(self._reference(mark, where))
         if closing:
@@ -226,7 +173,7 @@ class Bank:
             name = mark[1:-1]
             self._wanted.setdefault(name, where)
             return Node(RULE, name, rule=self._rule(name))
-        return Node(TOPIC if mark[0] == "@" else SLOT, mark[1:])
+        return Node(SLOT, mark[1:])
 
     def link(self, half: Half = "all", whole: Collection[str] = ()) -> None:
         """Check that every rule that is referred to has alternatives; keep those of one half of the bank.
@@ -242,10 +189,6 @@ class Bank:
             for rule in self.rules.values():
                 if len(rule.alternatives) >= SPLIT_FROM and rule.name not in whole:
                     rule.alternatives = rule.alternatives[half == "held-out" :: 2]
-
-    def topic_items(self) -> set[str]:
-        """Names of all topic items that the rules refer to."""
-        return {name for rule in self.rules.values() for one in rule.alternatives for name in _names(one, TOPIC)}
 
     def slots_of(self, sequence: Sequence_) -> set[str]:
         """Names of the slots that an alternative names itself."""
@@ -267,15 +210,12 @@ class Voice:
 
 @dataclass(slots=True)
 class Scope:
-    """What an expansion may use: the stream, the speaker, bound slots, the topic, and what was used already."""
+    """What an expansion may use: the stream, the speaker, bound slots, and what was used already."""
 
     stream: Stream
     voice: Voice
     slots: Mapping[str, str]
-    topic: Bank | None = None
     used: set[int] = field(default_factory=set)
-    items: list[str] = field(default_factory=list)
-    """Items of the topic that were said, in order."""
 
     def draw(self, rule: Rule) -> Sequence_:
         """An alternative of ``rule``, one that this conversation has not used where possible."""
@@ -301,23 +241,15 @@ def expand(sequence: Sequence_, scope: Scope, out: list[str]) -> None:
         kind = node.kind
         if kind == LITERAL:
             out.append(node.text)
-        elif kind == VARIANT:
-            options = node.options
-            if stream.chance(LEANING):
-                out.append(options[(scope.voice.leaning * 7919 + node.number * 104729) % len(options)])
-            else:
-                out.append(options[stream.below(len(options))])
         elif kind == CHOICE:
-            expand(node.branches[stream.below(len(node.branches))], scope, out)
+            branches = node.branches
+            if stream.chance(LEANING):
+                expand(branches[(scope.voice.leaning * 7919 + node.number) % len(branches)], scope, out)
+            else:
+                expand(branches[stream.below(len(branches))], scope, out)
         elif kind == RULE:
             assert node.rule is not None
             expand(scope.draw(node.rule), scope, out)
-        elif kind == TOPIC:
-            if scope.topic is None:
-                raise MasimError(f"@{node.text} used where there is no topic")
-            at = len(out)
-            expand(scope.draw(scope.topic.rules[node.text]), scope, out)
-            scope.items.append("".join(out[at:]))
         else:
             out.append(scope.slots[node.text])
 

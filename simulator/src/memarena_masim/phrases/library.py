@@ -1,4 +1,4 @@
-"""The phrase banks that come with MaSim, read once per process."""
+"""The scenes that come with MaSim and the lines round them, read once per process."""
 
 from __future__ import annotations
 
@@ -6,38 +6,30 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from memarena_masim.config import Half
 from memarena_masim.errors import MasimError
-from memarena_masim.phrases.grammar import Bank, Variants
-from memarena_masim.phrases.matters import Matter, read_matters
+from memarena_masim.phrases.grammar import Bank
+from memarena_masim.phrases.scenes import Scene, Topic, read_topic
 
 BANKS = Path(__file__).resolve().parent.parent / "banks"
-_LISTS = ("name", "act", "trouble", "joy", "view", "ask", "tip", "dream", "scene", "who")
-_HALVES = ("tuning", "held-out")
-VOCABULARY = "small.bank"
-
-
-@dataclass(frozen=True)
-class Topic:
-    """A topic of conversation: its matters and phrases, and which people bring it up (``occupation:nurse``)."""
-
-    key: str
-    bank: Bank
-    heads: tuple[str, ...]
-    half: str
-    matters: tuple[Matter, ...]
+SCENES = BANKS / "scenes"
 
 
 @dataclass(frozen=True)
 class Library:
-    """Dialogue rules and topics of one half of the banks, or of all."""
+    """Topics with their scenes, of one half of the banks or of all, and the lines that go round scenes."""
 
     banks: Half
-    dialogue: Bank
+    frame: Bank
     topics: dict[str, Topic]
+
+    @cached_property
+    def scenes(self) -> dict[str, Scene]:
+        """All scenes of the topics, by key (``topic.scene``)."""
+        return {scene.key: scene for topic in self.topics.values() for scene in topic.scenes}
 
 
 @cache
@@ -45,63 +37,20 @@ def library(banks: Half = "all") -> Library:
     """The banks of this installation. MasimError names file and line of the first fault.
 
     Of a rule with four lines or more, the first, third, … belong to the tuning half and the others to the held-out
-    half; shorter rules belong to both, and so does the vocabulary that sentences share (``small.bank``). A topic says
-    itself to which half it belongs.
+    half; shorter rules belong to both. A topic says itself to which half it belongs.
     """
-    lines = (BANKS / "variants.txt").read_text(encoding="utf-8").splitlines()
-    variants = Variants(lines, "variants.txt")
-    dialogue = Bank(variants)
-    dialogue.read(BANKS / "dialogue" / VOCABULARY)
-    vocabulary = frozenset(dialogue.rules)
-    for path in sorted((BANKS / "dialogue").glob("*.bank")):
-        if path.name != VOCABULARY:
-            dialogue.read(path)
-    dialogue.link(banks, vocabulary)
-    found = [_topic(path, variants, dialogue) for path in sorted((BANKS / "topics").glob("*.topic"))]
-    topics = {topic.key: topic for topic in found if banks in ("all", topic.half)}
-    wanted = dialogue.topic_items()
-    for topic in topics.values():
-        missing = wanted - set(topic.bank.rules)
-        if missing:
-            raise MasimError(f"topics/{topic.key}.topic: dialogue banks use @{min(missing)}, which topics do not have")
-    return Library(banks, dialogue, topics)
+    frame = Bank()
+    frame.read(SCENES / "frame.bank")
+    frame.link(banks)
+    found = [read_topic(path) for path in sorted(SCENES.glob("*.toml"))]
+    if not found:
+        raise MasimError("scenes: at least one topic is expected")
+    return Library(banks, frame, {topic.key: topic for topic in found if banks in ("all", topic.half)})
 
 
-def _topic(path: Path, variants: Variants, dialogue: Bank) -> Topic:
-    """One topic. Lists of its own (any other name than the known ones) may be used in its lines as ``<name>``."""
-    lines = [
-        (f"topics/{path.name}:{number}", raw.strip())
-        for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        if raw.strip() and not raw.startswith("#")
-    ]
-    own = {line[2:].strip() for _, line in lines if line.startswith("==")}
-    bank = Bank(variants, {name: rule for name, rule in dialogue.rules.items() if name not in own})
-    heads: list[str] = []
-    half = section = ""
-    for where, line in lines:
-        if line.startswith("=="):
-            section = line[2:].strip()
-        elif section == "heads":
-            heads.extend(line.split())
-        elif section == "half":
-            half = line
-        elif section == "act":
-            if "^" not in line:
-                raise MasimError(f"{where}: mark the verb with ^")
-            bank.add_verbs(("act", "acted", "acting"), line, where)
-        else:
-            bank.add(section, line, where)
-    for name in _LISTS:
-        if name not in bank.rules or len(bank.rules[name].alternatives) < 2:
-            raise MasimError(f"topics/{path.name}: list {name!r} needs at least two lines")
-    if half not in _HALVES:
-        raise MasimError(f"topics/{path.name}: '== half' must say tuning or held-out, not {half!r}")
-    unused = {name for name in own if name not in ("heads", "half", *_LISTS)} - bank.wanted
-    if unused:
-        raise MasimError(f"topics/{path.name}: list {min(unused)!r} is used nowhere")
-    matters = read_matters(path.parent.parent / "matters" / f"{path.stem}.toml", bank)
-    bank.link()
-    return Topic(path.stem, bank, tuple(heads), half, matters)
+def scene_files() -> list[Path]:
+    """Every file that talk is made of."""
+    return [SCENES / "frame.bank", *sorted(SCENES.glob("*.toml"))]
 
 
 def data_files() -> dict[str, str]:
@@ -112,9 +61,7 @@ def data_files() -> dict[str, str]:
 
 @cache
 def _bank_text() -> str:
-    paths = [*sorted((BANKS / "dialogue").glob("*.bank")), *sorted((BANKS / "topics").glob("*.topic"))]
-    paths += sorted((BANKS / "matters").glob("*.toml"))
-    return "\n".join(path.read_text(encoding="utf-8") for path in paths).lower().replace("^", "").replace("*", "")
+    return "\n".join(path.read_text(encoding="utf-8") for path in scene_files()).lower()
 
 
 @cache

@@ -11,6 +11,7 @@ from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import Catalogue
 from memarena_masim.facts.values import WEEKDAYS, day_words
 from memarena_masim.phrases.library import library
+from memarena_masim.plan.courses import LEAST_LEFT, Courses, Telling, beats_in, tellings
 from memarena_masim.plan.events import plan_events, talk_of
 from memarena_masim.plan.facts import FactSource, opaque
 from memarena_masim.plan.impressions import Feeling, Impressions, felt
@@ -19,6 +20,7 @@ from memarena_masim.plan.model import Kind, SessionPlan, Speaker, Statement, Thr
 from memarena_masim.plan.schedule import DaySchedule, plan_schedules
 from memarena_masim.plan.state import FactKind, Knowledge, Role, StatedFact, turn_id
 from memarena_masim.plan.statements import Choice, Chooser, frame_of
+from memarena_masim.plan.wishes import Wishes
 from memarena_masim.rng import Stream
 from memarena_masim.world.build import RELATION_KINDS, pools, relation
 from memarena_masim.world.model import Person, World, WorldEvent
@@ -29,6 +31,8 @@ PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3)
 """What a memory probe is after, by share."""
 _TURNS_BETWEEN_PEOPLE = (7, 8, 9, 10, 10, 11, 11, 12, 13, 14)
 _TURNS_WITH_ASSISTANT = (8, 8, 10, 10, 10, 12, 12)
+_LONGEST_THREAD = 10
+"""Turns after which a talk comes to something else."""
 _WORDS = {"face_to_face": 67.0, "voice_message": 68.0, "text_message": 60.0}
 """Aimed words per turn; an assistant says a little over half as many."""
 
@@ -43,8 +47,10 @@ class DayPlan:
     events: tuple[WorldEvent, ...]
     schedules: dict[str, DaySchedule]
     feelings: tuple[Feeling, ...] = ()
-    talks: tuple[tuple[str, str, str], ...] = ()
-    """Who talked with whom of which topic: what a later day may look back at."""
+    talks: tuple[tuple[str, str, str, str, int], ...] = ()
+    """Who talked with whom of which topic, by which scene, and its next beat: what a later day may look back at."""
+    tellings: tuple[Telling, ...] = ()
+    """What was told of scenes."""
     noted: tuple[frozenset[Any], ...] = ()
     """What the choice of statements remembers of the day."""
 
@@ -60,19 +66,23 @@ class Planner:
         self.knowledge = Knowledge()
         self.impressions = Impressions()
         self._recent_events: list[tuple[WorldEvent, ...]] = []
-        self._chooser = Chooser(config, world, catalogue, FactSource(config, catalogue), self.knowledge)
         self._people = {person.agent_id: person for person in world.people}
         firsts = [person.first_name for person in world.people]
         self._names = {
             person.agent_id: person.first_name if firsts.count(person.first_name) == 1 else person.name
             for person in world.people
         }
-        self._topics = sorted(library(config.banks).topics)
-        self._looked: dict[str, list[tuple[int, str, str]]] = {}
+        words = library(config.banks)
+        source, wishes = FactSource(config, catalogue), Wishes(config, world, self._names)
+        self._chooser = Chooser(config, world, catalogue, source, self.knowledge, wishes)
+        self._courses = Courses(words)
+        self._topics = sorted(words.topics)
+        self._looked: dict[str, list[tuple[int, str, str, str, int]]] = {}
 
     def plan(self, day: int) -> DayPlan:
         """The plan of the next day."""
         self._chooser.begin_day()
+        self._courses.begin_day()
         schedules = plan_schedules(self.config, self.world, day)
         events = plan_events(self.config, self.world, day)
         talked_of = [*events, *(event for earlier in self._recent_events for event in earlier)]
@@ -81,16 +91,17 @@ class Planner:
         sessions: list[SessionPlan] = []
         stated: list[StatedFact] = []
         feelings: list[Feeling] = []
-        seen: list[tuple[str, str, str]] = []
+        seen: list[tuple[str, str, str, str, int]] = []
+        told: list[Telling] = []
         for number, meeting in enumerate(meetings):
             plan, facts = self._session(day, number, meeting, weather)
             sessions.append(plan)
             stated.extend(facts)
             feelings.extend(self._felt(plan, meeting))
+            now = tellings(plan.threads, speaker_index(plan, 0), [one.agent_id for one in plan.speakers])
+            told.extend(now)
             if len(meeting.people) == 2:
-                seen.extend(
-                    (meeting.people[place], meeting.people[1 - place], plan.threads[0].topic) for place in (0, 1)
-                )
+                seen.extend(_to_look_back_at(now))
         return DayPlan(
             day=day,
             sessions=tuple(sessions),
@@ -99,6 +110,7 @@ class Planner:
             schedules=schedules,
             feelings=tuple(feelings),
             talks=tuple(seen),
+            tellings=tuple(told),
             noted=self._chooser.noted,
         )
 
@@ -107,8 +119,9 @@ class Planner:
         self.knowledge.commit(list(plan.stated))
         self.impressions.commit(list(plan.feelings))
         self._chooser.commit(plan.noted)
-        for person, other, topic in plan.talks:
-            self._looked.setdefault(person, []).append((plan.day, other, topic))
+        self._courses.commit(plan.tellings)
+        for person, other, topic, scene, beat in plan.talks:
+            self._looked.setdefault(person, []).append((plan.day, other, topic, scene, beat))
         self._recent_events = [plan.events, *self._recent_events][: TALKED_OF_DAYS - 1]
 
     def _felt(self, plan: SessionPlan, meeting: Meeting) -> list[Feeling]:
@@ -126,7 +139,8 @@ class Planner:
         turns = stream.pick(_TURNS_WITH_ASSISTANT if assistant else _TURNS_BETWEEN_PEOPLE)
         speakers = [self._speaker(person) for person in people]
         looks_back, kind = ("", ""), meeting.kind
-        topics = self._threads(stream, people)
+        topics = self._threads(stream, people, turns)
+        looked: tuple[str, int] | None = None
         if assistant:
             speakers.append(_assistant_of(people[0]))
             if kind is Kind.REFLECTION:
@@ -135,7 +149,9 @@ class Planner:
                     kind = Kind.NARRATION
                 else:
                     looks_back, topics = (earlier[0], earlier[1]), [earlier[2], *topics[1:]]
+                    looked = (earlier[3], earlier[4])
         threads = _cut(topics, turns, 0 if assistant else stream.below(len(people)), len(people), stream, assistant)
+        threads = self._with_scenes(stream, threads, [speaker.agent_id for speaker in speakers], looked)
         place = self.world.places[meeting.place_id] if meeting.place_id else None
         hour = meeting.slot / 4
         plan = SessionPlan(
@@ -205,21 +221,39 @@ class Planner:
 
     def _statement(self, key: str, choice: Choice, plan: SessionPlan, turn: int) -> Statement:
         frame, slots = frame_of(choice, self.config, self._names, self.catalogue, plan.day)
-        level = choice.fact.level or ""
+        slots |= dict(choice.wish.slots)
         prompt = ""
         if choice.role is Role.RECALL:
             conflict = plan.sub_kind == "conflict_probe"
             happening = choice.fact.kind is FactKind.HAPPENING
             prompt = "prompt.when" if happening else "prompt.conflict" if conflict else "prompt.recall"
-        return Statement(key, choice.fact.fact_id, turn, frame, tuple(sorted(slots.items())), level, prompt)
+        return Statement(key, choice.fact.fact_id, turn, frame, tuple(sorted(slots.items())), choice.wish.form, prompt)
 
     def _speaker(self, person: Person) -> Speaker:
         name = self._names[person.agent_id]
         return Speaker(person.agent_id, name, person.leaning, person.pace, person.fillers, asking=person.asking)
 
-    def _threads(self, stream: Stream, people: list[Person]) -> list[str]:
+    def _with_scenes(
+        self, stream: Stream, threads: tuple[Thread, ...], ids: list[str], looked: tuple[str, int] | None
+    ) -> tuple[Thread, ...]:
+        """The threads with their scenes; the first goes on with the one looked back at."""
+        found: list[Thread] = []
+        for number, thread in enumerate(threads):
+            if number == 0 and looked is not None:
+                scene, beat = looked
+                self._courses.note(ids[0], ids[1:], scene)
+                latest = len(library(self.config.banks).scenes[scene].beats) - beats_in(thread.turns, len(ids))
+                found.append(Thread(thread.topic, thread.narrator, thread.turns, scene, max(0, min(beat, latest))))
+                continue
+            narrator = ids[thread.narrator]
+            others = [one for one in ids if one != narrator]
+            taken = frozenset(one.scene for one in found)
+            found.append(self._courses.assign(stream, thread, narrator, others, taken))
+        return tuple(found)
+
+    def _threads(self, stream: Stream, people: list[Person], turns: int) -> list[str]:
         liked = [topic for person in people for topic in person.topics]
-        count = stream.pick((1, 2, 2, 2, 3))
+        count = min(len(self._topics), max(stream.pick((1, 2, 2, 2, 3)), 2 if turns > _LONGEST_THREAD else 1))
         found: list[str] = []
         while len(found) < count:
             topic = stream.pick(liked) if liked and stream.chance(0.4) else stream.pick(self._topics)
@@ -227,20 +261,36 @@ class Planner:
                 found.append(topic)
         return found
 
-    def _earlier(self, owner: str, day: int, stream: Stream) -> tuple[str, str, str] | None:
-        """A conversation of an earlier day: the other one's name, the day in words, the topic."""
+    def _earlier(self, owner: str, day: int, stream: Stream) -> tuple[str, str, str, str, int] | None:
+        """A conversation of an earlier day: the other one's name, the day in words, the topic, scene and next beat."""
         talks = [talk for talk in self._looked.get(owner, ()) if day - 6 <= talk[0] < day]
         if not talks:
             return None
-        then, other, topic = stream.pick(talks)
+        then, other, topic, scene, beat = stream.pick(talks)
         today = self.config.calendar_epoch + timedelta(days=day)
-        return self._names[other], day_words(today, today - timedelta(days=day - then)).removeprefix("on "), topic
+        return (
+            self._names[other],
+            day_words(today, today - timedelta(days=day - then)).removeprefix("on "),
+            topic,
+            scene,
+            beat,
+        )
 
 
 def speaker_index(plan: SessionPlan, turn: int) -> int:
     """Who speaks in a turn: index into the plan's speakers, who take turns in their order."""
     first = len(plan.speakers) - 1 if plan.kind.with_assistant else plan.threads[0].narrator
     return (first + turn) % len(plan.speakers)
+
+
+def _to_look_back_at(told: list[Telling]) -> list[tuple[str, str, str, str, int]]:
+    """What of a talk between two people its tellers may go back to: scenes that have something left to tell."""
+    scenes = library("all").scenes
+    return [
+        (one.narrator, one.listener, one.scene.split(".")[0], one.scene, one.beats)
+        for one in told
+        if len(scenes[one.scene].beats) - one.beats >= LEAST_LEFT
+    ]
 
 
 def _relation(world: World, people: tuple[str, ...]) -> str:
@@ -283,7 +333,7 @@ def _stated(key: str, choice: Choice, plan: SessionPlan, turn: int, people: tupl
         turns=plan.turn_count,
         day=plan.day,
         value=choice.value,
-        level=choice.fact.level,
+        wish=choice.wish,
         place_id=plan.place_id,
         modality=plan.modality,
     )

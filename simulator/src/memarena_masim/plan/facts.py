@@ -15,9 +15,7 @@ from memarena_masim.plan.state import Fact, FactKind
 from memarena_masim.rng import Stream
 from memarena_masim.world.model import Group, World
 
-_LEVELS: tuple[str | None, ...] = ("public", "public", "friends_only", "friends_only", "private", "private", None)
-_SENSITIVE_LEVELS: tuple[str | None, ...] = ("public", "public", "public", "friends_only", "private", None, None, None)
-GUARDED_SHARE = 0.12
+GUARDED_SHARE = 0.25
 """Share of the details without a sensitive class that are kept for permission questions."""
 
 
@@ -51,7 +49,6 @@ class FactSource:
                 value=value,
                 category=attribute.category,
                 sensitive=attribute.sensitive,
-                level=stream.pick(_SENSITIVE_LEVELS if attribute.sensitive else _LEVELS) if guarded else None,
                 guarded=guarded,
             )
         return self._details[key]

@@ -44,9 +44,9 @@ class Speaker:
 class Statement:
     """One fact said in one turn.
 
-    ``frame`` names the bank rule that words it (``say.price.own``), ``slots`` binds its values. ``level`` is the
-    sharing level that is asked for in the same turn, "" for none. ``prompt`` names a rule that the other side says in
-    the turn before, "" for none.
+    ``frame`` names the bank rule that words it (``say.price.own``), ``slots`` binds its values. ``level`` is the form
+    of the wish for discretion in the same turn (``level.<form>`` words it), "" for none. ``prompt`` names a rule that
+    the other side says in the turn before, "" for none.
     """
 
     statement_id: str
@@ -65,6 +65,10 @@ class Thread:
     topic: str
     narrator: int
     turns: int
+    scene: str = ""
+    """Key of the scene that is told."""
+    first_beat: int = 0
+    """The first beat that is told: above 0 where the listeners heard the ones before on an earlier day."""
 
 
 @dataclass(frozen=True, slots=True)

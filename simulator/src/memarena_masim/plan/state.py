@@ -7,6 +7,7 @@ from datetime import date
 from enum import Enum
 
 from memarena_masim.facts.values import Said
+from memarena_masim.plan.wishes import Wish
 
 
 class FactKind(str, Enum):
@@ -24,6 +25,8 @@ class Role(str, Enum):
     """Why a fact is stated."""
 
     TELL = "tell"
+    WISH = "wish"
+    """The subject's second word on something told before: who may hear it now."""
     RETELL = "retell"
     RECALL = "recall"
     VERSION = "version"
@@ -46,10 +49,8 @@ class Fact:
     value: Said
     category: str
     sensitive: str = ""
-    level: str | None = None
-    """What the subject asks for whenever it is told; None says nothing."""
     guarded: bool = False
-    """Reserved for permission questions: only the subject tells it."""
+    """Reserved for permission questions: told with a wish for discretion."""
     happened: date | None = None
     fate: str = ""
     supersedes: str = ""
@@ -76,7 +77,7 @@ class StatedFact:
     turns: int
     day: int
     value: Said
-    level: str | None
+    wish: Wish
     place_id: str | None
     modality: str
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +17,8 @@ from memarena_masim.plan.community import CommunityTalk
 from memarena_masim.plan.facts import FactSource
 from memarena_masim.plan.noted import Noted
 from memarena_masim.plan.popularity import Popularity
-from memarena_masim.plan.state import Fact, FactKind, Knowledge, Role
+from memarena_masim.plan.state import Fact, FactKind, Knowledge, Role, StatedFact
+from memarena_masim.plan.wishes import SAYS_NOTHING, Wish, Wishes
 from memarena_masim.rng import Stream
 from memarena_masim.world.model import World
 
@@ -35,13 +37,19 @@ SHARES = (
 ASSISTANT_SHARES = (("detail", 0.5), ("happening", 0.28), ("find", 0.22))
 _STATED_PER_MEETING = 2.6
 _NEEDED = {
-    "guarded": (Family.PERMISSION, 1.0, 0.25),
+    "guarded": (Family.PERMISSION, 1.3, 0.25),
     "version": (Family.CONFLICT, 4.5, 0.5),
     "find": (Family.ANAPHORA, 6.5, 0.35),
 }
 """What a family is made of: statements per question, and the largest share that this may come to."""
 AGAIN = 0.4
 """Share of the details that the speaker has told somebody else before; in a small world all that can be."""
+SENSITIVE_PASSED_OVER = 0.6
+"""Share of the sensitive details drawn that something else is told in confidence for, which a wish may open to all."""
+SECOND_WISHES = 0.35
+"""Share of what is told in confidence that is a second wish about something told before, where there can be one."""
+TOLD_TWICE = 0.5
+"""Share of the secrets drawn again that are told to somebody else, too."""
 _DAYS_BACK = 35
 """How long ago what people tell of may have happened: over few days its date would be guessed."""
 _SMALL = 200
@@ -65,12 +73,13 @@ def _shares(config: WorldConfig) -> tuple[tuple[str, float], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A statement that is to be made: the fact, by whom, why, and the value said."""
+    """A statement that is to be made: the fact, by whom, why, the value said, and the wish for discretion."""
 
     fact: Fact
     speaker: str
     role: Role
     value: Said
+    wish: Wish = SAYS_NOTHING
 
 
 class Chooser:
@@ -80,16 +89,23 @@ class Chooser:
     """
 
     def __init__(
-        self, config: WorldConfig, world: World, catalogue: Catalogue, source: FactSource, knowledge: Knowledge
+        self,
+        config: WorldConfig,
+        world: World,
+        catalogue: Catalogue,
+        source: FactSource,
+        knowledge: Knowledge,
+        wishes: Wishes,
     ) -> None:
         self._config, self._world, self._catalogue = config, world, catalogue
-        self._source, self._knowledge = source, knowledge
+        self._source, self._knowledge, self._wishes = source, knowledge, wishes
         self._pairs, self._used = Noted[tuple[str, str]](), Noted[tuple[str, str]]()
         self._versioned, self._fated = Noted[str](), Noted[str]()
         self._outdated, self._passed_on = Noted[str](), Noted[str]()
+        self._wished_again = Noted[tuple[str, str]]()
         self._memory: tuple[Noted[Any], ...] = (
             *(self._pairs, self._used),
-            *(self._versioned, self._fated, self._outdated, self._passed_on),
+            *(self._versioned, self._fated, self._outdated, self._passed_on, self._wished_again),
         )
         self._popularity = Popularity(config, catalogue)
         self._community = CommunityTalk(world, source)
@@ -117,6 +133,15 @@ class Chooser:
         self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool
     ) -> Choice | None:
         """Something for ``speaker`` to say to ``listeners`` (none: to the own assistant); None if nothing fits."""
+        choice = self._any(stream, day, speaker, listeners, assistant)
+        if choice is not None and choice.fact.guarded and not choice.wish.form:
+            sensitive = bool(choice.fact.sensitive)
+            return replace(choice, wish=self._wishes.draw(stream, day, speaker, listeners, sensitive))
+        return choice
+
+    def _any(
+        self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool
+    ) -> Choice | None:
         names, weights = zip(*(ASSISTANT_SHARES if assistant else self._shares), strict=True)
         kind = stream.weighted(names, weights)
         choice = self._across_sessions(stream, speaker, listeners) or self._of_kind(
@@ -186,8 +211,11 @@ class Chooser:
             self._pairs.add((choice.fact.fact_id, listener))
 
     def _of_kind(self, kind: str, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
-        if kind in ("detail", "guarded"):
-            return self._detail(stream, speaker, listeners, guarded=kind == "guarded")
+        if kind == "guarded":
+            again = self._second_wish(stream, day, speaker, listeners)
+            return again or self._detail(stream, speaker, listeners, guarded=True)
+        if kind == "detail":
+            return self._detail(stream, speaker, listeners, guarded=False)
         if kind == "happening":
             return self._happening(stream, day, speaker, listeners)
         choose = {
@@ -215,17 +243,54 @@ class Chooser:
         for _ in range(16):
             if guarded:
                 attribute = stream.pick(self._attributes)
+                if attribute.sensitive and stream.chance(SENSITIVE_PASSED_OVER):
+                    continue
                 item = stream.pick(attribute.items)
             else:
                 attribute, item = self._popularity.draw(stream)
             fact = self._source.detail(speaker, attribute, item)
             settled = fact.fact_id not in self._versioned and fact.fact_id not in self._outdated
             if fact.guarded == guarded and settled and self._new_to(fact, to):
-                if guarded and (speaker, fact.fact_id) in self._used:
+                if guarded and (speaker, fact.fact_id) in self._used and not stream.chance(TOLD_TWICE):
                     continue
                 self._used.add((speaker, fact.fact_id))
                 return Choice(fact, speaker, Role.TELL, fact.value)
         return None
+
+    def _second_wish(self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        """A guarded fact once more to somebody who knows it, with another wish: the subject's own, or somebody else's.
+
+        Once per fact and listener, so that what counts is the subject's latest word, or their only one.
+        """
+        if len(listeners) != 1 or not stream.chance(SECOND_WISHES):
+            return None
+        listener = listeners[0]
+        heard = self._knowledge.facts_heard(listener)
+        own = [heard[key] for key in self._knowledge.told.get(speaker, {}) if key in heard]
+        passed_on = [heard[key] for key in self._knowledge.facts_heard(speaker) if key in heard]
+        # By how many of either there are, whichever is nearer at hand: there are few people who both heard a secret.
+        for lead, statements in stream.shuffled([("changed", own), ("relayed", passed_on)]):
+            open_ones = [one for one in statements if self._open_to_second_wish(one, speaker, listener)]
+            if not open_ones:
+                continue
+            first = stream.pick(open_ones)[0]
+            fact, sensitive = first.fact, bool(first.fact.sensitive)
+            wish = self._wishes.second(stream, day, speaker, listeners, sensitive, first.wish, lead)
+            if wish is not None:
+                self._wished_again.add((fact.fact_id, listener))
+                return Choice(fact, speaker, Role.WISH if lead == "changed" else Role.RETELL, fact.value, wish)
+        return None
+
+    def _open_to_second_wish(self, statements: Sequence[StatedFact], speaker: str, listener: str) -> bool:
+        first = statements[0]
+        return (
+            first.fact.guarded
+            and first.speaker == first.fact.subject
+            and bool(first.wish.named)
+            and speaker not in first.wish.named
+            and listener not in first.wish.named
+            and (first.fact.fact_id, listener) not in self._wished_again
+        )
 
     def _change(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
         """A new value for something that the speaker told these listeners, once per detail and known to nobody else.

@@ -59,6 +59,7 @@ class Book:
         self.by_attribute: dict[tuple[str, str], list[StatedFact]] = defaultdict(list)
         self._about: dict[tuple[str, str, str], int] = defaultdict(int)
         self._around: dict[str, set[str]] = defaultdict(set)
+        self._said_of: dict[str, list[StatedFact]] = defaultdict(list)
         self._said_to: dict[tuple[str, str], list[StatedFact]] = defaultdict(list)
         self._heard_of: dict[str, set[str]] = defaultdict(set)
         self._items: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -75,7 +76,8 @@ class Book:
 
     def _add(self, stated: StatedFact) -> None:
         fact = stated.fact
-        self._around[stated.session_id].update(stated.people, (fact.subject,))
+        self._around[stated.session_id].update(stated.people, (fact.subject,), stated.wish.named)
+        self._said_of[fact.fact_id].append(stated)
         if fact.kind is FactKind.TIE:
             self._around[stated.session_id].add(fact.item)
         if fact.attribute == "group_members":
@@ -126,6 +128,10 @@ class Book:
     def said_to(self, listener: str, speaker: str) -> list[StatedFact]:
         """What somebody said in a listener's presence."""
         return self._said_to[listener, speaker]
+
+    def said_of(self, fact_id: str) -> list[StatedFact]:
+        """All statements of a fact, whoever heard them."""
+        return self._said_of[fact_id]
 
     def heard_of(self, ego: str) -> list[str]:
         """People of whom an ego heard some detail, by id; not the ego."""

@@ -244,13 +244,25 @@ class Deriver:
     def _timed(self) -> list[Asked]:
         key = self._book.config.key
         witness_days: dict[str, int] = {}
+        permission_days: dict[tuple[str, str], int] = {}
+        latest: dict[tuple[str, str], int] = {}
+        for draft in self._drafts:
+            if draft.family is Family.PERMISSION:
+                about, own = (draft.ego, draft.fact_id), max(draft.last_day, *(one.day for one in draft.evidence))
+                latest[about] = max(latest.get(about, 0), own)
         asked = []
         for number, draft in enumerate(self._drafts):
             stream = Stream(key, "lag", number)
             last = max((one.day for one in draft.evidence), default=draft.last_day)
+            about = (draft.ego, draft.fact_id)
             day = witness_days.get(draft.fact_id) if draft.no_evidence else draft.day
+            if draft.family is Family.PERMISSION:
+                day = permission_days.get(about)
             if day is None:
-                day = self._lags.day(stream, draft.family, last, max(last, draft.last_day))
+                earliest = max(last, draft.last_day, latest.get(about, 0) if draft.family is Family.PERMISSION else 0)
+                day = self._lags.day(stream, draft.family, last, earliest)
+            if draft.family is Family.PERMISSION:
+                permission_days[about] = day  # who may know and who may not ask at the same time
             if draft.family is Family.WITNESS:
                 witness_days[draft.fact_id] = day  # the two of a pair are asked at the same time
             time = round(day + 0.9996 + stream.below(30) / 100000, 5)

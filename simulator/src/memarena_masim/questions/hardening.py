@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -65,17 +65,19 @@ class _Hardener:
         self._names = frozenset(word for name in shown for word in tokens_of(name))
 
     def run(self, asked: Sequence[Asked]) -> dict[str, int]:
-        pairs: dict[str, str] = {}
+        pairs: dict[Hashable, str] = {}
         for one in sorted(asked, key=lambda one: one.draft.no_evidence):
             draft = one.draft
             if draft.wanted is None:
                 self._counts["left_plain"] += 1
                 continue
-            worded = pairs.get(draft.fact_id) if draft.no_evidence and draft.family is Family.WITNESS else None
-            if worded is None:  # else: the second of a pair, who is asked the same as the first
+            key = _asked_alike(draft)
+            again = draft.no_evidence or draft.family is Family.PERMISSION
+            worded = pairs.get(key) if again else None
+            if worded is None:  # else: one more of those who are asked the same
                 worded = self._worded(one.instance_id, draft, draft.wanted)
-                if draft.family is Family.WITNESS:
-                    pairs[draft.fact_id] = worded
+                if key is not None:
+                    pairs[key] = worded
             draft.query = worded
             self._counts["reworded"] += 1
         return dict(sorted(self._counts.items()))
@@ -156,6 +158,16 @@ class _Hardener:
         if literal:
             return words
         return did(next(other for one, other in self._bank.fates.items() if did(one) == words))
+
+
+def _asked_alike(draft: Draft) -> Hashable:
+    """What questions have in common that must be put in the same words; None if there are no such others."""
+    if draft.family is Family.WITNESS:
+        return draft.fact_id
+    if draft.family is Family.PERMISSION:
+        assert draft.wanted is not None
+        return draft.ego, draft.fact_id, draft.wanted.form
+    return None
 
 
 def _stem(text: str) -> str:

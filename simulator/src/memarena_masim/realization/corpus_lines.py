@@ -7,7 +7,7 @@ from typing import Any
 from memarena_masim.json_files import dump
 from memarena_masim.plan.model import SessionPlan
 from memarena_masim.plan.state import turn_id
-from memarena_masim.realization.speech import SpokenTurn
+from memarena_masim.realization.spoken import SpokenTurn
 
 SECONDS_PER_WORD = 0.38
 _DAY_SECONDS = 86400

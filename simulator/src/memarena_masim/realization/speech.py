@@ -1,369 +1,346 @@
-"""Writes the text of a planned session from the phrase banks.
+"""Writes the text of a planned session from scenes: each thread goes on with one scene, beat by beat.
 
-Each thread of a session has a record (``record.py``): a thing and everything that talk about it draws on, drawn once.
-A turn takes up what the one before dwelt on or asked, goes on with the record, says its planned facts, and hands over.
+A turn answers the one before, goes on with the scene, states its planned facts and hands over. What a teller's scene
+holds (amounts, names, times) is drawn once per teller, so that every telling agrees with every other.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from memarena_masim.config import WorldConfig
+from memarena_masim.facts.catalogue import catalogue
+from memarena_masim.phrases.grammar import Scope, Sequence_, Voice, phrase
 from memarena_masim.phrases.library import Library
-from memarena_masim.plan.model import EventTalk, Kind, SessionPlan, Statement, Thread
-from memarena_masim.realization.record import Record, last_noun, marked, new_record, to_me, to_you
-from memarena_masim.realization.turn import Hook, Talk, TurnText
+from memarena_masim.phrases.scenes import Beat, Scene, Sentence
+from memarena_masim.plan.model import Kind, SessionPlan, Statement, Thread
+from memarena_masim.realization.spoken import SpokenTurn
 from memarena_masim.rng import Stream
+from memarena_masim.world.build import pools
 
-_TELLER = (
-    "detail",
-    "why",
-    "detail",
-    "plan",
-    "detail",
-    "fear",
-    "said",
-    "detail",
-    "hope",
-    "view",
-    "detail",
-    "detail",
-    "plan",
-)
-"""What a teller goes through, roughly in this order."""
-_MORE = ("said", "scene", "wish", "scene", "mine", "tip", "view.topic")
-"""What is left to say of a topic when its matter is told, and for those who listen."""
-_LISTENER = ("mine", "said", "scene", "tip", "mine", "wish", "view.topic", "advise", "scene", "said")
-_ASSISTANT = ("remind", "sum", "note", "remind", "sum", "note")
-_FREE = {
-    "note": ("pa.note", "view"),
-    "mine": ("mine.trouble", "mine"),
-    "said": ("tell.said", "view"),
-    "scene": ("tell.scene", "mine"),
-    "tip": ("tip", "view"),
-    "wish": ("wish", "mine"),
-    "view.topic": ("tell.view.topic", "view"),
-}
-"""Sentences that draw on the topic alone: their rule, and what they leave to be taken up."""
-_DEEDS = {
-    "plan": ("plan", "tell.plan", "plan", False),
-    "hope": ("hope", "tell.hope", "plan", False),
-    "advise": ("plan", "advise", "advice", True),
-    "remind": ("plan", "pa.remind", "advice", True),
-}
-"""Sentences about what is to be done: list, rule, what they leave, and whether the other one is to do it."""
-_KEYS_TO_SUM_UP = 2
-_ECHO_WORDS = 6
-"""An answer that asks back within so many words needs nothing before it."""
-_ASSISTANT_LENGTH = 0.6
-"""How long an assistant's turns are, next to people's."""
-QUESTIONS_BY_LISTENERS = 0.72
-QUESTIONS_BY_TELLERS = 0.4
-LINKED = 0.8
-"""Share of the planned facts that are led up to."""
-_MOST_ASKING = 0.95
-_RAISING_LENGTH = 0.5
-"""How much of its length a turn keeps that asks for a thread's matter: it is the other one's turn to tell."""
-TIE_SHOWS = 0.5
-"""Share of the openings and of the endings that show whether people are family, friends, colleagues, or hardly meet."""
-FROM_AFAR = 0.5
-"""Share of the remote talks that open with the distance; the others open as their modality does."""
-TAKEN_UP = 0.9
-"""Share of them that the next speaker takes up."""
+LINKED = 0.75
+"""Share of the planned facts that a word leads up to."""
+TIE_SHOWS = 0.4
+"""Share of the openings that show what people are to each other."""
+TAKEN_UP = 0.85
+"""Share of the stated facts that the next speaker takes up."""
+FACT_FIRST = 0.25
+"""Share of the turns that state their facts before they go on with the scene."""
+PAUSES = 0.3
+"""How often a speaker thinks aloud, next to the share of sentences with filler in his or her style."""
+_WITHOUT_FACTS = 1.15
+"""How much longer a turn is that states no fact: room for what the others spend on theirs."""
+_FACT_WORDS = 24
+"""Words of a fact with what leads up to it."""
+_KEPT = {True: 2, False: 1}
+"""Sentences of a beat that the teller, or anybody else, says however short the turn is meant to be."""
+_LEAD_IN = re.compile(r"^(?:so|well|and|oh|oh, and),? ", re.IGNORECASE)
+_SENTENCE_START = re.compile(r"(^\"?|[.?!] \"?)([a-z])")
+_MINE = re.compile(r"\b(?:my|our)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class SpokenTurn:
-    """Words of one turn: who says it to whom (indices into the plan's speakers)."""
+class Told:
+    """A thread's scene in this session: who tells it, its values, and the text of its slots by speaker."""
 
-    speaker: int
-    listener: int
-    text: str
+    scene: Scene
+    thread: Thread
+    values: Mapping[str, str]
+    kin: str
+
+    def thing(self, teller: bool) -> str:
+        """The scene's thing in the mouth of its teller, or of anybody else."""
+        return self.scene.thing if teller else _MINE.sub("your", self.scene.thing)
+
+    def slots(self, teller: bool) -> dict[str, str]:
+        """Slots of a line of the scene."""
+        return {**self.values, "kin": self.kin if teller else _MINE.sub("your", self.kin)}
 
 
-def speak(plan: SessionPlan, stream: Stream, library: Library) -> tuple[SpokenTurn, ...]:
+@dataclass(slots=True)
+class _Talk:
+    config: WorldConfig
+    plan: SessionPlan
+    stream: Stream
+    library: Library
+    turns: list[SpokenTurn] = field(default_factory=list)
+    stated: tuple[Statement, ...] = ()
+    """Facts of the turn before."""
+
+
+def speak(config: WorldConfig, plan: SessionPlan, stream: Stream, library: Library) -> tuple[SpokenTurn, ...]:
     """Word every turn of ``plan``; a pure function of its arguments."""
-    slots = {"weekday": plan.weekday, "daypart": plan.daypart, "weather": plan.weather, "place": plan.place_name}
-    slots |= {"other": plan.looks_back[0], "lastday": plan.looks_back[1], "owner": plan.speakers[0].first_name}
-    talk = Talk(plan, stream, library, slots)
-    turns: list[SpokenTurn] = []
-    taken: set[str] = set()
-    index, speaker = 0, plan.threads[0].narrator if not plan.kind.with_assistant else len(plan.speakers) - 1
+    talk = _Talk(config, plan, stream, library)
+    assistant = plan.kind.with_assistant
+    speaker = len(plan.speakers) - 1 if assistant else plan.threads[0].narrator
+    before: Told | None = None
     for number, thread in enumerate(plan.threads):
-        teller = 0 if plan.kind.with_assistant else thread.narrator
-        topic = library.topics[thread.topic]
-        record = new_record(library, topic, teller, len(plan.speakers), stream, frozenset(taken))
-        taken.add(record.matter.key)
-        told = _Thread(talk, thread, number, record)
-        for place in range(thread.turns):
-            listener = (speaker - 1) % len(plan.speakers) if index else (speaker + 1) % len(plan.speakers)
-            turns.append(SpokenTurn(speaker, listener, told.turn(index, place, speaker, listener)))
-            index += 1
-            speaker = (speaker + 1) % len(plan.speakers)
-    return tuple(turns)
+        told = _told(talk, thread, 0 if assistant else thread.narrator)
+        following = plan.threads[number + 1] if number + 1 < len(plan.threads) else None
+        speaker = _thread(talk, told, before, speaker, last_thread=following is None)
+        before = told
+    return tuple(talk.turns)
 
 
-class _Thread:
-    """The turns of one thread."""
+def _told(talk: _Talk, thread: Thread, narrator: int) -> Told:
+    scene = talk.library.scenes[thread.scene]
+    who = talk.plan.speakers[narrator]
+    stream = Stream(talk.config.key, "scene", who.agent_id, scene.key)
+    names = {"man": pools()["other_men"], "woman": pools()["other_women"]}
+    values = {name: draw(stream, names) for name, draw in sorted(scene.values.items())}
+    anybody = phrase(talk.library.frame.rules["kin"].draw(stream), Scope(stream, Voice(), {}))
+    return Told(scene, thread, values, values.pop("kin", anybody))
 
-    def __init__(self, talk: Talk, thread: Thread, number: int, record: Record) -> None:
-        self._talk, self._thread, self._number, self._record = talk, thread, number, record
-        self._agenda: dict[int, list[str]] = {}
-        self._opened = False
 
-    def turn(self, index: int, place: int, speaker: int, listener: int) -> str:
-        """The words of a turn; what it leaves to be taken up goes to the talk."""
-        talk, plan, record = self._talk, self._talk.plan, self._record
-        turn = TurnText(talk, record, speaker, listener)
-        due = [one for one in plan.statements if one.turn == index]
+def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thread: bool) -> int:
+    """Say a thread's turns; returns who speaks next."""
+    plan, thread = talk.plan, told.thread
+    people = len(plan.speakers)
+    narrator = 0 if plan.kind.with_assistant else thread.narrator
+    beat, opened = thread.first_beat, False
+    answer: Beat | None = None
+    for place in range(thread.turns):
+        index = len(talk.turns)
+        turn = _Turn(talk, told, speaker, (speaker - 1) % people if index else (speaker + 1) % people)
+        ends = place == thread.turns - 1
         asked = [one for one in plan.statements if one.turn == index + 1 and one.prompt]
-        target = plan.words_per_turn * (_ASSISTANT_LENGTH if turn.who.assistant else 1.0) * turn.who.pace
-        target *= math.exp(0.28 * talk.stream.bell() - 0.04)
-        last = index >= plan.turn_count - len(plan.speakers)
-        for statement in [one for one in due if one.prompt]:
-            turn.state(statement, linked=False)
-        due = [one for one in due if not one.prompt]
-        target -= sum(14 + 12 * bool(one.level) for one in due) + 12 * (last + bool(asked))
-        self._begin(turn, index, place)
-        if turn.hook is not None and turn.hook.kind == "raised":
-            target *= _RAISING_LENGTH
-        gap = talk.stream.unit()
-        if due and gap < 0.3:
-            self._state(turn, due)
-        while turn.words < target - 8:
-            self._go_on(turn)
-            if due and gap < turn.words / max(target, 1):
-                self._state(turn, due)
-        if due:
-            self._state(turn, due)
-        if index == 0 and len(turn.sentences) == 1:
-            self._open_further(turn)
-        self._hand_over(turn, index, place, bool(asked), last)
-        for statement in asked:
-            turn.prompt(statement)
-        talk.hook = turn.hook
+        turn.begin(index, before if place == 0 else None)
+        if speaker == narrator:
+            answer = told.scene.beats[beat] if beat < len(told.scene.beats) else None
+            if place == 0 and before is not None:
+                turn.frame("shift")
+            if not opened and thread.first_beat:
+                turn.line("resume")
+            opened = True
+            turn.body(answer.tell if answer else (), question=True)
+            beat += 1
+        elif not opened:
+            if place == 0 and before is not None:
+                turn.frame("shift.ask")
+            turn.line("again" if thread.first_beat else "ask")
+            opened = True
+            turn.body((), question=False)
+        elif answer is not None and (speaker - narrator) % people == 1:
+            sentences = answer.assistant if turn.who.assistant else answer.friend
+            goes_on = not (ends or asked) and beat < len(told.scene.beats) and talk.stream.chance(turn.who.asking)
+            turn.body(sentences, question=goes_on)
+        else:
+            turn.line("also")
+            turn.body((), question=False)
+        turn.end(index, last_thread and ends, asked)
+        talk.turns.append(SpokenTurn(speaker, turn.listener, turn.text))
         talk.stated = tuple(one for one in plan.statements if one.turn == index)
-        return " ".join(turn.sentences)
+        speaker = (speaker + 1) % people
+    return speaker
 
-    def _state(self, turn: TurnText, due: list[Statement]) -> None:
-        while due:
-            turn.state(due.pop(0), linked=self._talk.stream.chance(LINKED))
 
-    # ---------------------------------------------------------------- beginning
+class _Turn:
+    """Sentences of one turn."""
 
-    def _begin(self, turn: TurnText, index: int, place: int) -> None:
-        plan = self._talk.plan
+    def __init__(self, talk: _Talk, told: Told, speaker: int, listener: int) -> None:
+        self._talk, self._told, self.speaker, self.listener = talk, told, speaker, listener
+        plan = talk.plan
+        self.who = plan.speakers[speaker]
+        self._teller = speaker == (0 if plan.kind.with_assistant else told.thread.narrator)
+        self._slots = {
+            "you": plan.speakers[listener].first_name,
+            "weekday": plan.weekday,
+            "daypart": plan.daypart,
+            "weather": plan.weather,
+            "place": plan.place_name,
+            "other": plan.looks_back[0],
+            "lastday": plan.looks_back[1],
+            "owner": plan.speakers[0].first_name,
+            "thing": told.thing(self._teller),
+        }
+        self._sentences: list[str] = []
+        self._words = 0
+
+    @property
+    def text(self) -> str:
+        """The turn."""
+        return " ".join(self._sentences)
+
+    # ------------------------------------------------------------ parts
+
+    def say(self, text: str) -> None:
+        """Add a sentence."""
+        self._sentences.append(finish(text))
+        self._words += text.count(" ") + 1
+
+    def frame(self, rule: str, **slots: str) -> None:
+        """Say a line of the frame bank."""
+        self.say(self._framed(rule, **slots))
+
+    def _framed(self, rule: str, **slots: str) -> str:
+        line = self._talk.library.frame.rules[rule].draw(self._talk.stream)
+        return self._phrase(line, {**self._slots, **slots})
+
+    def line(self, name: str) -> None:
+        """Say one of the scene's single lines."""
+        text = self._of_scene(self._talk.stream.pick(self._told.scene.lines[name]))
+        if self.who.assistant and "?" in text:  # what a friend adds to a question speaks of the friend
+            text = f"{text.split('?')[0]}?"
+        self.say(text)
+
+    def _of_scene(self, words: Sequence_) -> str:
+        return self._phrase(words, {"you": self._slots["you"], **self._told.slots(self._teller)})
+
+    def _phrase(self, words: Sequence_, slots: Mapping[str, str]) -> str:
+        return phrase(words, Scope(self._talk.stream, Voice(self.who.leaning), slots))
+
+    # ------------------------------------------------------------ course
+
+    def begin(self, index: int, before: Told | None) -> None:
+        """Greet, answer the greeting, or take up what was said last."""
+        plan, stream = self._talk.plan, self._talk.stream
+        for statement in [one for one in plan.statements if one.turn == index and one.prompt]:
+            self._state(statement, linked=False)
         if index == 0:
-            self._open_session(turn)
+            self._greet()
             return
         if index == 1 and not plan.kind.with_assistant:
-            turn.frame("reply.open")
+            self.frame("reply")
             if plan.event is not None:
-                self._take_up_event(turn, plan.event)
-        self._take_up(turn)
+                rule = "ours.reply" if plan.event.ours else "event.reply"
+                self.frame(rule, k=_taken_up(plan.event.clauses[self.speaker]))
         for statement in self._talk.stated:
-            if self._talk.stream.chance(TAKEN_UP) and not statement.prompt:
-                turn.react_to(statement)
-        if place == 0 and self._number:
-            self._raise(turn, shift=True)
+            if not statement.prompt and stream.chance(TAKEN_UP):
+                self._react_to(statement)
+        if before is not None:
+            self._answer_last(before)
 
-    def _open_session(self, turn: TurnText) -> None:
-        plan = self._talk.plan
-        if turn.who.assistant:
-            kinds = {"activity_narration": "narrate", "memory_reflection": "reflect", "memory_probe": "probe"}
-            turn.frame(f"pa.{kinds[plan.kind.value]}.open")
-            self._record.named = self._opened = True
-            turn.hook = Hook("raised", self._record.full(0))
+    def _greet(self) -> None:
+        plan, stream = self._talk.plan, self._talk.stream
+        if self.who.assistant:
+            names = {Kind.NARRATION: "narrate", Kind.REFLECTION: "reflect", Kind.PROBE: "probe"}
+            self.frame(f"pa.{names[plan.kind]}")
             return
-        turn.frame(self._opening())
+        self.frame("open.encounter" if plan.kind is Kind.ENCOUNTER else f"open.{plan.modality}")
         if plan.names_place:
-            turn.frame("open.at_place")
-        if plan.relation and self._talk.stream.chance(TIE_SHOWS):
-            turn.frame(f"open.{plan.relation}")
+            self.frame("open.place")
+        if plan.relation and stream.chance(TIE_SHOWS):
+            self.frame(f"open.{plan.relation}")
         if plan.event is not None:
-            clause = marked(plan.event.clauses[turn.speaker]).text
-            turn.frame("open.ours" if plan.event.ours else "open.event", e=clause)
-        self._raise(turn, shift=False)
+            rule = "ours" if plan.event.ours else "event"
+            self.frame(rule, e=plan.event.clauses[self.speaker].replace("*", ""))
 
-    def _opening(self) -> str:
-        """The rule that a talk between people opens with."""
+    def _answer_last(self, before: Told) -> None:
+        """At a change of subject: the answer to the last beat of the scene before, if its teller spoke last."""
         plan = self._talk.plan
-        if plan.kind is Kind.ENCOUNTER:
-            return "open.encounter"
-        if plan.kind is Kind.REMOTE and self._talk.stream.chance(FROM_AFAR):
-            return "open.remote"
-        return f"open.{plan.modality}"
-
-    def _take_up_event(self, turn: TurnText, event: EventTalk) -> None:
-        key = marked(event.clauses[turn.speaker]).key
-        turn.frame("reply.ours" if event.ours else "reply.event", k=key)
-
-    def _open_further(self, turn: TurnText) -> None:
-        """A line more for an opening that would stand alone and might come twice in a world; it asks as before."""
-        raised = turn.hook
-        turn.free("pa.note" if turn.who.assistant else "tell.scene")
-        turn.hook = raised
-
-    def _raise(self, turn: TurnText, shift: bool) -> None:
-        """Bring the thread's matter up: the teller tells, anybody else asks for it."""
-        stream, record = self._talk.stream, self._record
-        if shift:
-            turn.lead = turn.rule("shift")
-        self._opened = True
-        if turn.speaker != record.narrator:
-            turn.frame("pa.raise" if turn.who.assistant else "raise.asked")
-            record.named = True
-            turn.hook = Hook("raised", record.full(record.narrator))
+        people = len(plan.speakers)
+        narrator = 0 if plan.kind.with_assistant else before.thread.narrator
+        spoken = [turn for turn in self._talk.turns[-before.thread.turns :] if turn.speaker == narrator]
+        if self._talk.turns[-1].speaker != narrator or (self.speaker - narrator) % people != 1:
             return
-        happened = record.clause("happened")
-        assert happened is not None
-        turn.told("raise.named" if stream.chance(0.6) else "raise.plain", happened)
-
-    def _take_up(self, turn: TurnText) -> None:
-        """Answer the question, or take up what the turn before dwelt on."""
-        hook = self._talk.hook
-        if hook is None:
+        beat = before.thread.first_beat + len(spoken) - 1
+        if beat >= len(before.scene.beats):
             return
-        if hook.kind == "raised" and turn.speaker == self._record.narrator:
-            happened = self._record.clause("happened")
-            if happened is not None:
-                turn.told("pa.user.reply" if self._talk.plan.kind.with_assistant else "raise.reply", happened)
-                return
-        if hook.kind == "question":
-            self._answer(turn, hook)
+        given = before.scene.beats[beat]
+        now, self._told, teller, self._teller = self._told, before, self._teller, False
+        for sentence in given.assistant if self.who.assistant else given.friend:
+            if not sentence.optional and not sentence.question:
+                self.say(self._of_scene(sentence.words))
+        self._told, self._teller = now, teller
+
+    def body(self, sentences: Sequence[Sentence], question: bool) -> None:
+        """The sentences of a beat and the turn's facts. Optional sentences come in as the turn's length allows."""
+        talk = self._talk
+        index = len(talk.turns)
+        due = [one for one in talk.plan.statements if one.turn == index and not one.prompt]
+        first = bool(due) and bool(self._sentences) and talk.stream.chance(FACT_FIRST)
+        if first:
+            self._state_all(due)
+        if sentences and not self.who.assistant and talk.stream.chance(PAUSES * self.who.fillers):
+            self.frame("pause")
+        aim = talk.plan.words_per_turn * self.who.pace * math.exp(0.28 * talk.stream.bell() - 0.04)
+        aim *= 1.0 if due else _WITHOUT_FACTS
+        texts = [self._of_scene(one.words) for one in sentences]
+        said = [n for n, one in enumerate(sentences) if question or not one.question]
+        needed = [n for n in said if not sentences[n].optional]
+        spare = [n for n in needed[_KEPT[self._teller] :] if not sentences[n].question]
+        kept = set(needed) - set(spare)
+        words = self._words + sum(texts[n].count(" ") + 1 for n in kept) + _FACT_WORDS * len(due)
+        for n in [*spare, *talk.stream.shuffled([n for n in said if n not in needed])]:
+            length = texts[n].count(" ") + 1
+            if words + length / 2 <= aim:
+                kept.add(n)
+                words += length
+        ending = [n for n in sorted(kept) if sentences[n].question]
+        for n in sorted(kept):
+            if n not in ending:
+                self.say(texts[n])
+        if due and not first:
+            self._state_all(due)
+        for n in ending:
+            self.say(texts[n])
+
+    def end(self, index: int, last: bool, asked: list[Statement]) -> None:
+        """Hand over: with the question for a fact that the next turn states, or with the end of the talk."""
+        plan = self._talk.plan
+        if plan.kind.with_assistant:
+            if last:
+                self.frame("pa.close" if self.who.assistant else "pa.user.close")
+        elif index >= plan.turn_count - len(plan.speakers):
+            if index == plan.turn_count - len(plan.speakers):
+                self.frame("close.remote" if plan.place_id is None else "close")
+            elif last:
+                self.frame("close.reply")
+        for statement in asked:
+            self.say(self._fact(statement.prompt, statement))
+
+    # ------------------------------------------------------------ facts
+
+    def _state_all(self, due: list[Statement]) -> None:
+        for statement in due:
+            self._state(statement, linked=self._talk.stream.chance(LINKED))
+
+    def _state(self, statement: Statement, linked: bool) -> None:
+        text = self._fact(statement.frame, statement)
+        if linked:
+            text = f"{self._framed('link')} {_LEAD_IN.sub('', text)}"
+        self.say(text)
+        if statement.level:
+            self.say(self._fact(f"level.{statement.level}", statement))
+
+    def _react_to(self, statement: Statement) -> None:
+        """Take up a fact without giving its value."""
+        found = catalogue(self._talk.library.banks)
+        form, attribute, _ = statement.frame.split(".")
+        slots = dict(statement.slots)
+        rule = "detail"
+        if attribute in found.community:
+            kind = found.community[attribute]
+            rule, slots["about"] = "community", kind.fill(kind.about, "you", "", slots["group"])
+        elif attribute in ("friends", "not_friends"):
+            rule = "tie"
+        elif attribute in ("happening", "find", "fate"):
+            rule = attribute
+        elif form == "change":
+            rule = "change"
+        if self.who.assistant:
+            known = rule in ("detail", "community")
+            self.frame("pa.react" if known else "pa.react.other", **slots)
             return
-        key = to_you(hook.key) or self._record.short(turn.speaker)
-        if hook.kind in ("plan", "advice"):
-            name = "pa.told" if turn.who.assistant else f"react.{hook.kind}"
-            turn.frame(name, vp=hook.deed[0], ving=hook.deed[1], k=hook.deed[1])
-            turn.hook = Hook("told")
-            return
-        turn.frame(self._reaction(turn, hook), k=key)
-        turn.hook = Hook("told", hook.key)
+        self.frame(f"react.{rule}", **slots)
 
-    def _reaction(self, turn: TurnText, hook: Hook) -> str:
-        stream, tone = self._talk.stream, self._record.matter.tone
-        if turn.who.assistant:
-            return f"pa.told.{tone}" if tone != "plain" and stream.chance(0.3) else "pa.told"
-        if hook.kind == "view":
-            return "react.view.agree" if stream.chance(0.6) else "react.view.differ"
-        if hook.kind == "mine" and stream.chance(0.6):
-            return "react.mine"
-        if turn.speaker == self._record.narrator or hook.kind == "fear" or stream.chance(0.35):
-            return "react.told.plain"
-        return f"react.told.{tone}"
-
-    def _answer(self, turn: TurnText, hook: Hook) -> None:
-        stream = self._talk.stream
-        key = to_me(hook.key) or self._record.short(turn.speaker)
-        if not hook.answers:
-            yes = hook.question.split(" ", 1)[0].lower() in _YES_OR_NO
-            turn.frame("answer.yes" if yes else "answer.open", k=key)
-            turn.hook = Hook("mine", last_noun(turn.item))
-            return
-        answer = marked(turn.render(stream.pick(hook.answers)))
-        self._record.named = True
-        echoes = "?" in " ".join(answer.text.split(" ")[:_ECHO_WORDS])
-        turn.say(answer.text if echoes else turn.rule("answer.lead", k=key, a=answer.text))
-        turn.hook = Hook("told", answer.key or hook.key)
-
-    # ---------------------------------------------------------------- middle
-
-    def _go_on(self, turn: TurnText) -> None:
-        """One more sentence, of what this speaker has left to say."""
-        kind = self._next(turn)
-        said = self._free(turn, kind) if kind in _FREE else self._of_matter(turn, kind)
-        if not said and not self._agenda[turn.speaker]:
-            turn.free("tell.scene")
-
-    def _free(self, turn: TurnText, kind: str) -> bool:
-        """Say something of the topic, which never runs out."""
-        rule, hook = _FREE[kind]
-        if kind == "mine":
-            rule = "mine.joy" if self._record.matter.tone == "joy" else "mine.trouble"
-        turn.free(rule, hook)
-        return True
-
-    def _of_matter(self, turn: TurnText, kind: str) -> bool:
-        """Say something of the matter; False if all of that kind was said."""
-        record = self._record
-        if kind == "sum":
-            if len(record.keys) < _KEYS_TO_SUM_UP:
-                return False
-            first, second = self._talk.stream.sample(record.keys, _KEYS_TO_SUM_UP)
-            turn.frame("pa.sum", k=to_you(first), k2=to_you(second))
-            return True
-        if kind in _DEEDS:
-            listed, rule, hook, other = _DEEDS[kind]
-            deed = record.deed(listed)
-            if deed is not None:
-                turn.deed(rule, deed, hook, other)
-            return deed is not None
-        clause = record.clause(kind)
-        if clause is not None:
-            turn.told(f"tell.{kind}", clause, kind if kind in ("view", "fear") else "told")
-        return clause is not None
-
-    def _next(self, turn: TurnText) -> str:
-        stream = self._talk.stream
-        agenda = self._agenda.setdefault(turn.speaker, [])
-        if not agenda:
-            if turn.who.assistant:
-                agenda += stream.shuffled(_ASSISTANT)
-            elif turn.speaker == self._record.narrator:
-                first = self._record.left("detail") > 1
-                agenda += _TELLER if first else stream.shuffled(_MORE)
-            else:
-                agenda += stream.shuffled(_LISTENER)
-        at = stream.below(min(3, len(agenda)))
-        return agenda.pop(at)
-
-    # ---------------------------------------------------------------- end
-
-    def _hand_over(self, turn: TurnText, index: int, place: int, asked: bool, last: bool) -> None:
-        """End a turn: with a question, or the session."""
-        talk, record, plan = self._talk, self._record, self._talk.plan
-        if last and index:
-            if not asked:
-                rule = "close"
-                if plan.relation and talk.stream.chance(TIE_SHOWS):
-                    rule = f"close.{plan.relation}"
-                if plan.kind.with_assistant:
-                    rule = "pa.close" if turn.who.assistant else "pa.user.close"
-                turn.it = False
-                turn.frame(rule)
-            return
-        ends = place == self._thread.turns - 1
-        if asked or ends or (turn.hook is not None and turn.hook.kind == "raised"):
-            return
-        telling = turn.speaker == record.narrator
-        following = (turn.speaker + 1) % len(plan.speakers)
-        chance = 0.95 if turn.who.assistant else QUESTIONS_BY_TELLERS if telling else QUESTIONS_BY_LISTENERS
-        if plan.kind.with_assistant and telling:
-            return
-        if talk.stream.chance(min(_MOST_ASKING, chance * turn.who.asking)):
-            self._ask(turn, "ask" if following == record.narrator else "back")
-
-    def _ask(self, turn: TurnText, kind: str) -> None:
-        record = self._record
-        lead = "ask.lead" if kind == "ask" or turn.speaker != record.narrator else "ask.back"
-        if turn.who.assistant:
-            lead = "pa.ask.lead"
-        exchange = record.talk(kind)
-        if exchange is None:
-            text = turn.rule("ask.topic")
-            turn.say(turn.rule(lead, q=text))
-            turn.hook = Hook("question", last_noun(text), question=text)
-            return
-        question = marked(turn.render(exchange.question))
-        turn.say(turn.rule(lead, q=question.text))
-        record.named = True
-        turn.hook = Hook("question", question.key, question.text, exchange.answers)
+    def _fact(self, rule: str, statement: Statement) -> str:
+        slots = {**self._slots, **dict(statement.slots)}
+        line = catalogue(self._talk.library.banks).bank.rules[rule].draw(self._talk.stream)
+        return self._phrase(line, slots)
 
 
-_YES_OR_NO = frozenset(
-    (
-        *("do", "does", "did", "is", "are", "was", "were", "have", "has", "had"),
-        *("can", "could", "would", "will", "shall", "should", "may", "might"),
-    )
-)
+def _taken_up(clause: str) -> str:
+    """What of an event's clause the other one takes up: what stands between asterisks."""
+    return clause.split("*")[1]
+
+
+def finish(text: str) -> str:
+    """``text`` as a sentence, or several: capitals where they start, a full stop where there is no other mark."""
+    text = text.rstrip(",;: ")
+    if text[-1] not in ".?!" and not text.endswith(('."', '?"', '!"')):
+        text += "."
+    return _SENTENCE_START.sub(lambda match: match.group(1) + match.group(2).upper(), text)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from memarena.execution.planning.config import RunConfig
-from memarena.log.records import Outcome, ReaderRef
+from memarena.log.records import OWN_MODEL, Outcome, ReaderRef
 from memarena.log.store import LogReader
 from memarena.scoring.timing import floor
 from pydantic import JsonValue
@@ -25,7 +25,7 @@ from memarena_spark.thermal import check_thermal
 _PREFILLING = ("search", "answer", "central")
 """Phases whose model calls are timed."""
 _GENERATING = ("/v1/chat/completions", "/v1/completions")
-_FAILED = (Outcome.BACKEND_FAILED, Outcome.INFRA_FAILED)
+_FAILED = (Outcome.BACKEND_FAILED, Outcome.INFRA_FAILED, Outcome.READER_NOT_APPLICABLE)
 _MAY_DIFFER = {"dataset", "id_key"}
 """Settings of a run that are not written to its log as the plan has them."""
 
@@ -100,6 +100,8 @@ def _cells(facts: Facts) -> Iterator[Refusal]:
         described = facts.run.described.get(cell.cell_id)
         if cell.diagnostic or (described is not None and described.backend_kind == "diagnostic"):
             yield refusal("diagnostic", f"{cell.cell_id}: {cell.backend} is a diagnostic backend")
+        if described is not None and OWN_MODEL in described.capabilities:
+            yield refusal("own-model", f"{cell.cell_id}: {cell.backend} calls models of its own (SPEC.md MOD-9)")
         if not cell.timing:
             yield refusal("not-timed", f"{cell.cell_id}: times of this cell mean nothing (concurrency or a cache)")
         if facts.profile.demands.real_reader and not readers[cell.reader].is_real_reader:

@@ -9,16 +9,18 @@ from memarena_dataset.checks.blind_words import auc_of_words, standard_error
 from memarena_dataset.checks.findings import Finding
 from memarena_dataset.checks.world import World, fact_id_of, stem_of
 from memarena_dataset.errors import RowProblem
-from memarena_dataset.gold import FriendshipShown, PermissionGold
+from memarena_dataset.gold import FriendshipShown, PermissionGold, Sharing
 from memarena_dataset.io.files import INSTANCE_FOLDER
-from memarena_dataset.model import Family, Instance, Session, Turn
-from memarena_dataset.permission_rules import LEVELS, SENSITIVE_CATEGORIES, AccessCase, decide
+from memarena_dataset.model import Fact, Family, Instance, Session, Turn
+from memarena_dataset.permission_rules import CIRCLES, LEVELS, SENSITIVE_CATEGORIES, AccessCase, decide
 from memarena_dataset.value_matching import names_value, normal, phrase_occurs, tokens_of
 
 POOL_FOR_AUC = 60
 """Fewer items say nothing about what predicts the action."""
 MAX_AUC = 0.55
 """Design bar for what the asker's kind, the category or the words alone may tell of the action."""
+_COMMON = frozenset(("amount", "time", "weekday", "date", "duration"))
+"""Types of values that come up in any talk, in whatever matter."""
 SURE = 1.64
 """Standard errors above the bar from which it is no accident: one in twenty."""
 
@@ -40,18 +42,23 @@ def against_rules(world: World) -> Iterator[Finding]:
             reason = f"{gold.sensitive_category!r}; one of {', '.join(SENSITIVE_CATEGORIES)} or null is expected"
             yield world.at(instance, "permission-against-rules", "ground_truth.sensitive_category", reason)
             continue
-        decision = decide(case_of(world, instance, gold))
-        if decision.action is None:
-            reason = f"must not be asked: rule {decision.rule} does not decide it"
+        for until in dict.fromkeys((world.asked_until(instance), float(world.dataset.day_count))):
+            decision = decide(case_of(world, instance, gold, until))
+            when = "" if until == world.asked_until(instance) else " at the end"
+            if decision.action is None:
+                reason = f"must not be asked: rule {decision.rule} does not decide it{when}"
+            elif decision.action != gold.expected_action:
+                reason = f"{gold.expected_action!r}, but rule {decision.rule} says {decision.action!r}{when}"
+            else:
+                continue
             yield world.at(instance, "permission-against-rules", "ground_truth.expected_action", reason)
-        elif decision.action != gold.expected_action:
-            reason = f"{gold.expected_action!r}, but rule {decision.rule} says {decision.action!r}"
-            yield world.at(instance, "permission-against-rules", "ground_truth.expected_action", reason)
+            break
 
 
-def case_of(world: World, instance: Instance, gold: PermissionGold) -> AccessCase:
-    """What the ego's projection shows for an instance."""
+def case_of(world: World, instance: Instance, gold: PermissionGold, until: float) -> AccessCase:
+    """What the ego's projection shows for an instance that is asked at the end of the day before ``until`` (days)."""
     asker = instance.asker_agent_id
+    sharing = gold.sharing or Sharing()
     return AccessCase(
         asker=asker,
         ego=instance.ego_agent_id,
@@ -61,6 +68,10 @@ def case_of(world: World, instance: Instance, gold: PermissionGold) -> AccessCas
         friends=None if gold.friendship is None else gold.friendship.friends,
         sensitive=gold.sensitive_category is not None,
         known_to_ego=asker is not None and _knows(world, instance.ego_agent_id, asker, world.asked_until(instance)),
+        relation="" if asker is None else world.dataset.relationship(instance.ego_agent_id, asker),
+        may_know=sharing.may_know,
+        may_not_know=sharing.may_not_know,
+        pending=sharing.not_before is not None and world.date_of(until - 1) < sharing.not_before,
     )
 
 
@@ -82,6 +93,8 @@ def _heard_from_subject(world: World, instance: Instance, gold: PermissionGold) 
     planned = world.facts_by_id.get(fact_id_of(instance) or "", ())
     if any(fact.session_id in together and fact.speaker_id == subject for fact in planned):
         return True
+    if planned and all(value.type in _COMMON for value in gold.values):
+        return False  # the plan says who states it: the same amount or day in another matter is not the fact
     return any(_says(world, session_id, subject, gold) for session_id in sorted(together))
 
 
@@ -126,23 +139,59 @@ def _concerns(world: World, session: Session, turn: Turn, agent_id: str | None) 
 
 
 def level_outdated(world: World) -> Iterator[Finding]:
-    """A level that is not the latest one that the projection states. Needs ``facts.jsonl``."""
+    """A wish that is not the one that counts: the subject's latest, else anybody's latest. Needs ``facts.jsonl``."""
     for instance, gold in _items(world):
-        own = frozenset(world.dataset.corpus.session_ids_of(instance.ego_agent_id))
-        stated = [
-            fact
-            for fact in world.facts_by_id.get(fact_id_of(instance) or "", ())
-            if fact.session_id in own and fact.level is not None
-        ]
+        stated = world.facts_by_id.get(fact_id_of(instance) or "", ())
+        if not stated:
+            continue
         for until in dict.fromkeys((world.asked_until(instance), float(world.dataset.day_count))):
-            start_of = world.dataset.corpus.start_of
-            by_then = [fact for fact in stated if start_of(fact.session_id) < until]
-            latest = max(by_then, key=lambda fact: start_of(fact.session_id), default=None)
-            level = None if latest is None else latest.level
-            if world.facts and fact_id_of(instance) in world.facts_by_id and level != gold.permission_level:
+            found = _wish_that_counts(world, instance, gold, stated, until)
+            level = None if found is None else found.level
+            sharing = None if found is None else found.sharing
+            if level != gold.permission_level:
                 reason = f"{gold.permission_level!r}, but the latest level stated before day {until:g} is {level!r}"
                 yield world.at(instance, "permission-level-outdated", "ground_truth.permission_level", reason)
                 break
+            if sharing != gold.sharing:
+                reason = f"not what was asked for last before day {until:g}: {_in_words(sharing)}"
+                yield world.at(instance, "permission-level-outdated", "ground_truth.sharing", reason)
+                break
+
+
+def _wish_that_counts(
+    world: World, instance: Instance, gold: PermissionGold, stated: Sequence[Fact], until: float
+) -> Fact | None:
+    own = frozenset(world.dataset.corpus.session_ids_of(instance.ego_agent_id))
+    start_of = world.dataset.corpus.start_of
+    heard = [
+        fact
+        for fact in stated
+        if fact.session_id in own
+        and (fact.level is not None or fact.sharing is not None)
+        and start_of(fact.session_id) < until
+    ]
+    by_subject = [fact for fact in heard if fact.speaker_id in (None, gold.target_agent)]
+    return max(by_subject or heard, key=lambda fact: start_of(fact.session_id), default=None)
+
+
+def _in_words(sharing: Sharing | None) -> str:
+    return "nothing" if sharing is None else sharing.model_dump_json(exclude_defaults=True)
+
+
+def nobody_named(world: World) -> Iterator[Finding]:
+    """Somebody whom a wish names by id, but no turn of the evidence by name."""
+    for instance, gold in _items(world):
+        if gold.sharing is None:
+            continue
+        words = " ".join(normal(turn.text) for turn in world.evidence_turns(instance))
+        for who in (*gold.sharing.may_know, *gold.sharing.may_not_know):
+            forms = _CIRCLE_FORMS[who] if who in CIRCLES else (world.name(who), world.name(who).split()[0])
+            if not any(phrase_occurs(form, words) for form in forms):
+                reason = f"{who!r} is not named in the evidence"
+                yield world.at(instance, "permission-nobody-named", "ground_truth.sharing", reason)
+
+
+_CIRCLE_FORMS = {"family": ("family",), "colleague": ("colleague", "colleagues")}
 
 
 def blind_policy_wins(world: World) -> Iterator[Finding]:
@@ -150,7 +199,7 @@ def blind_policy_wins(world: World) -> Iterator[Finding]:
 
     The latter is an error where the pool is large enough to be sure of it, else a warning.
     """
-    items = [(instance, gold) for instance, gold in _items(world) if not gold.self_item]
+    items = [(instance, gold) for instance, gold in _items(world) if not (gold.self_item or gold.control)]
     file = f"{INSTANCE_FOLDER}/{Family.PERMISSION.value}.jsonl"
     actions = Counter(gold.expected_action for _, gold in items)
     if items and len(actions) < 2:

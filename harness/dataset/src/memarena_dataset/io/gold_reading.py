@@ -2,17 +2,17 @@
 
 Keys per family are those of the released files; ``docs/dataset-format.md`` lists them. Typed values are ours and
 optional everywhere: ``values`` (all families), ``option_values`` (cloze), ``altered_values`` (counterfactual),
-``changed_values`` (conflict), ``claim`` (abstain), ``sensitive_category`` and ``friendship`` (permission). Numbers
-given as answers become text; a value that is an agent id becomes that agent's name.
+``changed_values`` (conflict), ``claim`` (abstain), ``sensitive_category``, ``sharing`` and ``friendship`` (permission).
+Numbers given as answers become text; a value that is an agent id becomes that agent's name.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from memarena_dataset.errors import FieldError
 from memarena_dataset.gold import (
@@ -24,10 +24,13 @@ from memarena_dataset.gold import (
     FriendshipShown,
     Gold,
     PermissionGold,
+    Sharing,
     TextGold,
 )
 from memarena_dataset.model import Family
 from memarena_dataset.values import Value
+
+R = TypeVar("R", bound=BaseModel)
 
 _VALUES: TypeAdapter[tuple[Value, ...]] = TypeAdapter(tuple[Value, ...])
 _LETTERED = re.compile(r"^\s*\(?([A-Za-z])[).:]\s*(.*\S)\s*$")
@@ -331,12 +334,14 @@ def _permission(reader: _Reader, ego: str | None, asker: str | None) -> Permissi
         query_agent=_code(reader, "query_agent"),
         target_agent=target,
         permission_level=_code(reader, "permission_level"),
+        sharing=_sharing(reader),
         sensitive_category=_code(reader, "sensitive_category"),
         friendship=_friendship(reader),
         autonomous_privacy=reader.flag("autonomous_privacy"),
         anonymous_querier=reader.flag("anonymous_querier"),
         known_requester=reader.flag("known_requester"),
         self_item=reader.flag("self_item") or (asker is not None and asker in (ego, target)),
+        control=reader.flag("control"),
         values=reader.values(),
     )
 
@@ -364,13 +369,21 @@ def _action(reader: _Reader) -> Any:
 
 
 def _friendship(reader: _Reader) -> FriendshipShown | None:
-    if not reader.has("friendship"):
+    return _record(reader, "friendship", FriendshipShown)
+
+
+def _sharing(reader: _Reader) -> Sharing | None:
+    return _record(reader, "sharing", Sharing)
+
+
+def _record(reader: _Reader, key: str, kind: type[R]) -> R | None:
+    if not reader.has(key):
         return None
     try:
-        return FriendshipShown.model_validate(reader.truth["friendship"])
+        return kind.model_validate(reader.truth[key])
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(("ground_truth", "friendship", *(str(part) for part in first["loc"])))
+        place = ".".join(("ground_truth", key, *(str(part) for part in first["loc"])))
         raise FieldError(place, first["msg"]) from error
 
 

@@ -235,7 +235,7 @@ def as_of_day(backend: BackendUnderTest) -> None:
     "ans.retrieved-first",
     "ANS-2",
     title="Retrieved is sent before the reader has answered",
-    applies=requirements.answer,
+    applies=requirements.our_reader,
 )
 def retrieved_first(backend: BackendUnderTest) -> None:
     ns, fact = _life(backend)
@@ -250,7 +250,9 @@ def retrieved_first(backend: BackendUnderTest) -> None:
         raise BrokenError("Retrieved came only after the reader had begun to answer")
 
 
-@check("ans.streams", "ANS-3", title="a TextDelta is sent as soon as its text is there", applies=requirements.answer)
+@check(
+    "ans.streams", "ANS-3", title="a TextDelta is sent as soon as its text is there", applies=requirements.our_reader
+)
 def streams(backend: BackendUnderTest) -> None:
     ns, fact = _life(backend)
     script = ReaderScript(hold_rest=threading.Event(), hold_timeout_s=backend.patience.hold_s)
@@ -268,7 +270,7 @@ def streams(backend: BackendUnderTest) -> None:
     "ans.unaltered",
     "ANS-4",
     title="the reader's output, its end and its token counts arrive unaltered",
-    applies=requirements.answer,
+    applies=requirements.our_reader,
 )
 def unaltered(backend: BackendUnderTest) -> None:
     ns, fact = _life(backend)
@@ -295,7 +297,7 @@ def unaltered(backend: BackendUnderTest) -> None:
             )
 
 
-@check("ans.sampling", "ANS-5", title="the reader is asked as the request says", applies=requirements.answer)
+@check("ans.sampling", "ANS-5", title="the reader is asked as the request says", applies=requirements.our_reader)
 def sampling(backend: BackendUnderTest) -> None:
     ns, fact = _life(backend)
     request = ns.answer_request(fact.question, max_tokens=37)
@@ -318,7 +320,7 @@ def sampling(backend: BackendUnderTest) -> None:
     "ANS-6",
     "MOD-5",
     title="a prompt fits into the reader's window; a question alone that does not is refused",
-    applies=requirements.answer,
+    applies=requirements.our_reader,
 )
 def window(backend: BackendUnderTest) -> None:
     ns = backend.namespace()
@@ -356,7 +358,7 @@ def window(backend: BackendUnderTest) -> None:
     "ans.no-system-role",
     "ANS-7",
     title="a model without a system role is sent no system message",
-    applies=requirements.answer,
+    applies=requirements.our_reader,
 )
 def no_system_role(backend: BackendUnderTest) -> None:
     ns, fact = _life(backend)
@@ -377,7 +379,7 @@ def no_system_role(backend: BackendUnderTest) -> None:
     "ANS-9",
     "GEN-7",
     title="a model that fails is an error of the right code, never an answer",
-    applies=requirements.answer,
+    applies=requirements.our_reader,
 )
 def model_errors(backend: BackendUnderTest) -> None:
     ns, fact = _life(backend)

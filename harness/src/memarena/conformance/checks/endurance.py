@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import statistics
 import time
+from itertools import pairwise
 
 from memarena.conformance import requirements
 from memarena.conformance.backend_under_test import BackendUnderTest
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError, SkippedError
 from memarena.conformance.expectations import differs, mentions
+from memarena.conformance.memory_use import memory_reader
 
 _SEARCHES = 1000
 _AT_MOST_S = 6.0
@@ -17,12 +19,14 @@ _AT_LEAST = 40
 _GROWTH = 2.0
 _GROWTH_MS = 5.0
 _FACTS = 12
+_MEMORY_EVERY = 100
+_LEAK_BYTES = 8 << 20
 
 
 @check(
     "src.endurance",
     "SRC-7",
-    title="a thousand searches neither slow down nor change the memory",
+    title="a thousand searches neither slow down, nor take more and more memory, nor change what is found",
     applies=requirements.stable_search,
     advisory=True,
 )
@@ -32,10 +36,13 @@ def endurance(backend: BackendUnderTest) -> None:
     before = ns.items(fact)
     end = time.monotonic() + _AT_MOST_S
     took_ms: list[float] = []
+    resident, held = memory_reader(backend.wire.target), []
     while len(took_ms) < _SEARCHES and time.monotonic() < end:
         began = time.perf_counter()
         items = ns.search(fact.question).items
         took_ms.append((time.perf_counter() - began) * 1000)
+        if len(took_ms) % _MEMORY_EVERY == 0 and (size := resident()) is not None:
+            held.append(size)
         if differs(before, items):
             raise BrokenError(f"search {len(took_ms)} returns other items than the first")
     if len(took_ms) < _AT_LEAST:
@@ -45,6 +52,12 @@ def endurance(backend: BackendUnderTest) -> None:
     if last > _GROWTH * first and last - first > _GROWTH_MS:
         raise BrokenError(
             f"over {len(took_ms)} searches the median grew from {first:.1f} ms (the first {part}) to {last:.1f} ms"
+        )
+    steps = [after - earlier for earlier, after in pairwise(held[1:])]
+    if steps and sum(steps) > _LEAK_BYTES and all(step > _LEAK_BYTES // 20 for step in steps):
+        raise BrokenError(
+            f"over {len(took_ms)} searches the backend's memory grew by {sum(steps) / 1e6:.0f} MB and did not stop "
+            f"({', '.join(f'{size / 1e6:.0f}' for size in held[1:])} MB, every {_MEMORY_EVERY} searches)"
         )
 
 

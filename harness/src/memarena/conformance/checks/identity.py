@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.conformance import fixtures, requirements
@@ -121,3 +123,32 @@ def any_id(backend: BackendUnderTest) -> None:
     session.participants[1].participant_id = f"p{printable}"
     ns.commit(ns.frames(session, batch_id=f"b{printable}"))
     ns.expect_visible(fact)
+
+
+@check(
+    "idn.same-ids",
+    "IDN-1",
+    "ING-8",
+    title="ids that stand in two namespaces are two ids: of batches, sessions and turns",
+)
+def same_ids(backend: BackendUnderTest) -> None:
+    one, other = backend.namespace(), backend.namespace()
+    told, elsewhere = backend.fact(), backend.fact()
+    first = one.frames(one.session(told.statement))
+    batch, session = first[0].header.batch_id, first[1].session
+    one.commit(first)
+    mine = other.session(elsewhere.statement)
+    mine.session_id, mine.turns[0].turn_id = session.session_id, session.turns[0].turn_id
+    second = other.frames(mine, batch_id=batch)
+    response = other.commit(second)
+    if response.replayed:
+        raise BrokenError("a batch id that only another namespace has committed is taken for a replay")
+    one.expect_visible(told)
+    one.expect_hidden(elsewhere, "a session of the same id was told to another namespace")
+    other.expect_visible(elsewhere)
+    other.expect_hidden(told, "a session of the same id was told to another namespace")
+    for ns, frames in ((one, first), (other, second)):
+        if not ns.expect_ok(partial(backend.ingest, frames), "a replay of a batch id of two namespaces").replayed:
+            raise BrokenError("a replay of a batch id that two namespaces have is not said to be one")
+    one.expect_ok(partial(backend.wire.reset, one.namespace), "Reset")
+    other.expect_visible(elsewhere)

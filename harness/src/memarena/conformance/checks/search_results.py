@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from itertools import pairwise
 
@@ -16,6 +17,7 @@ from memarena.conformance.fixtures import Fact
 
 _TURNS = 64
 _RANKED = 7
+_DATE_CHARS = 10
 _TIME = re.compile(
     r"\d{4}-\d{2}-\d{2}([Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2}))?", re.ASCII
 )  # fmt: skip
@@ -145,6 +147,13 @@ def repeated_text(backend: BackendUnderTest) -> None:
             raise BrokenError(f"{quoted(fact)} was said in two sessions, and no item names one of them")
 
 
+def _is_before(one: str, other: str) -> bool:
+    """Whether one time or date lies before another; of a time and a date only the days are compared."""
+    if _DATE_CHARS in (len(one), len(other)):
+        return one[:_DATE_CHARS] < other[:_DATE_CHARS]
+    return datetime.fromisoformat(one.upper()) < datetime.fromisoformat(other.upper())
+
+
 @check(
     "src.item-times", "TXT-3", "SRC-3", "SRC-13", title="the time of an item is an RFC 3339 time with offset, or a date"
 )
@@ -161,6 +170,10 @@ def item_times(backend: BackendUnderTest) -> None:
             said = getattr(item, name)
             if said and _TIME.fullmatch(said) is None:
                 raise BrokenError(f"items[{place}].{name} is {said!r}, expected an RFC 3339 time with offset or a date")
+        if item.valid_from and item.valid_until and _is_before(item.valid_until, item.valid_from):
+            raise BrokenError(
+                f"items[{place}].valid_until ({item.valid_until}) is before its valid_from ({item.valid_from})"
+            )
         if foreign := set(item.source_event_ids) - {event.event_id}:
             raise BrokenError(f"items[{place}] names the event {sorted(foreign)[0]!r}, which was never ingested")
 

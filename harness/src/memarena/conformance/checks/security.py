@@ -1,4 +1,4 @@
-"""SEC: a backend that is set up to demand a token demands it of every call but health."""
+"""SEC: the token of a backend that demands one, and where a backend goes with the token of the models."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from memarena.client.backend import Security
 from memarena.conformance import requirements
 from memarena.conformance.backend_under_test import BackendUnderTest
 from memarena.conformance.check import check
-from memarena.conformance.errors import BrokenError
+from memarena.conformance.errors import BrokenError, ConformanceError, SkippedError
 from memarena.conformance.expectations import expect_refused
-from memarena.conformance.wire import Connection
+from memarena.conformance.scripted_models import ReaderScript, ScriptedModels
+from memarena.conformance.wire import Connection, RefusedError
 
 
 @check(
@@ -27,3 +28,51 @@ def token(backend: BackendUnderTest) -> None:
             status = stranger.health()
             if status != "SERVING":
                 raise BrokenError(f"Health with {what} is {status}")
+
+
+FOREIGN = "http://203.0.113.7:9/v1"
+"""An address that is kept for documentation (RFC 5737): nobody is there."""
+
+
+@check(
+    "sec.redirect",
+    "SEC-6",
+    title="a redirect away from base_url is not followed",
+    applies=requirements.our_reader,
+)
+def redirect(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    ns.tell(fact)
+    try:
+        elsewhere = ScriptedModels(None, host="127.0.0.2")
+    except ConformanceError as error:
+        raise SkippedError(f"no other host to send a backend to: {error}") from error
+    try:
+        script = ReaderScript(redirect=f"{elsewhere.base_url}/chat/completions")
+        ns.answer(ns.answer_request(fact.question), script)
+        if elsewhere.calls:
+            raise BrokenError(f"a redirect from {backend.models.base_url} to {elsewhere.base_url} was followed")
+    finally:
+        elsewhere.close()
+
+
+@check(
+    "sec.base-url",
+    "SEC-6",
+    title="a base_url on a host that is not the caller's is refused by name",
+    advisory=True,
+)
+def base_url(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    ns.tell(fact)
+    request = ns.question(fact.question)
+    with backend.access("Search") as access:
+        request.model_access.CopyFrom(access)
+        request.model_access.base_url = FOREIGN
+        try:
+            backend.wire.search(request)
+        except RefusedError as error:
+            if error.code == "INVALID_ARGUMENT":
+                return
+            raise BrokenError(f"a base_url of a foreign host ({FOREIGN}) ends as {error}") from error
+    raise BrokenError(f"a base_url of a foreign host ({FOREIGN}) is taken: well on loopback, not where others reach it")

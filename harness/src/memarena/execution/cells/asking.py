@@ -20,6 +20,7 @@ from memarena.execution.cells.prompt_attribution import shown_items
 from memarena.execution.errors import CellError
 from memarena.gateway.budgets import PROMPT_ABOVE_BUDGET
 from memarena.log.records import AnswerSpan, GatewayCall, Question, QuestionAsked, SearchSpan
+from memarena.readers.prompt_reading import PROMPT_NOT_UNDERSTOOD
 
 _TOKEN_BYTES = 4
 _OWN_TOKEN_BYTES = 8
@@ -27,7 +28,7 @@ _OWN_TOKEN_BYTES = 8
 _SCAFFOLD_BYTES = 8192
 _ITEM_LAYOUT_BYTES = 256
 
-Status = Literal["answered", "backend_failed", "infra_failed"]
+Status = Literal["answered", "backend_failed", "infra_failed", "reader_not_applicable"]
 Calls = tuple[GatewayCall, ...]
 
 _FINISH: dict[int, Literal["stop", "length"]] = {pb.FINISH_REASON_STOP: "stop", pb.FINISH_REASON_LENGTH: "length"}
@@ -93,15 +94,16 @@ def warm_call(context: AskContext, calls: Sequence[GatewayCall]) -> str:
 def settle(
     search: SearchSpan, answer: AnswerSpan | None, calls: Sequence[GatewayCall], stalled: GatewayCall | None = None
 ) -> tuple[Status, str]:
-    """Status and cause. A model server that failed is ours, whatever the backend made of it.
+    """Status and cause. A model server that failed is ours, and a reader that cannot read the prompt is nobody's fault,
+    whatever the backend made of it.
 
     ``stalled`` is the model call that used up the deadline, if one did.
     """
-    for call in calls:
-        if call.upstream_failed:
-            return "infra_failed", f"reader {call.model}: {call.error}"
-    if stalled is not None:
-        return "infra_failed", f"reader {stalled.model}: had not finished when the deadline passed"
+    if (settled := _of_servers(calls, stalled)) is not None:
+        return settled
+    kept = "CONTRACT" not in (search.code, answer.code if answer is not None else "")
+    if kept and (unread := _not_understood(calls)) is not None:
+        return "reader_not_applicable", f"reader {unread.model}: {unread.error}"
     if search.code != "OK":
         return "backend_failed", f"Search: {search.code}: {search.message}"
     if answer is None:
@@ -110,6 +112,22 @@ def settle(
         status: Status = "backend_failed" if answer.route == "backend" else "infra_failed"
         return status, f"Answer: {answer.code}: {answer.message}"
     return "answered", ""
+
+
+def _of_servers(calls: Sequence[GatewayCall], stalled: GatewayCall | None) -> tuple[Status, str] | None:
+    """Status and cause where a model's server settles the question, None where it does not."""
+    for call in calls:
+        if call.upstream_failed:
+            return "infra_failed", f"reader {call.model}: {call.error}"
+    if stalled is not None:
+        return "infra_failed", f"reader {stalled.model}: had not finished when the deadline passed"
+    return None
+
+
+def _not_understood(calls: Sequence[GatewayCall]) -> GatewayCall | None:
+    """The last call of a reader, if it could not tell context and question in the prompt; a later one may have."""
+    last = next(reversed(generating(calls)), None)
+    return last if last is not None and last.upstream_code == PROMPT_NOT_UNDERSTOOD else None
 
 
 def _search(

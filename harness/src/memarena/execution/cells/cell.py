@@ -10,12 +10,14 @@ from typing import Literal
 
 from memarena_proto import memory_backend_pb2 as pb
 
+from memarena.client.errors import BackendCallError, BackendContractError
 from memarena.execution.backends.session import BackendGoneError, BackendSession, described, preferred_style
 from memarena.execution.cells.asking import ask
 from memarena.execution.cells.context import AskContext, fixed_names
+from memarena.execution.cells.deletion import DeletionProbe, draw_targets
 from memarena.execution.cells.ingest import DaySender, NamespaceLostError, lost_after_crash
 from memarena.execution.cells.messages import add_privileged_evidence, search_request
-from memarena.execution.cells.opaque_ids import NamespaceIds
+from memarena.execution.cells.opaque_ids import NamespaceIds, opaque_id
 from memarena.execution.cells.setup import CellHost, CellSetup
 from memarena.execution.cells.timed_search import time_searches
 from memarena.execution.errors import InfraError
@@ -81,6 +83,7 @@ class CellRun:
             prompt_style=preferred_style(description) if style == "backend" else style,
             counts_bytes=description.token_counting in _COUNTS_BYTES,
             answer_timeout_s=settings.answer_timeout_s,
+            forgets=pb.CAPABILITY_FORGET in description.capabilities,
             helpers=models.helpers,
             cell_token=token,
         )
@@ -138,6 +141,7 @@ class _EgoRun:
                     break
                 day += 1
                 self._ingest_through(day)
+            self._probe_deletion(day)
         except BackendGoneError as error:
             self._give_up(error)
 
@@ -266,6 +270,21 @@ class _EgoRun:
             told = ", ".join(f"{count} {code}" for code, count in timed.failures.items())
             self._problem(f"ego {self._ego}, day {day}: searches that were timed failed: {told}")
 
+    def _probe_deletion(self, day: int) -> None:
+        """Have things forgotten and look for them again, if nothing more will be asked in this namespace."""
+        context, count = self._context, self._settings.deletions
+        settled = all(q.instance.instance_id in self._progress.settled for q in self._questions)
+        if not count or not context.forgets or not settled or day != self._last_day or self._ids is None:
+            return
+        probe = DeletionProbe(context, self._session.client, self._dataset, self._ego, self._ids, day)
+        seed = opaque_id(self._settings.id_key, "deletions", self._ego)
+        for target in draw_targets(self._dataset, self._ego, count, seed):
+            try:
+                self._host.append(probe.probe(target))
+            except (BackendCallError, BackendContractError) as error:
+                self._problem(f"ego {self._ego}: the deletion probe ends early: {error}")
+                return
+
     # -------------------------------------------------------------- questions
 
     def _ask_all(self, questions: Sequence[Question]) -> None:
@@ -336,6 +355,8 @@ class _EgoRun:
             self._progress.settled.add(asked.instance_id)
             if asked.status == "answered":
                 self._progress.answered.add(asked.instance_id)
+            if asked.status == "reader_not_applicable":
+                self._progress.unread.add(asked.instance_id)
             self._host.advance("question")
 
     def _never_asked(self, question: Question, cause: str) -> QuestionAsked:

@@ -40,6 +40,8 @@ class AskContext:
     """The backend counts tokens as UTF-8 bytes / 4, so that its bounds can be checked."""
     prompt_style: StyleName
     answer_timeout_s: float
+    forgets: bool = False
+    """The backend has Forget."""
     helpers: tuple[Upstream, ...] = ()
     """Models beside the reader that the run has: an embedder, an extractor, a reranker."""
     cell_token: str | None = None

@@ -25,6 +25,8 @@ from memarena.log.records import Question, Reading, RetrievedItem
 
 MAX_FRAME_BYTES = 1 << 20
 """SPEC.md LIM: largest frame of an Ingest."""
+MAX_QUERY_BYTES = 1 << 16
+"""SPEC.md LIM: longest text of a query."""
 _FRAME_TARGET_BYTES = MAX_FRAME_BYTES - (1 << 12)
 _REQUESTER = {
     "owner": pb.REQUESTER_KIND_OWNER,
@@ -161,6 +163,32 @@ def search_request(
         max_context_tokens=reading.max_context_tokens,
         options=[pb.Option(key=key, value=value) for key, value in sorted(options)],
     )
+
+
+def owner_search_request(
+    dataset: Dataset, day: int, text: str, reading: Reading, ids: NamespaceIds, options: Iterable[tuple[str, str]]
+) -> pb.SearchRequest:
+    """A search of the owner for any words after a day, model access still to be added: no question of the data set."""
+    return pb.SearchRequest(
+        namespace=ids.namespace,
+        query_id=ids.make(IdKind.QUERY, f"owner\x00{day}\x00{text}"),
+        text=text.encode()[:MAX_QUERY_BYTES].decode("utf-8", "ignore"),
+        asked_at=rfc3339(dataset, day + 1),
+        as_of_day=day,
+        requester=pb.Requester(kind=pb.REQUESTER_KIND_OWNER),
+        max_items=reading.max_items or 0,
+        max_context_tokens=reading.max_context_tokens,
+        options=[pb.Option(key=key, value=value) for key, value in sorted(options)],
+    )
+
+
+def forget_request(kind: Literal["session", "subject", "fact"], value: str, ids: NamespaceIds) -> pb.ForgetRequest:
+    """What is to be forgotten: a session by the data set's id, a name, or words as they were said."""
+    if kind == "session":
+        return pb.ForgetRequest(namespace=ids.namespace, session_id=ids.make(IdKind.SESSION, value))
+    if kind == "subject":
+        return pb.ForgetRequest(namespace=ids.namespace, subject=value)
+    return pb.ForgetRequest(namespace=ids.namespace, fact_text=value)
 
 
 def add_privileged_evidence(

@@ -40,6 +40,8 @@ class CellSettings:
     """The days of all egos come in before the first question of any is asked."""
     after_crash: Literal["verify", "fresh"] = "verify"
     lost_retries: int = 1
+    deletions: int = 0
+    """Targets of each kind of the deletion probe, by ego."""
     cell_token: str | None = None
     """Known beforehand to the server of a backend that is configured once."""
 
@@ -56,6 +58,7 @@ class CellSettings:
             all_days_first=config.protocol == "end_of_horizon",
             after_crash=config.after_crash,
             lost_retries=config.lost_retries,
+            deletions=config.deletions,
             cell_token=cell_token,
         )
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from memarena_dataset.model import Family
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 
 from memarena.execution.errors import RunError
 
@@ -159,6 +160,8 @@ class RunConfig(BaseModel):
     """Numbers of days of history after which Search is timed apart from any question."""
     searches: Annotated[int, Field(ge=1, le=10_000)] = 64
     """How many searches then, over the ego's questions in turn."""
+    deletions: Annotated[int, Field(ge=0, le=1000)] = 0
+    """How many sessions, people and facts of each ego are forgotten after its last question and looked for again."""
     floor_samples: Annotated[int, Field(ge=0)] = 200
     """Round trips of the null backend and the null reader to measure; 0 leaves the floor out."""
 
@@ -195,15 +198,46 @@ class RunConfig(BaseModel):
         return value
 
 
+_FLAGS = {"limit": "limit", "families": "family", "seeds": "seeds"}
+"""Fields of plain lists and numbers, by the name of their flag."""
+_REASONS = {
+    "greater_than_equal": "expected {ge} or more",
+    "greater_than": "expected more than {gt}",
+    "less_than_equal": "expected at most {le}",
+    "less_than": "expected less than {lt}",
+    "literal_error": "expected one of {expected}",
+    "enum": "expected one of {expected}",
+    "int_parsing": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "float_parsing": "expected a number",
+    "finite_number": "expected a finite number",
+    "missing": "missing",
+    "extra_forbidden": "there is no such setting",
+}
+
+
+def _reason(first: ErrorDetails) -> str:
+    """What is wrong with a value, in words of ours."""
+    words = _REASONS.get(first["type"])
+    if words is None:
+        return first["msg"].removeprefix("Value error, ")
+    context = {key: f"{value:g}" if isinstance(value, float) else value for key, value in first.get("ctx", {}).items()}
+    return (
+        words.format(**context).replace("'", "").replace(" or ", ", ")
+        if "expected}" in words
+        else words.format(**context)
+    )
+
+
 def parse_config(content: object, where: str) -> RunConfig:
     """A configuration from plain values. Raises :class:`RunError` naming ``where`` and the first field at fault."""
     try:
         return RunConfig.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
-        reason = first["msg"].removeprefix("Value error, ")
+        reason = _reason(first)
         if not first["loc"]:  # of several fields together: the reason names them, and what was given is all of them
             raise RunError(f"{where}: {reason}") from error
-        name = ".".join(str(part) for part in first["loc"])
+        name = _FLAGS.get(str(first["loc"][0])) or ".".join(str(part) for part in first["loc"])
         given = "" if first["type"] == "missing" else f", got {str(first['input'])[:80]!r}"
         raise RunError(f"{where}: {name}: {reason}{given}") from error

@@ -166,7 +166,9 @@ def check_backends(
     for cell in cells:
         choice = plan.backends[cell.backend]
         if isinstance(choice, LaunchableBackend) and (missing := choice.missing(cell.backend_settings)) is not None:
-            raise RunError(f"--backend {cell.backend}: cannot be started: {missing}")
+            others = ",".join(other.backend for other in cells if other.backend != cell.backend)
+            without = f"; without it: --backend {others}" if others else ""
+            raise RunError(f"--backend {cell.backend}: cannot be started: {missing}{without}")
     for cell in cells:
         choice = plan.backends[cell.backend]
         if isinstance(choice, LaunchableBackend) and not (cell.backend_options or cell.backend_settings):

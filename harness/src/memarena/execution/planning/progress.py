@@ -27,10 +27,14 @@ class EgoProgress:
 
 @dataclass
 class CellProgress:
-    """One cell. ``settled`` holds the instances that need not be asked again, ``answered`` those with an answer."""
+    """One cell. ``settled`` holds the instances that need not be asked again, ``answered`` those with an answer.
+
+    ``unread`` are those whose prompt the reader did not understand.
+    """
 
     settled: set[str] = field(default_factory=set)
     answered: set[str] = field(default_factory=set)
+    unread: set[str] = field(default_factory=set)
     attempts: dict[str, int] = field(default_factory=dict)
     egos: dict[str, EgoProgress] = field(default_factory=dict)
 
@@ -50,8 +54,14 @@ class RunProgress:
     def wholly_failed(self) -> tuple[str, ...]:
         """Cells in which every question was asked and none was answered, because the backend failed each."""
         return tuple(
-            cell_id for cell_id, cell in self.cells.items() if self.questions and cell.settled and not cell.answered
+            cell_id
+            for cell_id, cell in self.cells.items()
+            if self.questions and cell.settled and not cell.answered and not cell.unread
         )
+
+    def unread(self) -> tuple[str, ...]:
+        """Cells with questions whose prompt the reader did not understand."""
+        return tuple(cell_id for cell_id, cell in self.cells.items() if cell.unread)
 
     def left(self) -> int:
         """How many questions of all cells still have to be asked."""
@@ -98,6 +108,8 @@ def progress_of(records: Iterable[AnyRecord], run_dir: Path) -> RunProgress:
                 cell.settled.add(record.instance_id)
                 if record.status == "answered":
                     cell.answered.add(record.instance_id)
+                if record.status == "reader_not_applicable":
+                    cell.unread.add(record.instance_id)
     if progress is None:
         raise RunError(f"{run_dir}: the log does not begin with run_started; start again with another --out")
     progress.questions = tuple(questions)

@@ -18,13 +18,15 @@ EndReason = Literal["completed", "incomplete", "interrupted", "aborted"]
 class RunOutcome:
     """How a run ended. ``left`` counts the questions of all cells that are not settled.
 
-    ``failed_cells`` are those of ``cells`` in which the backend failed every question.
+    ``failed_cells`` are those of ``cells`` in which the backend failed every question,
+    ``unread_cells`` those with questions whose prompt the reader did not understand.
     """
 
     reason: EndReason
     left: int
     message: str = ""
     failed_cells: tuple[str, ...] = ()
+    unread_cells: tuple[str, ...] = ()
     cells: int = 0
 
 

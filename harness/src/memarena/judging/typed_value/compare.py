@@ -53,7 +53,7 @@ def wording_of(asked: Asked, statement: Statement) -> Wording:
 
 def _fault(asked: Asked, statement: Statement, claim: Claim) -> ReasonCode | None:
     """Why a claim of the gold's value is not the answer; None if it is."""
-    if claim.holder is Holder.OTHER:
+    if claim.holder is Holder.OTHER or (claim.holder is None and _has_another(statement, claim)):
         return ReasonCode.OTHER_PERSON
     if claim.denied:
         return ReasonCode.DENIED
@@ -61,6 +61,18 @@ def _fault(asked: Asked, statement: Statement, claim: Claim) -> ReasonCode | Non
     if claim.version not in (None, wanted) and (asked.version or _something_else_holds(statement, claim)):
         return ReasonCode.OTHER_VERSION
     return None
+
+
+def _has_another(statement: Statement, claim: Claim) -> bool:
+    """Whether the answer gives the asked person another value, in a stretch of its own."""
+    stretch = segment_of(statement.tokens, claim.at)
+    return any(
+        c.holder is Holder.ASKED
+        and not c.denied
+        and c.version is not Version.FORMER
+        and segment_of(statement.tokens, c.at) != stretch
+        for c in statement.of(Mask.RIVAL)
+    )
 
 
 def _something_else_holds(statement: Statement, claim: Claim) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memarena.report.brief_rows import FEWEST_QUESTIONS, BriefRow
 from memarena.report.charts.scale import Linear, round_up, tick_label
 from memarena.report.charts.scatter import series_of, shortened
 from memarena.report.charts.svg import Drawing, Figure
 from memarena.report.figures import few_egos
 from memarena.report.rows import ReportRow, row_name
-from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS
+from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS, Interval
 
 WIDTH, NAMES, RIGHT = 460.0, 180.0, 66.0
 ROW = 30.0
@@ -89,6 +90,113 @@ def average_intervals(rows: Sequence[ReportRow], key: str = "avg-intervals") -> 
     warning = f" Fewer than {FEWEST_CLUSTERS} egos behind {few}: do not rely on these." if few else ""
     caption = f"Intervals at 95%, resampled by ego: what another set of people in the same world would give.{warning}"
     return Figure(key, "Avg with its interval", caption, drawing.render())
+
+
+def ranked_right(rows: Sequence[BriefRow], key: str = "ranked-right") -> Figure | None:
+    """Share right of every row that was asked enough, the best first, as bars with 95% intervals."""
+    known = [row for row in rows if row.right.value is not None and row.scores.counts.asked >= FEWEST_QUESTIONS]
+    if not known:
+        return None
+    return _shares(
+        key,
+        "Right answers, ranked",
+        [(row.name, row.reader, row.right.value or 0.0, row.interval, row.scores.diagnostic) for row in known],
+        "share right, %",
+        "Bars end at the share right; whiskers are 95% intervals over egos. Where two overlap, their order is open.",
+    )
+
+
+def recall_bars(rows: Sequence[BriefRow], key: str = "recall-bars") -> Figure | None:
+    """Evidence recall at 10 of every row with enough questions that have evidence."""
+    known = [row for row in rows if row.recall is not None and row.evidence_questions >= FEWEST_QUESTIONS]
+    if not known:
+        return None
+    return _shares(
+        key,
+        "Evidence recall at 10",
+        [(row.name, row.reader, row.recall or 0.0, None, row.scores.diagnostic) for row in known],
+        "evidence among the first 10 items, %",
+        "Share of a question's evidence sessions among the first 10 items of Search; no reader makes up for the rest.",
+    )
+
+
+_STAGES = {
+    "not_ingested": "not ingested",
+    "not_retrieved": "not retrieved",
+    "cut_from_prompt": "cut from the prompt",
+    "misread": "misread",
+    "unknown": "not known",
+}
+
+
+def error_split(rows: Sequence[BriefRow], key: str = "error-split") -> Figure | None:
+    """Where wrong answers went wrong, as parts of a whole bar; rows with few of them are left out."""
+    counted = [(row, [getattr(row.scores.errors, stage) for stage in _STAGES]) for row in rows if row.scores.errors]
+    known = [(row, counts) for row, counts in counted if sum(counts) >= FEWEST_QUESTIONS]
+    if not known:
+        return None
+    shown = [place for place in range(len(_STAGES)) if any(counts[place] for _, counts in known)]
+    names = list(_STAGES.values())
+    top = 14.0 + 18 * ((len(shown) + 1) // 2)
+    bottom = top + ROW * len(known)
+    said = "; ".join(
+        f"{row.name}, {row.reader}: {', '.join(f'{names[p]} {counts[p]}' for p in shown)}" for row, counts in known
+    )
+    drawing = Drawing(key, WIDTH, bottom + 42, "Where wrong answers went wrong", f"Wrong answers. {said}.")
+    scale = Linear(0, 100, NAMES, WIDTH - RIGHT)
+    _ticks(drawing, scale, top, bottom, "of the wrong answers, %")
+    for order, place in enumerate(shown):
+        x, y = 28 + order % 2 * 200, 6.0 + order // 2 * 18
+        drawing.rect(x, y, 12, 12, f"bar part c{place}")
+        drawing.text(x + 18, y + 10, names[place], "legend")
+    for at, (row, counts) in enumerate(known):
+        y, total, left = top + ROW * at + 6, sum(counts), 0.0
+        drawing.text(14, y + 13, shortened(f"{row.name} · {row.reader}", NAME_WIDTH + 2), "legend")
+        for place in shown:
+            width = 100 * counts[place] / total
+            if width:
+                title = f"{names[place]}: {counts[place]} of {total}"
+                drawing.rect(
+                    scale.at(left), y, scale.at(left + width) - scale.at(left), ROW - 12, f"bar part c{place}", title
+                )
+            left += width
+        drawing.text(WIDTH - RIGHT + 10, y + 13, f"n {total}", "value")
+    caption = (
+        "Wrong answers to questions that had evidence and could be answered: what to improve first in each memory."
+    )
+    return Figure(key, "Where wrong answers went wrong", caption, drawing.render())
+
+
+def _shares(
+    key: str,
+    title: str,
+    bars: Sequence[tuple[str, str, float, Interval | None, bool]],
+    label: str,
+    caption: str,
+) -> Figure:
+    """Bars of shares with their intervals; diagnostics are hollow."""
+    top = 12.0
+    bottom = top + ROW * len(bars)
+    said = "; ".join(f"{name}, {reader}: {100 * share:.1f}{_between(made)}" for name, reader, share, made, _ in bars)
+    drawing = Drawing(key, WIDTH, bottom + 42, title, f"In percent. {said}.")
+    scale = Linear(0, 100, NAMES, WIDTH - RIGHT)
+    _ticks(drawing, scale, top, bottom, label)
+    for place, (name, reader, share, made, hollow) in enumerate(bars):
+        y = top + ROW * place
+        drawing.text(14, y + 19, shortened(f"{name} · {reader}", NAME_WIDTH + 2), "legend")
+        width = max(scale.at(100 * share) - NAMES, 0.6)
+        drawing.rect(NAMES, y + 7, width, ROW - 14, "bar rank" + (" hollow" if hollow else ""), f"{100 * share:.1f}%")
+        if made is not None:
+            ends = scale.at(max(100 * made.low, 0)), scale.at(min(100 * made.high, 100))
+            drawing.line(ends[0], y + ROW / 2, ends[1], y + ROW / 2, "median")
+            for end in ends:
+                drawing.line(end, y + ROW / 2 - 4, end, y + ROW / 2 + 4, "median")
+        drawing.text(WIDTH - RIGHT + 10, y + 19, f"{100 * share:.1f}", "value")
+    return Figure(key, title, caption, drawing.render())
+
+
+def _between(made: Interval | None) -> str:
+    return "" if made is None else f", {100 * made.low:.1f} to {100 * made.high:.1f}"
 
 
 def _name(drawing: Drawing, rows: Sequence[ReportRow], row: ReportRow, y: float) -> None:

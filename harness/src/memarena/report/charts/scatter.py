@@ -13,7 +13,8 @@ from memarena.scoring.uncertainty_records import Interval
 WIDTH, SIDE = 460.0, 330.0
 LEFT, TOP = 62.0, 26.0
 LEGEND_ROW = 19.0
-_AROUND = ((0, -12), (12, -8), (13, 4), (10, 15), (0, 18), (-10, 15), (-13, 4), (-12, -8))
+_AROUND = ((0, -12), (12, -8), (13, 4), (10, 15), (0, 18), (-10, 15), (-13, 4), (-12, -8),
+           (0, -24), (24, -14), (26, 6), (20, 28), (0, 31), (-20, 28), (-26, 6), (-24, -14))  # fmt: skip
 """Where a letter may stand beside its mark, the best places first."""
 
 

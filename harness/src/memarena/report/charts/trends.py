@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memarena.report.brief_rows import FEWEST_QUESTIONS
 from memarena.report.charts.scale import Linear
 from memarena.report.charts.scatter import LEGEND_ROW, series_of, shortened
 from memarena.report.charts.spread import end_tags
@@ -20,7 +21,7 @@ Points = list[tuple[int, float, int]]
 def accuracy_over(rows: Sequence[ReportRow], by: str, key: str, title: str, across: str, caption: str) -> Figure | None:
     """Share right of every row over the parts of a breakdown, evenly spaced. None with fewer than two parts.
 
-    A part that has only a range, because of infrastructure failures, has no mark.
+    A part that has only a range, because of infrastructure failures, or fewer than 5 questions has no mark.
     """
     keys = breakdown_keys(rows, by)
     lines = {row.tag: _points(row, by, keys) for row in rows}
@@ -53,7 +54,11 @@ def accuracy_over(rows: Sequence[ReportRow], by: str, key: str, title: str, acro
 
 
 def _points(row: ReportRow, by: str, keys: Sequence[str]) -> Points:
-    found = {s.key: s for s in row.scores.slices if s.by == by and s.score.value is not None}
+    found = {
+        s.key: s
+        for s in row.scores.slices
+        if s.by == by and s.score.value is not None and s.counts.asked >= FEWEST_QUESTIONS
+    }
     parts = [(place, found[key]) for place, key in enumerate(keys) if key in found]
     return [(place, 100 * (part.score.value or 0.0), part.counts.asked) for place, part in parts]
 

@@ -122,7 +122,7 @@ class QuestionTrace:
     instance_id: str
     family: str
     dimension: str
-    outcome: Literal["correct", "wrong", "backend_failed", "infra_failed"]
+    outcome: Literal["correct", "wrong", "backend_failed", "infra_failed", "reader_not_applicable"]
     why: str
     settled: tuple[str, ...]
     """How it was decided, one line each."""
@@ -164,7 +164,13 @@ def sample_questions(
     return chosen
 
 
-_OUTCOMES = (Outcome.INFRA_FAILED, Outcome.BACKEND_FAILED, Outcome.WRONG, Outcome.CORRECT)
+_OUTCOMES = (
+    Outcome.INFRA_FAILED,
+    Outcome.READER_NOT_APPLICABLE,
+    Outcome.BACKEND_FAILED,
+    Outcome.WRONG,
+    Outcome.CORRECT,
+)
 
 
 def _in_turn(questions: Iterable[QuestionScore]) -> list[QuestionScore]:

@@ -18,9 +18,9 @@ _SPECIAL = {
 }  # fmt: skip
 """Characters with a meaning of their own. A hyphen stands alone, so that two of them make no dash."""
 _SYMBOLS = {
-    "±": r"$\pm$", "…": r"\ldots{}", "◇": r"$\diamond$", "†": r"\dag{}", "×": r"$\times$", "→": r"$\rightarrow$",
+    "±": r"$\pm$", "…": r"\ldots{}", "◇": r"$\diamond$", "†": r"\dag{}", "‡": r"\ddag{}", "×": r"$\times$",
     "Δ": r"$\Delta$", "·": r"$\cdot$", "½": r"$\frac{1}{2}$", "≈": r"$\approx$", "≤": r"$\le$", "≥": r"$\ge$",
-    "–": "--", "—": "---",
+    "→": r"$\rightarrow$", "–": "--", "—": "---",
     "“": "``", "”": "''", "’": "'", "‘": "`", "−": r"$-$", "κ": r"$\kappa$", "\u00a0": "~", "²": r"$^2$",
     "α": r"$\alpha$", "β": r"$\beta$", "γ": r"$\gamma$", "′": r"$'$", "ß": r"\ss{}",
 }  # fmt: skip

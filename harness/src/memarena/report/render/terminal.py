@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 import textwrap
+from collections.abc import Iterable
 from typing import IO
 
 from rich import box
@@ -20,15 +22,37 @@ _NAMED = re.compile(r"\s*\S+(?: \S+){0,3} {2,}(?=\S)")
 """A name and the blanks behind it: where the text of the line begins."""
 
 
-def print_document(document: Document, file: IO[str] | None = None) -> None:
-    """Print the document. Colours only on a terminal; elsewhere 120 columns of plain text."""
+def print_document(document: Document, file: IO[str] | None = None, width: int | None = None) -> None:
+    """Print the document. Colours only on a terminal; elsewhere ``width`` or 120 columns of plain text."""
     console = Console(file=file, highlight=False, emoji=False, markup=False, soft_wrap=False)
     if not console.is_terminal:
-        console = Console(
-            file=file, width=WIDTH, highlight=False, emoji=False, markup=False, color_system=None, legacy_windows=False
-        )
+        console = _plain(file, width or WIDTH)
     for part in document.sections:
         _print_section(console, part)
+
+
+def print_fitting(candidates: Iterable[Document], lines: int, file: IO[str] | None = None) -> None:
+    """Print the first document that takes no more than ``lines`` here, else the last."""
+    width = Console(file=file).width if Console(file=file).is_terminal else WIDTH
+    chosen = None
+    for chosen in candidates:
+        if count_lines(chosen, width) <= lines:
+            break
+    if chosen is not None:
+        print_document(chosen, file)
+
+
+def count_lines(document: Document, width: int = WIDTH) -> int:
+    """Lines that the document takes in so many columns, with the blank one at its end."""
+    text = io.StringIO()
+    print_document(document, text, width)
+    return len(text.getvalue().splitlines())
+
+
+def _plain(file: IO[str] | None, width: int) -> Console:
+    return Console(
+        file=file, width=width, highlight=False, emoji=False, markup=False, color_system=None, legacy_windows=False
+    )
 
 
 def _print_section(console: Console, part: Section) -> None:

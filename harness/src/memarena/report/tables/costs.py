@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memarena.report.figures import NA, milliseconds, number, whole
-from memarena.report.layout import Column, Section, section
+from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns
-from memarena.scoring.costs import BUCKETS
+from memarena.scoring.costs import BUCKETS, Efficiency
 
 
 def efficiency_table(rows: Sequence[ReportRow]) -> Section | None:
@@ -34,16 +34,22 @@ def efficiency_table(rows: Sequence[ReportRow]) -> Section | None:
             [
                 *lead_cells(rows, row),
                 whole(found.questions),
-                number(found.model_calls, 2),
-                number(found.prompt_tokens_p50, 0),
-                number(found.completion_tokens_p50, 0),
-                number(found.decode_tokens_per_s_p50),
+                *([NA] * 4 if row.scores.own_model else _models(found)),
                 milliseconds(found.answer_ms.p50),
                 milliseconds(found.answer_ms.p95),
             ]
         )
     notes = ["n/a: too few samples (p50 needs 11), or the model server reports no tokens"]
     return section("Efficiency of one answer", [*lead_columns(rows), *columns], body, notes, breaks=breaks(known))
+
+
+def _models(found: Efficiency) -> list[Cell]:
+    return [
+        number(found.model_calls, 2),
+        number(found.prompt_tokens_p50, 0),
+        number(found.completion_tokens_p50, 0),
+        number(found.decode_tokens_per_s_p50),
+    ]
 
 
 def history_table(rows: Sequence[ReportRow]) -> Section | None:

@@ -8,13 +8,15 @@ from memarena.report.figures import percent, whole
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, lead_cells, lead_columns, trace
 
+_WHOSE = {"backend_failed": "backend", "infra_failed": "ours", "reader_not_applicable": "reader"}
+
 
 def failure_table(rows: Sequence[ReportRow]) -> Section | None:
     """Failed questions by cause."""
     body = [
         [
             *lead_cells(rows, row),
-            Cell("backend" if failure.outcome == "backend_failed" else "ours"),
+            Cell(_WHOSE[failure.outcome]),
             whole(failure.count),
             percent(failure.share),
             Cell(failure.cause),
@@ -26,7 +28,11 @@ def failure_table(rows: Sequence[ReportRow]) -> Section | None:
         return None
     columns = [
         *lead_columns(rows),
-        Column("whose", "a backend's failure counts as wrong, an infrastructure failure is never scored", align="left"),
+        Column(
+            "whose",
+            "a backend's failure counts as wrong; ours, or a prompt that the reader cannot read, is never scored",
+            align="left",
+        ),
         Column("count"),
         Column("share", "of the questions asked, percent"),
         Column("cause", align="left"),

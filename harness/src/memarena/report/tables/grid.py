@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from memarena.report.figures import NA, best, metric, milliseconds, percent, score, signed
 from memarena.report.layout import Cell, Column, Section, section
@@ -72,7 +73,7 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
     if any(len(row.scores.headline_seeds) > 1 for row in rows):
         notes.append("± sample standard deviation over seeds s2 to s4 (T = 0.3)")
     if any(bests.values()):
-        notes.append("* (bold): best of its reader among competitors")
+        notes.append("* (bold): best of its reader among competitors, and its interval lies above all of theirs")
     if not any(row.scores.counts.asked for row in rows):
         notes.append("no question has been asked yet")
     lead = lead_columns(rows)
@@ -118,7 +119,7 @@ def dimension_table(rows: Sequence[ReportRow]) -> Section:
     for place, row in enumerate(rows):
         if place in ruled:
             rules.append(len(body))
-        body.append([*lead_cells(rows, row), *(metric(row.scores, n, bests[n]) for n in names)])
+        body.append([*lead_cells(rows, row), *(_dimension_cell(row.scores, n, bests[n]) for n in names)])
         if row.scores.greedy is not None:
             lead = lead_cells(rows, row)
             lead[-1] = Cell(f"{lead[-1].text}, s1 (T = 0)", faint=True)
@@ -126,6 +127,11 @@ def dimension_table(rows: Sequence[ReportRow]) -> Section:
     return section(
         "Dimensions", [*lead_columns(rows), *columns], body, breaks=rules, trace=trace_slice(rows, "dimension")
     )
+
+
+def _dimension_cell(row: RowScores, name: str, bests: Mapping[str, float]) -> Cell:
+    own = _slice(row, "dimension", name.rstrip("*"))
+    return replace(metric(row, name, bests), questions=own.counts.asked if own else None)
 
 
 def corrected_table(rows: Sequence[ReportRow]) -> Section:
@@ -152,6 +158,7 @@ def baseline_table(runs: Sequence[RunScores]) -> Section | None:
             *([Cell(str(place))] if several else []),
             Cell(base.name + (f" ({base.detail})" if base.name == "grep" else "")),
             *(percent(base.scores.get(n)) for n in names),
+            signed(base.j),
         ]
         for place, run in enumerate(runs, 1)
         for base in run.baselines
@@ -159,8 +166,17 @@ def baseline_table(runs: Sequence[RunScores]) -> Section | None:
     ]
     if not body:
         return None
-    columns = [*lead, Column("baseline", align="left"), *(Column(n) for n in names)]
-    return section("Baselines", columns, body, ["question only: n/a, no such cell in the run"])
+    columns = [
+        *lead,
+        Column("baseline", align="left"),
+        *(Column(n) for n in names),
+        Column("J", "of D6, beside a system's: what can be had without looking at who asks, or at nothing else"),
+    ]
+    notes = [
+        "question only: n/a, no such cell in the run",
+        "always tell, marker only (what was called public), asker only (by relation to the owner) know every fact",
+    ]
+    return section("Baselines", columns, body, notes)
 
 
 def family_table(rows: Sequence[ReportRow]) -> Section:
@@ -231,7 +247,7 @@ def _figures_by(rows: Sequence[ReportRow], by: str, title: str, keys: Sequence[s
             rules.append(len(body))
         for key in keys:
             part = _slice(row.scores, by, key)
-            cells = [score(part.figures.get(n), so_far=part.counts.missing > 0) if part else NA for n in SLICED]
+            cells = [_part_cell(part, n) for n in SLICED]
             body.append([*lead_cells(rows, row), Cell(key), *cells])
     columns = [*lead_columns(rows), Column(by, align="left"), *(Column(name) for name in SLICED)]
     notes = ["percent, seeds pooled; n/a where the part has no question for a figure"]
@@ -249,7 +265,16 @@ def _planned(rows: Sequence[ReportRow], by: str, key: str) -> str:
 
 def _share(row: RowScores, by: str, key: str) -> Cell:
     found = _slice(row, by, key)
-    return score(found.score, so_far=found.counts.missing > 0) if found else NA
+    if found is None:
+        return NA
+    cell = score(found.score, so_far=found.counts.missing > 0)
+    return replace(cell, questions=found.counts.asked)
+
+
+def _part_cell(part: Slice | None, name: str) -> Cell:
+    if part is None:
+        return NA
+    return replace(score(part.figures.get(name), so_far=part.counts.missing > 0), questions=part.counts.asked)
 
 
 def _slice(row: RowScores, by: str, key: str) -> Slice | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memarena.report.figures import NA, at_least, number, whole
-from memarena.report.layout import Column, Section, section
+from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns
+from memarena.scoring.results import Ingest
 
 
 def ingest_table(rows: Sequence[ReportRow]) -> Section | None:
@@ -35,13 +36,19 @@ def ingest_table(rows: Sequence[ReportRow]) -> Section | None:
                 number(found.seconds, 2),
                 number(found.sessions_per_s),
                 number(found.mb_per_s, 2),
-                whole(found.model_calls),
-                at_least(found.prompt_tokens, found.unsized_calls),
-                at_least(found.model_seconds if found.model_calls else None, found.untimed_calls, 2),
+                *([NA] * 3 if row.scores.own_model else _models(found)),
                 whole(found.failed),
             ]
         body.append([*lead_cells(rows, row), *cells])
     return section("Ingest", [*lead_columns(rows), *columns], body, _unknown_calls(rows), breaks=breaks(rows))
+
+
+def _models(found: Ingest) -> list[Cell]:
+    return [
+        whole(found.model_calls),
+        at_least(found.prompt_tokens, found.unsized_calls),
+        at_least(found.model_seconds if found.model_calls else None, found.untimed_calls, 2),
+    ]
 
 
 def _unknown_calls(rows: Sequence[ReportRow]) -> list[str]:

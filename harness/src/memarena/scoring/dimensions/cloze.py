@@ -50,6 +50,7 @@ _NOT = re.compile(
     r"(?:\W+(?:option|options|letter|the|a|an|be|either|even|on|in|at|for|fit|possible|answer|right|just))*\W*$",
     re.IGNORECASE,
 )
+_BEFORE_LIST = re.compile(r"(?:\b(?:not|neither|except|nor|rul(?:es?|ing) out|exclud(?:es?|ing))|n't)\b", re.IGNORECASE)
 _NOT_BEHIND = re.compile(
     r"^\W*(?:\([^)]*\)\W*)?(?:(?:looks|seems|sounds) \w+ (?:but|yet) )?(?:is|are|was|were|looks|seems|"
     r"would be|ca|can|could|does|did)"
@@ -211,7 +212,7 @@ def _denied(text: str, span: Span) -> bool:
         clause = before
     if _NOT.search(before):
         return True
-    for negation in re.finditer(r"(?:\b(?:not|neither|except|nor)|n't)\b", clause):
+    for negation in _BEFORE_LIST.finditer(clause):
         if _SAME_LIST.match(clause[negation.end() :].replace("~", "")):
             return True
     return bool(_NOT_BEHIND.match(text[span.end :]))

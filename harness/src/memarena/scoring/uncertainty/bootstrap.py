@@ -50,7 +50,7 @@ def draw_egos(questions: Sequence[QuestionScore], seed: Sequence[str], resamples
     egos = sorted({q.ego for q in questions})
     rows = {ego: row for row, ego in enumerate(egos)}
     strata = {"others": set(egos)} | {
-        name: {q.ego for q in questions if q.dimension == "D6" and not q.self_item and q.allowed is allowed}
+        name: {q.ego for q in questions if q.dimension == "D6" and not q.apart and q.allowed is allowed}
         for name, allowed in (("DENY", False), ("ALLOW", True))
     }
     digest = hashlib.sha256("\x00".join(seed).encode()).digest()

@@ -18,8 +18,16 @@ from memarena.report.tables.calibration import Calibration
 _FOLDER = files("memarena.report.render.html")
 
 
-def to_html(runs: Sequence[ReportInput], *, published: bool = False, calibrations: Sequence[Calibration] = ()) -> str:
+def to_html(
+    runs: Sequence[ReportInput],
+    *,
+    published: bool = False,
+    calibrations: Sequence[Calibration] = (),
+    least_questions: int = 0,
+) -> str:
     """The whole report as one HTML file; the same log gives the same bytes.
+
+    Shares of fewer than ``least_questions`` questions are left out of its tables.
 
     Nothing in it is executed or fetched: the policy in its head allows the one style block by its hash, and nothing
     else. Every text of a run is escaped by the template.
@@ -27,7 +35,7 @@ def to_html(runs: Sequence[ReportInput], *, published: bool = False, calibration
     style = (_FOLDER / "style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    page = page_of(runs, published=published, calibrations=calibrations)
+    page = page_of(runs, published=published, calibrations=calibrations, least_questions=least_questions)
     return _environment().get_template("page.html.jinja").render(page=page, style=_trusted(style), policy=policy)
 
 

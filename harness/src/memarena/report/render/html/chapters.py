@@ -6,13 +6,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from memarena.report.charts.bars import average_intervals, ttft_split
+from memarena.report.brief import WORDS, brief_groups, brief_table
+from memarena.report.brief_rows import BriefRow
+from memarena.report.charts.bars import average_intervals, error_split, ranked_right, recall_bars, ttft_split
 from memarena.report.charts.scatter import privacy_utility, recall_reasoning
 from memarena.report.charts.spread import distribution, end_to_end_ms, samples_of, search_ms, search_over_history
 from memarena.report.charts.svg import Figure
 from memarena.report.charts.trends import accuracy_over
 from memarena.report.document import Group, method_sections, report_groups, summary_sections
+from memarena.report.findings import findings, unproven
 from memarena.report.layout import Section
+from memarena.report.parts import section_without_small
 from memarena.report.question_trace.sample import QuestionTrace
 from memarena.report.render.html.cells import TableView, table_view
 from memarena.report.report_input import ReportInput
@@ -66,10 +70,28 @@ class TraceGroup:
 
 
 @dataclass(frozen=True)
+class SummaryView:
+    """What the page opens with, for one group of comparable runs."""
+
+    key: str
+    title: str
+    verdicts: tuple[str, ...]
+    """Who answers most, as far as the intervals carry it."""
+    findings: tuple[str, ...]
+    unproven: tuple[str, ...]
+    table: Part
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True)
 class Page:
     """Everything that the template needs."""
 
     title: str
+    datasets: str
+    summaries: tuple[SummaryView, ...]
+    words: tuple[tuple[str, str], ...]
+    """Terms of the summary and what they mean."""
     heads: tuple[Part, ...]
     chapters: tuple[Chapter, ...]
     traces: tuple[TraceGroup, ...]
@@ -150,17 +172,48 @@ _PUBLISHED = ("Beside the published figures", "Published", "Other published tabl
 _REST = ("more", "More", "")
 
 
-def page_of(runs: Sequence[ReportInput], *, published: bool = False, calibrations: Sequence[Calibration] = ()) -> Page:
+def page_of(
+    runs: Sequence[ReportInput],
+    *,
+    published: bool = False,
+    calibrations: Sequence[Calibration] = (),
+    least_questions: int = 0,
+) -> Page:
     """The page of one run or several."""
     groups = report_groups(runs, published=published)
     rows = [row for group in groups for row in group.rows]
     methods = method_sections(runs, calibrations)
     return Page(
         title=_title(runs),
+        datasets=", ".join(dict.fromkeys(run.scores.dataset.name for run in runs)),
+        summaries=tuple(_summary(n, name, rows, least_questions) for n, (name, rows) in enumerate(brief_groups(runs))),
+        words=tuple(_named(line) for line in WORDS),
         heads=tuple(_part(section) for section in summary_sections(runs)),
-        chapters=tuple(chapter for group in groups for chapter in _chapters(group, runs)),
+        chapters=tuple(chapter for group in groups for chapter in _chapters(group, runs, least_questions)),
         traces=tuple(_traces(rows, runs)),
         methods=tuple(_part(section) for section in methods),
+    )
+
+
+def _summary(place: int, name: str, rows: Sequence[BriefRow], least: int) -> SummaryView:
+    """Verdict, table, pictures and findings of a group; ids are told apart by its place."""
+    ending = f"-{place}" if place else ""
+    said = findings(rows)
+    verdicts = [line for line in said if line.startswith("Right answers")]
+    part = _part(brief_table(rows, f"Summary{name}", least=least))
+    drawn = (
+        ranked_right(rows, f"fig-ranked{ending}"),
+        recall_bars(rows, f"fig-evidence{ending}"),
+        error_split(rows, f"fig-errors{ending}"),
+    )
+    return SummaryView(
+        key=part.key,
+        title=part.title,
+        verdicts=tuple(verdicts),
+        findings=tuple(line for line in said if line not in verdicts),
+        unproven=tuple(unproven(rows)),
+        table=part,
+        figures=tuple(figure for figure in drawn if figure is not None),
     )
 
 
@@ -169,10 +222,14 @@ def _title(runs: Sequence[ReportInput]) -> str:
     return f"MemArena: {', '.join(names)}"
 
 
-def _chapters(group: Group, runs: Sequence[ReportInput]) -> list[Chapter]:
+def _chapters(group: Group, runs: Sequence[ReportInput], least_questions: int) -> list[Chapter]:
     suffix = f", {group.name}" if group.name else ""
     ending = "-" + re.sub(r"[^a-z0-9]+", "-", group.name) if group.name else ""
-    sections = {plain.title: named for plain, named in zip(group.plain_sections, group.sections, strict=True)}
+    sections = {
+        plain.title: shown
+        for plain, named in zip(group.plain_sections, group.sections, strict=True)
+        if (shown := section_without_small(named, least_questions)) is not None
+    }
     figures = _figures(group.rows, runs, ending)
     published = tuple(title for title in sections if title.startswith(_PUBLISHED))
     placed = {*published, *(title for *_, titles in _CHAPTERS for title in titles)}
@@ -269,6 +326,6 @@ def _traces(rows: Sequence[ReportRow], runs: Sequence[ReportInput]) -> list[Trac
         if len({r.run for r in rows}) > 1:
             name += f", run {row.run}"
         if own:
-            failed = counts.wrong + counts.backend_failed + counts.infra_failed
+            failed = counts.asked - counts.correct
             found.append(TraceGroup(row.tag, name, tuple(own), failed))
     return found

@@ -1,0 +1,119 @@
+"""Progress of the demonstration: one bar over all of its parts, with the time left."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+SLOW_DAY_S = 9.0
+"""Seconds for a day of one person's history through an embedder on two cores."""
+_LINE_EVERY_S = 20.0
+_SLOW = "memsearch"
+
+
+@dataclass(frozen=True)
+class PartCosts:
+    """What a part is expected to take, in seconds on two idle cores: weights of the bar, no measurement."""
+
+    questions: int
+    question_s: float
+    slow_days: int
+    """Days of history that have to be embedded."""
+
+    @property
+    def total_s(self) -> float:
+        """The whole part."""
+        return self.questions * self.question_s + self.slow_days * SLOW_DAY_S
+
+
+class DemoDisplay:
+    """One bar on a terminal; elsewhere at most a line every 20 seconds, none of them twice."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._bars: Progress | None = None
+        self._task: TaskID | None = None
+        self._part = PartCosts(0, 0.0, 0)
+        self._done_s = 0.0
+        self._total_s = 0.0
+        self._slow = False
+        self._said = ""
+        self._said_at = 0.0
+
+    def start(self) -> None:
+        """Show the bar, where there is a terminal."""
+        if self._console.is_terminal:
+            columns = (TextColumn("{task.description:<28}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+            self._bars = Progress(*columns, console=self._console, speed_estimate_period=60, transient=True)
+            self._task = self._bars.add_task("", total=None)
+            self._bars.start()
+
+    def stop(self) -> None:
+        """Remove the bar."""
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = None
+
+    def plan(self, parts: Sequence[PartCosts]) -> None:
+        """What is to be done from here on."""
+        self._total_s = sum(part.total_s for part in parts)
+        if self._bars is not None and self._task is not None:
+            self._bars.update(self._task, total=self._total_s)
+
+    def part(self, costs: PartCosts) -> None:
+        """A part begins."""
+        self._part = costs
+
+    def skip(self, costs: PartCosts) -> None:
+        """A part was done before."""
+        self._add(costs.total_s)
+
+    def note_step(self, text: str) -> None:
+        """What is being done now."""
+        if self._bars is not None and self._task is not None:
+            self._bars.update(self._task, description=text)
+        else:
+            self._line(text)
+
+    # ------------------------------------------------------------------ what a run shows
+
+    def begin(self, total_questions: int, done_questions: int) -> None:
+        """A run goes through its cells; what was answered before counts."""
+        self._add(done_questions * self._part.question_s)
+
+    def cell(self, name: str, days: int) -> None:
+        """A cell begins."""
+        self._slow = name.startswith(_SLOW)
+        self.note_step(name.rpartition("/")[0].replace("@", ", "))
+
+    def advance(self, what: str) -> None:
+        """Count a question or a day."""
+        self._add(self._part.question_s if what == "question" else SLOW_DAY_S if self._slow else 0.0)
+
+    def note(self, message: str) -> None:
+        """One line."""
+        if self._bars is not None:
+            self._bars.console.print(message, markup=False)
+        else:
+            self._line(message)
+
+    def end(self) -> None:
+        """Nothing: the bar goes on to the next part."""
+
+    def _add(self, seconds: float) -> None:
+        self._done_s += seconds
+        if self._bars is not None and self._task is not None:
+            self._bars.update(self._task, completed=self._done_s)
+        elif self._total_s and time.monotonic() - self._said_at > _LINE_EVERY_S:
+            self._line(f"{100 * min(1.0, self._done_s / self._total_s):.0f}% done")
+
+    def _line(self, text: str) -> None:
+        if text != self._said:
+            self._said, self._said_at = text, time.monotonic()
+            sys.stderr.write(text + "\n")
+            sys.stderr.flush()

@@ -1,0 +1,224 @@
+"""The deletion probe: after an ego's last question things are to be forgotten, and are looked for again.
+
+What is forgotten is drawn from the ego's days and not from the questions. A turn counts as found where an item names it
+(or, of a session that was forgotten, the session) or contains its words. Only turns that were found before count, so
+that a memory that cannot find cannot shine; turns from elsewhere tell whether it forgot more than it was asked to.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from memarena_dataset.io.reading import Dataset
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.client.backend import AnswerTrace, BackendClient
+from memarena.client.errors import BackendCallError, BackendContractError
+from memarena.execution.cells.context import AskContext
+from memarena.execution.cells.messages import (
+    answer_request,
+    forget_request,
+    owner_search_request,
+    retrieved_items,
+)
+from memarena.execution.cells.opaque_ids import NamespaceIds
+from memarena.gateway import CallContext
+from memarena.log.records import DeletionProbed, RetrievedItem
+
+Kind = Literal["session", "subject", "fact"]
+KINDS: tuple[Kind, ...] = ("session", "subject", "fact")
+
+_LEAST_WORDS = 5
+"""Of a turn that is looked for by its words: shorter ones are said again and again."""
+_LEAST_NAME = 3
+"""Characters of a name: shorter ones are in other words."""
+_TURNS = 3
+"""Turns that are looked for of each target."""
+
+
+@dataclass(frozen=True)
+class _Said:
+    """A turn that can be told from every other by its words."""
+
+    turn_id: str
+    session_id: str
+    text: str
+    words: str
+    """The text with single spaces."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be forgotten (a session id, a name, or words), and turns that must not be found afterwards."""
+
+    kind: Kind
+    value: str
+    turns: tuple[_Said, ...]
+    control: _Said | None
+    """A turn of another session that is to stay."""
+
+
+def draw_targets(dataset: Dataset, ego: str, count: int, seed: str) -> list[Target]:
+    """Up to ``count`` targets of each kind out of the ego's days; the same for the same seed. No turn is in two."""
+    draw = random.Random(seed)  # noqa: S311 (a sample, no secret)
+    said, texts = _said(dataset, ego)
+    draw.shuffle(said)
+    used: set[str] = set()
+    found: list[Target] = []
+    for kind in KINDS:
+        for value, members in _groups(dataset, ego, kind, said, draw):
+            if sum(target.kind == kind for target in found) == count:
+                break
+            unused = (each for each in members if each.turn_id not in used and _told_once(each, texts))
+            free = list(islice(unused, _TURNS))
+            if not free:
+                continue
+            sessions = {each.session_id for each in members}
+            control = next(
+                (each for each in said if each.session_id not in sessions and each.turn_id not in used), None
+            )
+            used.update(each.turn_id for each in (*free, *((control,) if control else ())))
+            found.append(Target(kind, value, tuple(free), control))
+    return found
+
+
+def _said(dataset: Dataset, ego: str) -> tuple[list[_Said], list[str]]:
+    """Turns of enough words, and all texts that the ego's memory is given, with single spaces."""
+    said, texts = [], []
+    for day in range(dataset.day_count):
+        texts += [_single(event.content) for event in dataset.day_events(ego, day)]
+        for session in dataset.day_sessions(ego, day):
+            for turn in session.turns:
+                words = _single(turn.text)
+                texts.append(words)
+                if len(words.split()) >= _LEAST_WORDS:
+                    said.append(_Said(turn.turn_id, session.session_id, turn.text, words))
+    return said, texts
+
+
+def _told_once(turn: _Said, texts: Iterable[str]) -> bool:
+    return sum(turn.words in text for text in texts) == 1
+
+
+def _groups(
+    dataset: Dataset, ego: str, kind: Kind, said: Sequence[_Said], draw: random.Random
+) -> Iterator[tuple[str, list[_Said]]]:
+    """What may be forgotten, with the turns that go with it."""
+    if kind == "session":
+        for session_id in dict.fromkeys(each.session_id for each in said):
+            yield session_id, [each for each in said if each.session_id == session_id]
+    elif kind == "subject":
+        others = [agent.name for key, agent in dataset.agents.items() if key != ego]
+        # People are mostly called by the first part of their name.
+        names = sorted({part for name in others for part in (name, name.split(" ")[0])})
+        draw.shuffle(names)
+        for name in names:
+            if len(name) >= _LEAST_NAME and (members := [e for e in said if name.casefold() in e.text.casefold()]):
+                yield name, members
+    else:
+        for each in said:
+            yield each.text, [each]
+
+
+def _single(text: str) -> str:
+    return " ".join(text.split())
+
+
+class DeletionProbe:
+    """Forgets and looks again in one namespace that holds every day. Use it when nothing more is asked there."""
+
+    def __init__(
+        self, context: AskContext, client: BackendClient, dataset: Dataset, ego: str, ids: NamespaceIds, day: int
+    ) -> None:
+        self._context = context
+        self._client = client
+        self._dataset = dataset
+        self._ego = ego
+        self._ids = ids
+        self._day = day
+
+    def probe(self, target: Target) -> DeletionProbed:
+        """Look for the turns, have the target forgotten, look again. Raises BackendCallError and BackendContractError
+        where a search fails; a Forget that fails is on the record.
+        """
+        before = [turn for turn in target.turns if self._found(turn, target, self._searched(turn))]
+        control = target.control
+        kept = control is not None and self._found(control, None, self._searched(control))
+        code, message = self._forget(target)
+        again = answered = lost = 0
+        if code == "OK":
+            again = sum(self._found(turn, target, self._searched(turn)) for turn in before)
+            if self._context.answers_itself:
+                answered = sum(self._found(turn, target, self._answered(turn)) for turn in before)
+            lost = int(kept and control is not None and not self._found(control, None, self._searched(control)))
+        return DeletionProbed(
+            cell_id=self._context.cell.cell_id,
+            ego=self._ego,
+            namespace=self._ids.namespace,
+            day=self._day,
+            target=target.kind,
+            code=code,
+            message=message,
+            turns=len(target.turns),
+            found_before=len(before),
+            found_again=again,
+            answered_again=answered if self._context.answers_itself else None,
+            controls=int(kept),
+            controls_lost=lost,
+        )
+
+    def _found(self, turn: _Said, target: Target | None, items: Sequence[RetrievedItem]) -> bool:
+        whole = target is not None and target.kind == "session"
+        return any(
+            turn.turn_id in item.turn_ids
+            or (whole and turn.session_id in item.session_ids)
+            or turn.words in _single(item.text)
+            for item in items
+        )
+
+    def _request(self, text: str) -> pb.SearchRequest:
+        cell = self._context.cell
+        options = cell.backend_options.items()
+        return owner_search_request(self._dataset, self._day, text, cell.reading, self._ids, options)
+
+    def _begin(self) -> str:
+        return self._context.begin(CallContext("probe", self._context.cell.cell_id, ego=self._ego, day=self._day))
+
+    def _searched(self, turn: _Said) -> tuple[RetrievedItem, ...]:
+        request, token = self._request(turn.text), self._begin()
+        request.model_access.CopyFrom(self._context.access(token, "reader"))
+        try:
+            return retrieved_items(self._client.search(request).response.items, self._ids)
+        finally:
+            self._context.gateway.revoke(token)
+
+    def _answered(self, turn: _Said) -> tuple[RetrievedItem, ...]:
+        """What an answer was read from. The reader's failures are nothing to this probe."""
+        request, token, trace = self._request(turn.text), self._begin(), AnswerTrace()
+        request.model_access.CopyFrom(self._context.access(token, "reader"))
+        reading = self._context.cell.reading
+        message = answer_request(request, reading, self._context.model, self._context.prompt_style)
+        try:
+            self._client.answer(message, trace)
+        except (BackendCallError, BackendContractError):
+            if trace.retrieved is None:
+                raise
+        finally:
+            self._context.gateway.revoke(token)
+        return retrieved_items(trace.retrieved.items, self._ids) if trace.retrieved is not None else ()
+
+    def _forget(self, target: Target) -> tuple[str, str]:
+        token = self._begin()
+        request = forget_request(target.kind, target.value, self._ids)
+        request.model_access.CopyFrom(self._context.access(token, "extractor"))
+        try:
+            self._client.forget(request)
+        except BackendCallError as error:
+            return error.code, error.message
+        finally:
+            self._context.gateway.revoke(token)
+        return "OK", ""

@@ -1,0 +1,200 @@
+"""The summary that a report opens with: one table, findings, warnings, what cannot be concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from memarena.report.brief_rows import FEWEST_QUESTIONS, BriefRow, brief_rows
+from memarena.report.figures import NA, milliseconds, number, percent, score
+from memarena.report.findings import findings, unproven
+from memarena.report.layout import Cell, Column, Document, Section, counted, section
+from memarena.report.report_input import ReportInput
+from memarena.report.rows import comparable_groups, rows_of
+from memarena.report.summary import comparison_warnings, summary_section
+
+TITLE = "Summary"
+MOST_LINES = 50
+"""Lines of a summary on a terminal."""
+WORDS = (
+    "ego        a person whose device is simulated: the memory holds what this person could know",
+    "recall@10  percent of the evidence (sessions that hold the answer) among the first 10 items of Search",
+    "right      percent of all questions answered right, with its 95% interval over egos",
+    "privacy    percent of facts withheld from askers who may not know them; utility: disclosed to those who may",
+    "Search     p50, ms above the floor: the same round trip with nothing behind it; TTFT: p50 time to first token, ms",
+    "ingest     seconds for one day of one ego; MB: highest memory of the backend's processes",
+)
+_SHOWN = ("data set", "asked", "reader", "state")
+SMALL = Cell(f"n<{FEWEST_QUESTIONS}", faint=True)
+
+
+def brief_document(
+    runs: Sequence[ReportInput],
+    *,
+    rows: int = 16,
+    remarks: int = 6,
+    words: bool = True,
+    heads: int = 3,
+    groups: int = 6,
+) -> Document:
+    """The summary of runs; ``rows`` of a table and ``remarks`` of a kind at most, and what was cut is said."""
+    parts: list[Section] = []
+    for place, run in enumerate(runs[:heads], 1):
+        whole = summary_section(place, run.scores, several=len(runs) > 1)
+        parts.append(Section(whole.title, tuple(line for line in whole.lines if _is_shown(line))))
+    found = brief_groups(runs)
+    for name, group in found[:groups]:
+        parts.append(brief_table(group[:rows], TITLE + name, cut=len(group) - rows))
+        parts += brief_remarks(group, remarks, name)
+    if len(found) > groups:
+        parts.append(Section(f"and {len(found) - groups} more groups of runs that cannot be compared: --full"))
+    warnings = [note for run in runs for note in summary_section(1, run.scores, several=False).notes]
+    warnings += comparison_warnings([run.scores for run in runs])
+    warnings += [line for run in runs for line in _failures(run)]
+    parts += _listed("Warnings", warnings, remarks)
+    if words:
+        parts.append(Section("Words", WORDS))
+    parts.append(
+        Section(
+            "More",
+            (
+                "memarena report RUN --full · --table NAME · --list-tables · --format html --out report.html",
+                "memarena show RUN --failures (what went wrong) · memarena compare RUN RUN --cell A --cell B",
+            ),
+        )
+    )
+    return Document("MemArena", tuple(parts))
+
+
+def brief_candidates(runs: Sequence[ReportInput]) -> Iterator[Document]:
+    """The summary, then ever shorter ones for a terminal on which it takes too many lines."""
+    for rows, remarks, words in ((16, 6, True), (12, 4, True), (10, 3, True), (10, 3, False), (8, 2, False)):
+        yield brief_document(runs, rows=rows, remarks=remarks, words=words)
+    yield brief_document(runs, rows=5, remarks=1, words=False, heads=0, groups=3)
+    yield brief_document(runs, rows=5, remarks=1, words=False, heads=0, groups=2)
+    yield brief_document(runs, rows=5, remarks=1, words=False, heads=0, groups=1)
+
+
+def brief_groups(runs: Sequence[ReportInput]) -> list[tuple[str, list[BriefRow]]]:
+    """Rows of each group of comparable runs, with what tells the group apart; empty for the only one."""
+    rows = rows_of(runs)
+    floors = [run.scores.floor.search.p50 if run.scores.floor else None for run in runs]
+    places = comparable_groups([run.scores for run in runs])
+    found = []
+    for members in places:
+        numbers = [place + 1 for place in members]
+        name = "" if len(places) == 1 else f", run{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+        found.append((name, brief_rows([row for row in rows if row.run in numbers], floors)))
+    return found
+
+
+def brief_table(
+    rows: Sequence[BriefRow], title: str = TITLE, *, cut: int = 0, runs: bool = True, least: int = FEWEST_QUESTIONS
+) -> Section:
+    """The table of the summary, in the order of ``rows``; columns without any figure are left out.
+
+    ``cut`` rows were left out; ``runs`` tells rows of several runs apart; shares of fewer than ``least`` questions are
+    left out.
+    """
+    readers = len({row.reader for row in rows}) > 1 or not any(row.llm for row in rows)
+    several = runs and len({row.run for row in rows}) > 1
+    sampled = any(row.llm for row in rows)
+    columns = [
+        *([Column("run", align="left")] if several else []),
+        Column("memory", align="left"),
+        *([Column("reader", align="left")] if readers else []),
+        Column("asked"),
+        Column("recall@10"),
+        Column("right [95%]"),
+        Column("privacy"),
+        Column("utility"),
+        Column("Search"),
+        Column("TTFT"),
+        Column("tok/s"),
+        *([Column("LLM")] if sampled else []),
+        Column("ingest"),
+        Column("MB"),
+    ]
+    body = [
+        [
+            *([Cell(str(row.run))] if several else []),
+            Cell(row.name),
+            *([Cell(row.reader)] if readers else []),
+            Cell(f"{row.scores.counts.asked:,}"),
+            _if_enough(percent(row.recall), row.evidence_questions, least),
+            _right(row, least),
+            _if_enough(score(row.scores.metrics.get("P")), row.deny, least),
+            _if_enough(score(row.scores.metrics.get("U")), row.allow, least),
+            milliseconds(row.search_ms),
+            milliseconds(row.ttft_ms),
+            number(row.tokens_per_s),
+            *([_of(row)] if sampled else []),
+            number(row.ingest_s_per_day, 2),
+            number(row.memory_mb, 0),
+        ]
+        for row in rows
+    ]
+    made = section(title, columns, body)
+    notes = _marks(rows)
+    if any(cell is SMALL for row in body for cell in row):
+        notes.append(f"{SMALL.text}: fewer than {FEWEST_QUESTIONS} questions, no share is given")
+    if cut > 0:
+        notes.append(f"and {cut} more rows: --full")
+    return Section(made.title, table=made.table, notes=tuple(notes))
+
+
+def brief_remarks(rows: Sequence[BriefRow], most: int = 6, name: str = "") -> list[Section]:
+    """Findings, and what cannot be concluded."""
+    return [
+        *_listed(f"Findings{name}", findings(rows), most),
+        *_listed(f"What cannot be concluded{name}", unproven(rows), most),
+    ]
+
+
+def _failures(run: ReportInput) -> list[str]:
+    """The most frequent cause of failure of each row that has any."""
+    return [
+        f"{row.label}: {counted(first.count, 'question')} {first.outcome.replace('_', ' ')}: {first.cause}"
+        for row in run.scores.rows
+        for first in row.failures[:1]
+    ]
+
+
+def _listed(title: str, lines: Sequence[str], most: int) -> list[Section]:
+    if not lines:
+        return []
+    cut = [f"and {len(lines) - most} more: --full"] if len(lines) > most else []
+    return [Section(title, (*lines[:most], *cut))]
+
+
+def _is_shown(line: str) -> bool:
+    return line.partition("  ")[0] in _SHOWN
+
+
+def _marks(rows: Sequence[BriefRow]) -> list[str]:
+    found = []
+    if any(row.scores.diagnostic for row in rows):
+        found.append("◇ diagnostic: sees what a deployed memory cannot, an upper bound outside the competition")
+    if any(not row.scores.real_reader for row in rows):
+        found.append("† no language model: picks a sentence of what the memory found")
+    return found
+
+
+def _if_enough(cell: Cell, questions: int, least: int) -> Cell:
+    return cell if cell is NA or questions >= least else SMALL
+
+
+def _right(row: BriefRow, least: int) -> Cell:
+    counts = row.scores.counts
+    if counts.asked < least and counts.asked:
+        return SMALL
+    cell, made = score(row.right, so_far=counts.missing > 0), row.interval
+    if made is None or cell is NA:
+        return cell
+    doubt = " (few egos)" if made.few_clusters else ""
+    return Cell(f"{cell.text} [{100 * made.low:.0f}–{100 * made.high:.0f}]{doubt}")
+
+
+def _of(row: BriefRow) -> Cell:
+    if row.llm is None:
+        return NA
+    return Cell(f"{row.llm.counts.correct}/{row.llm.counts.asked}")

@@ -1,0 +1,81 @@
+"""The first screen of the demonstration: four memories in one table, what it says, and where to go from here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from memarena.report.brief import brief_groups, brief_table
+from memarena.report.brief_rows import BriefRow, with_llm
+from memarena.report.findings import findings, unproven
+from memarena.report.layout import Document, Section, counted
+from memarena.report.report_input import ReportInput
+
+LLM_TOKENS = 192
+"""Context tokens of the language model's prompts: reading them is what takes its time on a CPU."""
+WHY_LOW = (
+    "The LLM has 135 million parameters: it seldom gives the value asked for even where its prompt holds the evidence. "
+    "It times a real model; judge memories with the reader you would deploy (--reader URL)."
+)
+_WORDS = (
+    "asked, right  questions; percent right of those that score, [95% interval] over people (egos)",
+    "recall@10     percent of the evidence among the first 10 items of Search",
+    "privacy       percent of facts withheld from who may not know; utility: told to who may",
+    "Search        p50, ms above the floor (the same call to a memory that does nothing)",
+    "TTFT, tok/s   of the LLM: p50 ms to its first token, tokens per second; LLM: its right answers",
+    "ingest, MB    seconds for a day of one person; peak memory of the backend",
+)
+
+
+def demo_document(
+    everything: ReportInput, slow: ReportInput, llm: ReportInput, *, page: Path, folder: Path
+) -> Document:
+    """The first screen, from the runs over all questions, of the slow memory, and with the language model."""
+    apart = [replace(row, run=2) for row in _rows(slow)]
+    rows = with_llm(_rows(everything) + apart, _rows(llm))
+    data = everything.scores.dataset
+    few, all_asked = slow.scores.rows[0], sum(everything.scores.planned.values())
+    answered = (
+        f"asked     {counted(all_asked, 'question')}; {few.backend} {few.counts.planned} of one person, "
+        "since it embeds every history on the CPU"
+    )
+    model = next((reader.model for reader in llm.scores.readers), "")
+    sample = sum(llm.scores.planned.values())
+    head = (
+        f"world     {data.ego_count} people, {counted(data.day_count, 'day')}, made just now "
+        f"(sha256 {data.sha256[:12]})",
+        answered,
+        "reader    † picks a sentence of what a memory found: honest, quick, no language model",
+        f"LLM       {model} on this CPU: {sample} questions of that person",
+    )
+    table = brief_table(rows, "Which memory should an assistant have?", runs=False)
+    says = findings(rows)
+    return Document(
+        "MemArena demo",
+        (
+            Section("MemArena demo", head),
+            Section(
+                table.title, table=table.table, notes=tuple(note for note in table.notes if not note.startswith("†"))
+            ),
+            Section("Words", _WORDS, one_line_each=True),
+            Section("What this says", (*says[:1], _evidence(says), *unproven(rows)[:1], WHY_LOW)),
+            Section("Next", _next(page, folder), one_line_each=True),
+        ),
+    )
+
+
+def _rows(run: ReportInput) -> list[BriefRow]:
+    return [row for _, group in brief_groups([run]) for row in group]
+
+
+def _evidence(said: Sequence[str]) -> str:
+    return next((line for line in said if line.startswith("Of ")), "")
+
+
+def _next(page: Path, folder: Path) -> tuple[str, ...]:
+    return (
+        f"charts, every table, single questions: open {page}",
+        f"memarena show {folder / 'all'} --failures · memarena report {folder / 'all'} --full",
+        "your own memory: docs/vendors.md · your own data: memarena run --dataset DIR --backend NAME …",
+    )

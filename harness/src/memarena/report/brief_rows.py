@@ -1,0 +1,117 @@
+"""The rows of a report's summary: what each memory got right, found, kept to itself and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from memarena.report.rows import ReportRow, backend_name, reader_name
+from memarena.scoring.results import RowScores, Score
+from memarena.scoring.uncertainty_records import Interval
+
+FEWEST_QUESTIONS = 5
+"""A share of fewer questions is left out of a report unless it is asked for."""
+_BYTES_PER_MB = 1e6
+
+
+@dataclass(frozen=True)
+class BriefRow:
+    """A memory in the summary. Times in milliseconds unless named; None: n/a. Shares are 0 to 1."""
+
+    name: str
+    reader: str
+    run: int
+    scores: RowScores
+    evidence_questions: int
+    """Questions behind ``recall``."""
+    recall: float | None
+    """Mean share of a question's evidence sessions among the first ten items."""
+    deny: int
+    allow: int
+    search_ms: float | None
+    """Search at p50 less the overhead baseline's, not below 0."""
+    ttft_ms: float | None
+    tokens_per_s: float | None
+    ingest_s_per_day: float | None
+    """Seconds for one day of one ego."""
+    memory_mb: float | None
+    """Highest resident memory of the backend, MB (10^6 bytes)."""
+    llm: RowScores | None = None
+    """The same memory with a language model over a sample of the questions, where that is a run of its own."""
+
+    @property
+    def right(self) -> Score:
+        """Share right over all questions asked."""
+        return self.scores.metrics["all"]
+
+    @property
+    def interval(self) -> Interval | None:
+        """95% interval of ``right``."""
+        return self.scores.intervals.get("all")
+
+
+def brief_rows(rows: Sequence[ReportRow], floors_ms: Sequence[float | None]) -> list[BriefRow]:
+    """Rows of comparable runs, ranked by right answers within each run and reader.
+
+    Args:
+        rows: rows of a report.
+        floors_ms: overhead baseline of Search of every run of the report, p50.
+    """
+    made = [_brief_row(rows, row, floors_ms[row.run - 1]) for row in rows]
+    groups = list(dict.fromkeys((row.run, row.reader) for row in made))
+    return sorted(made, key=lambda row: (groups.index((row.run, row.reader)), -(row.right.value or 0.0)))
+
+
+def with_llm(rows: Iterable[BriefRow], sample: Sequence[BriefRow]) -> list[BriefRow]:
+    """The rows, each with what a language model made of the same memory in ``sample``."""
+    found = []
+    for row in rows:
+        twin = next((other for other in sample if other.scores.backend == row.scores.backend), None)
+        if twin is None:
+            found.append(row)
+        else:
+            found.append(replace(row, ttft_ms=twin.ttft_ms, tokens_per_s=twin.tokens_per_s, llm=twin.scores))
+    return found
+
+
+def apart(upper: BriefRow, lower: BriefRow) -> bool:
+    """Whether the intervals of right answers carry that ``upper`` answers more than ``lower``."""
+    one, other = upper.interval, lower.interval
+    if one is None or other is None or one.few_clusters or other.few_clusters:
+        return False
+    return one.low > other.high
+
+
+def ranked_groups(rows: Sequence[BriefRow]) -> list[list[BriefRow]]:
+    """Rows that were asked the same questions through the same reader, the best first; only those with a figure."""
+    groups: dict[tuple[int, str], list[BriefRow]] = {}
+    for row in rows:
+        if row.right.value is not None and row.scores.counts.asked:
+            groups.setdefault((row.run, row.reader), []).append(row)
+    return [sorted(found, key=lambda row: -(row.right.value or 0.0)) for found in groups.values()]
+
+
+def _brief_row(rows: Sequence[ReportRow], row: ReportRow, floor_ms: float | None) -> BriefRow:
+    scores = row.scores
+    search = scores.latency.search.p50 if scores.latency else None
+    efficiency = row.costs.efficiency if row.costs else None
+    ingest, permission, retrieval = scores.ingest, scores.permission, scores.retrieval
+    peaks = [taken.memory_peak.value for taken in row.costs.footprints] if row.costs else []
+    real = scores.real_reader
+    return BriefRow(
+        name=backend_name(rows, row),
+        reader=reader_name(row),
+        run=row.run,
+        scores=scores,
+        evidence_questions=retrieval.questions if retrieval else 0,
+        recall=retrieval.recall_at_k if retrieval else None,
+        deny=permission.deny if permission else 0,
+        allow=permission.allow if permission else 0,
+        search_ms=None if search is None or floor_ms is None else max(0.0, search - floor_ms),
+        ttft_ms=scores.latency.ttft.p50 if scores.latency and real else None,
+        tokens_per_s=efficiency.decode_tokens_per_s_p50 if efficiency and real else None,
+        ingest_s_per_day=ingest.seconds / ingest.days
+        if ingest and ingest.seconds is not None and ingest.days
+        else None,
+        memory_mb=max((peak / _BYTES_PER_MB for peak in peaks if peak is not None), default=None),
+    )

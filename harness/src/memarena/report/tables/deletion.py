@@ -1,0 +1,46 @@
+"""The table of the deletion probe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.figures import NA, whole
+from memarena.report.layout import Cell, Column, Section, section
+from memarena.report.rows import ReportRow, lead_cells, lead_columns
+
+
+def deletion_table(rows: Sequence[ReportRow]) -> Section | None:
+    """What was found again of what was to be forgotten."""
+    body = [
+        [
+            *lead_cells(rows, row),
+            Cell(found.target),
+            whole(found.forgotten),
+            whole(found.failed),
+            whole(found.found_before),
+            _share(found.found_again, found.found_before),
+            _share(found.answered_again, found.found_before),
+            whole(found.controls),
+            _share(found.controls_lost, found.controls),
+        ]
+        for row in rows
+        for found in row.scores.deletion
+    ]
+    if not body:
+        return None
+    columns = [
+        *lead_columns(rows),
+        Column("target", "what Forget was given: a session, the name of somebody, the words of a fact", align="left"),
+        Column("forgotten", "Forget calls that ended OK"),
+        Column("failed"),
+        Column("n", "turns that had to go and that Search had found before"),
+        Column("found again", "of these, by Search afterwards, percent; 0 is what FORGET promises (FGT-2)"),
+        Column("read again", "of these, among the items that an Answer was read from, percent"),
+        Column("n kept", "turns of other sessions that Search had found before"),
+        Column("lost", "of these, not found afterwards, percent: more was forgotten than asked for (FGT-3)"),
+    ]
+    return section("Deletion, apart from every score", columns, body)
+
+
+def _share(part: int | None, of: int) -> Cell:
+    return NA if part is None or not of else Cell(f"{100 * part / of:.1f}")

@@ -1,0 +1,34 @@
+"""The deletion probe of a row: what was found again of what was to be forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from memarena.log.records import DeletionProbed
+from memarena.scoring.results import Deletion
+
+_KINDS: tuple[Literal["session", "subject", "fact"], ...] = ("session", "subject", "fact")
+
+
+def deletion(probes: Sequence[DeletionProbed]) -> tuple[Deletion, ...]:
+    """Sums by kind of target; kinds that were not probed are left out."""
+    found = []
+    for kind in _KINDS:
+        own = [probe for probe in probes if probe.target == kind]
+        done = [probe for probe in own if probe.code == "OK"]
+        answered = [probe.answered_again for probe in done if probe.answered_again is not None]
+        if own:
+            found.append(
+                Deletion(
+                    target=kind,
+                    forgotten=len(done),
+                    failed=len(own) - len(done),
+                    found_before=sum(probe.found_before for probe in done),
+                    found_again=sum(probe.found_again for probe in done),
+                    answered_again=sum(answered) if answered else None,
+                    controls=sum(probe.controls for probe in done),
+                    controls_lost=sum(probe.controls_lost for probe in done),
+                )
+            )
+    return tuple(found)

@@ -1,0 +1,203 @@
+"""Reads permission off the words: who may be told what, from the evidence turns alone, by rules for English.
+
+It shares nothing with the program that made the data set, or with ``permission_rules``: it looks for who is named in
+the sentence of a wish and on which side, and then works out who is left. A wish that it cannot read is a miss.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from memarena_dataset.date_words import explicit_dates_in
+from memarena_dataset.gold import PermissionGold
+from memarena_dataset.model import Instance
+from memarena_dataset.value_matching import normal
+
+from memarena_dataset_quality.world import World
+
+_SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-ZÀ-Þ\"'“‘])")
+_WHO = "~[a-z_]+~"
+_RULED_OUT = re.compile(
+    rf"(?:not|except|apart from|leave out|don't tell|not a word to|towards|when|if it is|but) ({_WHO})"
+    rf"|({_WHO}) (?:must|should) not"
+)
+_ALLOWED = re.compile(
+    rf"(?:tell|share (?:it|this) with|with|if|should|me and|but|other than|except|apart from) ({_WHO})"
+    rf"|({_WHO}) (?:may|can) (?:know|hear)"
+)
+_ASIDE = re.compile(rf"(?:except|apart from|but|other than) ({_WHO})")
+_EVERYBODY = re.compile(r"\b(nobody|no one|every(?:one|body)|any(?:one|body)|whoever)\b")
+_NEGATIVE = re.compile(r"\b(?:not|don't|quiet)\b")
+_OPEN = re.compile(
+    r"\b(?:no secret|common knowledge|out in the open|who (?:knows|hears)|notice board|all over the place|no need to"
+    r"|whoever asks|the whole town|tell anyone|pass it on|pass that on|by all means|public)\b"
+)
+_CUE = re.compile(
+    r"\b(?:know|knows|common knowledge|hear|hears|tell|secret|share|word|between|confidential|private|yourself|pass"
+    r"|outsiders|soul|keep quiet|mention|open|notice board|public|ears|my friends|all over the place)\b"
+)
+_PRIVATE = re.compile(
+    r"\bbetween (?:us|you and me|the two of us)\b|\bto yourself\b|\bconfidential\b|\bfor your ears\b"
+    r"|\bin this room\b|\bstays with you\b|\bnot a word\b.*\b(?:anybody|others)\b"
+    r"|\b(?:don't|please don't) (?:tell|pass)\b.*\b(?:anyone|a single person)\b"
+    r"|\b(?:nobody else|not a soul|no one else|nobody) (?:needs|has|gets|is)\b"
+)
+_FRIENDS = re.compile(r"\bmy friends\b")
+_AHEAD = re.compile(r"\b(?:from|before|until)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What a sentence says: "open" to all, "closed" to all, or "friends", with who is named on either side."""
+
+    base: str
+    may: frozenset[str]
+    must_not: frozenset[str]
+    start: date | None
+
+
+@dataclass(frozen=True, slots=True)
+class WishesRead:
+    """How many actions follow from the words, of how many items, and the ids of the others with why."""
+
+    right: int
+    items: int
+    misses: tuple[str, ...]
+
+
+def read_wishes(worlds: Iterable[World]) -> WishesRead:
+    """Over all items that a wish decides: those that count for F1_PU, and controls with a level."""
+    right, misses = 0, []
+    for world in worlds:
+        names = _names(world)
+        for instance in world.instances:
+            gold = instance.gold
+            if not isinstance(gold, PermissionGold) or gold.self_item:
+                continue
+            if gold.permission_level is None and gold.sharing is None:
+                continue
+            action = _action(world, instance, gold, names)
+            if action == gold.expected_action:
+                right += 1
+            else:
+                misses.append(f"{world.path.name} {instance.instance_id}: read {action}, gold {gold.expected_action}")
+    return WishesRead(right, right + len(misses), tuple(misses))
+
+
+def _action(world: World, instance: Instance, gold: PermissionGold, names: Mapping[str, str]) -> str:
+    wishes = []
+    for turn, _ in world.evidence(instance):
+        if normal(gold.fact).strip() not in normal(turn.text):
+            continue  # says who is friends with whom
+        found = _read(turn.text, gold.fact, names, world.day_of(turn.timestamp))
+        if found is not None:
+            wishes.append((turn.speaker_id == gold.target_agent, found))
+    own = [wish for by_subject, wish in wishes if by_subject]
+    if not wishes:
+        return "no wish found"
+    wish = own[-1] if own else wishes[-1][1]
+    asker = instance.asker_agent_id
+    known_as = {asker or "", str(instance.metadata.get("relationship") or "")}
+    if known_as & wish.must_not:
+        return "withhold"
+    if known_as & wish.may:
+        return "disclose"
+    if wish.start is not None and wish.start > world.day_of(float(instance.query_timestamp or world.day_count - 1)):
+        return "withhold"
+    if wish.base == "friends":
+        # A tie is said in a turn of the evidence that names both, or by one of them of the other.
+        return _friends(world, instance, gold)
+    return {"open": "disclose", "closed": "withhold"}.get(wish.base, f"nothing on {asker}")
+
+
+def _read(text: str, fact: str, names: Mapping[str, str], said_on: date) -> _Wish | None:
+    """The wish in a turn: that of the first sentence after the one with the fact that says one."""
+    sentences = _SENTENCE.split(text)
+    start = next((place + 1 for place, one in enumerate(sentences) if normal(fact).strip() in normal(one)), 0)
+    found = (_of_sentence(_marked(one, names), one, said_on) for one in sentences[start:])
+    return next((wish for wish in found if wish is not None), None)
+
+
+def _of_sentence(marked: str, sentence: str, said_on: date) -> _Wish | None:
+    if not _CUE.search(marked):
+        return None
+    dates = sorted(explicit_dates_in(sentence, said_on)) if _AHEAD.search(marked) else []
+    start = dates[-1] if dates else None
+    named = re.findall(_WHO, marked)
+    if not named:
+        if _FRIENDS.search(marked):
+            return _Wish("friends", frozenset(), frozenset(), None)
+        if _PRIVATE.search(marked):
+            return _Wish("closed", frozenset(), frozenset(), None)
+        return _Wish("open", frozenset(), frozenset(), None) if _OPEN.search(marked) else None
+    may, must_not = _two_sides(marked) if len(set(named)) > 1 else _one_side(marked)
+    if not may and not must_not:
+        return None
+    base = "open" if start is not None or not may else "unsaid" if must_not else "closed"
+    return _Wish(base, frozenset(may), frozenset(must_not), start)
+
+
+def _two_sides(marked: str) -> tuple[set[str], set[str]]:
+    """Two people, each in a clause of their own: ruled out is who stands in a negative one."""
+    may, must_not, said = set[str](), set[str](), ""
+    for clause in reversed(marked.split(",")):
+        said = f"{clause},{said}"
+        for who in re.findall(_WHO, clause):
+            (must_not if _NEGATIVE.search(said) else may).add(who.strip("~"))
+            said = ""
+    return may, must_not
+
+
+def _one_side(marked: str) -> tuple[set[str], set[str]]:
+    """Who is let know, or ruled out. "Apart from Anna" goes against what is said of everybody."""
+    may = {_key(match) for match in _ALLOWED.finditer(marked)}
+    must_not = {_key(match) for match in _RULED_OUT.finditer(marked)}
+    aside = {_key(match) for match in _ASIDE.finditer(marked)}
+    for who in aside:
+        place = marked.index(f"~{who}~")
+        others = _EVERYBODY.findall(marked[:place])[-1:] or _EVERYBODY.findall(marked[place:])[:1]
+        (must_not if others and others[0].startswith("no") else may).discard(who)
+    return may - must_not, must_not
+
+
+def _key(match: re.Match[str]) -> str:
+    return next(group for group in match.groups() if group).strip("~")
+
+
+def _marked(sentence: str, names: Mapping[str, str]) -> str:
+    """The sentence in lower case with every name, "your family" and "your colleagues" as ``~key~``."""
+    for name in sorted(names, key=len, reverse=True):
+        sentence = re.sub(rf"\b{re.escape(name)}\b(?!['’]s)", f"~{names[name]}~", sentence)
+    lowered = sentence.lower()
+    lowered = re.sub(r"\byour family\b", "~family~", lowered)
+    return re.sub(r"\byour colleagues\b", "~colleague~", lowered)
+
+
+def _names(world: World) -> dict[str, str]:
+    """Full names, and first names that only one person has, by the agent id that they stand for."""
+    people = {agent: name for agent, name in world.names.items() if not agent.startswith("assistant_")}
+    firsts = [name.split()[0] for name in people.values()]
+    found = {name: agent for agent, name in people.items()}
+    found |= {name.split()[0]: agent for agent, name in people.items() if firsts.count(name.split()[0]) == 1}
+    return found
+
+
+_NO_FRIEND = re.compile(r"\b(?:not|hardly|never|nobody could|no friend|not even close)\b")
+
+
+def _friends(world: World, instance: Instance, gold: PermissionGold) -> str:
+    """Whether asker and subject are friends, as the sentence says that speaks of friends and of one or both of them."""
+    asker = instance.asker_agent_id
+    if asker is None or asker not in world.names:
+        return "withhold"
+    both: Sequence[str] = [world.name(one).split()[0] for one in (asker, str(gold.target_agent))]
+    for turn, _ in world.evidence(instance):
+        for sentence in _SENTENCE.split(turn.text):
+            if "friend" in sentence and "my friends" not in sentence.lower():
+                speaker = world.name(turn.speaker_id).split()[0]
+                if all(name in sentence or name == speaker for name in both):
+                    return "withhold" if _NO_FRIEND.search(sentence.lower()) else "disclose"
+    return "no tie found"

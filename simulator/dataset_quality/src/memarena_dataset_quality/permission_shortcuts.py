@@ -1,0 +1,124 @@
+"""Shortcuts to permission questions (D6): policies that see everything but the one who asks and what they may know.
+
+Counted are the items that count for F1_PU. Youden's J is the share of the tellable that is told, less the share of the
+rest that is; each policy is the best of its kind, fitted to the very items that it is measured on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memarena_dataset.gold import PermissionGold
+from memarena_dataset.model import Instance
+
+from memarena_dataset_quality.logistic_regression import LogisticModel
+from memarena_dataset_quality.tokenization import words
+from memarena_dataset_quality.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionShortcuts:
+    """Youden's J of policies that each see one thing, and the share of items whose fact is asked with both actions."""
+
+    items: int
+    wish_alone: float
+    """Sees the kind of wish: its level, whether it names somebody who may or must not know, whether it names a day."""
+    asker_alone: float
+    """Sees what the asker is to the ego."""
+    named_alone: float
+    """Sees whether the wish names the asker."""
+    always: float
+    """Tells everybody."""
+    crossed: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    world: World
+    number: int
+    instance: Instance
+    gold: PermissionGold
+
+    @property
+    def told(self) -> bool:
+        return self.gold.expected_action == "disclose"
+
+    @property
+    def asker(self) -> str:
+        return str(self.instance.metadata.get("relationship") or ("" if self.instance.asker_agent_id else "anonymous"))
+
+    @property
+    def wish(self) -> Hashable:
+        found = self.gold.sharing
+        if found is None:
+            return (self.gold.permission_level,)
+        return (self.gold.permission_level, bool(found.may_know), bool(found.may_not_know), bool(found.not_before))
+
+    @property
+    def named(self) -> bool:
+        found = self.gold.sharing
+        return found is not None and self.instance.asker_agent_id in (*found.may_know, *found.may_not_know)
+
+    @property
+    def fact(self) -> Hashable:
+        return self.number, self.instance.ego_agent_id, self.instance.metadata.get("fact_id")
+
+    def features(self) -> frozenset[str]:
+        """The words of the question, what the asker is, and where the evidence stands in its sessions."""
+        found = words(self.instance.query)
+        places = [f"place {int(10 * self.world.places[turn])}" for turn in self.instance.evidence_turn_ids]
+        spoken = [f"{first} {second}" for first, second in pairwise(found)]
+        return frozenset((f"asker {self.asker}", f"turns {len(places)}", *places, *found, *spoken))
+
+
+def _items(worlds: Sequence[World]) -> Iterator[_Item]:
+    for number, world in enumerate(worlds):
+        for instance in world.instances:
+            gold = instance.gold
+            if isinstance(gold, PermissionGold) and not (gold.self_item or gold.control):
+                yield _Item(world, number, instance, gold)
+
+
+def permission_shortcuts(worlds: Sequence[World]) -> PermissionShortcuts | None:
+    """Over the items of all worlds. None without both actions."""
+    items = list(_items(worlds))
+    if len({item.told for item in items}) < 2:
+        return None
+    actions: defaultdict[Hashable, set[bool]] = defaultdict(set)
+    for item in items:
+        actions[item.fact].add(item.told)
+    return PermissionShortcuts(
+        len(items),
+        _best_j(items, lambda item: item.wish),
+        _best_j(items, lambda item: item.asker),
+        _best_j(items, lambda item: item.named),
+        _best_j(items, lambda _: None),
+        sum(len(actions[item.fact]) == 2 for item in items) / len(items),
+    )
+
+
+def _best_j(items: Sequence[_Item], sees: Callable[[_Item], Hashable]) -> float:
+    """J of the policy that tells where telling is right more often than over all items."""
+    share = sum(item.told for item in items) / len(items)
+    counts, hits = Counter(map(sees, items)), Counter(sees(item) for item in items if item.told)
+    tells = {seen for seen in counts if hits[seen] / counts[seen] > share}
+    told = Counter(item.told for item in items if sees(item) in tells)
+    return told[True] / (share * len(items)) - told[False] / ((1 - share) * len(items))
+
+
+def guessed_actions(train: Sequence[World], worlds: Sequence[World]) -> tuple[float, float, int] | None:
+    """Right actions from question text, kind of asker and position of the evidence, learned on other worlds.
+
+    Returns the share that is right, that of the best constant, and the number of items; None where one side has no item
+    of both actions.
+    """
+    known, asked = list(_items(train)), list(_items(worlds))
+    if len({item.told for item in known}) < 2 or len({item.told for item in asked}) < 2:
+        return None
+    model = LogisticModel([item.features() for item in known], [int(item.told) for item in known], 2)
+    right = sum(bool(model.best(item.features())) == item.told for item in asked)
+    usual = Counter(item.told for item in asked).most_common(1)[0][1]
+    return right / len(asked), usual / len(asked), len(asked)

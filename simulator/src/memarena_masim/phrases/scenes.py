@@ -1,0 +1,165 @@
+"""Scenes: matters with a course, read from ``banks/scenes/<topic>.toml``. Their format: ``banks/scenes/README.md``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from memarena_masim.errors import MasimError
+from memarena_masim.phrases.grammar import Bank, Sequence_
+from memarena_masim.rng import Stream
+
+HALVES: Final = ("tuning", "held-out")
+TONES: Final = ("trouble", "joy", "plain")
+LINES: Final = {"ask": 3, "again": 2, "resume": 2, "also": 2}
+"""Lists of single lines, and how many each needs."""
+TURNS: Final = ("tell", "friend", "assistant")
+LEAST_BEATS: Final = 4
+WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_RANGE = re.compile(r"(euros|count) (\d+)\.\.(\d+)(?: step (\d+))?")
+_TIMES = re.compile(r"time (\d+):(\d\d)\.\.(\d+):(\d\d)(?: step (\d+))?")
+_GIVEN = frozenset(("kin", "you"))
+
+Names = Mapping[str, Sequence[str]]
+"""First names that nobody in the world has, of a ``man`` and of a ``woman``."""
+
+Draw = Callable[[Stream, Names], str]
+"""Draws a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a turn. ``optional`` ones are left out of shorter turns; a ``question`` leads to the next beat."""
+
+    words: Sequence_
+    optional: bool
+    question: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """A turn of the teller, and how a friend or the teller's assistant answers it."""
+
+    tell: tuple[Sentence, ...]
+    friend: tuple[Sentence, ...]
+    assistant: tuple[Sentence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One matter with its course. ``thing`` names it in the teller's mouth."""
+
+    key: str
+    tone: str
+    thing: str
+    lines: Mapping[str, tuple[Sequence_, ...]]
+    values: Mapping[str, Draw]
+    beats: tuple[Beat, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic of conversation: its scenes, and which people bring it up (``occupation:nurse``)."""
+
+    key: str
+    heads: tuple[str, ...]
+    half: str
+    scenes: tuple[Scene, ...]
+
+
+def read_topic(path: Path) -> Topic:
+    """A topic with its scenes. MasimError names file and key of the first fault."""
+    try:
+        rows = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise MasimError(f"scenes/{path.name}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise MasimError(f"scenes/{path.name}: {error}") from error
+    about, bank = rows.pop("topic", {}), Bank()
+    if about.get("half") not in HALVES:
+        raise MasimError(f"scenes/{path.name}: topic.half: one of {', '.join(HALVES)} is expected")
+    if not about.get("heads"):
+        raise MasimError(f"scenes/{path.name}: topic.heads: at least one hobby, concern or occupation is expected")
+    if not rows:
+        raise MasimError(f"scenes/{path.name}: at least one scene is expected")
+    scenes = tuple(_scene(path.stem, key, row, bank, f"scenes/{path.name}: {key}") for key, row in rows.items())
+    return Topic(path.stem, tuple(about["heads"]), about["half"], scenes)
+
+
+def _scene(topic: str, key: str, row: Mapping[str, Any], bank: Bank, where: str) -> Scene:
+    unknown = set(row) - {"tone", "thing", "values", "beats", *LINES}
+    if unknown:
+        raise MasimError(f"{where}: {min(unknown)!r} is no part of a scene")
+    if row.get("tone") not in TONES:
+        raise MasimError(f"{where}.tone: one of {', '.join(TONES)} is expected")
+    if not str(row.get("thing", "")).startswith(("my ", "our ", "the ")):
+        raise MasimError(f"{where}.thing: a noun phrase with my, our or the is expected")
+    values = {name: _draw(given, f"{where}.values.{name}") for name, given in row.get("values", {}).items()}
+    known = _GIVEN | set(values)
+
+    def compiled(line: str, place: str) -> Sequence_:
+        words = bank.compile(line, f"{place}: {line!r}")
+        missing = bank.slots_of(words) - known
+        if missing:
+            raise MasimError(f"{place}: ${min(missing)} is no value of this scene: {line!r}")
+        return words
+
+    def sentences(given: Any, place: str) -> tuple[Sentence, ...]:
+        if not isinstance(given, list) or not given or given[0].startswith("+"):
+            raise MasimError(f"{place}: sentences are expected, of which the first is not optional")
+        made = []
+        for line in given:
+            text = line.removeprefix("+")
+            if text.rstrip("}")[-1] not in ".?!":
+                raise MasimError(f"{place}: a sentence ends with a full stop or a question mark: {line!r}")
+            last = line is given[-1]
+            made.append(Sentence(compiled(text, place), line.startswith("+"), last and text.rstrip("}")[-1] == "?"))
+        return tuple(made)
+
+    lines = {}
+    for name, least in LINES.items():
+        if len(row.get(name, ())) < least:
+            raise MasimError(f"{where}.{name}: at least {least} lines are expected")
+        lines[name] = tuple(compiled(line, f"{where}.{name}") for line in row[name])
+    beats = row.get("beats", [])
+    if len(beats) < LEAST_BEATS:
+        raise MasimError(f"{where}.beats: at least {LEAST_BEATS} beats are expected")
+    told = []
+    for number, beat in enumerate(beats, 1):
+        if set(beat) != set(TURNS):
+            raise MasimError(f"{where}.beats, number {number}: exactly {', '.join(TURNS)} are expected")
+        told.append(Beat(*(sentences(beat[name], f"{where}.beats, number {number}, {name}") for name in TURNS)))
+    return Scene(f"{topic}.{key}", row["tone"], row["thing"], lines, values, tuple(told))
+
+
+def _draw(given: Any, where: str) -> Draw:
+    """What draws a value. MasimError says what is expected."""
+    if isinstance(given, list) and given and all(isinstance(one, str) for one in given):
+        return lambda stream, names: stream.pick(given)
+    if given in ("weekday", "workday"):
+        return lambda stream, names: stream.pick(WEEKDAYS[: 7 if given == "weekday" else 5])
+    if given in ("man", "woman"):
+        return lambda stream, names: stream.pick(names[given])
+    match = _RANGE.fullmatch(str(given))
+    if match is not None:
+        unit, low, high, step = match.group(1), int(match.group(2)), int(match.group(3)), int(match.group(4) or 1)
+        ending = " euros" if unit == "euros" else ""
+        return lambda stream, names: f"{low + step * stream.below((high - low) // step + 1)}{ending}"
+    match = _TIMES.fullmatch(str(given))
+    if match is not None:
+        first, last = (int(match.group(n)) * 60 + int(match.group(n + 1)) for n in (1, 3))
+        each = int(match.group(5) or 15)
+        return lambda stream, names: clock(first + each * stream.below((last - first) // each + 1))
+    raise MasimError(
+        f"{where}: a list, weekday, workday, man, woman, 'euros a..b', 'count a..b' or 'time h:mm..h:mm' is expected"
+    )
+
+
+def clock(minutes: int) -> str:
+    """A time of day in the spelling of facts: ``9:15 am``."""
+    hour, minute = divmod(minutes, 60)
+    return f"{(hour - 1) % 12 + 1}:{minute:02d} {'am' if hour < 12 else 'pm'}"

@@ -1,0 +1,119 @@
+"""The deletion probe tells a memory that forgets from one that says so, and from one that forgets everything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+from memarena.cli.main import app
+from memarena.execution.cells.deletion import draw_targets
+from memarena.execution.engine import execute
+from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.request import RunRequest
+from memarena.log.records import DeletionProbed, QuestionAsked
+from memarena.log.store import read_records
+from memarena_dataset.io.reading import open_dataset
+from memarena_proto import memory_backend_pb2 as pb
+from typer.testing import CliRunner
+
+from .capture import CapturingBackend
+
+EXAMPLE = Path(__file__).parents[1] / "data" / "example"
+
+
+class Remembers(CapturingBackend):
+    """Finds turns by their words; Forget says OK and deletes nothing, or everything."""
+
+    def __init__(self, *, everything: bool) -> None:
+        super().__init__(answers=False)
+        self._everything = everything
+        self._turns: dict[str, list[pb.Turn]] = {}
+
+    def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
+        told = super().Describe(request, context)
+        told.capabilities.append(pb.CAPABILITY_FORGET)
+        return told
+
+    def Ingest(self, request_iterator: Iterator[pb.IngestRequest], context: grpc.ServicerContext) -> pb.IngestResponse:
+        frames = list(request_iterator)
+        kept = self._turns.setdefault(frames[0].header.namespace, [])
+        kept += [turn for frame in frames for turn in frame.session.turns]
+        return pb.IngestResponse(visible_through_day=frames[0].header.day_index)
+
+    def Search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
+        found = [turn for turn in self._turns[request.namespace] if turn.text == request.text]
+        items = [pb.MemoryItem(text=f"somebody: {turn.text}") for turn in found]
+        return pb.SearchResponse(items=items, visible_through_day=request.as_of_day)
+
+    def Forget(self, request: pb.ForgetRequest, context: grpc.ServicerContext) -> pb.ForgetResponse:
+        if self._everything:
+            self._turns[request.namespace] = []
+        return pb.ForgetResponse()
+
+
+def test_what_was_to_be_forgotten_is_looked_for_again(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with (
+        Remembers(everything=False) as keeps,
+        Remembers(everything=True) as loses,
+        CapturingBackend(answers=False) as cannot,
+    ):
+        values = {
+            "dataset": EXAMPLE,
+            "backends": [
+                "bm25",
+                f"keeps={keeps.address}",
+                f"loses={loses.address}",
+                f"cannot={cannot.address}",
+            ],
+            "readers": [{"spec": "extractive"}],
+            "limit": 3,
+            "floor_samples": 0,
+            "deletions": 2,
+        }
+        assert execute(RunRequest(out=out, config=parse_config(values, "test"))).reason == "completed"
+    records = list(read_records(out, "asked", "deletion_probed"))
+    probes = [r for r in records if isinstance(r, DeletionProbed)]
+    places = {r.ego: at for at, r in enumerate(records) if isinstance(r, QuestionAsked) and r.cell_id.startswith("bm")}
+    for at, record in enumerate(records):
+        if isinstance(record, DeletionProbed) and record.cell_id.startswith("bm"):
+            assert at > places[record.ego], "a question came after what it asks for was deleted"
+
+    file = tmp_path / "report.json"
+    assert CliRunner().invoke(app, ["report", str(out), "--format", "json", "--out", str(file)]).exit_code == 0
+    rows = {row["backend"]: row for row in json.loads(file.read_text(encoding="utf-8"))["runs"][0]["rows"]}
+    for kind in ("session", "subject", "fact"):
+        told = {
+            name: next(d for d in rows[name]["deletion"] if d["target"] == kind) for name in rows if name != "cannot"
+        }
+        assert all(each["forgotten"] and not each["failed"] for each in told.values())
+        assert told["bm25"]["found_before"] and told["keeps"]["found_before"], kind
+        assert (told["bm25"]["found_again"], told["bm25"]["answered_again"], told["bm25"]["controls_lost"]) == (0, 0, 0)
+        assert told["keeps"]["found_again"] == told["keeps"]["found_before"]
+        assert told["keeps"]["answered_again"] is None
+    lost = rows["loses"]["deletion"]
+    assert sum(d["found_again"] for d in lost) == 0
+    assert sum(d["controls_lost"] for d in lost) == sum(d["controls"] for d in lost) > 0
+    assert rows["cannot"]["deletion"] == []
+    assert {p.code for p in probes} == {"OK"}
+    for form in ("table", "html"):
+        file = tmp_path / f"report.{form}"
+        assert CliRunner().invoke(app, ["report", str(out), "--format", form, "--out", str(file)]).exit_code == 0
+        assert "Deletion, apart from every score" in file.read_text(encoding="utf-8")
+
+
+def test_targets_are_drawn_from_the_days_and_share_no_turn() -> None:
+    with open_dataset(EXAMPLE) as dataset:
+        ego = dataset.egos[0]
+        drawn = draw_targets(dataset, ego, 3, "seed")
+        assert drawn == draw_targets(dataset, ego, 3, "seed")
+        assert drawn != draw_targets(dataset, ego, 3, "another")
+    turns = [turn.turn_id for target in drawn for turn in target.turns]
+    assert len(turns) == len(set(turns)) and {target.kind for target in drawn} == {"session", "subject", "fact"}
+    for target in drawn:
+        if target.kind == "subject":
+            assert all(target.value.casefold() in turn.text.casefold() for turn in target.turns)
+        if target.control is not None:
+            assert target.control.session_id not in {turn.session_id for turn in target.turns}

@@ -1,0 +1,37 @@
+"""README's table and picture come from a demonstration, and the script that puts them there keeps the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from scripts.readme_demo import BEGIN, END, with_screen
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_readme_shows_a_first_screen_and_its_picture() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    screen = readme.partition(BEGIN)[2].partition(END)[0].strip().splitlines()[1:-1]
+    assert 20 < len(screen) <= 40
+    assert max(map(len, screen)) <= 100
+    for name in ("oracle", "bm25", "vanilla", "memsearch"):
+        assert sum(line.startswith(name) for line in screen) == 1
+    drawing = ElementTree.parse(ROOT / "docs" / "demo.svg").getroot()
+    said = "".join(drawing.itertext())
+    for line in screen:
+        name = line.split(" ")[0]
+        if name in ("oracle", "bm25", "vanilla"):
+            share = next(word for word in line.split() if f" {word} [" in line)
+            assert share in said, f"{name}: the picture is of another run than the table"
+
+
+def test_the_screen_is_replaced_and_the_rest_kept() -> None:
+    before = f"a\n{BEGIN}\nold\n{END}\nb\n"
+    after = with_screen(before, "new \\1 screen\n")
+    assert after == f"a\n{BEGIN}\n```text\nnew \\1 screen\n```\n{END}\nb\n"
+    assert with_screen(after, "new \\1 screen\n") == after
+    with pytest.raises(SystemExit, match="found 0"):
+        with_screen("a", "new")

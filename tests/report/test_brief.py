@@ -1,0 +1,216 @@
+"""The summary of a report: short on a terminal, and nothing in it that the intervals do not carry."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from memarena.cli.main import main
+from memarena.cli.scores import report_run
+from memarena.report.brief import MOST_LINES, brief_candidates, brief_document, brief_groups
+from memarena.report.brief_rows import BriefRow, with_llm
+from memarena.report.figures import best
+from memarena.report.findings import carried_gates, findings, unproven, verdict
+from memarena.report.layout import Document
+from memarena.report.render.markdown import to_markdown
+from memarena.report.render.terminal import count_lines
+from memarena.report.report_input import ReportInput
+from memarena.scoring.results import Permission, Score
+from memarena.scoring.uncertainty_records import Interval
+
+from ..support import golden_run, grid_run
+from ..support.logs import write_log
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> ReportInput:
+    """Five memories with two readers, twelve egos."""
+    return report_run(write_log(tmp_path_factory.mktemp("grid") / "run", grid_run.records(12, prompt_words=4)))
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    return shutil.copytree(golden_run.SMALL_RUN, tmp_path / "run")
+
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def memarena(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["memarena", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return call
+
+
+def between(low: float, high: float, clusters: int = 12) -> Interval:
+    return Interval(low=low, high=high, se=0.01, method="bootstrap_egos", clusters=clusters)
+
+
+def rows_with(grid: ReportInput, *made: tuple[float, Interval | None]) -> list[BriefRow]:
+    """Rows of the grid's first reader with these shares right and intervals, and nothing else changed."""
+    [(_, rows)] = brief_groups([grid])
+    found = []
+    for row, (share, interval) in zip(rows, made, strict=False):
+        scores = row.scores
+        metrics = {**scores.metrics, "all": Score(value=share, low=share, high=share)}
+        intervals = {**scores.intervals, "all": interval} if interval else {}
+        update = {"metrics": metrics, "intervals": intervals, "diagnostic": False}
+        found.append(replace(row, scores=scores.model_copy(update=update)))
+    return found
+
+
+def chosen(runs: list[ReportInput]) -> Document:
+    return next(d for d in brief_candidates(runs) if count_lines(d) <= MOST_LINES)
+
+
+def test_a_summary_takes_at_most_fifty_lines_and_says_what_it_left_out(grid: ReportInput) -> None:
+    several = [
+        replace(grid, scores=grid.scores.model_copy(update={"run_id": name, "protocol": name})) for name in "abcd"
+    ]
+    for runs in ([grid], several[:2], several):
+        document = chosen(runs)
+        assert count_lines(document) <= MOST_LINES
+    text = to_markdown(chosen([grid]))
+    for row in grid.scores.rows:
+        assert f"| {row.backend}" in text
+    assert count_lines(brief_document([grid], rows=5, remarks=1)) < count_lines(brief_document([grid]))
+    assert "and 5 more rows: --full" in to_markdown(brief_document([grid], rows=5))
+
+
+def test_an_order_is_said_only_where_the_intervals_carry_it(grid: ReportInput) -> None:
+    apart = rows_with(grid, (0.9, between(0.8, 0.95)), (0.5, between(0.4, 0.6)), (0.2, between(0.1, 0.3)))
+    names = [row.name for row in apart]
+    assert verdict(apart).endswith(f"so the order holds: {' > '.join(names)}.")
+    assert not [line for line in unproven(apart) if "overlap" in line]
+    touching = rows_with(grid, (0.9, between(0.8, 0.95)), (0.5, between(0.4, 0.6)), (0.45, between(0.35, 0.55)))
+    assert verdict(touching).endswith(f"what the intervals carry: {names[0]} > {names[1]} ? {names[2]} (? = open).")
+    assert any(f"whether {names[1]} answers more than {names[2]}" in line for line in unproven(touching))
+    few = rows_with(grid, (0.9, between(0.8, 0.95, 3)), (0.5, between(0.4, 0.6, 3)))
+    assert verdict(few).endswith("the intervals do not carry an order.")
+    assert any("3 egos are too few" in line for line in unproven(few))
+    alone = rows_with(grid, (0.9, None), (0.5, between(0.4, 0.6)))
+    assert "do not carry" in verdict(alone)
+    assert any(line.startswith(f"{names[0]} (") and "no interval" in line for line in unproven(alone))
+
+
+def test_the_best_is_bold_only_where_its_interval_lies_above_all_others(grid: ReportInput) -> None:
+    def bests(*made: tuple[float, Interval | None]) -> dict[str, float]:
+        return best([row.scores for row in rows_with(grid, *made)], "all")
+
+    reader = grid.scores.rows[0].reader
+    low = (0.2, between(0.1, 0.3))
+    assert bests((0.9, between(0.8, 0.95)), (0.5, between(0.4, 0.6)), low) == {reader: 0.9}
+    assert bests((0.9, between(0.55, 0.95)), (0.5, between(0.4, 0.6)), low) == {}
+    assert bests((0.9, between(0.8, 0.95, 7)), (0.5, between(0.4, 0.6)), low) == {}
+    assert bests((0.9, None), low) == {}
+
+
+@pytest.mark.parametrize(
+    ("items", "egos", "clusters", "expected"),
+    [
+        ((0.1, 0.5), (0.1, 0.6), 12, True),
+        ((0.1, 0.5), (0.1, 0.6), 7, None),
+        ((0.1, 0.5), (-0.1, 0.6), 12, None),
+        ((-0.1, 0.5), (0.1, 0.6), 12, None),
+        ((-0.5, -0.1), (-0.5, -0.2), 12, False),
+    ],
+)
+def test_access_is_controlled_only_where_items_and_egos_say_so(
+    items: tuple[float, float], egos: tuple[float, float], clusters: int, expected: bool | None
+) -> None:
+    d6 = Permission(
+        allow=9, deny=9, f1_pu=Score(), j=Score(), j_low=items[0], j_high=items[1], gates=items[0] > 0,
+        deny_labels={}, allow_labels={}, known_facts=0,
+    )  # fmt: skip
+    assert carried_gates(d6, between(*egos, clusters)) is expected
+    assert carried_gates(d6, None) is None
+    assert carried_gates(None, between(*egos)) is None
+
+
+def test_findings_name_what_was_lost_and_where(grid: ReportInput) -> None:
+    [(_, rows)] = brief_groups([grid])
+    said = findings(rows)
+    assert any(line.startswith("Evidence among the first 10 items of Search: oracle") for line in said)
+    split = next(row.scores.errors for row in rows if row.scores.backend == "bm25")
+    assert split is not None
+    assert any("wrong answers of bm25" in line and str(split.not_retrieved) in line for line in said)
+
+
+def test_a_sample_with_a_language_model_stands_beside_all_questions(grid: ReportInput) -> None:
+    [(_, rows)] = brief_groups([grid])
+    large = [row for row in rows if row.reader == "large-8b"]
+    small = [replace(row, ttft_ms=None, tokens_per_s=None) for row in rows if row.reader == "small-0.6b"]
+    for row in with_llm(small, large):
+        twin = next(other for other in large if other.scores.backend == row.scores.backend)
+        assert (row.ttft_ms, row.llm) == (twin.ttft_ms, twin.scores)
+        assert row.right == next(o.right for o in small if o.name == row.name)
+
+
+def test_a_report_is_a_summary_until_more_is_asked_for(memarena: Command, run_dir: Path) -> None:
+    _, short, _ = memarena("report", run_dir)
+    _, whole, _ = memarena("report", run_dir, "--full")
+    assert len(short.splitlines()) <= MOST_LINES < len(whole.splitlines())
+    assert short.index("Summary") < short.index("What cannot be concluded")
+    assert "Where wrong answers went wrong" in whole
+    assert "Where wrong answers went wrong" not in short
+    assert memarena("report", run_dir / "run.sqlite")[1] == short, "the log itself is taken too"
+
+
+def test_single_tables_are_named_and_printed(memarena: Command, run_dir: Path) -> None:
+    _, names, _ = memarena("report", run_dir, "--list-tables")
+    assert {"main-grid", "retrieval", "ingest"} <= set(names.split())
+    for name in names.split():
+        code, out, err = memarena("report", run_dir, "--table", name)
+        assert (code, err) == (0, "")
+        assert out.strip()
+    code, out, err = memarena("report", run_dir, "--table", "nonsense")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: --table nonsense: this report has no such table; there are: main-grid, ")
+    for option in (["--table", "main-grid"], ["--list-tables"]):
+        assert memarena("report", run_dir, "--format", "html", *option)[0] == 2
+
+
+@pytest.mark.parametrize("output", ["table", "md", "html"])
+def test_shares_of_a_few_questions_are_left_out_until_asked_for(memarena: Command, run_dir: Path, output: str) -> None:
+    _, without, _ = memarena("report", run_dir, "--full", "--format", output)
+    _, everything, _ = memarena("report", run_dir, "--full", "--small", "--format", output)
+    mark = "n&lt;5" if output in ("md", "html") else "n<5"
+    assert without.count(mark) > 5
+    assert mark not in everything
+
+
+def test_show_takes_the_name_of_a_memory_that_has_one_row(memarena: Command, run_dir: Path) -> None:
+    _, short, _ = memarena("show", run_dir, "--answers", "--cell", "hazy")
+    _, exact, _ = memarena("show", run_dir, "--answers", "--cell", "hazy@small")
+    assert short == exact
+    assert short
+    code, _, err = memarena("show", run_dir, "--answers", "--cell", "bm25")
+    assert code == 2
+    assert err.startswith("error: --cell bm25: several rows are of bm25; there are: bm25@small, bm25@")
+
+
+def test_show_gives_the_same_answers_as_json(memarena: Command, run_dir: Path) -> None:
+    _, listed, _ = memarena("show", run_dir, "--failures", "--cell", "hazy")
+    _, out, _ = memarena("show", run_dir, "--failures", "--cell", "hazy", "--format", "json")
+    found = json.loads(out)
+    lines = [line.split() for line in listed.splitlines() if line.startswith("  ")]
+    assert len(found) == len(lines)
+    for record, line in zip(found, lines, strict=True):
+        assert {record["cell_id"], record["instance_id"], record["family"]} <= set(line)
+    _, out, _ = memarena("show", run_dir, "--question", "temp_1", "--cell", "bm25@small/s3", "--format", "json")
+    [one] = json.loads(out)
+    assert one["score"]["instance_id"] == one["asked"][0]["instance_id"] == "temp_1"
+    assert one["judged"][0]["judge"] == "value"
+    code, _, err = memarena("show", run_dir, "--answers", "--format", "yaml")
+    assert (code, err) == (2, "error: --format yaml: expected one of table, json\n")
