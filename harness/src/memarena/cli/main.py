@@ -60,7 +60,6 @@ app = typer.Typer(
     name="memarena",
     help="Measures the memory of on-device personal assistants.",
     cls=Commands,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 

@@ -1,0 +1,68 @@
+"""Builds the wheel of every distribution of this repository: python scripts/build_wheels.py [FOLDER] (default: dist).
+
+Each is built from a copy of its folder with the licence beside it, so that every wheel carries the licence and nothing
+that lies about in a checkout gets in. What is for developers alone is left out. Needs hatchling (`make setup`).
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NOT_SHIPPED = frozenset({"memarena-judge-training"})
+"""Texts and programs that train the judge's models."""
+
+
+def distributions(root: Path = ROOT) -> dict[str, Path]:
+    """Folders of the distributions that are released, by name."""
+    paths = sorted([*root.glob("*/pyproject.toml"), *root.glob("*/*/pyproject.toml")])
+    folders = [path.parent for path in paths if not path.relative_to(root).parts[0].startswith(".")]
+    named = {str(project(folder)["name"]): folder for folder in folders}
+    return {name: folder for name, folder in named.items() if name not in NOT_SHIPPED}
+
+
+def project(folder: Path) -> dict[str, object]:
+    """The table ``project`` of a distribution."""
+    table: dict[str, object] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return table
+
+
+def build(out: Path) -> list[Path]:
+    """Build all wheels into ``out``; earlier wheels of ours that lie there are removed. The wheels, by name."""
+    out.mkdir(parents=True, exist_ok=True)
+    for old in out.glob("memarena*.whl"):
+        old.unlink()
+    for folder in distributions().values():
+        with tempfile.TemporaryDirectory(prefix="memarena-wheel-") as made:
+            copy = Path(made) / "project"
+            copy.mkdir()
+            for name in ("pyproject.toml", "README.md", "backend.toml"):
+                if (folder / name).exists():
+                    shutil.copy(folder / name, copy)
+            shutil.copy(ROOT / "LICENSE", copy)
+            shutil.copytree(folder / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__"))
+            command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out.resolve())]
+            done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"error: {folder.relative_to(ROOT)}: no wheel: {done.stderr.strip()}")
+    return sorted(out.glob("memarena*.whl"))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Build, and print what was built."""
+    if len(arguments) > 1 or any(each.startswith("-") for each in arguments):
+        sys.stderr.write("error: expected at most one argument, the folder for the wheels\n")
+        return 2
+    for wheel in build(Path(arguments[0]) if arguments else ROOT / "dist"):
+        sys.stdout.write(f"{wheel}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,119 @@
+"""Installs the built wheels as a stranger would, and uses them: python scripts/check_wheels.py [PYTHON].
+
+Wheels of all distributions are built, `memarena` is installed from them into a new environment outside the repository,
+and there a world is made, bm25 is asked about it, the run is reported, and bm25 is held to one chapter of the contract.
+PYTHON is the interpreter of the environment (default: that of .venv). Other packages come from the index that pip uses,
+as constraints.txt pins them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from scripts.build_wheels import ROOT, build
+
+LIMIT_S = 300.0
+WAIT_S = 30.0
+QUESTIONS = 6
+
+
+class CheckError(Exception):
+    """Something does not work as installed; the message is one line, and what the program printed."""
+
+
+class Installed:
+    """An environment with ``memarena`` installed from wheels. ``folder`` is where its commands run."""
+
+    def __init__(self, python: str, wheels: Path, folder: Path) -> None:
+        self.folder = folder
+        self._bin = folder / "env" / "bin"
+        # Nothing of this checkout: neither its packages nor the folder in which backends are looked for.
+        outside = ("PYTHONPATH", "VIRTUAL_ENV", "MEMARENA_BACKENDS")
+        self._env = {name: value for name, value in os.environ.items() if name not in outside}
+        self._call([python, "-m", "venv", str(folder / "env")])
+        quiet = ("-q", "--disable-pip-version-check", "--no-input", "--no-compile")
+        where = ("--find-links", str(wheels), "-c", str(ROOT / "constraints.txt"))
+        self._call([str(self._bin / "pip"), "install", *quiet, *where, "memarena"])
+
+    def run(self, program: str, *arguments: str) -> str:
+        """Run an installed program; what it printed. Raises :class:`CheckError` if it fails."""
+        return self._call([str(self._bin / program), *arguments])
+
+    def start(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start an installed program and leave it running."""
+        return subprocess.Popen([str(self._bin / program), *arguments], cwd=self.folder, env=self._env)
+
+    def _call(self, command: Sequence[str]) -> str:
+        done = subprocess.run(
+            command, cwd=self.folder, env=self._env, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
+        if done.returncode:
+            raise CheckError(f"exit code {done.returncode}: {' '.join(command)}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+
+def check(installed: Installed) -> None:
+    """Go through what a user does first. Raises :class:`CheckError` at the first thing that does not work."""
+    place = installed.run("python", "-c", "import memarena; print(memarena.__file__)").strip()
+    if not Path(place).is_relative_to(installed.folder):
+        raise CheckError(f"memarena is imported from {place}, not from the new environment")
+    installed.run("masim", "generate", "--preset", "tiny", "--seed", "7", "--out", "world", "--quiet")
+    flags = ("--reader", "extractive", "--limit", str(QUESTIONS), "--floor-samples", "0", "--out", "run")
+    installed.run("memarena", "run", "--dataset", "world", "--backend", "bm25", *flags)
+    told = installed.run("memarena", "report", "run")
+    if f"{QUESTIONS} of {QUESTIONS} questions asked" not in told:
+        raise CheckError(f"the report does not say that {QUESTIONS} of {QUESTIONS} questions were asked:\n{told}")
+    _hold_to_the_contract(installed)
+
+
+def _hold_to_the_contract(installed: Installed) -> None:
+    address = installed.folder / "address"
+    flags = ("--listen", "127.0.0.1:0", "--address-file", str(address), "--data-dir", str(installed.folder / "data"))
+    backend = installed.start("memarena-backend-bm25", *flags)
+    try:
+        end = time.monotonic() + WAIT_S
+        while not address.exists():
+            if backend.poll() is not None or time.monotonic() > end:
+                raise CheckError(f"memarena-backend-bm25 did not listen within {WAIT_S:.0f} s")
+            time.sleep(0.05)
+        target = address.read_text(encoding="utf-8").strip()
+        installed.run("memarena", "conformance", "--target", target, "--only", "dsc")
+    finally:
+        backend.terminate()
+        backend.wait()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check, and print how long it took."""
+    if len(arguments) > 1 or any(each.startswith("-") for each in arguments):
+        sys.stderr.write("error: expected at most one argument, the interpreter of the environment\n")
+        return 2
+    python = arguments[0] if arguments else sys.executable
+    began = time.monotonic()
+    try:
+        with tempfile.TemporaryDirectory(prefix="memarena-wheels-") as made:
+            folder = Path(made).resolve()
+            build(folder / "wheels")
+            installed = Installed(python, folder / "wheels", folder)
+            version = installed.run("python", "-c", "import platform; print(platform.python_version())").strip()
+            check(installed)
+    except CheckError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    sys.stdout.write(
+        f"wheels work on Python {version}: installed, {QUESTIONS} questions asked, reported, contract held, in "
+        f"{time.monotonic() - began:.0f} s\n"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
