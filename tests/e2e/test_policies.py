@@ -134,7 +134,7 @@ def test_a_policy_that_treats_all_alike_wins_nothing(
     assert j <= 0
     assert row.permission is not None
     assert row.permission.gates is False
-    assert said_to_gate(scored) == "no"
+    assert said_to_gate(scored) == "open"
 
 
 def test_a_coin_that_ignores_permission_scores_a_half_and_does_not_gate(world: Path, tmp_path: Path) -> None:
@@ -152,4 +152,4 @@ def test_a_coin_that_ignores_permission_scores_a_half_and_does_not_gate(world: P
     assert found.j_low is not None
     assert found.j_low <= 0
     assert found.gates is False
-    assert said_to_gate(scored) == "no"
+    assert said_to_gate(scored) == "open"

@@ -99,8 +99,11 @@ def test_what_was_to_be_forgotten_is_looked_for_again(tmp_path: Path) -> None:
     assert rows["cannot"]["deletion"] == []
     assert {p.code for p in probes} == {"OK"}
     for form in ("table", "html"):
+        whole = ["--full"] if form == "table" else []
         file = tmp_path / f"report.{form}"
-        assert CliRunner().invoke(app, ["report", str(out), "--format", form, "--out", str(file)]).exit_code == 0
+        assert (
+            CliRunner().invoke(app, ["report", str(out), *whole, "--format", form, "--out", str(file)]).exit_code == 0
+        )
         assert "Deletion, apart from every score" in file.read_text(encoding="utf-8")
 
 

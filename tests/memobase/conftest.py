@@ -16,7 +16,7 @@ from tests.memobase.double import TOKEN, Double, Models
 from tests.memobase.scripted_models import ScriptedModels
 
 ACCESS = pb.ModelAccess(
-    base_url="http://gateway.invalid/v1",
+    base_url="http://127.0.0.1:9/v1",
     token="the-cell's",
     models=[pb.Model(name="extractor", role=pb.MODEL_ROLE_EXTRACTOR)],
 )

@@ -62,9 +62,16 @@ def gatekeeper(_: int, question: Question) -> str:
     return always(0, question) if allowed else never(0, question)
 
 
-def play(policy: Policy) -> ScoredRun:
-    asked: list[AnyRecord] = [make_asked(CELL, q, policy(n, q)) for n, q in enumerate(POOL)]
-    return score_records(make_run([CELL], POOL, [], asked))
+def play(policy: Policy, egos: int = 1) -> ScoredRun:
+    """The policy's answers to the pool, whose facts are dealt out to so many egos."""
+    pool = [replace_ego(q, f"ego_{n // 2 % egos}") if egos > 1 else q for n, q in enumerate(POOL)]
+    asked: list[AnyRecord] = [make_asked(CELL, q, policy(n, q)) for n, q in enumerate(pool)]
+    return score_records(make_run([CELL], pool, [], asked))
+
+
+def replace_ego(question: Question, ego: str) -> Question:
+    instance = question.instance.model_copy(update={"ego_agent_id": ego})
+    return question.model_copy(update={"instance": instance})
 
 
 def row_of(policy: Policy) -> RowScores:
@@ -101,9 +108,17 @@ def test_the_interval_of_j_of_a_coin_holds_zero() -> None:
     assert found.j_low < 0 < found.j_high
 
 
-@pytest.mark.parametrize(("policy", "word"), [(never, "no"), (always, "no"), (coin, "no"), (gatekeeper, "yes")])
-def test_a_report_says_gates_only_of_the_gatekeeper(policy: Policy, word: str) -> None:
-    text = to_markdown(report_document([ReportInput(play(policy).scores)]))
+@pytest.mark.parametrize(
+    ("policy", "egos", "word"),
+    [
+        *((policy, 10, "open") for policy in (never, always, coin)),
+        (gatekeeper, 10, "yes"),
+        (gatekeeper, 1, "open"),
+    ],
+)
+def test_a_report_says_gates_only_of_the_gatekeeper(policy: Policy, egos: int, word: str) -> None:
+    """And of it only where enough egos carry the interval."""
+    text = to_markdown(report_document([ReportInput(play(policy, egos).scores)]))
     lines = [x.split("|") for x in text.split("## Permission (D6)")[1].splitlines() if x.startswith("|")]
     titles = [cell.strip() for cell in lines[0]]
     line = next(x for x in lines if x[1].strip() == "policy")

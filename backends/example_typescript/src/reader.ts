@@ -132,6 +132,7 @@ async function post(path: string, body: object, access: ModelAccess, signal: Abo
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${access.token}` },
       body: JSON.stringify(body),
+      redirect: 'manual', // the token goes to the gateway alone (SEC-6)
       signal,
     });
   } catch (error) {
