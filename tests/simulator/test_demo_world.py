@@ -27,7 +27,7 @@ def test_the_world_is_valid_has_every_family_and_leaves_no_log_behind(world: Pat
     assert [path.name for path in world.parent.iterdir()] == ["world"]
     with open_dataset(world) as dataset:
         families = Counter(one.family for one in dataset.instances)
-        assert len(dataset.egos) == PEOPLE
+        assert PEOPLE - 2 <= len(dataset.egos) <= PEOPLE  # some may be asked nothing
     assert all(families[family] >= 10 for family in Family if family is not Family.WITNESS)
 
 

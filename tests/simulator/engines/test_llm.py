@@ -139,9 +139,11 @@ def test_a_value_is_said_by_nobody_but_its_speaker(tmp_path: Path) -> None:
     facts = [fact for fact in rows(tmp_path / "w" / "facts.jsonl") if fact["value"]["type"] == "amount"]
     assert facts
     for fact in facts:
-        number = f"{fact['value']['amount']:g}"
+        number, item = f"{fact['value']['amount']:g}", fact["attribute"].partition(": ")[2].removeprefix("the ")
         session = {key: turn for key, turn in turns.items() if turn["session_id"] == fact["session_id"]}
-        said_in = {key for key, turn in session.items() if f" {number} " in f" {turn['text']} "}
+        said_in = {
+            key for key, turn in session.items() if f" {number} " in f" {turn['text']} " and item in turn["text"]
+        }
         planned = {one["turn_id"] for one in facts if f"{one['value']['amount']:g}" == number}
         assert said_in <= planned
 
