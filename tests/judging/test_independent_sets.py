@@ -17,6 +17,7 @@ from judge_training.typed_value_sets import independent
     [
         ("assistant_answers", 19, 10),
         ("assistant_answers_second", 9, 13),
+        ("assistant_answers_third", 28, 12),
         ("values_blind", 36, 9),
         ("values_blind_extra", 13, 9),
         ("labelled_llm_answers", 1, 1),

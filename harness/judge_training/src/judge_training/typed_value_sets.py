@@ -38,6 +38,7 @@ def independent() -> Mapping[str, Sequence[TypedAnswer]]:
     return {
         "assistant_answers": assistant_answers("v1"),
         "assistant_answers_second": assistant_answers("v2"),
+        "assistant_answers_third": assistant_answers("v3"),
         "values_blind": blind_answers(SETS / "values_blind.v1.jsonl"),
         "values_blind_extra": blind_answers(SETS / "values_blind_extra.v1.jsonl"),
         "labelled_llm_answers": labelled_answers(SETS / "labelled_llm_answers.v1.jsonl"),

@@ -44,6 +44,11 @@ class LogisticModel:
             ends.append(len(columns))
         return csr_matrix((values, columns, ends), shape=(len(ends) - 1, len(self._numbers) + 1))
 
+    def scores(self, rows: Sequence[frozenset[str]]) -> list[float]:
+        """Log odds of the second of two classes, for each row."""
+        found = np.asarray(self._matrix(rows) @ self._weights)
+        return [float(score) for score in found[:, 1] - found[:, 0]]
+
     def best(self, row: frozenset[str]) -> int:
         """The likeliest class."""
         return int(np.argmax(self._matrix([row]) @ self._weights))

@@ -11,6 +11,7 @@ from memarena_dataset.validate import Profile, validate
 from memarena_dataset_quality import bm25_recall, coherence, embedded_model, guessing, permission_reading
 from memarena_dataset_quality import history_shortcuts as history
 from memarena_dataset_quality import permission_shortcuts as permission
+from memarena_dataset_quality import specific_turns as specific
 from memarena_dataset_quality.bar_table import BarRow, bounded, reported
 from memarena_dataset_quality.evidence_cues import CueClassifier, Stated, stated_facts
 from memarena_dataset_quality.extractive_reader import MODULE as EXTRACTIVE
@@ -50,6 +51,7 @@ def measure(setting: Setting, say: Callable[[str], None]) -> list[BarRow]:
     for title, rows in (
         ("text", text_rows),
         ("questions: what gives them away", cue_rows),
+        ("turns that stand out", specific_rows),
         ("questions: history shortcuts", history_rows),
         ("questions: permission", permission_rows),
         ("questions: retrieval", retrieval_rows),
@@ -85,9 +87,7 @@ def text_rows(setting: Setting) -> Iterator[BarRow]:
         yield reported("text", name, figure, locomo=float(read(beside)) if beside else None)
     worst = max(one.repeated_long_turns for one in found)
     locomo = float(beside.repeated_long_turns) if beside else None
-    yield bounded(
-        "text", "turns above 12 words that occur twice, worst world", float(worst), "none", 0, 0, locomo=locomo
-    )
+    yield reported("text", "turns above 12 words that occur twice, worst world", float(worst), locomo=locomo)
     if not setting.llm:
         note = f"{TOKENS_PER_WORD} tokens a word"
         yield row("tokens per turn", lambda one: TOKENS_PER_WORD * one.words_per_turn, "60 to 90", 60, 90, note)
@@ -112,6 +112,21 @@ def cue_rows(setting: Setting) -> Iterator[BarRow]:
         group, "median length, evidence to other turns", found.length_ratio if found else None, "0.9 to 1.1",
         0.9, 1.1, locomo=beside.length_ratio if beside else None,
     )  # fmt: skip
+
+
+def specific_rows(setting: Setting) -> Iterator[BarRow]:
+    """Whether turns with something to remember stand out from all others, names and digits masked."""
+    group = "what stands out without a question"
+    for name, chosen, bar, most in (
+        ("turns with planned statements against others, AUC", specific.planned_turns, "at most 0.85", 0.85),
+        ("evidence against other turns, AUC", specific.evidence_turns, "at most 0.80", 0.80),
+    ):
+        area = specific.told_apart(setting.train, setting.worlds, chosen) if setting.train else None
+        yield bounded(group, name, area, bar, 0, most, note="" if setting.train else NO_TRAIN)
+    found = specific.digits(setting.worlds)
+    ratio = found.others / found.stating if found and found.stating else None
+    note = f"{found.others:.3f} of other turns, {found.stating:.3f} of those that state" if found else "no statements"
+    yield bounded(group, "digits in other turns to those that state", ratio, "at least 0.5", 0.5, 99, note=note)
 
 
 def _classifier(train: Sequence[World]) -> CueClassifier | None:
