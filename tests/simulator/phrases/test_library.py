@@ -13,8 +13,8 @@ from memarena_masim.errors import MasimError
 from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.output.generate import generate
 from memarena_masim.phrases.grammar import LITERAL, SPLIT_FROM, Bank, Node, Scope, Sequence_, Voice, phrase
-from memarena_masim.phrases.library import library
-from memarena_masim.phrases.scenes import Scene, read_topic
+from memarena_masim.phrases.library import library, scene_files
+from memarena_masim.phrases.scenes import WEEKDAYS, Scene, read_topic
 from memarena_masim.questions.question_bank import question_bank
 from memarena_masim.realization import speech
 from memarena_masim.rng import Stream
@@ -129,6 +129,17 @@ def _literals(sequence: Sequence_) -> Iterator[str]:
         yield node.text if node.kind == LITERAL else ""
         for branch in node.branches:
             yield from _literals(branch)
+
+
+def test_no_scene_says_an_item_of_a_detail_with_a_weekday_put_in() -> None:
+    """A detail about "Sunday mornings" is distinctive only if no scene comes to speak of "$day mornings"."""
+    texts = [path.read_text(encoding="utf-8") for path in scene_files()]
+    items = [item for one in catalogue().attributes.values() for item in one.items]
+    held = [item for item in items if any(weekday in item for weekday in WEEKDAYS)]
+    assert held
+    for item in held:
+        blank = next(item.replace(weekday, "$day") for weekday in WEEKDAYS if weekday in item)
+        assert not [text for text in texts if blank in text], item
 
 
 TOPIC = '[topic]\nhalf = "tuning"\nheads = ["hobby:diy"]\n'
