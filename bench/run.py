@@ -1,4 +1,4 @@
-"""All benchmarks, one table each: ``make bench`` (``ARGS='floor stream'`` for some of them; ``gpu`` only when named).
+"""All benchmarks, one table each: ``make bench`` (``ARGS='floor stream'`` for some; ``kills`` and ``gpu`` when named).
 
 Every comparison takes both sides in the same run on the same machine and prints their ratio or difference; nothing here
 is asserted. Quote medians, and read the ratio before the absolute figure: machines differ, and have neighbours.
@@ -27,11 +27,12 @@ BENCHMARKS = {
     "masim-validate": "bench_masim_validate",
     "worlds": "bench_worlds",
     "separation": "bench_separation",
+    "kills": "bench_kills",
     "gpu": "bench_gpu",
 }
-WITH_OPTIONS = ("worlds", "memsearch", "separation", "masim-l", "masim-validate", "gpu")
-ONLY_NAMED = ("gpu",)
-"""What needs more than this project installs."""
+WITH_OPTIONS = ("worlds", "memsearch", "separation", "masim-l", "masim-validate", "kills", "gpu")
+ONLY_NAMED = ("kills", "gpu")
+"""What measures no time, and what needs more than this project installs."""
 
 
 def main() -> int:

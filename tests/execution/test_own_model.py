@@ -45,6 +45,8 @@ def test_reports_mark_a_model_of_the_backend_s_own(tmp_path: Path) -> None:
             CliRunner().invoke(app, ["report", str(out), *whole, "--format", form, "--out", str(file)]).exit_code == 0
         )
         shown[form] = file.read_text(encoding="utf-8")
+        # A model of its own is said by its own sign; the other answers without a model and says nothing.
+        assert form == "json" or ("other §" in shown[form] and "own ‡ §" not in shown[form])
     for form in ("table", "html"):
         flat = " ".join(shown[form].split())
         assert "own model: own (‡) calls models of its own" in flat

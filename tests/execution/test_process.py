@@ -10,9 +10,18 @@ from memarena.execution.backends.manifests import BackendManifest, LaunchableBac
 from memarena.execution.backends.overhead_baseline import measure_floor
 from memarena.execution.backends.process import LaunchError, launch
 from memarena.execution.backends.session import BackendSession
-from memarena.execution.errors import InfraError
+from memarena.execution.errors import CellError, InfraError
 from memarena.log.records import Cell, Reading
 from memarena.processes import GuardedProcess
+
+CELL = Cell(
+    cell_id="bm25@x/s1",
+    backend="bm25",
+    reader="x",
+    seed_label="s1",
+    reading=Reading(max_answer_tokens=1, max_context_tokens=1),
+    diagnostic=False,
+)
 
 
 def printing_environment() -> LaunchableBackend:
@@ -38,18 +47,47 @@ def test_tls_and_token_are_for_backends_that_run_elsewhere(tmp_path: Path) -> No
     link = BackendSession(
         choose_backend("bm25"), tmp_path / "cell", Deadlines(health_s=5), Security(tls_ca=roots, bearer_token="t")
     )
-    cell = Cell(
-        cell_id="bm25@x/s1",
-        backend="bm25",
-        reader="x",
-        seed_label="s1",
-        reading=Reading(max_answer_tokens=1, max_context_tokens=1),
-        diagnostic=False,
-    )
     try:
-        assert link.open(cell).name == "bm25"
+        assert link.open(CELL).name == "bm25"
     finally:
         link.close()
+
+
+STRUCK = """
+import os, signal, sys
+from pathlib import Path
+struck = Path(sys.argv[1])
+done = struck.read_text() if struck.exists() else ""
+struck.write_text(done + "x")
+if len(done) < int(sys.argv[2]):
+    if len(done) == 1:  # the second time only once it has said where it listens
+        Path(sys.argv[4]).write_text("127.0.0.1:9")
+    os.kill(os.getpid(), signal.SIGKILL if sys.argv[3] == "killed" else signal.SIGTERM)
+from memarena_backend_bm25.__main__ import main
+sys.argv = ["bm25", "--listen", "127.0.0.1:0", "--address-file", sys.argv[4], "--data-dir", sys.argv[5]]
+main()
+"""
+
+
+@pytest.mark.parametrize(("kills", "how", "starts"), [(2, "killed", 3), (3, "killed", 3), (1, "by itself", 1)])
+def test_a_backend_that_is_killed_while_it_starts_is_started_again(
+    tmp_path: Path, kills: int, how: str, starts: int
+) -> None:
+    """Twice; one that ends by itself is not."""
+    struck = tmp_path / "struck"
+    command = ("{python}", "-c", STRUCK, str(struck), str(kills), how, "{address_file}", "{data_dir}")
+    manifest = BackendManifest(name="struck", kind="competitor", command=command)
+    choice = LaunchableBackend(name="struck", manifest=manifest, folder=tmp_path)
+    link = BackendSession(choice, tmp_path / "cell", Deadlines(health_s=5), Security())
+    try:
+        if kills == starts - 1:
+            assert link.open(CELL).name == "bm25"
+        else:
+            with pytest.raises(CellError, match="did not start: exit code 137" if how == "killed" else "exit code 143"):
+                link.open(CELL)
+    finally:
+        link.close()
+    assert struck.read_text() == "x" * starts
 
 
 def test_a_floor_that_cannot_be_measured_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from memarena.log.records import GatewayCall
 from memarena.processes import GuardedProcess
 from memarena.readers import NullReader, ReaderError, RunningReader, Script, embedded, probe, start_reader
 from memarena.readers.scripted import Fault
+from memarena.readers.starting import start_child
 from memarena_answering import (
     Asker,
     Completion,
@@ -239,7 +240,8 @@ def test_a_reader_that_dies_while_starting_says_what_its_log_says(
     weights = embedded.Weights(broken, "0", "0")
     monkeypatch.setattr(embedded, "find_weights", lambda: weights)
     with pytest.raises(
-        ReaderError, match=r"^reader embedded: it ended while starting; its log says: .*cannot load .*broken\.gguf"
+        ReaderError,
+        match=r"^reader embedded: it ended while starting \(exit code \d+\); .*cannot load .*broken\.gguf",
     ):
         start_reader("embedded", work_dir=tmp_path, threads=1)
 
@@ -386,3 +388,27 @@ def test_a_child_says_where_it_listens_only_once_it_does(extractive: RunningRead
     connection.request("GET", "/v1/models")
     assert json.loads(connection.getresponse().read())["data"][0]["id"] == "extractive"
     connection.close()
+
+
+@pytest.mark.parametrize("kills", [2, 3])
+def test_a_child_that_is_killed_while_it_starts_is_started_again(
+    kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for ever, and only where somebody else ended it."""
+    (tmp_path / "struck_server.py").write_text(
+        "import os, signal, sys, time\nfrom pathlib import Path\n"
+        "struck = Path(__file__).with_name('struck')\n"
+        "done = struck.read_text() if struck.exists() else ''\nstruck.write_text(done + 'x')\n"
+        f"if len(done) < {kills}: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "Path(sys.argv[2]).write_text('127.0.0.1:9')\ntime.sleep(600)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    if kills == 2:
+        process, url = start_child("struck", "struck_server", tmp_path, [])
+        process.stop()
+        assert url == "http://127.0.0.1:9/v1"
+        assert process.log_path.read_text().count("killed while it started; started again") == 2
+    else:
+        with pytest.raises(ReaderError, match=r"it ended while starting \(exit code 137\)"):
+            start_child("struck", "struck_server", tmp_path, [])
+    assert (tmp_path / "struck").read_text() == "xxx"

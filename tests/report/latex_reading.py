@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 _TOKEN = re.compile(r"\\[a-zA-Z]+\*?|\\.|\\\n|%[^\n]*\n|[{}$&#_^~%]|[^\\{}$&#_^~%]+", re.DOTALL)
 KNOWN = {
-    "Delta", "H", "alpha", "approx", "begin", "beta", "bottomrule", "c", "caption", "cdot", "centering",
+    "Delta", "H", "P", "S", "alpha", "approx", "begin", "beta", "bottomrule", "c", "caption", "cdot", "centering",
     "clearpage", "dag", "ddag", "diamond", "documentclass", "else", "emph", "end", "fi", "footnotesize", "frac",
     "gamma", "ge", "i", "ifdim", "j", "kappa", "label", "ldots", "le", "linewidth", "mabest", "mafit", "midrule",
     "newcommand", "par", "parbox", "parindent", "pm", "r", "raggedright", "resizebox", "rightarrow", "section",

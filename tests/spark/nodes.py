@@ -23,6 +23,7 @@ from memarena_spark.profiles import CanarySettings, parse_profile, profile_text
 
 GIB = 2**30
 DIGEST = "sha256:" + "ab" * 32
+ASKED = 'sglang:http_requests_total{endpoint="/health"}'
 FLAGS = {"disable_radix_cache": "True", "version": "0.5.23"}
 
 WELL_IDENTITY = Identity(
@@ -71,6 +72,8 @@ class FakeNode:
     gpu_: Gpu | Unknown = WELL_GPU
     memory_: Memory | Unknown = WELL_MEMORY
     free: int | Unknown = 500 * GIB
+    forbidden: str = ""
+    """Why nothing can be written."""
     busy: float | Unknown = 3.0
     synchronised: bool | Unknown = True
     battery: bool | Unknown = False
@@ -85,6 +88,8 @@ class FakeNode:
     embedder_: Embedder | Unknown = WELL_EMBEDDER
     reader_: ReaderServer | Unknown = WELL_READER
     canary_: CanaryResult | Unknown = WELL_CANARY
+    counts_at: Callable[[float], dict[str, float]] | Unknown = field(default_factory=lambda: lambda _: {ASKED: 7.0})
+    """What the model server says that it was asked, by time."""
     now: float = 0.0
 
     def identity(self) -> Identity:
@@ -98,6 +103,9 @@ class FakeNode:
 
     def free_bytes(self, folder: Path) -> int | Unknown:
         return self.free
+
+    def may_not_write(self, folder: Path) -> str:
+        return self.forbidden
 
     def cpu_busy_percent(self) -> float | Unknown:
         return self.busy
@@ -125,6 +133,9 @@ class FakeNode:
 
     def reader(self, spec: ReaderServerSpec) -> ReaderServer | Unknown:
         return self.reader_
+
+    def reader_counts(self, spec: ReaderServerSpec) -> Mapping[str, float] | Unknown:
+        return self.counts_at(self.now) if callable(self.counts_at) else self.counts_at
 
     def canary(self, settings: CanarySettings) -> CanaryResult | Unknown:
         return self.canary_

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memarena_spark.errors import RefusedError, SparkError
 from memarena_spark.facts import CanaryResult, Unknown
-from memarena_spark.locking import VARIABLE, lock_path, node_lock
+from memarena_spark.locking import VARIABLE, check_lock, lock_path, node_lock
 from memarena_spark.machine import ThisMachine
 from memarena_spark.machine import gpu_benchmark as canary
 from memarena_spark.profiles import CanarySettings, Thermal
@@ -123,6 +125,42 @@ def test_a_lock_file_with_rubbish_in_it_is_no_obstacle(tmp_path: Path) -> None:
 def test_a_lock_that_cannot_be_made_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(SparkError, match=r"lock .*: No such file"), node_lock(tmp_path / "no" / "lock", "b", tmp_path):
         pass
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that everybody may look into, as those of pytest's are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be two users")
+def test_what_belongs_to_somebody_else_is_said_with_the_remedy(shared: Path) -> None:
+    """A lock and an output folder of root, looked at by nobody."""
+    lock, out = shared / "lock", shared / "out"
+    lock.touch(mode=0o600)
+    out.mkdir(mode=0o755)
+    code = (
+        "import os, sys; from pathlib import Path\n"
+        "from memarena_spark.errors import SparkError\nfrom memarena_spark.locking import check_lock\n"
+        "from memarena_spark.machine.host import may_not_write\n"
+        "lock, out = map(Path, sys.argv[1:])\nos.setuid(65534)\nprint(may_not_write(out / 'new'))\n"
+        "try: check_lock(lock)\nexcept SparkError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, lock, out], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        f"user 65534 may not write in {out}, which belongs to user 0",
+        f"lock {lock}: user 65534 may not write it, {lock} belongs to user 0; remove it, or set {VARIABLE} to a path "
+        "of your own",
+    ]
+
+
+def test_a_lock_that_is_only_looked_at_is_free_again_and_one_that_is_held_is_refused(tmp_path: Path, held: Any) -> None:
+    check_lock(tmp_path / "free")
+    check_lock(tmp_path / "free")
+    with pytest.raises(RefusedError):
+        check_lock(held.path)
 
 
 def test_the_lock_is_where_the_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:

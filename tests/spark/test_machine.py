@@ -246,6 +246,32 @@ def test_a_reader_must_say_something(reply: object, failure: str, server: Server
     assert bool(found.probe_failure) is bool(failure)
 
 
+METRICS = b"""# HELP sglang:http_requests_total Total number of HTTP requests by endpoint and method
+# TYPE sglang:http_requests_total counter
+sglang:http_requests_total{endpoint="/health",method="GET"} 12.0
+sglang:http_requests_total{endpoint="/metrics",method="GET"} 5.0
+sglang:num_requests_total{model_name="qwen"} 3.0
+sglang:gen_throughput{model_name="qwen"} 81.5
+"""
+
+
+def test_what_sglang_was_asked_is_counted_without_the_reading_itself(server: Server) -> None:
+    spec = ReaderServerSpec(url=f"{server.url}/v1", model="qwen")
+    server.answers = {"/metrics": METRICS}
+    assert ThisMachine().reader_counts(spec) == {
+        'sglang:http_requests_total{endpoint="/health",method="GET"}': 12.0,
+        'sglang:num_requests_total{model_name="qwen"}': 3.0,
+    }
+
+
+@pytest.mark.parametrize(("page", "reason"), [(None, "/metrics answered 404"), (b"up 1\n", "no counter of requests")])
+def test_a_server_that_counts_nothing_is_unknown(page: bytes | None, reason: str, server: Server) -> None:
+    server.answers = {"/metrics": page}
+    found = ThisMachine().reader_counts(ReaderServerSpec(url=server.url, model="qwen"))
+    assert isinstance(found, Unknown)
+    assert reason in found.unknown
+
+
 def test_a_reader_behind_a_key_is_asked_with_it() -> None:
     with NullReader(api_key="secret") as server:
         spec = ReaderServerSpec(url=server.base_url, model=server.model, kind="other")

@@ -13,6 +13,7 @@ from memarena_spark.preflight import preflight, still_well
 from memarena_spark.refusal_codes import NODE
 
 from .nodes import (
+    ASKED,
     DIGEST,
     GIB,
     WELL_CANARY,
@@ -57,6 +58,7 @@ SICK: list[tuple[str, str, Change]] = [
     ("swap", "3 MiB of swap are in use", {"memory_": Memory(available_bytes=50 * GIB, swap_used_bytes=3 << 20)}),
     ("disk", "1.00 GiB are free at run", {"free": GIB}),
     ("disk", "it does not say", {"free": GONE}),
+    ("out", "user 10001 may not write in run", {"forbidden": "user 10001 may not write in run"}),
     ("busy", "the CPUs are 85% busy", {"busy": 85.0}),
     ("busy", "it does not say", {"busy": GONE}),
     ("clock-sync", "not synchronised", {"synchronised": False}),
@@ -79,6 +81,9 @@ SICK: list[tuple[str, str, Change]] = [
     ("reader-flags", "version is not told, the plan says 0.5.23", {"reader_": {"details": NO_VERSION}}),
     ("reader-flags", "the server is llama.cpp", {"reader_": {"kind": "llama.cpp"}}),
     ("reader-probe", "the reply is empty", {"reader_": {"probe_failure": "the reply is empty"}}),
+    ("reader-asked", "moved by 3 in 35 s", {"counts_at": lambda now: {ASKED: 7.0 + now // 10}}),
+    ("reader-asked", "moved by 1 in 35 s", {"counts_at": lambda now: {ASKED: 7.0} | ({"new": 1.0} if now > 9 else {})}),
+    ("reader-asked", "it does not say", {"counts_at": GONE}),
     ("canary-failed", "it does not say", {"canary_": GONE}),
     ("canary-slow", "94 TFLOP/s, expected at least 95% of the golden 100", {"canary_": {"tflops": 94.0}}),
     ("canary-clock", "799 MHz, expected at least 95% of the golden 2400", {"canary_": {"clock_mhz": 799.0}}),

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL_S = 0.2
+STARTS_AFTER_KILL = 2
+"""How often a server of ours that was killed (SIGKILL) while it started is started again."""
 
 
 class ProcessError(Exception):
@@ -78,6 +80,15 @@ class GuardedProcess:
     def poll(self) -> int | None:
         """Exit code of the child, or None while it runs."""
         return self._guard.poll()
+
+    def killed(self) -> bool:
+        """Whether it, or its guard, was ended by SIGKILL: by somebody else, or for want of memory, never by itself."""
+        return self._guard.poll() in (128 + signal.SIGKILL, -signal.SIGKILL)
+
+    def note(self, line: str) -> None:
+        """Add a line of ours to what the child printed."""
+        with self.log_path.open("a", encoding="utf-8") as log:
+            log.write(f"memarena: {line}\n")
 
     def stop(self, grace_s: float = 5.0) -> None:
         """End the child and all its descendants: SIGTERM, then SIGKILL after ``grace_s``. Calling it twice is fine."""

@@ -45,16 +45,8 @@ def node_lock(path: Path, boot_id: str, out: Path) -> Iterator[Holder | None]:
     it for what it is. Raises :class:`~memarena_spark.errors.RefusedError` (``locked``) while another process holds it,
     and :class:`~memarena_spark.errors.SparkError` if the file cannot be used.
     """
+    descriptor = _locked(path)
     try:
-        # Without O_CREAT where it is there: kernels refuse that for another user's file in a shared folder.
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | (0 if path.exists() else os.O_CREAT), 0o666)
-    except OSError as error:
-        raise SparkError(f"lock {path}: {error.strerror}") from error
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise RefusedError("lock", [refusal("locked", _who(_note(descriptor), path))]) from error
         left_by = _note(descriptor)
         _write(
             descriptor,
@@ -66,6 +58,39 @@ def node_lock(path: Path, boot_id: str, out: Path) -> Iterator[Holder | None]:
             _write(descriptor, b"")
     finally:
         os.close(descriptor)
+
+
+def check_lock(path: Path) -> None:
+    """Take the lock and let go of it at once. Raises as :func:`node_lock` does."""
+    os.close(_locked(path))
+
+
+def _locked(path: Path) -> int:
+    """A descriptor that holds the lock."""
+    try:
+        # Without O_CREAT where it is there: kernels refuse that for another user's file in a shared folder.
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | (0 if path.exists() else os.O_CREAT), 0o666)
+    except PermissionError as error:
+        raise SparkError(
+            f"lock {path}: {_forbidden(path)}; remove it, or set {VARIABLE} to a path of your own"
+        ) from error
+    except OSError as error:
+        raise SparkError(f"lock {path}: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        with os.fdopen(descriptor, "rb"):
+            raise RefusedError("lock", [refusal("locked", _who(_note(descriptor), path))]) from error
+    return descriptor
+
+
+def _forbidden(path: Path) -> str:
+    there = path if os.path.lexists(path) else path.parent
+    try:
+        owner = f"belongs to user {there.stat().st_uid}"
+    except OSError as error:
+        owner = str(error.strerror)
+    return f"user {os.getuid()} may not write it, {there} {owner}"
 
 
 def left_note(left_by: Holder) -> str:

@@ -26,6 +26,9 @@ class Node(Protocol):
     def free_bytes(self, folder: Path) -> int | Unknown:
         """Free space where ``folder`` is or will be."""
 
+    def may_not_write(self, folder: Path) -> str:
+        """Why this user cannot write in ``folder``, or make it; empty where nothing is in the way."""
+
     def cpu_busy_percent(self) -> float | Unknown:
         """How busy all CPUs together are, looked at for about a second."""
 
@@ -52,6 +55,9 @@ class Node(Protocol):
 
     def reader(self, spec: ReaderServerSpec) -> ReaderServer | Unknown:
         """Ask a model server about itself, and for a few words."""
+
+    def reader_counts(self, spec: ReaderServerSpec) -> Mapping[str, float] | Unknown:
+        """How much a model server has been asked since it started, by counter; reading them is not counted."""
 
     def canary(self, settings: CanarySettings) -> CanaryResult | Unknown:
         """Run the compute canary, in a process of its own."""

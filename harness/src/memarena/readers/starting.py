@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from memarena.gateway import CallContext, Gateway, Upstream
 from memarena.log.records import ReaderProbed, ReaderRef, ResultClass
-from memarena.processes import GuardedProcess, ProcessError
+from memarena.processes import STARTS_AFTER_KILL, GuardedProcess, ProcessError
 from memarena.readers import embedded, extractive, remote
 from memarena.readers.sglang import start_sglang
 from memarena.readers.sglang_settings import SglangSettings
@@ -152,24 +152,34 @@ def start_child(name: str, module: str, work_dir: Path, arguments: Sequence[str]
     """Run one of our servers as a child; the process and the base URL of its API once it listens."""
     work_dir.mkdir(parents=True, exist_ok=True)
     address_file = work_dir / f"reader-{name}.address"
-    address_file.unlink(missing_ok=True)
     command = [sys.executable, "-m", module, "--address-file", str(address_file), *arguments]
-    try:
-        process = GuardedProcess.start(command, log_path=work_dir / f"reader-{name}.log")
-    except ProcessError as error:
-        raise ReaderError(f"reader {name}: {error}") from error
-    try:
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while not address_file.exists():
-            if process.poll() is not None:
-                raise ReaderError(f"reader {name}: it ended while starting; its log says: {process.log_tail(3)}")
-            if time.monotonic() > deadline:
-                raise ReaderError(f"reader {name}: it was not ready after {START_TIMEOUT_S:g} s")
-            time.sleep(_POLL_S)
-    except BaseException:
-        process.stop()
-        raise
-    return process, f"http://{address_file.read_text(encoding='utf-8').strip()}/v1"
+    for left in reversed(range(STARTS_AFTER_KILL + 1)):
+        address_file.unlink(missing_ok=True)
+        try:
+            process = GuardedProcess.start(command, log_path=work_dir / f"reader-{name}.log")
+        except ProcessError as error:
+            raise ReaderError(f"reader {name}: {error}") from error
+        try:
+            _await_address(name, process, address_file)
+            return process, f"http://{address_file.read_text(encoding='utf-8').strip()}/v1"
+        except BaseException as error:
+            process.stop()
+            if not (left and isinstance(error, ReaderError) and process.killed()):
+                raise
+            process.note("killed while it started; started again")
+    raise AssertionError("the last start returns or raises")
+
+
+def _await_address(name: str, process: GuardedProcess, address_file: Path) -> None:
+    """Wait until a child has said where it listens."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not address_file.exists():
+        if (code := process.poll()) is not None:
+            said = process.log_tail(3) or "nothing"
+            raise ReaderError(f"reader {name}: it ended while starting (exit code {code}); its log says: {said}")
+        if time.monotonic() > deadline:
+            raise ReaderError(f"reader {name}: it was not ready after {START_TIMEOUT_S:g} s")
+        time.sleep(_POLL_S)
 
 
 def _connect(

@@ -162,7 +162,8 @@ def _columns(facts: RunFacts, question: QuestionScore) -> tuple[str, ...]:
     outcome = question.outcome.value.replace("_", " ") if question.outcome else ""
     stage = f"{question.stage.replace('_', ' ')}: " if question.stage else ""
     answer = _answer(facts, question)
-    why = " ".join(f"{stage}{question.why}".split())
+    unread = "§ no call of the reader: " if question.reader_calls == 0 else ""
+    why = " ".join(f"{unread}{stage}{question.why}".split())
     return outcome, question.cell_id, question.instance_id, question.family, why, f"“{answer}”" if answer else ""
 
 

@@ -9,7 +9,7 @@ from memarena.report.figures import NA, milliseconds, number, percent, score
 from memarena.report.findings import findings, unproven
 from memarena.report.layout import Cell, Column, Document, Section, counted, section
 from memarena.report.report_input import ReportInput
-from memarena.report.rows import comparable_groups, rows_of
+from memarena.report.rows import comparable_groups, rows_of, skipped_and_failed
 from memarena.report.summary import comparison_warnings, summary_section
 
 TITLE = "Summary"
@@ -174,6 +174,7 @@ def _marks(rows: Sequence[BriefRow]) -> list[str]:
     found = []
     if any(row.scores.diagnostic for row in rows):
         found.append("◇ diagnostic: sees what a deployed memory cannot, an upper bound outside the competition")
+    found += skipped_and_failed(row.scores for row in rows)
     if any(not row.scores.real_reader for row in rows):
         found.append("† no language model: picks a sentence of what the memory found")
     return found

@@ -58,8 +58,13 @@ def brief_rows(rows: Sequence[ReportRow], floors_ms: Sequence[float | None]) -> 
         floors_ms: overhead baseline of Search of every run of the report, p50.
     """
     made = [_brief_row(rows, row, floors_ms[row.run - 1]) for row in rows]
-    groups = list(dict.fromkeys((row.run, row.reader) for row in made))
-    return sorted(made, key=lambda row: (groups.index((row.run, row.reader)), -(row.right.value or 0.0)))
+    groups = list(dict.fromkeys(_field(row) for row in made))
+    return sorted(made, key=lambda row: (groups.index(_field(row)), -(row.right.value or 0.0)))
+
+
+def _field(row: BriefRow) -> tuple[int, str, bool]:
+    """What rows must share to be ranked together: answers made without the reader are no answers of the same reader."""
+    return row.run, row.reader, row.scores.without_reader
 
 
 def with_llm(rows: Iterable[BriefRow], sample: Sequence[BriefRow]) -> list[BriefRow]:
@@ -84,10 +89,10 @@ def apart(upper: BriefRow, lower: BriefRow) -> bool:
 
 def ranked_groups(rows: Sequence[BriefRow]) -> list[list[BriefRow]]:
     """Rows that were asked the same questions through the same reader, the best first; only those with a figure."""
-    groups: dict[tuple[int, str], list[BriefRow]] = {}
+    groups: dict[tuple[int, str, bool], list[BriefRow]] = {}
     for row in rows:
         if row.right.value is not None and row.scores.counts.asked:
-            groups.setdefault((row.run, row.reader), []).append(row)
+            groups.setdefault(_field(row), []).append(row)
     return [sorted(found, key=lambda row: -(row.right.value or 0.0)) for found in groups.values()]
 
 

@@ -87,7 +87,7 @@ def is_headline(row: RowScores) -> bool:
 
 
 def _competes(row: RowScores) -> bool:
-    return not row.diagnostic and not row.own_model
+    return not row.diagnostic and not row.own_model and not row.without_reader
 
 
 def best(rows: Sequence[RowScores], metric: str) -> dict[str, float]:

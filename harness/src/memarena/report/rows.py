@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memarena.report.layout import Cell, Column
 from memarena.report.report_input import ReportInput
 from memarena.scoring.costs import RowCosts
-from memarena.scoring.results import Permission, RowScores, RunScores
+from memarena.scoring.results import MANY_FAILED, Permission, RowScores, RunScores
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,12 @@ class ReportRow:
 
 
 def rows_of(runs: Sequence[ReportInput]) -> list[ReportRow]:
-    """All rows, runs in the order given; within a run competitors before diagnostics, and reader by reader."""
+    """All rows, runs in the order given; competitors, those without the reader, diagnostics; by reader."""
     found: list[ReportRow] = []
     for number, run in enumerate(runs, 1):
         costs = {cost.label: cost for cost in run.costs}
         readers = list(dict.fromkeys(row.reader for row in run.scores.rows))
-        for row in sorted(run.scores.rows, key=lambda r: (r.diagnostic, readers.index(r.reader))):
+        for row in sorted(run.scores.rows, key=lambda r: (r.diagnostic, r.without_reader, readers.index(r.reader))):
             found.append(ReportRow(number, row, _letters(len(found)), costs.get(row.label)))
     return found
 
@@ -62,9 +62,7 @@ def lead_cells(rows: Sequence[ReportRow], row: ReportRow) -> list[Cell]:
 
 
 def backend_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
-    """The backend, ``◇`` behind a diagnostic one, ``‡`` behind one with a model of its own, its options where they
-    distinguish it from another row of its run.
-    """
+    """The backend with its signs, and its options where they distinguish it from another row of its run."""
     own = row.scores
     twins = {
         r.scores.label
@@ -77,6 +75,8 @@ def backend_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
         + (f" [{options}]" if options else "")
         + (" ◇" if own.diagnostic else "")
         + (" ‡" if own.own_model else "")
+        + (" §" if own.without_reader else "")
+        + (" ¶" if "many_failed" in own.marks else "")
     )
 
 
@@ -94,8 +94,9 @@ def row_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
 def breaks(rows: Sequence[ReportRow]) -> list[int]:
     """Rows with a rule above: where another run, another reader or the diagnostics begin."""
 
-    def group(row: ReportRow) -> tuple[int, bool, str]:
-        return row.run, row.scores.diagnostic, "" if row.scores.diagnostic else row.scores.reader
+    def group(row: ReportRow) -> tuple[int, bool, bool, str]:
+        own = row.scores
+        return row.run, own.diagnostic, own.without_reader, "" if own.diagnostic else own.reader
 
     return [place for place in range(1, len(rows)) if group(rows[place]) != group(rows[place - 1])]
 
@@ -139,6 +140,30 @@ def marks(rows: Sequence[ReportRow]) -> list[str]:
         found.append("◇ diagnostic: sees what a deployed memory cannot; outside the competition")
     if any(row.scores.own_model for row in rows):
         found.append("‡ own model: calls models of its own, whose tokens are unknown; never best, never certified")
+    found += skipped_and_failed(row.scores for row in rows)
     if any(not row.scores.real_reader for row in rows):
         found.append("† no reader: picks a sentence of the context, no language model")
     return found
+
+
+def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
+    """A line for each row with answers made without the reader, and for each where many questions failed."""
+    skipped, failed = [], []
+    for row in rows:
+        use, lost, asked = row.reader_use, row.without_answer, row.counts.asked
+        if row.without_reader and use is not None:
+            skipped.append(f"{row.label} {use.without_call:,} of {use.answers:,}")
+        if "many_failed" in row.marks:
+            failed.append(f"{row.label} {lost:,} of {asked:,} ({100 * lost / asked:.1f}%)")
+    return [
+        *(
+            [f"§ answers without any call of the reader: {', '.join(skipped)}; set apart, never best"]
+            if skipped
+            else []
+        ),
+        *(
+            [f"¶ more than {100 * MANY_FAILED:.0f}% of the questions asked failed: {', '.join(failed)}"]
+            if failed
+            else []
+        ),
+    ]

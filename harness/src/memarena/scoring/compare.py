@@ -107,6 +107,8 @@ def cautions(a: Chosen, b: Chosen) -> tuple[str, ...]:
         found.append(f"seeds differ: {', '.join(a.side.seeds)} and {', '.join(b.side.seeds)}")
     if a.row.diagnostic != b.row.diagnostic:
         found.append("one side is diagnostic: it sees what a deployed memory cannot")
+    if a.row.without_reader != b.row.without_reader:
+        found.append("one side has answers that were made without any call of the reader")
     if a.scored.scores.memarena_version != b.scored.scores.memarena_version:
         versions = f"{a.scored.scores.memarena_version} and {b.scored.scores.memarena_version}"
         found.append(f"the runs were made by memarena {versions}")

@@ -126,6 +126,7 @@ def _score(
             "token_f1": token_f1,
             "retrieved": retrieved,
             "stage": _stage(facts, cell, question, latest, retrieved) if wrong else None,
+            **_reader_use(facts, latest),
             "spans": _spans(facts, latest) if latest.record.status == "answered" and cell.timing else None,
             "grep_right": _grep_right(gold, latest),
         }
@@ -150,6 +151,22 @@ def _outcome(
     key = (record.cell_id, record.instance_id, record.attempt)
     settled, disclosure = answer_outcome(said, verdict_index, key)
     return settled, disclosure, said.token_f1
+
+
+def _reader_use(facts: RunFacts, latest: Attempt) -> dict[str, int | None]:
+    """Calls and tokens of an answer that arrived. Calls that gave no text are none: else a refused one would do."""
+    answer = latest.record.answer
+    if latest.record.status != "answered" or answer is None:
+        return {}
+    calls = [facts.calls[c] for c in latest.record.gateway_call_ids if c in facts.calls]
+    written = [call for call in calls if call.writes and not call.gave_nothing]
+    sizes = [
+        call.prompt_tokens + call.completion_tokens
+        for call in written
+        if call.prompt_tokens is not None and call.completion_tokens is not None
+    ]
+    used = max(0, answer.model_calls - sum(call.gave_nothing for call in calls))
+    return {"reader_calls": used, "reader_tokens": sum(sizes) if len(sizes) == used else None}
 
 
 def _grep_right(gold: Gold, latest: Attempt) -> bool | None:

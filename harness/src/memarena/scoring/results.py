@@ -19,6 +19,10 @@ Stage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread", "
 """Where a wrong answer went wrong. ``cut_from_prompt``: all the evidence was found, but it did not all fit into the
 prompt. ``unknown``: the backend does not say where its items come from."""
 Half = Literal["abstain", "answer"]
+Mark = Literal["without_reader", "many_failed"]
+"""``without_reader``: an answer was made without any call of the reader, and the backend declares no model of its own.
+``many_failed``: more than :data:`MANY_FAILED` of the questions asked have no answer."""
+MANY_FAILED = 0.05
 
 PAPER_METRICS = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
 """As the paper: D6 as F1_PU, Recall over D1 and D2, Reasoning over D3 and D4, Trust of D5 and D6, Avg of the six."""
@@ -122,6 +126,10 @@ class QuestionScore(Record):
     stage: Stage | None = None
     """Where a wrong answer to an answerable question went wrong, where the items' ids tell."""
     spans: Spans | None = None
+    reader_calls: int | None = None
+    """Calls of the reader that gave text, over the whole Answer; None where no answer arrived."""
+    reader_tokens: int | None = None
+    """Tokens read and written by them; None where those of any are unknown."""
     grep_right: bool | None = None
     """D1: whether the option with most occurrences in the items is the right one."""
 
@@ -319,6 +327,19 @@ class Deletion(Record):
     """Of these, not found afterwards: forgotten without having been asked to."""
 
 
+class ReaderUse(Record):
+    """What the answers of a row took of the reader."""
+
+    answers: int
+    """Answers that arrived."""
+    without_call: int
+    """Of these, made without any call of the reader that gave text."""
+    calls: float
+    """Mean calls per answer."""
+    tokens: float | None
+    """Mean tokens read and written per answer, over those whose tokens are known; None where no answer's are."""
+
+
 class Failure(Record):
     """A cause and how often it came up."""
 
@@ -364,6 +385,12 @@ class RowScores(Record):
     own_model: bool = False
     """Generating models of the backend's own are called: tokens are unknown, and the reader is not all that reads."""
     real_reader: bool
+    marks: tuple[Mark, ...] = ()
+    """What a reader of the row must know before its figures."""
+    without_answer: int = 0
+    """Questions asked that ended without an answer, whoever failed; over the headline seeds."""
+    reader_use: ReaderUse | None = None
+    """None where no answer arrived."""
     timed: bool
     headline_seeds: tuple[str, ...]
     """Seeds behind the headline: s2 to s4 as far as they were run, else all that were."""
@@ -393,6 +420,11 @@ class RowScores(Record):
     """Of ``metrics``, the same draw of egos for every seed."""
     variances: tuple[Variance, ...] = ()
     """Kinds of spread by figure."""
+
+    @property
+    def without_reader(self) -> bool:
+        """Whether any answer was made without the reader: its figures are then not the memory's with that reader."""
+        return "without_reader" in self.marks
 
 
 class Baseline(Record):

@@ -14,7 +14,18 @@ from memarena.scoring.deletion import deletion
 from memarena.scoring.dimensions.permission import permission
 from memarena.scoring.formulas import sample_sd
 from memarena.scoring.metrics import cell_metrics, count
-from memarena.scoring.results import Baseline, CellScores, Counts, Failure, QuestionScore, RowScores, Score
+from memarena.scoring.results import (
+    MANY_FAILED,
+    Baseline,
+    CellScores,
+    Counts,
+    Failure,
+    Mark,
+    QuestionScore,
+    ReaderUse,
+    RowScores,
+    Score,
+)
 from memarena.scoring.retrieval import errors, retrieval
 from memarena.scoring.run_facts import RunFacts
 from memarena.scoring.tally import Array, Tally
@@ -80,6 +91,10 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
     found = intervals(metrics, [d.sums for d in seeds], [d.figures for d in seeds]) if seeds else {}
     reader = next((r for r in facts.manifest.readers if r.name == first.reader), None)
     described = next((facts.described[c.cell_id] for c in cells if c.cell_id in facts.described), None)
+    counts = _sum_counts([c.counts for c in headline])
+    own_model = described is not None and OWN_MODEL in described.capabilities
+    use = _reader_use(questions)
+    lost = sum(q.outcome in _FAILED and q.reader_calls is None for q in questions)
     return RowScores(
         label=row_label(first),
         backend=first.backend,
@@ -88,11 +103,14 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         reader=first.reader,
         reading=first.reading,
         diagnostic=first.diagnostic,
-        own_model=described is not None and OWN_MODEL in described.capabilities,
+        own_model=own_model,
         real_reader=reader.is_real_reader if reader else True,
+        marks=_marks(use, lost / counts.asked if counts.asked else 0.0, own_model=own_model),
+        without_answer=lost,
+        reader_use=use,
         timed=first.timing,
         headline_seeds=tuple(c.seed_label for c in headline),
-        counts=_sum_counts([c.counts for c in headline]),
+        counts=counts,
         metrics=metrics,
         greedy=greedy.metrics if greedy else None,
         cells=tuple(scored),
@@ -175,6 +193,25 @@ def _mean(values: Sequence[float]) -> float | None:
 def _sum_counts(counts: Sequence[Counts]) -> Counts:
     names = ("planned", "correct", "wrong", "backend_failed", "infra_failed", "reader_not_applicable")
     return Counts(**{name: sum(getattr(c, name) for c in counts) for name in names})
+
+
+def _reader_use(questions: Sequence[QuestionScore]) -> ReaderUse | None:
+    calls = [q.reader_calls for q in questions if q.reader_calls is not None]
+    tokens = [q.reader_tokens for q in questions if q.reader_tokens is not None]
+    if not calls:
+        return None
+    return ReaderUse(
+        answers=len(calls), without_call=calls.count(0), calls=sum(calls) / len(calls), tokens=_mean(tokens)
+    )
+
+
+def _marks(use: ReaderUse | None, failed_share: float, *, own_model: bool) -> tuple[Mark, ...]:
+    found: list[Mark] = []
+    if use is not None and use.without_call and not own_model:
+        found.append("without_reader")
+    if failed_share > MANY_FAILED:
+        found.append("many_failed")
+    return tuple(found)
 
 
 def _failures(questions: Sequence[QuestionScore]) -> tuple[Failure, ...]:

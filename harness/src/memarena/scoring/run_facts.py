@@ -28,6 +28,7 @@ from memarena.log.records import (
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.retrieved_evidence import RetrievedEvidence, retrieved_evidence
 
+_OK = 200
 _CALLER_GONE = 499
 """Status of a call whose caller hung up: the model may have read and written all the same."""
 _WRITING_ROUTES = frozenset({"/v1/chat/completions", "/v1/completions"})
@@ -45,6 +46,10 @@ class CallFacts:
     completion_tokens: int | None = None
     done_ns: int | None = None
     cached_tokens: int | None = None
+    writes: bool = False
+    """A call for text, not for vectors or an order."""
+    gave_nothing: bool = False
+    """A call for text that ended without any: refused, failed, or left before the first content."""
 
 
 @dataclass(frozen=True)
@@ -240,6 +245,8 @@ def _take_call(facts: RunFacts, call: ProjectedCall) -> None:
         call.completion_tokens,
         call.done_ns,
         call.cached_tokens,
+        call.route in _WRITING_ROUTES,
+        call.route in _WRITING_ROUTES and call.status != _OK and call.first_content_ns is None,
     )
     if call.cell_id is None:
         return

@@ -53,7 +53,7 @@ def check_versions(node: Node, plan: Plan) -> Iterator[Refusal]:
 
 
 def check_room(node: Node, profile: NodeProfile, out: Path) -> Iterator[Refusal]:
-    """Memory, swap and disk."""
+    """Memory, swap, disk, and whether what comes out can be written."""
     limits = profile.limits
     memory = node.memory()
     if isinstance(memory, Unknown):
@@ -71,6 +71,8 @@ def check_room(node: Node, profile: NodeProfile, out: Path) -> Iterator[Refusal]
                 f"{memory.swap_used_bytes / MIB:.0f} MiB of swap are in use, expected at most "
                 f"{limits.swap_used_mib:g} MiB",
             )
+    if reason := node.may_not_write(out):
+        yield refusal("out", reason)
     free = node.free_bytes(out)
     if isinstance(free, Unknown):
         yield refusal("disk", f"cannot be told: {free.unknown}")

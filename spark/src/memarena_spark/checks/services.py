@@ -10,6 +10,10 @@ from memarena_spark.node import Node
 from memarena_spark.plans import EmbedderSpec, Plan, ReaderServerSpec
 from memarena_spark.refusal_codes import refusal
 
+SETTLE_S = 2.0
+QUIET_S = 35.0
+"""Longer than the usual 10, 15 and 30 s between two health checks or readings of a monitor."""
+
 
 def check_services(node: Node, plan: Plan) -> Iterator[Refusal]:
     """The embedding server, the model server, and which of them came first."""
@@ -22,6 +26,31 @@ def check_services(node: Node, plan: Plan) -> Iterator[Refusal]:
         yield from check_embedder(embedder, plan.embedder)
     if isinstance(embedder, Embedder) and isinstance(reader, ReaderServer):
         yield from _order(embedder, reader)
+
+
+def check_quiet(node: Node, plan: Plan) -> Iterator[Refusal]:
+    """Whether anybody else asks the model server: SGLang's counters must stand still while this program asks nothing.
+
+    A health check or a monitor takes the GPU in the middle of what is measured. Only SGLang tells.
+    """
+    spec = plan.reader_server
+    if spec is None or spec.kind != "sglang":
+        return
+    # What was asked last may be counted a moment after its reply.
+    node.sleep(SETTLE_S)
+    before = node.reader_counts(spec)
+    if isinstance(before, Unknown):
+        yield refusal("reader-asked", f"cannot be told: {before.unknown}")
+        return
+    node.sleep(QUIET_S)
+    after = node.reader_counts(spec)
+    if isinstance(after, Unknown):
+        yield refusal("reader-asked", f"cannot be told: {after.unknown}")
+        return
+    moved = {name: count - before.get(name, 0.0) for name, count in after.items() if count != before.get(name, 0.0)}
+    if moved:
+        name = min(moved)
+        yield refusal("reader-asked", f"{name} moved by {moved[name]:g} in {QUIET_S:g} s while nothing was asked")
 
 
 def check_embedder(found: Embedder | Unknown, spec: EmbedderSpec) -> Iterator[Refusal]:

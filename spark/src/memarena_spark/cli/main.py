@@ -26,6 +26,7 @@ from memarena_spark.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_RE
 from memarena_spark.errors import SparkError
 from memarena_spark.facts import Unknown
 from memarena_spark.files import canonical_json
+from memarena_spark.locking import check_lock, lock_path
 from memarena_spark.machine import ThisMachine
 from memarena_spark.plans import load_plan
 from memarena_spark.preflight import preflight as look_before
@@ -50,13 +51,17 @@ KeyOption = Annotated[Path | None, typer.Option("--key", help="SSH key that sign
 @app.command()
 def preflight(
     plan: PlanOption,
-    out: Annotated[Path, typer.Option(help="Where the run would go: its free space is looked at.")] = Path(),
+    out: Annotated[Path, typer.Option(help="Where the run would go: room and rights to write are looked at.")] = Path(),
+    key: KeyOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all that was found as JSON.")] = False,
 ) -> None:
     """Say whether a run may begin on this node. Exit 4 with every reason if it may not.
 
     The API key of a reader is taken from MEMARENA_READER_API_KEY.
     """
+    if key is not None:
+        _signing(key, unsigned=False)
+    check_lock(lock_path())
     found = look_before(ThisMachine(reader_api_key=_reader_key()), load_plan(plan), out)
     if as_json:
         sys.stdout.write(canonical_json(found).decode())

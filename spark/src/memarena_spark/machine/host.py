@@ -58,13 +58,32 @@ def memory(root: Path) -> Memory | Unknown:
 
 def free_bytes(folder: Path) -> int | Unknown:
     """Free space on the file system where ``folder`` is or will be."""
-    there = folder.absolute()
-    while not there.exists():
-        there = there.parent
+    there = _nearest(folder)
     try:
         return shutil.disk_usage(there).free
     except OSError as error:
         return Unknown(unknown=f"{there}: {error.strerror}")
+
+
+def may_not_write(folder: Path) -> str:
+    """Why this user cannot write in ``folder``, or make it where it is not; empty where nothing is in the way."""
+    there = _nearest(folder)
+    try:
+        if not there.is_dir():
+            return f"{there} is no folder"
+        if os.access(there, os.W_OK | os.X_OK):
+            return ""
+        return f"user {os.getuid()} may not write in {there}, which belongs to user {there.stat().st_uid}"
+    except OSError as error:
+        return f"{there}: {error.strerror}"
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the nearest one above it that is there. What may not be looked at counts as not there."""
+    there = folder.absolute()
+    while not os.path.lexists(there) and there != there.parent:
+        there = there.parent
+    return there
 
 
 def cpu_busy_percent() -> float | Unknown:

@@ -1,11 +1,13 @@
 """Facts of the servers: an ollama embedding server and the model server, asked over HTTP as any client would.
 
+SGLang (``--enable-metrics``): GET /metrics, in the text format of Prometheus.
 ollama: GET /api/version, GET /api/ps (``size`` and ``size_vram`` of each loaded model), POST /api/embed.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import time
 import urllib.error
 import urllib.parse
@@ -22,6 +24,14 @@ from memarena_spark.machine.images import container_started_at
 from memarena_spark.plans import EmbedderSpec, ReaderServerSpec
 
 _TIMEOUT_S = 60.0
+_COUNTERS = (
+    "sglang:http_requests_total", "sglang:num_requests_total", "sglang:realtime_tokens_total",
+    "sglang:prompt_tokens_total", "sglang:generation_tokens_total",
+)  # fmt: skip
+"""Requests by endpoint, requests that were done, tokens that the engine handled. SGLang leaves the tokens of its own
+health check out of all but the first and the third."""
+_COUNTED = re.compile(r"^([a-z_:]+)(\{.*\})?\s+(\S+)$", re.MULTILINE)
+_OWN_ENDPOINT = 'endpoint="/metrics'
 _PROBE_TOKENS = 16
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -92,6 +102,25 @@ def ask_reader(spec: ReaderServerSpec, api_key: str | None = None) -> ReaderServ
     )
 
 
+def count_requests(spec: ReaderServerSpec, api_key: str | None = None) -> dict[str, float] | Unknown:
+    """SGLang's counters of what it was asked, by name and labels; its page of metrics itself is left out."""
+    url = urllib.parse.urljoin(spec.url, "/metrics")
+    try:
+        page = _text(urllib.request.Request(url, headers=_key(api_key)), url)  # noqa: S310 (as in _object)
+    except _NoAnswerError as error:
+        return Unknown(unknown=str(error))
+    found = {
+        name + labels: float(value)
+        for name, labels, value in _COUNTED.findall(page)
+        if name in _COUNTERS and _OWN_ENDPOINT not in labels
+    }
+    return found or Unknown(unknown=f"GET {url}: no counter of requests")
+
+
+def _key(api_key: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
+
+
 def _probe(base_url: str, model: str, api_key: str | None) -> str:
     body: dict[str, JsonValue] = {
         "model": model,
@@ -133,16 +162,22 @@ def _object(url: str, body: Mapping[str, JsonValue] | None = None) -> dict[str, 
         headers={"Content-Type": "application/json"},
     )
     try:
+        parsed = json.loads(_text(request, url))
+    except ValueError as error:
+        raise _NoAnswerError(f"{url} answered with something that is no JSON") from error
+    if not isinstance(parsed, dict):
+        raise _NoAnswerError(f"{url} answered with no JSON object")
+    return parsed
+
+
+def _text(request: urllib.request.Request, url: str) -> str:
+    """The body of a reply, as UTF-8."""
+    try:
         with _OPENER.open(request, timeout=_TIMEOUT_S) as reply:
-            parsed = json.loads(reply.read())
+            return str(reply.read(), "utf-8", "replace")
     except urllib.error.HTTPError as error:
         with error:
             raise _NoAnswerError(f"{url} answered {error.code} {error.reason}") from error
     except (urllib.error.URLError, OSError) as error:
         reason = getattr(error, "reason", error)
         raise _NoAnswerError(f"{url} cannot be reached: {reason}") from error
-    except ValueError as error:
-        raise _NoAnswerError(f"{url} answered with something that is no JSON") from error
-    if not isinstance(parsed, dict):
-        raise _NoAnswerError(f"{url} answered with no JSON object")
-    return parsed

@@ -40,6 +40,10 @@ class ThisMachine:
         """Free space where ``folder`` is or will be."""
         return host.free_bytes(folder)
 
+    def may_not_write(self, folder: Path) -> str:
+        """Why this user cannot write in ``folder``, or make it."""
+        return host.may_not_write(folder)
+
     def cpu_busy_percent(self) -> float | Unknown:
         """How busy all CPUs together are over a second."""
         return host.cpu_busy_percent()
@@ -85,6 +89,10 @@ class ThisMachine:
     def reader(self, spec: ReaderServerSpec) -> ReaderServer | Unknown:
         """Ask the model server."""
         return services.ask_reader(spec, self._reader_api_key)
+
+    def reader_counts(self, spec: ReaderServerSpec) -> Mapping[str, float] | Unknown:
+        """The model server's own counters."""
+        return services.count_requests(spec, self._reader_api_key)
 
     def canary(self, settings: CanarySettings) -> CanaryResult | Unknown:
         """Run the compute canary."""

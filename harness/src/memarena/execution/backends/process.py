@@ -13,10 +13,17 @@ from memarena.processes import GuardedProcess
 from memarena.readers.helpers import KEY_VARIABLES
 
 START_TIMEOUT_S = 60.0
+_DEATH_S = 0.5
+"""How long a process may take to end after its connection broke."""
 
 
 class LaunchError(Exception):
     """A backend did not come up; the message is one line with the end of what it printed."""
+
+    def __init__(self, message: str, *, killed: bool = False) -> None:
+        super().__init__(message)
+        self.killed = killed
+        """Whether somebody else ended it."""
 
 
 class LaunchedBackend:
@@ -41,6 +48,10 @@ class LaunchedBackend:
     def death(self) -> str:
         """One line on how the process ended, with the last lines that it printed."""
         return f"exit code {self._process.poll()}: {self._process.log_tail()}"
+
+    def killed(self) -> bool:
+        """Whether somebody else ended the process (SIGKILL)."""
+        return self.wait_for_death(_DEATH_S) and self._process.killed()
 
     def footprint(self) -> Footprint:
         """Memory of its processes and disk of its data folder, now."""
@@ -83,7 +94,10 @@ def launch(
         if address_file.exists() and (address := address_file.read_text(encoding="utf-8").strip()):
             return LaunchedBackend(process, address, data_dir)
         if process.poll() is not None:
-            raise LaunchError(f"backend {backend.name} did not start: exit code {process.poll()}: {process.log_tail()}")
+            said = f"backend {backend.name} did not start: exit code {process.poll()}: {process.log_tail()}"
+            if process.killed():
+                process.note("killed while it started")
+            raise LaunchError(said, killed=process.killed())
         time.sleep(0.02)
     process.stop()
     raise LaunchError(f"backend {backend.name} did not name its address within {timeout_s:.0f} s: {process.log_tail()}")

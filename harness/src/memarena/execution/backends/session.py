@@ -19,6 +19,7 @@ from memarena.execution.errors import CellError
 from memarena.log.records import BackendDescribed, Cell
 from memarena.meters.footprint import Footprint
 from memarena.meters.phases import unavailable
+from memarena.processes import STARTS_AFTER_KILL
 
 _DEATH_GRACE_S = 1.0
 """A crash shows on the socket before it shows on the process: how long it is given to show there."""
@@ -232,6 +233,22 @@ class BackendSession:
             self._process = None
 
     def _start(self) -> pb.DescribeResponse:
+        """Start or reach it. One that is killed while it starts is started again: its command is not at fault."""
+        for left in reversed(range(STARTS_AFTER_KILL + 1)):
+            try:
+                return self._start_once()
+            except (LaunchError, BackendCallError, BackendContractError) as error:
+                if not left or not self._killed(error):
+                    raise
+                self.close()
+        raise AssertionError("the last start returns or raises")
+
+    def _killed(self, error: Exception) -> bool:
+        if isinstance(error, LaunchError):
+            return error.killed
+        return isinstance(self._process, LaunchedBackend) and self._process.killed()
+
+    def _start_once(self) -> pb.DescribeResponse:
         if isinstance(self._choice, AddressedBackend):
             self._client = BackendClient(self._choice.address, self._deadlines, self._security, watched=True)
             self._client.wait_until_serving()

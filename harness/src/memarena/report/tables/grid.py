@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from memarena.report.figures import NA, best, metric, milliseconds, percent, score, signed
+from memarena.report.figures import NA, best, metric, milliseconds, number, percent, score, signed
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, marks, trace, trace_slice
 from memarena.scoring.results import RowScores, RunScores, Slice
@@ -60,12 +60,17 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
         Column("TTFT", "time to the first token, end to end: Search and prefill at the gateway, p50, ms"),
         Column("search", "what the memory adds to it: Search, p50, ms"),
     ]
+    use = [
+        Column("calls", "calls of the reader per answer, mean"),
+        Column("tokens", "tokens that the reader read and wrote per answer, mean"),
+    ]
     body = [
         [
             *lead_cells(rows, row),
             *(metric(row.scores, n, bests[n]) for n in names),
             signed(gap_to_vanilla(rows, row)),
             *_times(row.scores),
+            *_reader_use(row.scores),
         ]
         for row in rows
     ]
@@ -77,7 +82,9 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
     if not any(row.scores.counts.asked for row in rows):
         notes.append("no question has been asked yet")
     lead = lead_columns(rows)
-    return section("Main grid", [*lead, *columns, gap, *times], body, notes, breaks=breaks(rows), trace=trace(rows))
+    return section(
+        "Main grid", [*lead, *columns, gap, *times, *use], body, notes, breaks=breaks(rows), trace=trace(rows)
+    )
 
 
 def gap_to_vanilla(rows: Sequence[ReportRow], row: ReportRow) -> float | None:
@@ -105,6 +112,12 @@ def _times(row: RowScores) -> list[Cell]:
         return [NA, NA]
     ttft = row.latency.end_to_end.p50 if row.real_reader else None
     return [milliseconds(ttft), milliseconds(row.latency.search.p50)]
+
+
+def _reader_use(row: RowScores) -> list[Cell]:
+    if row.reader_use is None or row.own_model:
+        return [NA, NA]
+    return [number(row.reader_use.calls, 2), number(row.reader_use.tokens, 0)]
 
 
 def dimension_table(rows: Sequence[ReportRow]) -> Section:

@@ -1,0 +1,401 @@
+"""Kills at random moments: harness (its gateway is a thread of it), backend, reader, and the guards of both.
+
+``make bench ARGS='kills --kills 200 --seed 1'``. A run is struck up to four times, resumed until it is complete, and
+compared with one that nothing disturbed. What must not happen is listed, and makes the exit code 1: a question lost,
+answered twice, answered otherwise, or booked as somebody else's failure; a process that outlives its run; a signal
+that the harness does not end at in time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from uuid import uuid4
+
+import psutil
+from memarena.log.records import QuestionAsked
+from memarena.log.store import LogError, LogReader, read_records
+from rich.table import Table
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "tests" / "data" / "example"
+MARK = "MEMARENA_BENCH_KILLS"
+"""Environment variable that every process of a run inherits, with the run's own value."""
+PER_RUN = 4
+MOST_STARTS = 20
+HANGS_S = 180.0
+"""A harness that is still running after so long has hung."""
+GONE_S = 10.0
+"""Within which every process below a harness that ended must be gone."""
+ROWS = ("ingest", "asked")
+"""Records that tell how far a run is."""
+VICTIMS = ("harness", "SIGINT", "SIGTERM", "backend", "reader", "guard")
+"""What is struck: all by SIGKILL, but the harness also by the two signals that ask it to end."""
+WEIGHTS = (4, 1, 1, 4, 3, 1)
+_ENDED_BY = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}
+_ORDERLY = {130, -signal.SIGINT, -signal.SIGTERM}
+"""Exit codes after a request to end; by the signal itself where it came before there was a run."""
+
+
+@dataclass
+class Ended:
+    """How one struck run came out."""
+
+    seed: int
+    kills: Counter[str] = field(default_factory=Counter)
+    starts: int = 0
+    lost_attempts: int = 0
+    slowest_end_s: float = 0.0
+    """Longest time from a signal to the harness's end."""
+    faults: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all runs share."""
+
+    folder: Path
+    backends: str
+    limit: int | None
+    """Questions of each backend; None: all."""
+    end_within_s: float
+
+    def arguments(self, out: Path) -> list[str]:
+        """The command line of a run."""
+        return [
+            "run", "--dataset", str(EXAMPLE), "--backend", self.backends, "--reader", "extractive",
+            "--floor-samples", "0", "--meter", "none", "--out", str(out),
+            *(["--limit", str(self.limit)] if self.limit else []),
+        ]  # fmt: skip
+
+
+class Harness:
+    """``memarena`` in a process of its own, forked from this one, which has its modules loaded: a start costs less."""
+
+    def __init__(self, arguments: Sequence[str], mark: str, said: Path) -> None:
+        self.pid = os.fork()
+        self.code: int | None = None
+        if self.pid == 0:
+            _become(arguments, mark, said)
+
+    def running(self) -> bool:
+        """Whether it has not ended; collects its exit code."""
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.code = os.waitstatus_to_exitcode(status)
+        return self.code is None
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether it ended in time."""
+        deadline = time.monotonic() + timeout_s
+        while self.running():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.005)
+        return True
+
+
+def _become(arguments: Sequence[str], mark: str, said: Path) -> None:
+    """Be ``memarena`` with these arguments from here on, and never return."""
+    code = 70
+    try:
+        os.setsid()
+        os.environ[MARK] = mark
+        # A shell has its background jobs ignore SIGINT, and so would this one.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with said.open("ab") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        os.chdir(ROOT)
+        sys.argv = ["memarena", *arguments]
+        from memarena.cli.main import main  # noqa: PLC0415
+
+        main()
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+    except KeyboardInterrupt:
+        code = 130
+    except Exception:  # noqa: BLE001  (the process ends here, with what went wrong told)
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def preload() -> None:
+    """Load what a run needs, so that forked ones have it. Nothing that starts a thread."""
+    import memarena.cli.run  # noqa: PLC0415
+    import memarena.execution.engine  # noqa: F401, PLC0415
+
+
+# ------------------------------------------------------------------ processes of a run
+
+
+def marked(mark: str) -> list[psutil.Process]:
+    """Every process, whoever its parent is, that was started by a run."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == mark:
+                found.append(process)
+    return found
+
+
+def role_of(process: psutil.Process) -> str:
+    """What a process of a run is; empty for those that are no victims."""
+    with contextlib.suppress(psutil.Error):
+        words = process.cmdline()
+        if "memarena.processes" in words:
+            return "guard"
+        if any(word.startswith("memarena_backend_") for word in words):
+            return "backend"
+        if "memarena.readers.extractive_server" in words:
+            return "reader"
+    return ""
+
+
+def outliving(mark: str, timeout_s: float = GONE_S) -> list[str]:
+    """Processes of a run that are still there after a while, which are then ended."""
+    deadline = time.monotonic() + timeout_s
+    while left := marked(mark):
+        if time.monotonic() > deadline:
+            told = [f"{process.pid} {role_of(process) or 'process'}" for process in left]
+            for process in left:
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+            return told
+        time.sleep(0.02)
+    return []
+
+
+def progress(out: Path) -> int:
+    """Days and questions in the log so far."""
+    try:
+        with LogReader(out) as log:
+            return sum(1 for _ in log.rows(*ROWS))
+    except LogError:
+        return 0
+
+
+# ------------------------------------------------------------------ one run
+
+
+def struck(setup: Setup, seed: int, whole: int, kills: int) -> Ended:
+    """A run with up to ``kills`` strikes, resumed until it is complete. ``whole``: records of an undisturbed one."""
+    draw, ended, mark = Random(f"kills {seed}"), Ended(seed), uuid4().hex
+    out, said = setup.folder / f"run-{seed}", setup.folder / f"run-{seed}.txt"
+    arguments = setup.arguments(out)
+    for _ in range(MOST_STARTS):
+        ended.starts += 1
+        harness = Harness([*arguments, "--resume"] if out.exists() else arguments, mark, said)
+        try:
+            while ended.kills.total() < kills and _strike(setup, harness, ended, draw, out, whole, mark):
+                pass
+            if not harness.wait(HANGS_S):
+                ended.faults.append(f"the harness hung for {HANGS_S:.0f} s")
+        finally:
+            if harness.running():
+                os.kill(harness.pid, signal.SIGKILL)
+                harness.wait(GONE_S)
+        ended.faults += [f"{name} outlived its run" for name in outliving(mark)]
+        if harness.code == 0 or ended.faults:
+            break
+        if harness.code not in (3, -signal.SIGKILL, *_ORDERLY):
+            ended.faults.append(f"the harness ended with {harness.code}: {_last_line(said)}")
+            break
+    else:
+        ended.faults.append(f"not complete after {MOST_STARTS} starts: {_last_line(said)}")
+    return ended
+
+
+def _strike(setup: Setup, harness: Harness, ended: Ended, draw: Random, out: Path, whole: int, mark: str) -> bool:
+    """Wait for a random moment and strike; False where the harness has ended."""
+    victim = draw.choices(VICTIMS, WEIGHTS)[0]
+    _moment(harness, draw, out, whole)
+    if not harness.running():
+        return False
+    if victim in ("backend", "reader", "guard"):
+        while not (targets := [p for p in marked(mark) if role_of(p) == victim]):
+            if not harness.running():
+                return False
+            time.sleep(0.03)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            draw.choice(targets).kill()
+            ended.kills[victim] += 1
+        return True
+    began = time.monotonic()
+    os.kill(harness.pid, _ENDED_BY.get(victim, signal.SIGKILL))
+    ended.kills[victim] += 1
+    if not harness.wait(setup.end_within_s):
+        ended.faults.append(f"{victim}: the harness did not end in {setup.end_within_s:.0f} s")
+    elif victim in _ENDED_BY:
+        ended.slowest_end_s = max(ended.slowest_end_s, time.monotonic() - began)
+        # A run that was just complete ends as such.
+        if harness.code not in (0, 3, *_ORDERLY):
+            ended.faults.append(f"{victim}: the harness ended with {harness.code}")
+    return False
+
+
+def _moment(harness: Harness, draw: Random, out: Path, whole: int) -> None:
+    """Wait until a random share of what is left has been done, or for a random time of the start."""
+    if draw.random() < 0.25:
+        until = time.monotonic() + draw.uniform(0.0, 1.5)
+        while time.monotonic() < until and harness.running():
+            time.sleep(0.005)
+        return
+    done = progress(out)
+    aim = done + draw.random() * max(1, whole - done)
+    while harness.running() and progress(out) < aim:
+        time.sleep(0.02)
+    time.sleep(draw.uniform(0.0, 0.02))
+
+
+def _last_line(said: Path) -> str:
+    lines = [line for line in said.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1] if lines else "it said nothing"
+
+
+# ------------------------------------------------------------------ what came of it
+
+
+def asked(out: Path) -> Iterator[QuestionAsked]:
+    """Every attempt at a question."""
+    return (record for record in read_records(out, "asked") if isinstance(record, QuestionAsked))
+
+
+def settled(out: Path) -> dict[tuple[str, str], str]:
+    """The answer of each question of each cell, from its last attempt."""
+    return {
+        (record.cell_id, record.instance_id): record.answer.answer
+        if record.status == "answered" and record.answer is not None
+        else f"{record.status}: {record.cause}"
+        for record in asked(out)
+    }
+
+
+def compare(out: Path, right: dict[tuple[str, str], str], ended: Ended) -> None:
+    """Note what differs from a run that nothing disturbed."""
+    try:
+        found, attempts = settled(out), list(asked(out))
+    except LogError as error:
+        ended.faults.append(f"the log cannot be read: {error}")
+        return
+    ended.lost_attempts = sum(record.lost or record.status == "infra_failed" for record in attempts)
+    answered = Counter((r.cell_id, r.instance_id) for r in attempts if r.status == "answered" and not r.lost)
+    lost = Counter((r.cell_id, r.instance_id) for r in attempts if r.lost)
+    if missing := sorted(set(right) - set(found)):
+        ended.faults.append(f"{len(missing)} questions lost, the first {' '.join(missing[0])}")
+    for key, answer in right.items():
+        name = " ".join(key)
+        if key in found and found[key] != answer:
+            # Asked of a backend that was killed both times: by the rules that is the backend's failure.
+            twice = lost[key] >= 1 and ended.kills["backend"] + ended.kills["guard"] > 1
+            if not (twice and found[key].startswith("backend_failed")):
+                ended.faults.append(f"{name}: {found[key]!r} where {answer!r} was expected")
+        if answered[key] > 1:
+            ended.faults.append(f"{name}: answered {answered[key]} times")
+    ended.faults += [f"{' '.join(key)}: nobody asks this" for key in set(found) - set(right)]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run to strike, with what an undisturbed one gives."""
+
+    setup: Setup
+    seed: int
+    kills: int
+    records: int
+    right: dict[tuple[str, str], str]
+
+
+def carry_out(task: Task) -> Ended:
+    """Strike a run and compare it."""
+    one = struck(task.setup, task.seed, task.records, task.kills)
+    compare(task.setup.folder / f"run-{one.seed}", task.right, one)
+    return one
+
+
+def campaign(setup: Setup, kills: int, per_run: int, workers: int, first_seed: int) -> Iterator[Ended]:
+    """Struck runs, so many at a time, until so many kills were made."""
+    mark, whole, said = uuid4().hex, setup.folder / "whole", setup.folder / "whole.txt"
+    undisturbed = Harness(setup.arguments(whole), mark, said)
+    if not undisturbed.wait(HANGS_S) or undisturbed.code != 0:
+        raise RuntimeError(f"the run that nothing disturbs did not complete: {_last_line(said)}")
+    right, records = settled(whole), progress(whole)
+    seed, left = first_seed, kills
+    with multiprocessing.get_context("fork").Pool(workers) as pool:
+        while left > 0:
+            # A run may be over before it was struck as often as it could be: then another one follows.
+            tasks: list[Task] = []
+            while (planned := sum(task.kills for task in tasks)) < left:
+                tasks.append(Task(setup, seed, min(per_run, left - planned), records, right))
+                seed += 1
+            for one in pool.imap(carry_out, tasks):
+                left -= one.kills.total()
+                yield one
+
+
+def tables(*options: str) -> list[Table]:
+    """One row: kills by victim, and what came of them. SystemExit(1) after a fault."""
+    parser = argparse.ArgumentParser(prog="bench kills", description=__doc__)
+    parser.add_argument("--kills", type=int, default=200, help="how many in all")
+    parser.add_argument("--per-run", type=int, default=PER_RUN, help="most of one run")
+    parser.add_argument("--workers", type=int, default=1, help="runs at a time")
+    parser.add_argument("--seed", type=int, default=1, help="of the first run; the next one has the next")
+    parser.add_argument("--backends", default="bm25,vanilla")
+    parser.add_argument("--limit", type=int, help="questions of each backend; default: all 35")
+    parser.add_argument("--end-within-s", type=float, default=10.0, help="for SIGINT and SIGTERM")
+    parser.add_argument("--keep", type=Path, help="folder that the runs are left in")
+    given = parser.parse_args(options)
+    preload()
+    with contextlib.ExitStack() as stack:
+        folder = given.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memarena-kills-")))
+        folder.mkdir(parents=True, exist_ok=True)
+        setup = Setup(folder, given.backends, given.limit, given.end_within_s)
+        done = []
+        for one in campaign(setup, given.kills, given.per_run, given.workers, given.seed):
+            done.append(one)
+            struck_by = ", ".join(f"{number} {name}" for name, number in one.kills.items())
+            for fault in one.faults:
+                sys.stderr.write(f"fault: seed {one.seed} ({struck_by}): {fault}\n")
+    table = _table(done)
+    if any(one.faults for one in done):
+        from rich.console import Console  # noqa: PLC0415
+
+        Console().print(table)
+        raise SystemExit(1)
+    return [table]
+
+
+def _table(done: Sequence[Ended]) -> Table:
+    kills: Counter[str] = sum((one.kills for one in done), Counter())
+    table = Table("", "count", title="Kills at random moments")
+    table.columns[1].justify = "right"
+    for victim in VICTIMS:
+        table.add_row(
+            f"SIGKILL of a {victim}" if victim not in _ENDED_BY else f"{victim} to the harness", str(kills[victim])
+        )
+    table.add_row("all of them", str(kills.total()), style="bold")
+    table.add_row("runs", str(len(done)))
+    table.add_row("starts, first ones and resumed", str(sum(one.starts for one in done)))
+    table.add_row("questions asked again", str(sum(one.lost_attempts for one in done)))
+    slowest = max((one.slowest_end_s for one in done), default=0.0)
+    table.add_row("slowest end after SIGINT or SIGTERM, s", f"{slowest:.1f}")
+    table.add_row("faults", str(sum(len(one.faults) for one in done)), style="bold")
+    return table
