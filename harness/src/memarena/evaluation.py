@@ -20,7 +20,7 @@ from memarena.forked_worker import can_fork, forked
 from memarena.judging.abstention import judge_abstention
 from memarena.log.projection import read_projection
 from memarena.log.records import EvidenceSession, GatewayCall, Question, QuestionAsked, Verdict
-from memarena.log.store import read_records
+from memarena.log.store import LogReader
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.questions import RunBoth, one_after_the_other
 from memarena.scoring.run import ScoredRun, score_run
@@ -108,17 +108,13 @@ class AnswerRecords:
 def answer_records(run_dir: Path, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], AnswerRecords]:
     """The whole records of single questions, by cell and instance id; every key asked for is in the result."""
     found = {key: AnswerRecords() for key in keys}
-    for cell_id in sorted({cell_id for cell_id, _ in found}):
-        for record in read_records(run_dir, "asked", "gateway_call", cell_id=cell_id):
-            if record.kind not in ("asked", "gateway_call") or record.instance_id is None:
-                continue
-            of_one = found.get((cell_id, record.instance_id))
-            if of_one is None:
-                continue
-            if record.kind == "asked":
-                of_one.asked.append(record)
-            else:
-                of_one.calls.append(record)
+    with LogReader(run_dir) as log:
+        for (cell_id, instance_id), of_one in found.items():
+            for record in log.records("asked", "gateway_call", cell_id=cell_id, instance_id=instance_id):
+                if record.kind == "asked":
+                    of_one.asked.append(record)
+                elif record.kind == "gateway_call":
+                    of_one.calls.append(record)
     return found
 
 
