@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import pytest
 from memarena.evaluation import answer_records
 from memarena.log.store import LogReader, read_records
 
-RUN = Path(__file__).parents[1] / "golden" / "judged_run"
+GOLDEN = Path(__file__).parents[1] / "golden" / "judged_run"
 
 
-def test_the_records_of_a_question_are_those_that_name_it() -> None:
-    every = list(read_records(RUN))
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A copy: reading leaves files beside a log that waits for its writer."""
+    return shutil.copytree(GOLDEN, tmp_path / "run")
+
+
+def test_the_records_of_a_question_are_those_that_name_it(run: Path) -> None:
+    every = list(read_records(run))
     judged = {(record.cell_id, record.instance_id) for record in every if record.kind == "verdict"}
     asked = next(r for r in every if r.kind == "asked" and (r.cell_id, r.instance_id) in judged)
     for cell in (None, asked.cell_id):
@@ -23,16 +31,16 @@ def test_the_records_of_a_question_are_those_that_name_it() -> None:
             and cell in (None, record.cell_id)
         ]
         kinds = ("asked", "verdict", "gateway_call")
-        assert list(read_records(RUN, *kinds, cell_id=cell, instance_id=asked.instance_id)) == own
+        assert list(read_records(run, *kinds, cell_id=cell, instance_id=asked.instance_id)) == own
         assert len(own) > 1
-    kept = answer_records(RUN, [(asked.cell_id, asked.instance_id), ("none", "none")])
+    kept = answer_records(run, [(asked.cell_id, asked.instance_id), ("none", "none")])
     assert asked in kept[asked.cell_id, asked.instance_id].asked
     assert kept["none", "none"].asked == []
 
 
-def test_counts_of_a_kind_are_those_of_its_records() -> None:
-    every = list(read_records(RUN))
-    with LogReader(RUN) as log:
+def test_counts_of_a_kind_are_those_of_its_records(run: Path) -> None:
+    every = list(read_records(run))
+    with LogReader(run) as log:
         counts, last = log.counts("asked"), log.last_seq()
     assert last == len(every)
     assert sum(counts.values()) == sum(record.kind == "asked" for record in every)

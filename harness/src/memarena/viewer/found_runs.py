@@ -18,7 +18,6 @@ from memarena.viewer.errors import ViewerError
 
 DEEPEST = 3
 """Folders below the given one in which runs are looked for."""
-MOST_RUNS = 500
 State = Literal["completed", "incomplete", "interrupted", "aborted", "being written", "stopped", "empty", "unreadable"]
 """``stopped``: no process said how it ended, and none writes; ``being written`` where one does, or where it cannot be
 told."""
@@ -97,7 +96,7 @@ def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
         for one in here:
             absolute = one.resolve()
             found.setdefault(absolute, FoundRun(_key(absolute), absolute.name, absolute))
-    return list(found.values())[:MOST_RUNS]
+    return list(found.values())
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path]:
