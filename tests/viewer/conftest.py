@@ -10,10 +10,11 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 from aiohttp import web
@@ -80,12 +81,16 @@ class Site:
     def question(self, name: str, instance_id: str, query: str = "") -> str:
         return self.run(name, f"/question/{quote(instance_id, safe='')}{query}")
 
-    def ask(self, path: str, headers: dict[str, str] | None = None, method: str = "GET") -> Answer:
-        """One request with the cookie; headers given replace it, where they name one."""
+    def ask(
+        self, path: str, headers: dict[str, str] | None = None, method: str = "GET", form: dict[str, str] | None = None
+    ) -> Answer:
+        """One request with the cookie; headers given go before it. A form is sent as our pages do."""
         connection = http.client.HTTPConnection("127.0.0.1", self.door.port, timeout=20)
         try:
             sent = {"Cookie": f"{self.door.cookie}={self.door.token}", **(headers or {})}
-            connection.request(method, path, headers=sent)
+            if form is not None:
+                sent |= {"Origin": self.base, "Content-Type": "application/x-www-form-urlencoded"}
+            connection.request(method, path, urlencode(form) if form else None, headers=sent)
             response = connection.getresponse()
             return Answer(response.status, response.read().decode(), dict(response.getheaders()))
         finally:
@@ -152,46 +157,37 @@ def site(lab: Path, writing: LogWriter) -> Iterator[Site]:
         patch.setattr(building, "AGAIN_AFTER", 0.0)
         caches = folder.parent / "caches"
         caches.mkdir()
-        with served(folder, caches) as found:
-            yield found
+        with served(lambda door: make_app([folder], "value", door, caches)) as door:
+            yield Site(folder, caches, door, {run.name: run.key for run in find_runs([folder])})
 
 
-@dataclass
-class served:  # noqa: N801 (used as a function)
-    """A server in a thread, ended with the block."""
+@contextmanager
+def served(make: Callable[[Door], web.Application]) -> Iterator[Door]:
+    """An application in a thread with a loop of its own, ended with the block."""
+    listening = listening_socket("127.0.0.1", 0)
+    door = Door.new("127.0.0.1", listening.getsockname()[1])
+    loop, begun = asyncio.new_event_loop(), threading.Event()
+    runner = web.AppRunner(make(door), shutdown_timeout=0.2)
 
-    folder: Path
-    caches: Path
+    async def begin() -> None:
+        await runner.setup()
+        await web.SockSite(runner, listening).start()
+        begun.set()
 
-    def __enter__(self) -> Site:
-        listening = listening_socket("127.0.0.1", 0)
-        door = Door.new("127.0.0.1", listening.getsockname()[1])
-        self._loop = asyncio.new_event_loop()
-        self._runner: web.AppRunner | None = None
-        begun = threading.Event()
+    def work() -> None:
+        loop.run_until_complete(begin())
+        loop.run_forever()
 
-        async def begin() -> None:
-            self._runner = web.AppRunner(make_app([self.folder], "value", door, self.caches), shutdown_timeout=0.2)
-            await self._runner.setup()
-            await web.SockSite(self._runner, listening).start()
-            begun.set()
-
-        def work() -> None:
-            asyncio.set_event_loop(self._loop)
-            self._loop.run_until_complete(begin())
-            self._loop.run_forever()
-
-        self._thread = threading.Thread(target=work)
-        self._thread.start()
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
         assert begun.wait(20)
-        return Site(self.folder, self.caches, door, {run.name: run.key for run in find_runs([self.folder])})
-
-    def __exit__(self, *_: object) -> None:
-        assert self._runner is not None
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(20)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        yield door
+    finally:
+        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(20)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 CHROMIUM = os.environ.get("MEMARENA_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")

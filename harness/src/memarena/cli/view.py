@@ -4,29 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from aiohttp import web
 
 from memarena import judging
 from memarena.cli.scores import JudgeOption
+from memarena.viewer.cache_file import users_caches
+from memarena.viewer.found_runs import find_runs
+from memarena.viewer.security import Door
+from memarena.viewer.server import make_app
 from memarena.viewer.serving import serve
+
+PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: one that is free.")]
+HostOption = Annotated[str, typer.Option(help="Address to listen on; another than loopback opens it to the network.")]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
 
 
 def view(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs, or folders that hold some.")],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: one that is free.")] = 0,
-    host: Annotated[str, typer.Option(help="Address to listen on; another than loopback opens it to the network.")] = (
-        "127.0.0.1"
-    ),
-    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    port: PortOption = 0,
+    host: HostOption = "127.0.0.1",
+    open_: OpenOption = False,
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
     """Look at runs in a browser: grid, questions, prompts with their evidence, charts, progress.
 
     Prints the address to open and serves it until Ctrl-C.
     """
+    find_runs(runs)
+    serve_pages(lambda door: make_app(runs, name, door, users_caches()), host, port, open_=open_)
+
+
+def serve_pages(make: Callable[[Door], web.Application], host: str, port: int, *, open_: bool) -> None:
+    """Serve an application, its address on standard output, until told to end."""
 
     def told(address: str) -> None:
         sys.stdout.write(f"{address}\n")
@@ -34,4 +48,4 @@ def view(
         if open_:
             typer.launch(address)
 
-    asyncio.run(serve(runs, name, host, port, told))
+    asyncio.run(serve(make, host, port, told))

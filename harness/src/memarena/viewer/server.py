@@ -20,7 +20,8 @@ from memarena.viewer.pages import Pages
 from memarena.viewer.queries import Cache, Selection
 from memarena.viewer.security import Door, guard
 from memarena.viewer.shown_text import visible
-from memarena.viewer.templating import STATIC, render
+from memarena.viewer.static_files import static_file
+from memarena.viewer.templating import render
 
 UPDATE_SECONDS = 1.0
 """Between two looks at a run that is being written."""
@@ -62,7 +63,7 @@ def make_app(paths: Sequence[Path], judge: str, door: Door, caches: Path) -> web
     app.add_routes(
         [
             web.get("/", _runs),
-            web.get("/static/{name}", _static),
+            web.get("/static/{name}", static_file),
             web.get("/run/{run}", _grid),
             web.get("/run/{run}/questions", _questions),
             web.get("/run/{run}/question/{instance}", _question),
@@ -224,14 +225,6 @@ async def _events(request: web.Request) -> web.StreamResponse:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ending.wait(), UPDATE_SECONDS)
             return response
-
-
-async def _static(request: web.Request) -> web.Response:
-    known = STATIC.get(request.match_info["name"])
-    if known is None:
-        raise web.HTTPNotFound(text="No such file.")
-    kind, place = known
-    return web.Response(text=place.read_text(encoding="utf-8"), content_type=kind, charset="utf-8")
 
 
 def _html(name: str, *, status: int = 200, **context: object) -> web.Response:

@@ -5,27 +5,22 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
 from aiohttp import web
 
-from memarena.viewer.cache_file import users_caches
 from memarena.viewer.errors import ViewerError
-from memarena.viewer.found_runs import find_runs
 from memarena.viewer.security import Door
-from memarena.viewer.server import make_app
 
 
-async def serve(paths: Sequence[Path], judge: str, host: str, port: int, told: Callable[[str], None]) -> None:
-    """Serve the runs until SIGINT or SIGTERM; ``told`` gets the address to open, with its token.
+async def serve(make: Callable[[Door], web.Application], host: str, port: int, told: Callable[[str], None]) -> None:
+    """Serve an application until SIGINT or SIGTERM; ``told`` gets the address to open, with its token.
 
-    Raises ViewerError if there is no run, or the address cannot be listened on.
+    Raises ViewerError if the address cannot be listened on.
     """
-    find_runs(paths)
     listening = listening_socket(host, port)
     door = Door.new(host, listening.getsockname()[1])
-    runner = web.AppRunner(make_app(paths, judge, door, users_caches()), shutdown_timeout=1.0)
+    runner = web.AppRunner(make(door), shutdown_timeout=1.0)
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)

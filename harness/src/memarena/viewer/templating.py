@@ -13,13 +13,6 @@ from markupsafe import Markup
 from memarena.viewer.shown_text import visible
 
 _TEMPLATES = files("memarena.viewer") / "templates"
-STATIC = {
-    "report.css": ("text/css", files("memarena.report.render.html") / "style.css"),
-    "viewer.css": ("text/css", files("memarena.viewer") / "static" / "viewer.css"),
-    "icon.svg": ("image/svg+xml", files("memarena.viewer") / "static" / "icon.svg"),
-    "live.js": ("text/javascript", files("memarena.viewer") / "static" / "live.js"),
-}
-"""Files that pages refer to: type and place. The first is the report's own."""
 OUTCOMES = {
     "correct": ("✓", "right"),
     "wrong": ("✗", "wrong"),
