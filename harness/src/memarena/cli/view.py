@@ -14,6 +14,7 @@ from aiohttp import web
 from memarena import judging
 from memarena.cli.scores import JudgeOption
 from memarena.viewer.cache_file import users_caches
+from memarena.viewer.export import LIMIT, export
 from memarena.viewer.found_runs import find_runs
 from memarena.viewer.security import Door
 from memarena.viewer.server import make_app
@@ -29,12 +30,23 @@ def view(
     port: PortOption = 0,
     host: HostOption = "127.0.0.1",
     open_: OpenOption = False,
+    out: Annotated[
+        Path | None, typer.Option("--export", metavar="DIR", help="Write pages as files to a new folder, and end.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="With --export: questions of each run that get a page.")] = LIMIT,
+    gold: Annotated[
+        bool, typer.Option("--gold", help="With --export: with right answers and judges' reasons.")
+    ] = False,
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
     """Look at runs in a browser: grid, questions, prompts with their evidence, charts, progress.
 
     Prints the address to open and serves it until Ctrl-C.
     """
+    if out is not None:
+        count = export(runs, name, out, users_caches(), limit=limit, gold=gold, told=_note)
+        sys.stdout.write(f"{out / 'index.html'}: {count:,} pages\n")
+        return
     find_runs(runs)
     serve_pages(lambda door: make_app(runs, name, door, users_caches()), host, port, open_=open_)
 
@@ -49,3 +61,7 @@ def serve_pages(make: Callable[[Door], web.Application], host: str, port: int, *
             typer.launch(address)
 
     asyncio.run(serve(make, host, port, told))
+
+
+def _note(line: str) -> None:
+    sys.stderr.write(f"{line}\n")

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from memarena.evaluation import evaluate, load_facts
@@ -30,15 +30,15 @@ ANSWER_CHARACTERS = 20_000
 """Characters of an answer that can be searched and sorted; the whole answer is in the log."""
 
 
-def build(folder: Path, judge: str, path: Path) -> None:
-    """Read, score and write. Raises LogError or ScoringError where the log gives no scores."""
+def build(folder: Path, judge: str, path: Path, told: Callable[[str], None]) -> None:
+    """Read, score and write; ``told`` gets each step. Raises LogError or ScoringError where the log gives no scores."""
     key = key_of(folder, judge)
-    _say(READING)
+    told(READING)
     facts = load_facts(folder)
-    _say(SCORING)
+    told(SCORING)
     scored = evaluate(facts, judge)
     given = report_input(facts, scored)
-    _say(WRITING)
+    told(WRITING)
     half = path.with_name(f"{path.name}.{os.getpid()}")
     half.unlink(missing_ok=True)
     try:
@@ -161,7 +161,7 @@ def main() -> None:
     """Build from the command line; a log that gives no scores is one line on standard error."""
     folder, judge, path = sys.argv[1:]
     try:
-        build(Path(folder), judge, Path(path))
+        build(Path(folder), judge, Path(path), _say)
     except (LogError, ScoringError) as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(EXIT_UNREADABLE)

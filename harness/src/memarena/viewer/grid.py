@@ -42,7 +42,7 @@ class GridCell:
     query: str
     drawing: str
     said: str
-    """The interval in words."""
+    """Its spread over seeds and its interval, in words."""
 
 
 @dataclass(frozen=True)
@@ -184,13 +184,16 @@ def _row(row: BriefRow, columns: Sequence[GridColumn]) -> GridRow:
 
 def _cell(row: BriefRow, column: GridColumn) -> GridCell:
     value, made = column.value(row), column.interval(row)
-    said = "" if made is None else f"95% interval {100 * made.low:.1f} to {100 * made.high:.1f}"
+    text, plus, spread = column.text(row).replace("…", "–").partition(" ±")
+    said = [f"±{spread} over seeds"] if plus else []
+    if made is not None:
+        said.append(f"95% interval {100 * made.low:.1f} to {100 * made.high:.1f}")
     drawing = _whiskers(value, made) if column.share and value is not None else ""
     return GridCell(
-        text=column.text(row).replace("…", "–"),
+        text=text,
         query=urlencode({"cell": row.scores.label, **column.answers}),
         drawing=drawing,
-        said=said,
+        said=", ".join(said),
     )
 
 

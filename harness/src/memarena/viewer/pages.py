@@ -36,6 +36,8 @@ from memarena.viewer.queries import (
 from memarena.viewer.question_page import facts_of, gold_of, read_cells, read_source, sessions_of, whole_text
 from memarena.viewer.templating import render
 
+MOST_FOLLOWED = 3
+"""Runs that one page follows as they are written: a browser opens six connections to a server."""
 MOST_CELLS = 4
 """Cells that one question is shown in at the same time."""
 _COSTS = TypeAdapter(tuple[RowCosts, ...])
@@ -64,10 +66,11 @@ class Link:
 class Pages:
     """The pages of a run. ``cache`` may be left out where only texts are asked for."""
 
-    def __init__(self, head: RunHead, cache: Cache | None, older: bool) -> None:
+    def __init__(self, head: RunHead, cache: Cache | None, older: bool, *, static: bool = False) -> None:
         self._head = head
         self._cache = cache
         self._older = older
+        self._static = static
 
     def grid(self, columns: Sequence[str], sort: str) -> str:
         """Memory by reader."""
@@ -161,7 +164,7 @@ class Pages:
         return self._render("charts", page="charts", charts=json.loads(self._asked().meta("charts")))
 
     def _render(self, name: str, **context: Any) -> str:
-        return render(name, head=self._head, older=self._older, **context)
+        return render(name, static=self._static, head=self._head, older=self._older, **context)
 
     def _asked(self) -> Cache:
         assert self._cache is not None, "only texts can be read without a cache"
@@ -196,6 +199,18 @@ class Pages:
             if len(known) > 1 or own:
                 found.append(Filter(choice.key, choice.name, tuple(known), own))
         return found
+
+
+def runs_page(heads: Sequence[RunHead], *, static: bool = False) -> str:
+    """All runs, those that can be compared beside each other."""
+    groups: dict[object, list[RunHead]] = {}
+    for head in heads:
+        groups.setdefault(head.comparable_with, []).append(head)
+    live = [head.run.key for head in heads if head.state == "being written"]
+    followed = [] if static else live[:MOST_FOLLOWED]
+    return render(
+        "runs", static=static, groups=list(groups.values()), count=len(heads), live=bool(live), followed=followed
+    )
 
 
 # ------------------------------------------------------------------ sentences and links

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -16,7 +17,7 @@ from memarena.log.store import LogError
 from memarena.viewer.building import CACHE_FAULTS, Build, Caches, Ready
 from memarena.viewer.cache_file import opened, remove_old
 from memarena.viewer.found_runs import FoundRun, Heads, RunHead, find_runs
-from memarena.viewer.pages import Pages
+from memarena.viewer.pages import Pages, runs_page
 from memarena.viewer.queries import Cache, Selection
 from memarena.viewer.security import Door, guard
 from memarena.viewer.shown_text import visible
@@ -25,8 +26,6 @@ from memarena.viewer.templating import render
 
 UPDATE_SECONDS = 1.0
 """Between two looks at a run that is being written."""
-MOST_FOLLOWED = 3
-"""Runs that one page follows as they are written: a browser opens six connections to a server."""
 UNREADABLE = 422
 
 
@@ -115,11 +114,7 @@ async def _runs(request: web.Request) -> web.Response:
     viewer = request.app[VIEWER]
     runs = await asyncio.to_thread(viewer.runs)
     heads = [await asyncio.to_thread(viewer.heads.of, run) for run in runs]
-    groups: dict[object, list[RunHead]] = {}
-    for head in heads:
-        groups.setdefault(head.comparable_with, []).append(head)
-    live = [head.run.key for head in heads if head.state == "being written"]
-    return _html("runs", groups=list(groups.values()), count=len(heads), live=bool(live), followed=live[:MOST_FOLLOWED])
+    return web.Response(text=runs_page(heads), content_type="text/html")
 
 
 async def _grid(request: web.Request) -> web.Response:
@@ -227,5 +222,5 @@ async def _events(request: web.Request) -> web.StreamResponse:
             return response
 
 
-def _html(name: str, *, status: int = 200, **context: object) -> web.Response:
+def _html(name: str, *, status: int = 200, **context: Any) -> web.Response:
     return web.Response(text=render(name, **context), content_type="text/html", status=status)

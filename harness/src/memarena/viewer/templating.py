@@ -23,9 +23,9 @@ OUTCOMES = {
 """Sign and word of every outcome."""
 
 
-def render(name: str, /, **context: Any) -> str:
-    """A page from its template."""
-    return _environment().get_template(f"{name}.html.jinja").render(outcomes=OUTCOMES, **context)
+def render(name: str, /, *, static: bool = False, **context: Any) -> str:
+    """A page from its template; ``static``: for a file, without what needs the server."""
+    return _environment().get_template(f"{name}.html.jinja").render(outcomes=OUTCOMES, static=static, **context)
 
 
 @cache

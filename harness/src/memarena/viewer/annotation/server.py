@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import quote
 
 from aiohttp import web
@@ -187,5 +188,5 @@ def _place(annotator: str, item: str) -> str:
     return f"/by/{quote(annotator)}/{quote(item)}"
 
 
-def _html(name: str, *, status: int = 200, **context: object) -> web.Response:
+def _html(name: str, *, status: int = 200, **context: Any) -> web.Response:
     return web.Response(text=render(name, **context), content_type="text/html", status=status)
