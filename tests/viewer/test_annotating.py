@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -234,12 +234,15 @@ for n in range(count):
 """
 
 
+def begun(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
+    """A process that gives so many labels, one by one, and says when each is kept."""
+    command = [sys.executable, "-c", _WRITER, str(folder), name, str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
 def test_two_write_at_once_and_one_is_killed(tmp_path: Path) -> None:
     """Every label that was acknowledged is there once; a torn line is told and costs nobody a label."""
-    begin: Callable[[str], subprocess.Popen[str]] = lambda name: subprocess.Popen(  # noqa: E731
-        [sys.executable, "-c", _WRITER, str(tmp_path), name, "300"], stdout=subprocess.PIPE, text=True
-    )
-    with begin("Anna") as anna, begin("Ben") as ben:
+    with begun(tmp_path, "Anna", 300) as anna, begun(tmp_path, "Ben", 300) as ben:
         assert anna.stdout is not None
         assert ben.stdout is not None
         acknowledged = []
@@ -259,6 +262,16 @@ def test_two_write_at_once_and_one_is_killed(tmp_path: Path) -> None:
         json.loads(line)["id"] for line in (tmp_path / "labels.jsonl").read_bytes().splitlines() if line.endswith(b"}")
     ]
     assert len(ids) == len(set(ids))
+
+
+def test_two_processes_that_keep_the_same_forms_keep_each_once(tmp_path: Path) -> None:
+    """As where a form is sent to two servers at the same moment."""
+    processes = [begun(tmp_path, "Anna", 400) for _ in range(3)]
+    for process in processes:
+        with process:
+            process.communicate(timeout=60)
+    ids = [line["id"] for line in lines(tmp_path)]
+    assert len(ids) == len(set(ids)) == 400
 
 
 def test_a_torn_line_is_told_and_the_next_label_is_whole(tmp_path: Path) -> None:
@@ -316,11 +329,13 @@ def test_two_people_label_by_keyboard_at_once_and_one_browser_is_killed(desk: Si
                 page.keyboard.press(str(1 + n % 2))
         two.close()
         expect(anna.locator("p.brand").last).to_contain_text("b007 ")
-        for width in (1400, 800, 390):
-            anna.set_viewport_size({"width": width, "height": 900})
-            assert anna.evaluate("document.documentElement.scrollWidth") == width
-        grave = [v["id"] for v in Axe().run(anna).response["violations"] if v["impact"] in ("serious", "critical")]
-        assert grave == []
+        for path in ("/", "/agreement", "/by/Anna/b007"):
+            anna.goto(desk.base + path)
+            grave = [v["id"] for v in Axe().run(anna).response["violations"] if v["impact"] in ("serious", "critical")]
+            assert grave == []
+            for width in (1400, 800, 390):
+                anna.set_viewport_size({"width": width, "height": 900})
+                assert anna.evaluate("document.documentElement.scrollWidth") == width
         anna.keyboard.press("u")
         expect(anna.locator("p.brand").last).to_contain_text("b006 ")
         anna.keyboard.press("n")
