@@ -47,13 +47,13 @@ def said(text: str) -> tuple[int, int]:
 
 def test_every_run_is_listed_with_its_state_beside_those_it_can_be_compared_with(site: Site) -> None:
     text = site.ask("/").plain
-    for name in ("lab", "hostile", "writing", "damaged", "newer"):
+    for name in ("lab", "again", "hostile", "writing", "damaged", "newer"):
         assert f" {name} " in text
     assert "completed" in text
     assert "being written" in text
     assert "this memarena reads up to" in text
-    assert "6 runs" not in text
-    assert "5 runs in" in text
+    assert "6 runs in 5 groups" in text
+    assert "these 2 runs can be compared" in text
 
 
 @pytest.mark.parametrize(
@@ -94,6 +94,24 @@ def test_the_grid_has_every_row_once_with_the_figure_of_the_report(site: Site, s
         right = row.metrics["all"].value
         assert right is not None
         assert shown[row.label.replace("@", "%40")] == f"{100 * right:.1f}"
+
+
+def test_runs_that_asked_the_same_share_a_grid_and_lead_to_their_own_answers(site: Site) -> None:
+    path, other = site.run("lab", "?column=all"), site.keys["again"]
+    assert f'name="with" value="{other}"' in site.page(path).text
+    assert 'name="with"' not in site.page(site.run("hostile")).text
+    alone, both = site.page(path).text, site.page(f"{path}&with={other}").text
+    own = re.findall(r'class="figure" href="([^"]+)"[^>]*>~?([\d.]+)</a>', alone)
+    links = re.findall(r'class="figure" href="([^"]+)"[^>]*>~?([\d.]+)</a>', both)
+    assert set(own) <= set(links)
+    assert len(links) == 2 * len(own)
+    assert "~ over the questions asked so far" in both
+    elsewhere = [each for each in links if each not in own]
+    assert {link.split("/")[2] for link, _ in elsewhere} == {other}
+    for link, figure in elsewhere[:3]:
+        listed, right = said(site.ask(html.unescape(link)).text)
+        assert 100 * right / listed == pytest.approx(float(figure), abs=0.06)
+    assert site.page(f"{path}&with={site.keys['hostile']}").text.count('class="figure"') == len(own)
 
 
 def test_rows_are_sorted_within_their_reader(site: Site) -> None:

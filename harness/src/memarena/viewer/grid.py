@@ -50,8 +50,8 @@ class GridRow:
     """A memory with a reader."""
 
     name: str
-    reader: str
-    diagnostic: bool
+    run: int
+    """Which of the runs, from 0."""
     cells: tuple[GridCell, ...]
     seeds: tuple[tuple[str, str], ...]
     """Seed and the query of its answers."""
@@ -151,10 +151,16 @@ SHOWN_FIRST = ("all", "recall", "P", "U", "search", "ttft", "tokens", "ingest")
 """Columns of the page where its address names none."""
 
 
-def grid_of(given: ReportInput, wanted: Sequence[str], sort: str) -> Grid:
-    """The grid of a run: columns of these keys, rows sorted by one of all columns (``-`` before it: largest first)."""
+def grid_of(given: Sequence[ReportInput], wanted: Sequence[str], sort: str) -> Grid:
+    """The grid of runs that can be compared.
+
+    Args:
+        given: the runs; baselines are those of the first.
+        wanted: keys of columns; none: :data:`SHOWN_FIRST`.
+        sort: key of the column by which rows of a reader are sorted, ``-`` before it: the largest first.
+    """
     columns = tuple(c for c in COLUMNS if c.key in (wanted or SHOWN_FIRST))
-    rows = [row for _, group in brief_groups([given]) for row in group]
+    rows = [row for _, group in brief_groups(given) for row in group]
     by_reader: dict[str, list[BriefRow]] = {}
     for row in rows:
         by_reader.setdefault(row.reader, []).append(row)
@@ -168,15 +174,14 @@ def grid_of(given: ReportInput, wanted: Sequence[str], sort: str) -> Grid:
 
         by_reader = {reader: sorted(some, key=rank) for reader, some in by_reader.items()}
     readers = tuple((reader, tuple(_row(row, columns) for row in some)) for reader, some in by_reader.items())
-    return Grid(columns, readers, tuple(_baselines(given.scores.baselines, columns)))
+    return Grid(columns, readers, tuple(_baselines(given[0].scores.baselines, columns)))
 
 
 def _row(row: BriefRow, columns: Sequence[GridColumn]) -> GridRow:
     scores = row.scores
     return GridRow(
         name=row.name,
-        reader=row.reader,
-        diagnostic=scores.diagnostic,
+        run=row.run - 1,
         cells=tuple(_cell(row, column) for column in columns),
         seeds=tuple((cell.seed_label, urlencode({"cell": cell.cell_id})) for cell in scores.cells),
     )

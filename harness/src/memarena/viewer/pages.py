@@ -72,26 +72,46 @@ class Pages:
         self._older = older
         self._static = static
 
-    def grid(self, columns: Sequence[str], sort: str) -> str:
-        """Memory by reader."""
-        given = self._given()
-        scores = given.scores
+    def grid(
+        self,
+        columns: Sequence[str],
+        sort: str,
+        beside: Sequence[tuple[RunHead, Cache]] = (),
+        comparable: Sequence[RunHead] = (),
+    ) -> str:
+        """Memory by reader.
+
+        Args:
+            columns: keys of columns; none: those shown first.
+            sort: key of a column, ``-`` before it: the largest first.
+            beside: other runs that share the table.
+            comparable: all other runs that could.
+        """
+        runs = [(self._head, self._asked()), *beside]
+        given = [_given(cache) for _, cache in runs]
         shown = [key for key in columns if key in {c.key for c in COLUMNS}] or list(SHOWN_FIRST)
-        rows = [row for _, group in brief_groups([given]) for row in group]
-        summary = summary_section(1, scores, several=False)
+        rows = [row for _, group in brief_groups(given) for row in group]
+        summaries = [summary_section(n, run.scores, several=len(runs) > 1) for n, run in enumerate(given, 1)]
         chosen = [("column", key) for key in shown] if shown != list(SHOWN_FIRST) else []
+        chosen += [("with", head.run.key) for head, _ in beside]
+        lines = [line for summary in summaries for line in summary.lines]
         return self._render(
             "grid",
             page="grid",
+            runs=[head.run for head, _ in runs],
+            comparable=[(head.run, head.run.key in {other.run.key for other, _ in beside}) for head in comparable],
             grid=grid_of(given, shown, sort),
             sort=sort,
             sorts={c.key: urlencode([*chosen, ("sort", _turned(sort, c.key, c.share))]) for c in COLUMNS},
             choices=[(c, c.key in shown) for c in COLUMNS],
             findings=findings(rows),
             unproven=unproven(rows),
-            warnings=[*summary.notes, *comparison_warnings([scores])],
-            marks=_marks(scores),
-            facts=[tuple(part.strip() for part in line.split("  ", 1)) for line in summary.lines],
+            warnings=[
+                *(note for summary in summaries for note in summary.notes),
+                *comparison_warnings([run.scores for run in given]),
+            ],
+            marks=list(dict.fromkeys(mark for run in given for mark in _marks(run.scores))),
+            facts=[tuple(part.strip() for part in line.split("  ", 1)) for line in lines],
         )
 
     def questions(self, chosen: Selection) -> str:
@@ -170,15 +190,6 @@ class Pages:
         assert self._cache is not None, "only texts can be read without a cache"
         return self._cache
 
-    def _given(self) -> ReportInput:
-        cache = self._asked()
-        provenance = cache.meta("provenance")
-        return ReportInput(
-            RunScores.model_validate_json(cache.meta("scores")),
-            Provenance.model_validate_json(provenance) if provenance else None,
-            _COSTS.validate_json(cache.meta("costs")),
-        )
-
     def _judge(self) -> str:
         return str(json.loads(self._asked().meta("key"))[1])
 
@@ -199,6 +210,15 @@ class Pages:
             if len(known) > 1 or own:
                 found.append(Filter(choice.key, choice.name, tuple(known), own))
         return found
+
+
+def _given(cache: Cache) -> ReportInput:
+    provenance = cache.meta("provenance")
+    return ReportInput(
+        RunScores.model_validate_json(cache.meta("scores")),
+        Provenance.model_validate_json(provenance) if provenance else None,
+        _COSTS.validate_json(cache.meta("costs")),
+    )
 
 
 def runs_page(heads: Sequence[RunHead], *, static: bool = False) -> str:
@@ -303,6 +323,10 @@ def _marks(scores: RunScores) -> list[str]:
         found.append("◇ diagnostic: sees what a deployed memory cannot; outside the competition")
     if any(row.own_model for row in scores.rows):
         found.append("‡ own model: calls models of its own, whose tokens are unknown; never best, never certified")
+    if any(row.counts.missing for row in scores.rows):
+        found.append("~ over the questions asked so far: the row is not finished")
+    if any(row.counts.unmeasured for row in scores.rows):
+        found.append("33.3–50.0 failures on our side leave a range, from all of them wrong to all right")
     return [*found, *skipped_and_failed(scores.rows)]
 
 

@@ -118,9 +118,26 @@ async def _runs(request: web.Request) -> web.Response:
 
 
 async def _grid(request: web.Request) -> web.Response:
-    return await _page(
-        request, lambda pages: pages.grid(request.query.getall("column", []), request.query.get("sort", ""))
-    )
+    """The grid, with other runs in the same table where the address names some that can be compared."""
+    viewer, wanted = request.app[VIEWER], request.query.getall("with", [])
+    columns, sort = request.query.getall("column", []), request.query.get("sort", "")
+    own = await _head(request)
+    heads = [await asyncio.to_thread(viewer.heads.of, run) for run in await asyncio.to_thread(viewer.runs)]
+    others = [head for head in heads if head.comparable_with == own.comparable_with and head.run.key != own.run.key]
+    chosen = [head for head in others if head.run.key in wanted]
+    paths = []
+    for head in chosen:
+        ready = await viewer.caches.of(head.run)
+        if not isinstance(ready, Ready):
+            return _building(head, ready)
+        paths.append(ready.path)
+
+    def made(pages: Pages) -> str:
+        with contextlib.ExitStack() as stack:
+            beside = [Cache(stack.enter_context(opened(path))) for path in paths]
+            return pages.grid(columns, sort, list(zip(chosen, beside, strict=True)), others)
+
+    return await _page(request, made)
 
 
 async def _questions(request: web.Request) -> web.Response:
