@@ -318,6 +318,11 @@ def test_two_people_label_by_keyboard_at_once_and_one_browser_is_killed(desk: Si
         page: Page = context.new_page()
         return page
 
+    def at(page: Page, item: str) -> None:
+        """The page of an item is there, and its script listens."""
+        expect(page.locator("p.brand").last).to_contain_text(item)
+        page.wait_for_load_state("load")
+
     with sync_playwright() as playwright:
         one, two = (playwright.chromium.launch(executable_path=CHROMIUM) for _ in range(2))
         anna, ben = entered(one), entered(two)
@@ -325,10 +330,10 @@ def test_two_people_label_by_keyboard_at_once_and_one_browser_is_killed(desk: Si
             page.goto(f"{desk.base}/by/{name}")
         for n in range(1, 7):
             for page in (anna, ben):
-                expect(page.locator("p.brand").last).to_contain_text(f"b{n:03d} ")
+                at(page, f"b{n:03d} ")
                 page.keyboard.press(str(1 + n % 2))
         two.close()
-        expect(anna.locator("p.brand").last).to_contain_text("b007 ")
+        at(anna, "b007 ")
         for path in ("/", "/agreement", "/by/Anna/b007"):
             anna.goto(desk.base + path)
             grave = [v["id"] for v in Axe().run(anna).response["violations"] if v["impact"] in ("serious", "critical")]
@@ -337,12 +342,12 @@ def test_two_people_label_by_keyboard_at_once_and_one_browser_is_killed(desk: Si
                 anna.set_viewport_size({"width": width, "height": 900})
                 assert anna.evaluate("document.documentElement.scrollWidth") == width
         anna.keyboard.press("u")
-        expect(anna.locator("p.brand").last).to_contain_text("b006 ")
+        at(anna, "b006 ")
         anna.keyboard.press("n")
         anna.keyboard.type("note 1 u")
         anna.keyboard.press("Escape")
         anna.keyboard.press("3")
-        expect(anna.locator("p.brand").last).to_contain_text("b007 ")
+        at(anna, "b007 ")
         anna.keyboard.press("ArrowLeft")
         expect(anna.locator("input[name=note]")).to_have_value("note 1 u")
         plain = entered(one, script=False)

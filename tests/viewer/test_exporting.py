@@ -78,7 +78,7 @@ def test_nothing_that_is_there_is_overwritten(site: Site, tmp_path: Path) -> Non
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: apt install chromium, or MEMARENA_CHROMIUM")
 def test_files_open_from_a_file_system_with_their_style(out: Path, site: Site) -> None:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
@@ -87,10 +87,12 @@ def test_files_open_from_a_file_system_with_their_style(out: Path, site: Site) -
         page.on("console", lambda message: complaints.append(message.text))
         page.goto((out / "index.html").as_uri())
         page.get_by_role("link", name="lab", exact=True).click()
+        expect(page.locator("main table.grid")).to_have_count(1)
         assert page.evaluate("document.documentElement.scrollWidth") == 390
         assert page.evaluate("getComputedStyle(document.querySelector('main table')).borderCollapse") == "collapse"
         page.locator("a.figure").first.click()
+        page.locator("ol.answers").wait_for()
         page.locator("ol.answers a").first.click()
-        assert page.get_by_role("heading", name="The fact's way").count() == 1
+        expect(page.get_by_role("heading", name="The fact's way")).to_have_count(1)
         assert complaints == []
         browser.close()

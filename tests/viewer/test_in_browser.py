@@ -117,6 +117,8 @@ def test_nothing_is_complained_of_and_nothing_else_is_asked(browser: Browser, si
 
 
 def test_filters_work_by_keyboard_alone_without_javascript(browser: Browser, site: Site, paths: list[str]) -> None:
+    from playwright.sync_api import expect
+
     page = entered(browser, site, script=False)
     page.goto(site.base + paths[2])
     for _ in range(12):
@@ -135,19 +137,21 @@ def test_filters_work_by_keyboard_alone_without_javascript(browser: Browser, sit
     page.keyboard.press("Enter")
     page.wait_for_url("**q=no+idea**")
     assert "outcome=wrong" in page.url
-    assert page.locator("ol.answers > li").count() == 50
+    expect(page.locator("ol.answers > li")).to_have_count(50)
     assert set(page.locator("ol.answers .outcome").all_inner_texts()) == {"✗ wrong"}
     page.context.close()
 
 
 def test_from_a_run_to_an_answer_in_three_links(browser: Browser, site: Site, paths: list[str]) -> None:
+    from playwright.sync_api import expect
+
     page = entered(browser, site, script=False)
     page.goto(site.base)
     page.get_by_role("link", name="lab", exact=True).click()
     page.locator("tbody tr:has(th:text-is('bm25')) a.figure").first.click()
     page.locator("ol.answers a").first.click()
-    assert page.get_by_role("heading", name="The fact's way").count() == 1
-    assert page.locator("h2", has_text="bm25@small-0.6b/s1").count() == 1
+    expect(page.get_by_role("heading", name="The fact's way")).to_have_count(1)
+    expect(page.locator("h2", has_text="bm25@small-0.6b/s1")).to_have_count(1)
     page.context.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import time
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -290,10 +291,11 @@ def test_a_run_that_is_being_written_says_so_and_its_pages_grow_with_it(site: Si
     rest = [r for r in grid_run.records(1, prompt_words=20) if r.kind != "run_ended"]
     writing.append(*rest[len(rest) // 2 :])
     assert "The log has grown since" in site.page(path).plain
-    for _ in range(200):
+    for _ in range(300):
         after = site.page(path)
         if "The log has grown since" not in after.plain:
             break
+        time.sleep(0.1)
     assert said(after.text)[0] == 120 > count
     assert "120 of 120 questions asked" in site.page(site.run("writing", "/progress")).plain
 

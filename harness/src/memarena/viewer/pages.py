@@ -15,7 +15,7 @@ from memarena.report.brief import brief_groups
 from memarena.report.findings import findings, unproven
 from memarena.report.provenance import Provenance
 from memarena.report.report_input import ReportInput
-from memarena.report.rows import skipped_and_failed
+from memarena.report.rows import marks, rows_of
 from memarena.report.summary import comparison_warnings, summary_section
 from memarena.scoring.costs import RowCosts
 from memarena.scoring.results import QuestionScore, RunScores
@@ -94,7 +94,6 @@ class Pages:
         summaries = [summary_section(n, run.scores, several=len(runs) > 1) for n, run in enumerate(given, 1)]
         chosen = [("column", key) for key in shown] if shown != list(SHOWN_FIRST) else []
         chosen += [("with", head.run.key) for head, _ in beside]
-        lines = [line for summary in summaries for line in summary.lines]
         return self._render(
             "grid",
             page="grid",
@@ -107,11 +106,18 @@ class Pages:
             findings=findings(rows),
             unproven=unproven(rows),
             warnings=[
-                *(note for summary in summaries for note in summary.notes),
+                *(
+                    f"{head.run.name}: {note}" if len(runs) > 1 else note
+                    for (head, _), summary in zip(runs, summaries, strict=True)
+                    for note in summary.notes
+                ),
                 *comparison_warnings([run.scores for run in given]),
             ],
-            marks=list(dict.fromkeys(mark for run in given for mark in _marks(run.scores))),
-            facts=[tuple(part.strip() for part in line.split("  ", 1)) for line in lines],
+            marks=_marks(given),
+            facts=[
+                (head.run.name, [tuple(part.strip() for part in line.split("  ", 1)) for line in summary.lines])
+                for (head, _), summary in zip(runs, summaries, strict=True)
+            ],
         )
 
     def questions(self, chosen: Selection) -> str:
@@ -317,17 +323,15 @@ def _cells_by_row(cache: Cache, chosen: Selection) -> list[tuple[str, bool, list
     return [(row, row in chosen.cells, cells) for row, cells in found.items()]
 
 
-def _marks(scores: RunScores) -> list[str]:
-    found = []
-    if any(row.diagnostic for row in scores.rows):
-        found.append("◇ diagnostic: sees what a deployed memory cannot; outside the competition")
-    if any(row.own_model for row in scores.rows):
-        found.append("‡ own model: calls models of its own, whose tokens are unknown; never best, never certified")
-    if any(row.counts.missing for row in scores.rows):
+def _marks(given: Sequence[ReportInput]) -> list[str]:
+    """What the signs at names and figures mean, as far as they are used."""
+    rows = [row.scores for row in rows_of(given)]
+    found = marks(rows_of(given))
+    if any(row.counts.missing for row in rows):
         found.append("~ over the questions asked so far: the row is not finished")
-    if any(row.counts.unmeasured for row in scores.rows):
+    if any(row.counts.unmeasured for row in rows):
         found.append("33.3–50.0 failures on our side leave a range, from all of them wrong to all right")
-    return [*found, *skipped_and_failed(scores.rows)]
+    return found
 
 
 MatrixCell = tuple[str, str, str, Literal["", "shown"]]
