@@ -21,6 +21,7 @@ BENCHMARKS = {
     "ttft": "bench_ttft",
     "fit": "bench_fit",
     "scoring": "bench_scoring",
+    "viewer": "bench_viewer",
     "masim-scale": "bench_masim_scale",
     "masim-llm": "bench_masim_llm",
     "masim-l": "bench_masim_l",

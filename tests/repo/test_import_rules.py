@@ -107,7 +107,11 @@ VIOLATIONS = {
     "the latency study runs and reads runs, and renders nothing": ("memarena.latency", "memarena.judging"),
     "named configurations know what a run is": ("memarena.configs", "memarena.scoring"),
     "certification knows the harness and the answering engine": ("memarena_spark", "memarena_masim"),
-    "nothing but the commands, the latency study's tables and certification imports reports": (
+    "the viewer knows reports, scores, evaluation, judging, the log and the data set": (
+        "memarena.viewer",
+        "memarena.execution",
+    ),
+    "nothing but the commands, the viewer, the latency study's tables and certification imports reports": (
         "memarena.execution",
         "memarena.report",
     ),

@@ -13,14 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from memarena_dataset.gold import AbstainGold
+from memarena_dataset.gold import AbstainGold, PermissionGold
 
 from memarena import judging
 from memarena.forked_worker import can_fork, forked
 from memarena.judging.abstention import judge_abstention
+from memarena.judging.errors import JudgeError
+from memarena.judging.human.sampling import Sample
+from memarena.judging.llm.jobs import BehaviourRules
 from memarena.log.projection import read_projection
-from memarena.log.records import EvidenceSession, GatewayCall, Question, QuestionAsked, Verdict
-from memarena.log.store import read_records
+from memarena.log.records import BehaviourLabel, EvidenceSession, GatewayCall, Question, QuestionAsked, Verdict
+from memarena.log.store import LogReader, read_records
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.questions import RunBoth, one_after_the_other
 from memarena.scoring.run import ScoredRun, score_run
@@ -108,18 +111,63 @@ class AnswerRecords:
 def answer_records(run_dir: Path, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], AnswerRecords]:
     """The whole records of single questions, by cell and instance id; every key asked for is in the result."""
     found = {key: AnswerRecords() for key in keys}
-    for cell_id in sorted({cell_id for cell_id, _ in found}):
-        for record in read_records(run_dir, "asked", "gateway_call", cell_id=cell_id):
-            if record.kind not in ("asked", "gateway_call") or record.instance_id is None:
-                continue
-            of_one = found.get((cell_id, record.instance_id))
-            if of_one is None:
-                continue
-            if record.kind == "asked":
-                of_one.asked.append(record)
-            else:
-                of_one.calls.append(record)
+    with LogReader(run_dir) as log:
+        for (cell_id, instance_id), of_one in found.items():
+            for record in log.records("asked", "gateway_call", cell_id=cell_id, instance_id=instance_id):
+                if record.kind == "asked":
+                    of_one.asked.append(record)
+                elif record.kind == "gateway_call":
+                    of_one.calls.append(record)
     return found
+
+
+# ------------------------------------------------------------------ samples for people
+
+
+def sampled_verdicts(run: Path, judge: str) -> Sequence[Verdict]:
+    """Verdicts that scoring would compute on the way: the value judge needs no log to have judged."""
+    if judge != judging.JUDGE_NAME:
+        return ()
+    facts = load_facts(run)
+    return (*missing_verdicts(facts), *abstention_verdicts(facts))
+
+
+def behaviour_labels(run: Path, rules: BehaviourRules) -> dict[tuple[str, str], BehaviourLabel]:
+    """Deterministic labels of all D6 answers, for judges that give none."""
+    questions: dict[str, Question] = {}
+    found: dict[tuple[str, str], BehaviourLabel] = {}
+    for record in read_records(run, "question", "asked"):
+        if record.kind == "question":
+            questions[record.instance.instance_id] = record
+        elif record.kind == "asked" and record.answer is not None and record.instance_id in questions:
+            question = questions[record.instance_id]
+            if isinstance(question.instance.gold, PermissionGold):
+                found[record.cell_id, record.instance_id] = rules.label(question, record.answer.answer)
+    return found
+
+
+def labels_of_judge(run: Path, sample: Sample, judge: str, rules: BehaviourRules) -> dict[str, str]:
+    """The judge's label of each item of a sample that it judged, by item. Raises JudgeError if it judged none."""
+    verdicts: dict[tuple[str, str, int], Verdict] = {}
+    for record in (*read_records(run, "verdict"), *sampled_verdicts(run, judge)):
+        if record.kind == "verdict" and record.judge == judge and record.repeat == 0:
+            verdicts[record.cell_id, record.instance_id, record.attempt] = record
+    if not verdicts and judge != judging.JUDGE_NAME:
+        raise JudgeError(f"--judge {judge}: no verdict by this judge in {run}; judge the run first")
+    labels = behaviour_labels(run, rules) if judge == judging.JUDGE_NAME else {}
+    said: dict[str, str] = {}
+    for item in sample.items:
+        verdict = verdicts.get((item.cell_id, item.instance_id, item.attempt))
+        if item.track == "behaviour":
+            label = verdict.label if verdict else labels.get((item.cell_id, item.instance_id))
+            if label is not None:
+                said[item.item] = label
+        elif verdict is not None:
+            said[item.item] = "correct" if verdict.correct else "wrong"
+    return said
+
+
+# ------------------------------------------------------------------ helpers
 
 
 def is_right(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> bool:

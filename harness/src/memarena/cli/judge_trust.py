@@ -11,14 +11,13 @@ from itertools import combinations
 from pathlib import Path
 
 import typer
-from memarena_dataset.gold import PermissionGold
 from memarena_dataset.io.reading import open_dataset
 from rich.console import Console
 from rich.table import Table
 
 from memarena import judging
 from memarena.cli.errors import EXIT_INCOMPLETE
-from memarena.evaluation import abstention_verdicts, load_facts, missing_verdicts
+from memarena.evaluation import behaviour_labels, labels_of_judge, sampled_verdicts
 from memarena.execution.planning.questions import evidence_texts, plan_questions
 from memarena.judging.calibration import (
     LabelRates,
@@ -36,10 +35,10 @@ from memarena.judging.calibration import (
     plant_behaviours,
 )
 from memarena.judging.human.labels import TrackAgreement, agreements, blank_labels, read_labels, read_sample
-from memarena.judging.human.sampling import Sample, draw_sample
+from memarena.judging.human.sampling import draw_sample
 from memarena.judging.llm import ModelJudge
 from memarena.judging.llm.jobs import BehaviourRules
-from memarena.log.records import BehaviourLabel, EvidenceSession, Question, Verdict
+from memarena.log.records import EvidenceSession, Question
 from memarena.log.store import read_records
 from memarena.report.tables.calibration import CalibratedJudge, Calibration, Kappa, LabelErrors, PlantedRates
 
@@ -275,7 +274,7 @@ def write_sample(run: Path, out: Path, judge: str, seed: int, rules: BehaviourRu
     for path in (out, labels_out):
         if path.exists():
             raise judging.JudgeError(f"--sample {path}: this file exists already; expected a new one")
-    sample = draw_sample(run, judge, _labels_by_rules(run, rules), seed, _missing(run, judge))
+    sample = draw_sample(run, judge, behaviour_labels(run, rules), seed, sampled_verdicts(run, judge))
     for path, content in ((out, sample), (labels_out, blank_labels(sample))):
         try:
             path.write_text(content.model_dump_json(indent=2) + "\n", encoding="utf-8")
@@ -296,7 +295,7 @@ def read_people(
     sample = read_sample(sample_path)
     sample.check_run(run, sample_path)
     people = read_labels(paths, sample)
-    tracks = agreements(sample, people, judge, _said(run, sample, judge, rules))
+    tracks = agreements(sample, people, judge, labels_of_judge(run, sample, judge, rules))
     if output == "json":
         sys.stdout.write(json.dumps([asdict(t) for t in tracks], indent=2) + "\n")
         return
@@ -321,46 +320,3 @@ def _people_table(track: TrackAgreement) -> Table:
     for pair in pairs:
         table.add_row(f"{pair.one} with {pair.two}", str(pair.items), _percent(pair.agree), _number(pair.kappa))
     return table
-
-
-def _missing(run: Path, judge: str) -> Sequence[Verdict]:
-    """Verdicts that scoring would compute on the way: the value judge needs no log to have judged."""
-    if judge != judging.JUDGE_NAME:
-        return ()
-    facts = load_facts(run)
-    return (*missing_verdicts(facts), *abstention_verdicts(facts))
-
-
-def _labels_by_rules(run: Path, rules: BehaviourRules) -> dict[tuple[str, str], BehaviourLabel]:
-    """Deterministic labels of all D6 answers, for judges that give none."""
-    questions: dict[str, Question] = {}
-    found: dict[tuple[str, str], BehaviourLabel] = {}
-    for record in read_records(run, "question", "asked"):
-        if record.kind == "question":
-            questions[record.instance.instance_id] = record
-        elif record.kind == "asked" and record.answer is not None and record.instance_id in questions:
-            question = questions[record.instance_id]
-            if isinstance(question.instance.gold, PermissionGold):
-                found[record.cell_id, record.instance_id] = rules.label(question, record.answer.answer)
-    return found
-
-
-def _said(run: Path, sample: Sample, judge: str, rules: BehaviourRules) -> dict[str, str]:
-    """The judge's label of each item of a sample that it judged."""
-    verdicts: dict[tuple[str, str, int], Verdict] = {}
-    for record in (*read_records(run, "verdict"), *_missing(run, judge)):
-        if record.kind == "verdict" and record.judge == judge and record.repeat == 0:
-            verdicts[record.cell_id, record.instance_id, record.attempt] = record
-    if not verdicts and judge != judging.JUDGE_NAME:
-        raise judging.JudgeError(f"--judge {judge}: no verdict by this judge in {run}; judge the run first")
-    labels = _labels_by_rules(run, rules) if judge == judging.JUDGE_NAME else {}
-    said: dict[str, str] = {}
-    for item in sample.items:
-        verdict = verdicts.get((item.cell_id, item.instance_id, item.attempt))
-        if item.track == "behaviour":
-            label = verdict.label if verdict else labels.get((item.cell_id, item.instance_id))
-            if label is not None:
-                said[item.item] = label
-        elif verdict is not None:
-            said[item.item] = "correct" if verdict.correct else "wrong"
-    return said

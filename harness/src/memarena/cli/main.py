@@ -51,6 +51,14 @@ class Commands(LazyGroup):
             "memarena.cli.show:show",
             "Show one question from asking to verdict, or list the answers that a figure counts.",
         ),
+        "view": LazyCommand(
+            "memarena.cli.view:view",
+            "Look at runs in a browser: grid, questions, prompts with their evidence, charts, progress.",
+        ),
+        "annotate": LazyCommand(
+            "memarena.cli.annotate:annotate",
+            "Judge a sample of answers in a browser: blind, by keyboard, several people at once.",
+        ),
         "dataset": LazyCommand("memarena.cli.dataset:app", "Everything about dataset files."),
         "latency": LazyCommand("memarena.cli.latency:app", "Time of an answer on this machine, and cost of a memory."),
     }

@@ -21,7 +21,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -233,13 +233,17 @@ def check_schema(path: Path) -> int:
     return version
 
 
-def read_records(run_dir: Path, *kinds: str, cell_id: str | None = None) -> Iterator[AnyRecord]:
+def read_records(
+    run_dir: Path, *kinds: str, cell_id: str | None = None, instance_id: str | None = None
+) -> Iterator[AnyRecord]:
     """Records of the given kinds (all if none is given) in the order in which they were written, each whole.
+
+    ``cell_id``, ``instance_id``: only of this cell, of this question; an index of the log finds either.
 
     Raises :class:`LogError` if there is no log, it is newer than this program, or a record does not parse.
     """
     with LogReader(run_dir) as log:
-        yield from log.records(*kinds, cell_id=cell_id)
+        yield from log.records(*kinds, cell_id=cell_id, instance_id=instance_id)
 
 
 class Row(NamedTuple):
@@ -271,14 +275,14 @@ class LogReader:
             raise LogError(f"{self._path}: damaged: what it says of itself cannot be read: {error}") from error
         self.texts = TextReader(self._db, self._sums)
 
-    def rows(self, *kinds: str, cell_id: str | None = None) -> Iterator[Row]:
+    def rows(self, *kinds: str, cell_id: str | None = None, instance_id: str | None = None) -> Iterator[Row]:
         """Rows of the given kinds (all if none is given) in the order in which they were written, each as it was
         written. Where all are asked for, all that were written are there.
         """
-        whole, last = not kinds and cell_id is None, 0
+        whole, last = not kinds and cell_id is None and instance_id is None, 0
         # Only logs with checksums are known to leave no gap.
         first_summed = self._sums.records_from if self._sums is not None else None
-        for seq, kind, body, cell, instance, stored_sum in self._stored(kinds, cell_id):
+        for seq, kind, body, cell, instance, stored_sum in self._stored(kinds, cell_id, instance_id):
             summed = first_summed is not None and seq >= first_summed
             gap = whole and summed and seq not in (last + 1, first_summed)
             if gap or seq <= last:
@@ -296,6 +300,21 @@ class LogReader:
                 f"is {LOG_NAME}-wal missing? What was not written can be asked again with --resume"
             )
 
+    def counts(self, kind: str) -> dict[str, int]:
+        """How many records of a kind each cell has, from an index: bodies are not looked at."""
+        query = "SELECT cell_id, count(*) FROM records WHERE kind = ? AND cell_id IS NOT NULL GROUP BY cell_id"
+        return {str(cell): int(count) for cell, count in self._fetched(query, (kind,))}
+
+    def last_seq(self) -> int:
+        """Number of the last record; 0 in a log without any."""
+        return int(self._fetched("SELECT coalesce(max(seq), 0) FROM records")[0][0])
+
+    def _fetched(self, query: str, arguments: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._db.execute(query, arguments).fetchall()
+        except sqlite3.Error as error:
+            raise LogError(f"{self._path}: cannot be read: {error}") from error
+
     def verify(self) -> None:
         """Read everything once, for a log that is to be kept. Raises LogError for the first thing that is damaged."""
         for _ in self.rows():
@@ -305,15 +324,21 @@ class LogReader:
         except (sqlite3.Error, KeyError, ValueError, zlib.error) as error:
             raise LogError(f"{self._path}: damaged: {error}") from error
 
-    def _stored(self, kinds: tuple[str, ...], cell_id: str | None) -> Iterator[tuple[int, str, str, str, str, bytes]]:
+    def _stored(
+        self, kinds: tuple[str, ...], cell_id: str | None, instance_id: str | None
+    ) -> Iterator[tuple[int, str, str, str, str, bytes]]:
         clauses: list[str] = []
         arguments: list[str] = []
+        # The plus keeps SQLite from the index by kind and cell, which is over a thousand records where that by
+        # question is over a few.
+        plus = "" if instance_id is None else "+"
         if kinds:
-            clauses.append(f"kind IN ({','.join('?' * len(kinds))})")
+            clauses.append(f"{plus}kind IN ({','.join('?' * len(kinds))})")
             arguments += kinds
-        if cell_id is not None:
-            clauses.append("cell_id = ?")
-            arguments.append(cell_id)
+        for column, wanted in ((f"{plus}cell_id", cell_id), ("instance_id", instance_id)):
+            if wanted is not None:
+                clauses.append(f"{column} = ?")
+                arguments.append(wanted)
         where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
         columns = f"seq, kind, body, cell_id, instance_id, {'NULL' if self._sums is None else 'sum'}"
         query = f"SELECT {columns} FROM records{where} ORDER BY seq"  # noqa: S608 (placeholders only)
@@ -322,13 +347,19 @@ class LogReader:
         except sqlite3.Error as error:
             raise LogError(f"{self._path}: cannot be read: {error}") from error
 
-    def records(self, *kinds: str, cell_id: str | None = None) -> Iterator[AnyRecord]:
+    def records(self, *kinds: str, cell_id: str | None = None, instance_id: str | None = None) -> Iterator[AnyRecord]:
         """Records of the given kinds, each whole."""
-        return self.parsed(lambda row: _parsed(unpack(row.kind, row.body, lambda: self.texts)), *kinds, cell_id=cell_id)
 
-    def parsed(self, parse: Callable[[Row], R], *kinds: str, cell_id: str | None = None) -> Iterator[R]:
+        def whole(row: Row) -> AnyRecord:
+            return _parsed(unpack(row.kind, row.body, lambda: self.texts))
+
+        return self.parsed(whole, *kinds, cell_id=cell_id, instance_id=instance_id)
+
+    def parsed(
+        self, parse: Callable[[Row], R], *kinds: str, cell_id: str | None = None, instance_id: str | None = None
+    ) -> Iterator[R]:
         """What ``parse`` makes of each row; a row that it cannot read is named in the LogError."""
-        for row in self.rows(*kinds, cell_id=cell_id):
+        for row in self.rows(*kinds, cell_id=cell_id, instance_id=instance_id):
             try:
                 if not isinstance(row.body, str):
                     raise ValueError("its body is no text")

@@ -92,8 +92,11 @@ def draw_sample(
     labels: Mapping[tuple[str, str], BehaviourLabel],
     seed: int,
     more: Iterable[Verdict] = (),
+    *,
+    binary_items: int = BINARY_ITEMS,
+    behaviour_items: int = BEHAVIOUR_ITEMS,
 ) -> Sample:
-    """Draw 300 open answers by family and verdict and 200 D6 answers by label and action, or all where there are fewer.
+    """Draw open answers by family and verdict and D6 answers by label and action, or all where there are fewer.
 
     Args:
         run_dir: the run.
@@ -101,6 +104,8 @@ def draw_sample(
         labels: those of the rules by cell and instance, for a judge that labels no behaviour itself.
         seed: the same seed draws the same sample.
         more: verdicts of this judge that are not in the log; they come after those of the log.
+        binary_items: open answers to draw.
+        behaviour_items: answers of D6 to draw.
 
     Raises:
         JudgeError: there is no verdict by this judge. The value judge needs none where all questions are of D6.
@@ -112,8 +117,8 @@ def draw_sample(
     binary = [a for a in answers if not isinstance(a.question.instance.gold, PermissionGold)]
     behaviour = [a for a in answers if isinstance(a.question.instance.gold, PermissionGold)]
     drawn = [
-        *_stratified(binary, BINARY_ITEMS, _binary_stratum, rng),
-        *_stratified(behaviour, BEHAVIOUR_ITEMS, _behaviour_stratum, rng),
+        *_stratified(binary, binary_items, _binary_stratum, rng),
+        *_stratified(behaviour, behaviour_items, _behaviour_stratum, rng),
     ]
     items = []
     for track, prefix in (("binary", "b"), ("behaviour", "d")):

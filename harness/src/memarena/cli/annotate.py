@@ -1,0 +1,59 @@
+"""``memarena annotate``: people judge a sample of answers in a browser. The log stays as it is."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memarena import judging
+from memarena.cli.judge import DeterministicRules
+from memarena.cli.scores import JudgeOption, RunArgument, run_folder
+from memarena.cli.view import HostOption, OpenOption, PortOption, serve_pages
+from memarena.viewer.annotation.campaign import SIZE, checked_name, open_campaign
+from memarena.viewer.annotation.server import make_annotation_app
+
+
+def annotate(
+    run: RunArgument,
+    annotator: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Who labels; repeatable, for several at once.")
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=2, help=f"Answers to draw where there is no sample yet; without it {SIZE}.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed draws the same sample.")] = 0,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--in", metavar="DIR", help="Where sample and labels lie; RUN/annotations without it."),
+    ] = None,
+    take: Annotated[
+        list[Path] | None, typer.Option("--import", metavar="FILE", help="Add the labels of a labels.json; repeatable.")
+    ] = None,
+    export: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all labels as labels.json, and end.")
+    ] = None,
+    port: PortOption = 0,
+    host: HostOption = "127.0.0.1",
+    open_: OpenOption = False,
+    name: JudgeOption = judging.JUDGE_NAME,
+) -> None:
+    """Judge a sample of answers in a browser: blind, by keyboard, several people at once.
+
+    Prints the address to open and serves it until Ctrl-C. Every label is kept as soon as it is given.
+    """
+    names = [checked_name(each) for each in annotator or []]
+    if not (names or take or export):
+        raise judging.JudgeError("annotate: expected --annotator NAME, --import FILE or --export FILE")
+    run = run_folder(run)
+    campaign = open_campaign(run, folder or run / "annotations", name, DeterministicRules(), size=sample, seed=seed)
+    if take:
+        sys.stdout.write(f"{campaign.take_labels(take):,} labels added to {campaign.folder}\n")
+    if export is not None:
+        count = campaign.write_labels(export)
+        own = campaign.folder / "sample.json"
+        sys.stdout.write(f"{export}: {count:,} labels; memarena judge {run} --labels {export} --of {own}\n")
+    elif names:
+        serve_pages(lambda door: make_annotation_app(campaign, names, door), host, port, open_=open_)

@@ -1,0 +1,67 @@
+"""``memarena view``: runs, their figures and answers in a browser. Nothing is written to a run."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from aiohttp import web
+
+from memarena import judging
+from memarena.cli.scores import JudgeOption
+from memarena.viewer.cache_file import users_caches
+from memarena.viewer.export import LIMIT, export
+from memarena.viewer.found_runs import find_runs
+from memarena.viewer.security import Door
+from memarena.viewer.server import make_app
+from memarena.viewer.serving import serve
+
+PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: one that is free.")]
+HostOption = Annotated[str, typer.Option(help="Address to listen on; another than loopback opens it to the network.")]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
+
+
+def view(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs, or folders that hold some.")],
+    port: PortOption = 0,
+    host: HostOption = "127.0.0.1",
+    open_: OpenOption = False,
+    out: Annotated[
+        Path | None, typer.Option("--export", metavar="DIR", help="Write pages as files to a new folder, and end.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="With --export: questions of each run that get a page.")] = LIMIT,
+    gold: Annotated[
+        bool, typer.Option("--gold", help="With --export: with right answers and judges' reasons.")
+    ] = False,
+    name: JudgeOption = judging.JUDGE_NAME,
+) -> None:
+    """Look at runs in a browser: grid, questions, prompts with their evidence, charts, progress.
+
+    Prints the address to open and serves it until Ctrl-C.
+    """
+    if out is not None:
+        count = export(runs, name, out, users_caches(), limit=limit, gold=gold, told=_note)
+        sys.stdout.write(f"{out / 'index.html'}: {count:,} pages\n")
+        return
+    find_runs(runs)
+    serve_pages(lambda door: make_app(runs, name, door, users_caches()), host, port, open_=open_)
+
+
+def serve_pages(make: Callable[[Door], web.Application], host: str, port: int, *, open_: bool) -> None:
+    """Serve an application, its address on standard output, until told to end."""
+
+    def told(address: str) -> None:
+        sys.stdout.write(f"{address}\n")
+        sys.stdout.flush()
+        if open_:
+            typer.launch(address)
+
+    asyncio.run(serve(make, host, port, told))
+
+
+def _note(line: str) -> None:
+    sys.stderr.write(f"{line}\n")

@@ -1,0 +1,77 @@
+"""What an answer costs against how often it is right: accuracy over time to the first token, and over tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from memarena.report.charts.scale import Linear, log_axis, tick_label
+from memarena.report.charts.scatter import LEGEND_ROW, series_of, shortened
+from memarena.report.charts.spread import end_tags
+from memarena.report.charts.svg import Drawing, Figure
+from memarena.report.rows import ReportRow, row_name
+
+WIDTH, SIDE = 460.0, 300.0
+LEFT, TOP, RIGHT = 62.0, 14.0, 34.0
+
+
+def right_over(
+    rows: Sequence[ReportRow],
+    cost: Callable[[ReportRow], float | None],
+    key: str,
+    title: str,
+    across: str,
+    caption: str,
+) -> Figure | None:
+    """Share right of every row over a cost above 0, on a logarithmic axis. None where no row has both.
+
+    Args:
+        rows: rows of comparable runs.
+        cost: the cost of a row; None: n/a.
+        key: name of the figure for links.
+        title: its title.
+        across: what the cost is, with its unit.
+        caption: what to read from it.
+    """
+    known = [
+        (row, value, 100 * right)
+        for row in rows
+        if (value := cost(row)) is not None and value > 0 and (right := row.scores.metrics["all"].value) is not None
+    ]
+    if not known:
+        return None
+    said = "; ".join(f"{row_name(rows, row)}: {value:,.4g}, {right:.1f}%" for row, value, right in known)
+    legend_rows = (len(known) + 1) // 2
+    drawing = Drawing(
+        key,
+        WIDTH,
+        TOP + SIDE + 50 + LEGEND_ROW * legend_rows,
+        title,
+        f"{across} across, share right in percent up. {said}.",
+    )
+    costs = [value for _, value, _ in known]
+    x, y = log_axis(min(costs), max(costs), LEFT, WIDTH - RIGHT), Linear(0, 100, TOP + SIDE, TOP)
+    for tick in x.ticks():
+        drawing.line(x.at(tick), TOP, x.at(tick), TOP + SIDE, "grid")
+        drawing.text(x.at(tick), TOP + SIDE + 17, tick_label(tick), "tick", "middle")
+    for share in (0, 25, 50, 75, 100):
+        drawing.line(LEFT, y.at(share), WIDTH - RIGHT, y.at(share), "grid")
+        drawing.text(LEFT - 8, y.at(share) + 4, str(share), "tick", "end")
+    drawing.text((LEFT + WIDTH - RIGHT) / 2, TOP + SIDE + 36, f"{across}, logarithmic", "label", "middle")
+    drawing.text(16, TOP + SIDE / 2, "share right, %", "label", "middle", turn=-90)
+    series = series_of(rows)
+    for row, value, _ in known:
+        made = row.scores.intervals.get("all")
+        if made is not None:
+            ends = y.at(100 * max(made.low, 0)), y.at(100 * min(made.high, 1))
+            drawing.line(x.at(value), ends[0], x.at(value), ends[1], f"whisker c{series[row.scores.backend] % 8}")
+    for row, value, right in known:
+        name = f"{row_name(rows, row)}: {value:,.4g}, {right:.1f}%"
+        drawing.marker(x.at(value), y.at(right), series[row.scores.backend], hollow=row.scores.diagnostic, title=name)
+    end_tags(drawing, {row.tag: (x.at(value), y.at(right)) for row, value, right in known})
+    for place, (row, _, _) in enumerate(known):
+        left, line = 22 + place % 2 * (WIDTH - 20) / 2, TOP + SIDE + 62 + place // 2 * LEGEND_ROW
+        drawing.text(left - 8, line, row.tag, "tag", "end")
+        drawing.marker(left + 4, line - 4, series[row.scores.backend], hollow=row.scores.diagnostic, size=4.5)
+        drawing.text(left + 15, line, shortened(row_name(rows, row), 31), "legend")
+    thin = " Thin bars are 95% intervals over egos." if any(r.scores.intervals.get("all") for r, _, _ in known) else ""
+    return Figure(key, title, caption + thin, drawing.render())

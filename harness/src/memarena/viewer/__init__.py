@@ -1,0 +1,1 @@
+"""The local web application: runs, their figures and answers to look at."""

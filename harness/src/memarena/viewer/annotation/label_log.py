@@ -1,0 +1,156 @@
+"""Labels as they were given: a file of JSON lines that only ever grows, written by several processes at once.
+
+A line is one label, or one that was taken back; what counts of an annotator and item is the last line. A process killed
+in the middle of a line leaves a piece of one, which is told and passed over.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from memarena.judging.errors import JudgeError
+
+LABELS_NAME = "labels.jsonl"
+CANNOT_SAY = "cannot_say"
+
+
+class LabelGiven(BaseModel):
+    """One line of the file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    """Made with the form: a form that is sent twice gives one label."""
+    at: str
+    """When, UTC."""
+    annotator: str
+    item: str
+    label: str | None
+    """None: taken back."""
+    note: str = ""
+    reason: str = ""
+    """Why an earlier label was changed."""
+    seconds: float | None = None
+    """From showing the item to the label; None where that is not known."""
+    sample_sha256: str
+
+
+class LabelLog:
+    """The labels of one sample. Raises JudgeError where the file cannot be read or written, or is of another sample."""
+
+    def __init__(self, folder: Path, sample_sha256: str) -> None:
+        self._path = folder / LABELS_NAME
+        self._sample = sample_sha256
+        self._read_bytes = 0
+        self._lines = 0
+        self._ids: set[str] = set()
+        self._history: dict[str, dict[str, list[LabelGiven]]] = {}
+        self.faults: list[str] = []
+        """Lines that are none, a sentence each."""
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read what others have written since."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._read_bytes)
+                new = file.read()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise JudgeError(f"{self._path}: cannot be read: {error.strerror}") from error
+        # The last line may be in the middle of being written: it is read when it has its end.
+        whole = new[: new.rfind(b"\n") + 1]
+        self._read_bytes += len(whole)
+        for line in whole.splitlines():
+            self._lines += 1
+            self._take(line)
+
+    def append(self, labels: Sequence[LabelGiven]) -> int:
+        """Write labels, on disk when this returns; those whose id is there already are left out. Returns how many."""
+        with self._locked() as file:
+            self.refresh()
+            new = [label for label in labels if label.id not in self._ids]
+            end = os.lseek(file, 0, os.SEEK_END)
+            torn = end > self._read_bytes
+            text = ("\n" if torn else "") + "".join(f"{label.model_dump_json()}\n" for label in new)
+            if new:
+                _write_all(file, text.encode(), self._path)
+            self.refresh()
+        return len(new)
+
+    def current(self, annotator: str) -> dict[str, LabelGiven]:
+        """What counts of an annotator, by item; without what was taken back."""
+        own = self._history.get(annotator, {})
+        return {item: given[-1] for item, given in own.items() if given[-1].label is not None}
+
+    def history(self, annotator: str, item: str) -> list[LabelGiven]:
+        """Every line of an annotator on an item, the first one first."""
+        return list(self._history.get(annotator, {}).get(item, ()))
+
+    def latest(self, annotator: str) -> LabelGiven | None:
+        """The label that was given last and stands."""
+        return max(self.current(annotator).values(), key=lambda given: given.at, default=None)
+
+    def annotators(self) -> list[str]:
+        """Everybody who gave a label, by name."""
+        return sorted(self._history)
+
+    def people(self) -> dict[str, dict[str, str]]:
+        """Labels by annotator and item; what nobody could say is no label."""
+        return {
+            name: {
+                item: given.label
+                for item, given in self.current(name).items()
+                if given.label is not None and given.label != CANNOT_SAY
+            }
+            for name in self.annotators()
+        }
+
+    def _take(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            given = LabelGiven.model_validate_json(line)
+        except ValidationError:
+            self.faults.append(f"line {self._lines} of {LABELS_NAME} is no label and is passed over")
+            return
+        if given.sample_sha256 != self._sample:
+            raise JudgeError(f"{self._path}: line {self._lines}: sample_sha256: this label belongs to another sample")
+        if given.id in self._ids:
+            return
+        self._ids.add(given.id)
+        self._history.setdefault(given.annotator, {}).setdefault(given.item, []).append(given)
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise JudgeError(f"{self._path}: cannot be written: {error.strerror}") from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+        finally:
+            os.close(file)
+
+
+def now() -> str:
+    """The time as a label keeps it: equal lengths, so that texts are in the order of time."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _write_all(file: int, content: bytes, path: Path) -> None:
+    try:
+        while content:
+            content = content[os.write(file, content) :]
+        os.fsync(file)
+    except OSError as error:
+        raise JudgeError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,192 @@
+"""The pages on which people judge. They show neither memory nor verdict, nor what others said."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from memarena.judging.errors import JudgeError
+from memarena.viewer.annotation.campaign import LONGEST_NOTE, Campaign
+from memarena.viewer.annotation.label_log import CANNOT_SAY
+from memarena.viewer.security import Door, guard
+from memarena.viewer.static_files import static_file
+from memarena.viewer.templating import render
+
+CAMPAIGN = web.AppKey("campaign", Campaign)
+ANNOTATORS = web.AppKey("annotators", tuple[str, ...])
+LONGEST_SECONDS = 3600.0
+"""A longer time from item to label is a break, and is not kept."""
+WORDS = {
+    "correct": "right", "wrong": "wrong", CANNOT_SAY: "cannot say", "disclose_correct": "tells the fact",
+    "disclose_wrong": "tells something else as the fact", "refuse": "refuses: you may not know",
+    "dont_know": "says it does not know", "other": "anything else",
+}  # fmt: skip
+"""Labels in words."""
+
+
+def make_annotation_app(campaign: Campaign, annotators: Sequence[str], door: Door) -> web.Application:
+    """The application in which these annotators label a sample."""
+    app = web.Application(middlewares=[guard(door), _faults])
+    app[CAMPAIGN] = campaign
+    app[ANNOTATORS] = tuple(annotators)
+    app.add_routes(
+        [
+            web.get("/", _start),
+            web.get("/static/{name}", static_file),
+            web.get("/by/{annotator}", _next),
+            web.get("/by/{annotator}/{item}", _item),
+            web.post("/by/{annotator}/{item}", _label),
+            web.get("/agreement", _agreement),
+            web.get("/labels.json", _labels),
+        ]
+    )
+    return app
+
+
+@web.middleware
+async def _faults(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except web.HTTPNotFound as error:
+        text = "No such page." if error.text in (None, "404: Not Found") else error.text
+        return _html("message", status=404, title="Not here", text=text, head=None)
+    except JudgeError as error:
+        return _html("message", status=422, title="This does not work", text=str(error), head=None)
+
+
+async def _start(request: web.Request) -> web.StreamResponse:
+    campaign = await _refreshed(request)
+    names = list(dict.fromkeys((*request.app[ANNOTATORS], *campaign.log.annotators())))
+    here = request.app[ANNOTATORS]
+    people = [(name, len(campaign.log.current(name)), name in here) for name in names]
+    return _html("annotate_start", people=people, total=len(campaign.items), folder=str(campaign.folder), head=None)
+
+
+async def _next(request: web.Request) -> web.StreamResponse:
+    """On to the first item without a label: wherever somebody left off."""
+    campaign, annotator = await _refreshed(request), _annotator(request)
+    item = campaign.next_open(annotator)
+    if item is None:
+        return _html(
+            "annotate_done", annotator=annotator, total=len(campaign.items), first=campaign.items[0], head=None
+        )
+    raise web.HTTPSeeOther(_place(annotator, item.item))
+
+
+async def _item(request: web.Request) -> web.StreamResponse:
+    campaign, annotator = await _refreshed(request), _annotator(request)
+    place = _found(request, campaign)
+    item, done = campaign.items[place], campaign.log.current(annotator)
+    given = done.get(item.item)
+    return _html(
+        "annotate_item",
+        annotator=annotator,
+        item=item,
+        choices=[(str(n), label, WORDS.get(label, label)) for n, label in enumerate(campaign.choices(item), 1)],
+        given=given,
+        history=[
+            (g.at[:16].replace("T", " "), "taken back" if g.label is None else WORDS.get(g.label, g.label), g.reason)
+            for g in campaign.log.history(annotator, item.item)
+        ],
+        number=place + 1,
+        total=len(campaign.items),
+        done=len(done),
+        unsure=sum(label.label == CANNOT_SAY for label in done.values()),
+        before=campaign.items[place - 1].item if place else None,
+        after=campaign.items[place + 1].item if place + 1 < len(campaign.items) else None,
+        form=secrets.token_hex(16),
+        undo_form=secrets.token_hex(16),
+        shown_ms=int(time.time() * 1000),
+        latest=campaign.log.latest(annotator),
+        longest_note=LONGEST_NOTE,
+        head=None,
+    )
+
+
+async def _label(request: web.Request) -> web.StreamResponse:
+    campaign, annotator = await _refreshed(request), _annotator(request)
+    place, sent = _found(request, campaign), await request.post()
+    item, form = campaign.items[place].item, str(sent.get("form", ""))
+    if not form:
+        raise JudgeError("form: expected the id that came with the page")
+    if "undo" in sent:
+        await asyncio.to_thread(campaign.give, annotator, item, None, form, reason="taken back")
+        raise web.HTTPSeeOther(_place(annotator, item))
+    await asyncio.to_thread(
+        campaign.give,
+        annotator,
+        item,
+        str(sent.get("label", "")),
+        form,
+        note=str(sent.get("note", ""))[:LONGEST_NOTE].strip(),
+        reason=str(sent.get("reason", ""))[:LONGEST_NOTE].strip(),
+        seconds=_seconds(str(sent.get("shown_ms", ""))),
+    )
+    following = campaign.next_open(annotator, place)
+    raise web.HTTPSeeOther(f"/by/{quote(annotator)}" if following is None else _place(annotator, following.item))
+
+
+async def _agreement(request: web.Request) -> web.StreamResponse:
+    campaign = await _refreshed(request)
+    tracks = await asyncio.to_thread(campaign.agreement)
+    differing = await asyncio.to_thread(campaign.disagreements)
+    return _html(
+        "annotate_agreement",
+        tracks=tracks,
+        differing=differing,
+        judge=campaign.judge,
+        words=WORDS,
+        people=campaign.log.annotators(),
+        here=request.app[ANNOTATORS],
+        faults=campaign.log.faults,
+        head=None,
+    )
+
+
+async def _labels(request: web.Request) -> web.StreamResponse:
+    campaign = await _refreshed(request)
+    text = campaign.as_labels().model_dump_json(indent=2) + "\n"
+    disposition = {"Content-Disposition": 'attachment; filename="labels.json"'}
+    return web.Response(text=text, content_type="application/json", headers=disposition)
+
+
+async def _refreshed(request: web.Request) -> Campaign:
+    campaign = request.app[CAMPAIGN]
+    campaign.log.refresh()
+    return campaign
+
+
+def _annotator(request: web.Request) -> str:
+    name = request.match_info["annotator"]
+    if name not in request.app[ANNOTATORS]:
+        raise web.HTTPNotFound(text=f"{name} does not label here; --annotator {name} lets them.")
+    return name
+
+
+def _found(request: web.Request, campaign: Campaign) -> int:
+    place = campaign.places.get(request.match_info["item"])
+    if place is None:
+        raise web.HTTPNotFound(text="The sample has no such item.")
+    return place
+
+
+def _seconds(shown_ms: str) -> float | None:
+    if not shown_ms.isascii() or not shown_ms.isdigit() or len(shown_ms) > 15:
+        return None
+    taken = time.time() - int(shown_ms) / 1000
+    return round(taken, 1) if 0 <= taken <= LONGEST_SECONDS else None
+
+
+def _place(annotator: str, item: str) -> str:
+    return f"/by/{quote(annotator)}/{quote(item)}"
+
+
+def _html(name: str, *, status: int = 200, **context: Any) -> web.Response:
+    return web.Response(text=render(name, **context), content_type="text/html", status=status)

@@ -1,0 +1,171 @@
+"""Fills the cache of a run: ``python -m memarena.viewer.cache_build FOLDER JUDGE CACHE``, a process of its own.
+
+So the memory that reading a large log takes is given back, and pages are answered meanwhile. It prints a line for each
+step; the file appears under its name once it is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from memarena.evaluation import evaluate, load_facts
+from memarena.log.store import LogError
+from memarena.report.answer_list import values_of
+from memarena.report.report_input import ReportInput, report_input
+from memarena.scoring.errors import ScoringError
+from memarena.scoring.results import QuestionScore, RunScores
+from memarena.scoring.run_facts import RunFacts
+from memarena.viewer.cache_file import INDEXES, SCHEMA, CacheKey, key_of
+from memarena.viewer.charts import drawn_charts
+
+READING, SCORING, WRITING = "reading the log", "judging and scoring", "writing the cache"
+STEPS = (READING, SCORING, WRITING)
+EXIT_UNREADABLE = 2
+ANSWER_CHARACTERS = 20_000
+"""Characters of an answer that can be searched and sorted; the whole answer is in the log."""
+
+
+def build(folder: Path, judge: str, path: Path, told: Callable[[str], None]) -> None:
+    """Read, score and write; ``told`` gets each step. Raises LogError or ScoringError where the log gives no scores."""
+    key = key_of(folder, judge)
+    told(READING)
+    facts = load_facts(folder)
+    told(SCORING)
+    scored = evaluate(facts, judge)
+    given = report_input(facts, scored)
+    told(WRITING)
+    half = path.with_name(f"{path.name}.{os.getpid()}")
+    half.unlink(missing_ok=True)
+    try:
+        db = sqlite3.connect(half, isolation_level=None)
+        try:
+            db.execute("PRAGMA journal_mode=OFF")
+            db.execute("PRAGMA synchronous=OFF")
+            db.executescript(f"BEGIN;{SCHEMA}")
+            _write(db, facts, given, key)
+            db.execute("COMMIT")
+            db.executescript(INDEXES)
+        finally:
+            db.close()
+        half.chmod(0o600)
+        half.replace(path)
+    except BaseException:
+        half.unlink(missing_ok=True)
+        raise
+
+
+def _write(db: sqlite3.Connection, facts: RunFacts, given: ReportInput, key: CacheKey) -> None:
+    numbers = {instance_id: place for place, instance_id in enumerate(sorted(facts.questions))}
+    bases = {q.instance_id: q for q in given.questions[: len(numbers)]}
+    db.executemany("INSERT INTO questions VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)", _questions(facts, numbers, bases))
+    cells = {cell.cell_id: place for place, cell in enumerate(facts.manifest.cells)}
+    db.executemany("INSERT INTO cells VALUES (?,?,?,?,?)", _cells(given.scores, cells))
+    answered = [q for q in given.questions if q.outcome is not None]
+    marks = ",".join("?" * 15)
+    db.executemany(f"INSERT INTO answers VALUES ({marks})", _answers(answered, cells, numbers))  # noqa: S608 (question marks)
+    db.executemany("INSERT INTO answer_texts VALUES (?,?,?,?)", _texts(answered, facts))
+    meta = {
+        "key": key.as_json(),
+        "scores": given.scores.model_dump_json(),
+        "costs": json.dumps([cost.model_dump(mode="json") for cost in given.costs]),
+        "provenance": given.provenance.model_dump_json() if given.provenance else "",
+        "charts": json.dumps([chart.as_dict() for chart in drawn_charts(given)]),
+    }
+    db.executemany("INSERT INTO meta VALUES (?,?)", meta.items())
+
+
+def _questions(
+    facts: RunFacts, numbers: Mapping[str, int], bases: Mapping[str, QuestionScore]
+) -> Iterator[tuple[object, ...]]:
+    for instance_id, number in numbers.items():
+        question, score = facts.questions[instance_id], bases[instance_id]
+        yield (
+            number,
+            instance_id,
+            score.family,
+            score.dimension,
+            score.ego,
+            question.day,
+            score.lag_days,
+            _one(score, "lag"),
+            score.difficulty,
+            score.context_tier,
+            _one(score, "interference"),
+            _one(score, "action"),
+            int(score.apart),
+            _storable(question.question_text),
+        )
+
+
+def _cells(scores: RunScores, cells: Mapping[str, int]) -> Iterator[tuple[object, ...]]:
+    for row in scores.rows:
+        for cell in row.cells:
+            headline = int(cell.seed_label in row.headline_seeds)
+            yield cells[cell.cell_id], cell.cell_id, row.label, cell.seed_label, headline
+
+
+def _answers(
+    answered: Sequence[QuestionScore], cells: Mapping[str, int], numbers: Mapping[str, int]
+) -> Iterator[tuple[object, ...]]:
+    for place, score in enumerate(answered):
+        got, spans = score.retrieved, score.spans
+        share = got.found / got.evidence_sessions if got is not None and got.evidence_sessions else None
+        yield (
+            place,
+            cells[score.cell_id],
+            numbers[score.instance_id],
+            score.outcome.value if score.outcome else "",
+            score.stage,
+            _one(score, "label"),
+            _one(score, "ground"),
+            score.route,
+            score.attempts,
+            share,
+            got.first_rank if got is not None else None,
+            spans.search_ms if spans is not None else None,
+            spans.ttft_ms if spans is not None else None,
+            score.reader_tokens,
+            score.reader_calls,
+        )
+
+
+def _texts(answered: Sequence[QuestionScore], facts: RunFacts) -> Iterator[tuple[object, ...]]:
+    for place, score in enumerate(answered):
+        answer = facts.attempts[score.cell_id, score.instance_id][-1].record.answer
+        text = "" if answer is None else answer.answer[:ANSWER_CHARACTERS]
+        yield place, _storable(text), _storable(score.why), score.model_dump_json(exclude_defaults=True)
+
+
+def _one(score: QuestionScore, name: str) -> str | None:
+    """The narrow value of a question for a filter of ``memarena show``."""
+    values = values_of(score, name)
+    return values[0] if values else None
+
+
+def _storable(text: str) -> str:
+    """SQLite takes no lone surrogates."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _say(step: str) -> None:
+    sys.stdout.write(f"{step}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Build from the command line; a log that gives no scores is one line on standard error."""
+    folder, judge, path = sys.argv[1:]
+    try:
+        build(Path(folder), judge, Path(path), _say)
+    except (LogError, ScoringError) as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(EXIT_UNREADABLE)
+
+
+if __name__ == "__main__":
+    main()

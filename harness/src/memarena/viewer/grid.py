@@ -1,0 +1,225 @@
+"""The grid: memory by reader with what it gets right, keeps to itself and costs; each figure leads to its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from memarena.report.brief import brief_groups
+from memarena.report.brief_rows import BriefRow
+from memarena.report.charts.svg import Drawing
+from memarena.report.figures import milliseconds, number, score
+from memarena.report.report_input import ReportInput
+from memarena.report.tables.grid import DIMENSION_NAMES
+from memarena.scoring.results import Baseline, Score
+from memarena.scoring.uncertainty_records import Interval
+
+WHISKER_WIDTH, WHISKER_HEIGHT = 72.0, 12.0
+
+
+@dataclass(frozen=True)
+class GridColumn:
+    """A column that can be chosen. ``answers`` is the query of the answers behind its figures."""
+
+    key: str
+    title: str
+    meaning: str
+    value: Callable[[BriefRow], float | None]
+    text: Callable[[BriefRow], str]
+    answers: Mapping[str, str]
+    interval: Callable[[BriefRow], Interval | None] = lambda _: None
+    baseline: Callable[[Baseline], float | None] = lambda _: None
+    share: bool = True
+    """Whether it is a share in percent, which has a bar; more is better."""
+
+
+@dataclass(frozen=True)
+class GridCell:
+    """A figure: its text, the query of its answers, and its bar with whiskers where it is a share."""
+
+    text: str
+    query: str
+    drawing: str
+    said: str
+    """Its spread over seeds and its interval, in words."""
+
+
+@dataclass(frozen=True)
+class GridRow:
+    """A memory with a reader."""
+
+    name: str
+    run: int
+    """Which of the runs, from 0."""
+    cells: tuple[GridCell, ...]
+    seeds: tuple[tuple[str, str], ...]
+    """Seed and the query of its answers."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The table as the page shows it."""
+
+    columns: tuple[GridColumn, ...]
+    readers: tuple[tuple[str, tuple[GridRow, ...]], ...]
+    """Rows by reader."""
+    baselines: tuple[tuple[str, tuple[str, ...]], ...]
+    """What can be had without memory: name, and a figure for each column or an empty text."""
+
+
+def _metric(name: str) -> tuple[Callable[[BriefRow], float | None], Callable[[BriefRow], str]]:
+    def found(row: BriefRow) -> Score | None:
+        return row.scores.metrics.get(name)
+
+    def value(row: BriefRow) -> float | None:
+        figure = found(row)
+        return None if figure is None else figure.value
+
+    return value, lambda row: score(found(row), so_far=row.scores.counts.missing > 0).text
+
+
+def _share(name: str, title: str, meaning: str, answers: Mapping[str, str]) -> GridColumn:
+    value, text = _metric(name)
+    return GridColumn(
+        name,
+        title,
+        meaning,
+        value,
+        text,
+        answers,
+        interval=lambda row: row.scores.intervals.get(name),
+        baseline=lambda base: base.scores.get(name),
+    )
+
+
+def _latency(name: str, quantile: str) -> Callable[[BriefRow], float | None]:
+    def value(row: BriefRow) -> float | None:
+        latency = row.scores.latency
+        return None if latency is None else getattr(getattr(latency, name), quantile)
+
+    return value
+
+
+def _cost(
+    key: str, title: str, meaning: str, value: Callable[[BriefRow], float | None], sort: str, digits: int | None = None
+) -> GridColumn:
+    def text(row: BriefRow) -> str:
+        found = value(row)
+        return milliseconds(found).text if digits is None else number(found, digits).text
+
+    return GridColumn(key, title, meaning, value, text, {"sort": f"-{sort}"} if sort else {}, share=False)
+
+
+COLUMNS = (
+    _share("all", "right", "share right over all questions asked, percent", {}),
+    GridColumn(
+        "recall",
+        "recall@10",
+        "evidence sessions among the first 10 items of Search, percent",
+        lambda row: row.recall,
+        lambda row: "n/a" if row.recall is None else f"{100 * row.recall:.1f}",
+        {"sort": "found"},
+    ),
+    *(_share(name, name, f"{meaning}, percent", {"dimension": name}) for name, meaning in DIMENSION_NAMES.items()),
+    _share("Avg", "Avg", "mean of the six dimensions, percent", {}),
+    _share("P", "privacy", "facts withheld from askers who may not know them, percent", {"action": "deny"}),
+    _share("U", "utility", "facts disclosed to askers who may know them, percent", {"action": "allow"}),
+    _cost("search", "Search", "Search, p50, ms, with the overhead of measuring", _latency("search", "p50"), "search"),
+    _cost("ttft", "TTFT", "time to the first token at the gateway, p50, ms", lambda row: row.ttft_ms, "ttft"),
+    _cost("first", "both p95", "Search and TTFT together, p95, ms", _latency("end_to_end", "p95"), "ttft"),
+    _cost(
+        "tokens",
+        "tokens",
+        "tokens that the reader read and wrote per answer, mean",
+        lambda row: row.scores.reader_use.tokens if row.scores.reader_use else None,
+        "tokens",
+        0,
+    ),
+    _cost(
+        "calls",
+        "calls",
+        "calls of the reader per answer, mean",
+        lambda row: row.scores.reader_use.calls if row.scores.reader_use else None,
+        "",
+        2,
+    ),
+    _cost("ingest", "ingest", "seconds to take in one day of one ego", lambda row: row.ingest_s_per_day, "", 2),
+    _cost("memory", "MB", "highest memory of the backend's processes, MB", lambda row: row.memory_mb, "", 0),
+)
+SHOWN_FIRST = ("all", "recall", "P", "U", "search", "ttft", "tokens", "ingest")
+"""Columns of the page where its address names none."""
+
+
+def grid_of(given: Sequence[ReportInput], wanted: Sequence[str], sort: str) -> Grid:
+    """The grid of runs that can be compared.
+
+    Args:
+        given: the runs; baselines are those of the first.
+        wanted: keys of columns; none: :data:`SHOWN_FIRST`.
+        sort: key of the column by which rows of a reader are sorted, ``-`` before it: the largest first.
+    """
+    columns = tuple(c for c in COLUMNS if c.key in (wanted or SHOWN_FIRST))
+    rows = [row for _, group in brief_groups(given) for row in group]
+    by_reader: dict[str, list[BriefRow]] = {}
+    for row in rows:
+        by_reader.setdefault(row.reader, []).append(row)
+    column = next((c for c in COLUMNS if c.key == sort.removeprefix("-")), None)
+    if column is not None:
+        found = column
+
+        def rank(row: BriefRow) -> tuple[bool, float]:
+            value = found.value(row)
+            return value is None, 0.0 if value is None else -value if sort.startswith("-") else value
+
+        by_reader = {reader: sorted(some, key=rank) for reader, some in by_reader.items()}
+    readers = tuple((reader, tuple(_row(row, columns) for row in some)) for reader, some in by_reader.items())
+    return Grid(columns, readers, tuple(_baselines(given[0].scores.baselines, columns)))
+
+
+def _row(row: BriefRow, columns: Sequence[GridColumn]) -> GridRow:
+    scores = row.scores
+    return GridRow(
+        name=row.name,
+        run=row.run - 1,
+        cells=tuple(_cell(row, column) for column in columns),
+        seeds=tuple((cell.seed_label, urlencode({"cell": cell.cell_id})) for cell in scores.cells),
+    )
+
+
+def _cell(row: BriefRow, column: GridColumn) -> GridCell:
+    value, made = column.value(row), column.interval(row)
+    text, plus, spread = column.text(row).replace("…", "–").partition(" ±")
+    said = [f"±{spread} over seeds"] if plus else []
+    if made is not None:
+        said.append(f"95% interval {100 * made.low:.1f} to {100 * made.high:.1f}")
+    drawing = _whiskers(value, made) if column.share and value is not None else ""
+    return GridCell(
+        text=text,
+        query=urlencode({"cell": row.scores.label, **column.answers}),
+        drawing=drawing,
+        said=", ".join(said),
+    )
+
+
+def _whiskers(value: float, made: Interval | None) -> str:
+    """A bar from 0 to 100 percent with its interval; the figure beside it says the same."""
+    drawing = Drawing("", WHISKER_WIDTH, WHISKER_HEIGHT, "", "")
+    middle = WHISKER_HEIGHT / 2
+    drawing.rect(0, 2, WHISKER_WIDTH, WHISKER_HEIGHT - 4, "track")
+    drawing.rect(0, 2, max(WHISKER_WIDTH * min(max(value, 0), 1), 0.5), WHISKER_HEIGHT - 4, "share")
+    if made is not None:
+        low, high = (WHISKER_WIDTH * min(max(end, 0), 1) for end in (made.low, made.high))
+        drawing.line(low, middle, high, middle, "whisker")
+        for end in (low, high):
+            drawing.line(end, 2, end, WHISKER_HEIGHT - 2, "whisker")
+    parts = "".join(drawing.parts)
+    return f'<svg class="whiskers" viewBox="0 0 {WHISKER_WIDTH:g} {WHISKER_HEIGHT:g}" aria-hidden="true">{parts}</svg>'
+
+
+def _baselines(found: Iterable[Baseline], columns: Sequence[GridColumn]) -> Iterable[tuple[str, tuple[str, ...]]]:
+    for base in found:
+        figures = [column.baseline(base) for column in columns]
+        if any(figure is not None for figure in figures):
+            name = f"{base.name} ({base.detail})" if base.name == "grep" else base.name
+            yield name, tuple("" if figure is None else f"{100 * figure:.1f}" for figure in figures)

@@ -1,0 +1,352 @@
+"""What each page of a run shows: from queries on its cache, and for single questions from its log, to a template."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+from pydantic import TypeAdapter
+
+from memarena.report.brief import brief_groups
+from memarena.report.findings import findings, unproven
+from memarena.report.provenance import Provenance
+from memarena.report.report_input import ReportInput
+from memarena.report.rows import marks, rows_of
+from memarena.report.summary import comparison_warnings, summary_section
+from memarena.scoring.costs import RowCosts
+from memarena.scoring.results import QuestionScore, RunScores
+from memarena.viewer.found_runs import RunHead
+from memarena.viewer.grid import COLUMNS, SHOWN_FIRST, grid_of
+from memarena.viewer.queries import (
+    AGREEMENTS,
+    ANSWER_CHOICES,
+    MOST_SIDE_BY_SIDE,
+    PAGE_ROWS,
+    QUESTION_CHOICES,
+    SORTS,
+    Cache,
+    Listed,
+    Selection,
+    words_of,
+)
+from memarena.viewer.question_page import facts_of, gold_of, read_cells, read_source, sessions_of, whole_text
+from memarena.viewer.templating import render
+
+MOST_FOLLOWED = 3
+"""Runs that one page follows as they are written: a browser opens six connections to a server."""
+MOST_CELLS = 4
+"""Cells that one question is shown in at the same time."""
+_COSTS = TypeAdapter(tuple[RowCosts, ...])
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A filter of the page of questions: its values with their counts, and the one that is chosen."""
+
+    key: str
+    name: str
+    values: tuple[tuple[str, str], ...]
+    """Value, and as it is shown."""
+    chosen: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link with its text."""
+
+    text: str
+    query: str
+    current: bool = False
+
+
+class Pages:
+    """The pages of a run. ``cache`` may be left out where only texts are asked for."""
+
+    def __init__(self, head: RunHead, cache: Cache | None, older: bool, *, static: bool = False) -> None:
+        self._head = head
+        self._cache = cache
+        self._older = older
+        self._static = static
+
+    def grid(
+        self,
+        columns: Sequence[str],
+        sort: str,
+        beside: Sequence[tuple[RunHead, Cache]] = (),
+        comparable: Sequence[RunHead] = (),
+    ) -> str:
+        """Memory by reader.
+
+        Args:
+            columns: keys of columns; none: those shown first.
+            sort: key of a column, ``-`` before it: the largest first.
+            beside: other runs that share the table.
+            comparable: all other runs that could.
+        """
+        runs = [(self._head, self._asked()), *beside]
+        given = [_given(cache) for _, cache in runs]
+        shown = [key for key in columns if key in {c.key for c in COLUMNS}] or list(SHOWN_FIRST)
+        rows = [row for _, group in brief_groups(given) for row in group]
+        summaries = [summary_section(n, run.scores, several=len(runs) > 1) for n, run in enumerate(given, 1)]
+        chosen = [("column", key) for key in shown] if shown != list(SHOWN_FIRST) else []
+        chosen += [("with", head.run.key) for head, _ in beside]
+        return self._render(
+            "grid",
+            page="grid",
+            runs=[head.run for head, _ in runs],
+            comparable=[(head.run, head.run.key in {other.run.key for other, _ in beside}) for head in comparable],
+            grid=grid_of(given, shown, sort),
+            sort=sort,
+            sorts={c.key: urlencode([*chosen, ("sort", _turned(sort, c.key, c.share))]) for c in COLUMNS},
+            choices=[(c, c.key in shown) for c in COLUMNS],
+            findings=findings(rows),
+            unproven=unproven(rows),
+            warnings=[
+                *(
+                    f"{head.run.name}: {note}" if len(runs) > 1 else note
+                    for (head, _), summary in zip(runs, summaries, strict=True)
+                    for note in summary.notes
+                ),
+                *comparison_warnings([run.scores for run in given]),
+            ],
+            marks=_marks(given),
+            facts=[
+                (head.run.name, [tuple(part.strip() for part in line.split("  ", 1)) for line in summary.lines])
+                for (head, _), summary in zip(runs, summaries, strict=True)
+            ],
+        )
+
+    def questions(self, chosen: Selection) -> str:
+        """Answers by filter, in a list or side by side."""
+        cache = self._asked()
+        named = cache.named(chosen.cells)
+        known = {cell.cell_id for cell in cache.cells()} | {cell.row for cell in cache.cells()}
+        unknown = [f"cell={name}: this run has no such cell" for name in chosen.cells if name not in known]
+        listed = cache.listed(chosen)
+        side = chosen.side and len(named) > 1
+        several = [cell.cell_id for cell in named[:MOST_SIDE_BY_SIDE]] if side else []
+        return self._render(
+            "questions",
+            page="questions",
+            chosen=chosen,
+            listed=listed,
+            said=_said(listed, several),
+            side=several,
+            cut_cells=len(named) - MOST_SIDE_BY_SIDE if side else 0,
+            filters=self._filters(chosen, cache.values()),
+            set_filters=_set_filters(chosen),
+            cells=_cells_by_row(cache, chosen),
+            agreements=AGREEMENTS,
+            sorts=_sort_links(chosen),
+            unknown=[*chosen.unknown, *unknown],
+            pages=_page_links(chosen, listed),
+            first=(chosen.page - 1) * PAGE_ROWS + 1,
+            gold_query=chosen.query(gold=None if chosen.gold else "1", page=chosen.page),
+        )
+
+    def question(self, instance_id: str, names: Sequence[str], *, gold: bool) -> str | None:
+        """One question in one cell or several; None where the run has no such question."""
+        cache = self._asked()
+        if not cache.has_question(instance_id):
+            return None
+        source = read_source(self._head.run.folder, instance_id)
+        if source is None:
+            return None
+        outcomes = cache.outcomes_of(instance_id)
+        named = [cell.cell_id for cell in cache.named(names) if cell.cell_id in outcomes]
+        cells = (named or list(outcomes)[:1])[:MOST_CELLS]
+        scores = {cell: self._score(instance_id, cell) for cell in cells}
+        before, after = cache.neighbours(instance_id)
+        keep = [*(("cell", cell) for cell in cells), *([("gold", "1")] if gold else [])]
+        return self._render(
+            "question",
+            page="question",
+            question=source.question,
+            facts=facts_of(source),
+            gold=gold_of(source) if gold else None,
+            gold_query=urlencode([*(("cell", cell) for cell in cells), *([] if gold else [("gold", "1")])]),
+            keep=urlencode(keep),
+            before=before,
+            after=after,
+            matrix=_matrix(cache, outcomes, cells, gold=gold),
+            right=sum(outcome == "correct" for outcome in outcomes.values()),
+            asked=len(outcomes),
+            cells=read_cells(self._head.run.folder, source, scores, self._judge()),
+            sessions=sessions_of(source),
+            unheld=len(source.question.instance.evidence_session_ids) - len(source.evidence),
+        )
+
+    def text(self, instance_id: str, cell: str, part: str) -> str | None:
+        """A text that a page shows the start of."""
+        source = read_source(self._head.run.folder, instance_id)
+        return None if source is None else whole_text(self._head.run.folder, source, cell, part)
+
+    def charts(self) -> str:
+        """The charts with their data."""
+        return self._render("charts", page="charts", charts=json.loads(self._asked().meta("charts")))
+
+    def _render(self, name: str, **context: Any) -> str:
+        return render(name, static=self._static, head=self._head, older=self._older, **context)
+
+    def _asked(self) -> Cache:
+        assert self._cache is not None, "only texts can be read without a cache"
+        return self._cache
+
+    def _judge(self) -> str:
+        return str(json.loads(self._asked().meta("key"))[1])
+
+    def _score(self, instance_id: str, cell: str) -> QuestionScore:
+        stored = self._asked().score_of(cell, instance_id)
+        assert stored is not None, "only cells that asked the question are shown"
+        return QuestionScore.model_validate_json(stored)
+
+    def _filters(self, chosen: Selection, values: dict[str, list[tuple[str, int]]]) -> list[Filter]:
+        wanted = dict(chosen.filters)
+        found = []
+        for choice in (*ANSWER_CHOICES, *QUESTION_CHOICES):
+            known = [(value, f"{_word(choice.key, value)} ({count:,})") for value, count in values[choice.key]]
+            known += [(value, _word(choice.key, value)) for value in words_of(choice.key)]
+            own = wanted.get(choice.key, "")
+            if own and own not in dict(known):
+                known.append((own, own))
+            if len(known) > 1 or own:
+                found.append(Filter(choice.key, choice.name, tuple(known), own))
+        return found
+
+
+def _given(cache: Cache) -> ReportInput:
+    provenance = cache.meta("provenance")
+    return ReportInput(
+        RunScores.model_validate_json(cache.meta("scores")),
+        Provenance.model_validate_json(provenance) if provenance else None,
+        _COSTS.validate_json(cache.meta("costs")),
+    )
+
+
+def runs_page(heads: Sequence[RunHead], *, static: bool = False) -> str:
+    """All runs, those that can be compared beside each other."""
+    groups: dict[object, list[RunHead]] = {}
+    for head in heads:
+        groups.setdefault(head.comparable_with, []).append(head)
+    live = [head.run.key for head in heads if head.state == "being written"]
+    followed = [] if static else live[:MOST_FOLLOWED]
+    return render(
+        "runs", static=static, groups=list(groups.values()), count=len(heads), live=bool(live), followed=followed
+    )
+
+
+# ------------------------------------------------------------------ sentences and links
+
+
+_WORDS = {
+    "correct": "right",
+    "failed": "failed, whoever failed",
+    "any": "anywhere",
+    "kept": "kept to itself",
+    "deny": "must be withheld",
+    "allow": "may be disclosed",
+    "self": "the owner asks",
+    "backend_failed": "memory failed",
+    "infra_failed": "failed on our side",
+    "reader_not_applicable": "reader could not read it",
+}
+
+
+def _word(key: str, value: str) -> str:
+    return _WORDS.get(value, value.replace("_", " ")) if key not in ("ego", "day") else value
+
+
+def _said(listed: Listed, side: Sequence[str]) -> str:
+    """What is listed, in a sentence."""
+    if not listed.total:
+        return "No answer is like that."
+    counts = listed.outcomes
+    right, wrong = counts.get("correct", 0), counts.get("wrong", 0)
+    failed = listed.total - right - wrong
+    what = "question" if side else "answer"
+    noun = what if listed.total == 1 else f"{what}s"
+    share = f" ({100 * right / listed.total:.1f}%)"
+    lost = f", {failed:,} without an answer" if failed else ""
+    of = f" in {side[0]}" if side else ""
+    apart = (
+        f" {listed.apart:,} of them are in no figure of a report: the owner's own D6 items, controls, extensions."
+        if listed.apart
+        else ""
+    )
+    return f"{listed.total:,} {noun}: {right:,} right{share}, {wrong:,} wrong{lost}{of}.{apart}"
+
+
+def _set_filters(chosen: Selection) -> list[Link]:
+    """What is set, each with the query that leaves it out."""
+    names = {choice.key: choice.name for choice in (*QUESTION_CHOICES, *ANSWER_CHOICES)}
+    found = [Link(f"{names[key]}: {_word(key, value)}", chosen.query(**{key: None})) for key, value in chosen.filters]
+    if chosen.text:
+        found.append(Link(f"text: {chosen.text}", chosen.query(q=None)))
+    if chosen.agreement and chosen.side:
+        found.append(Link(AGREEMENTS[chosen.agreement], chosen.query(agreement=None)))
+    return found
+
+
+def _sort_links(chosen: Selection) -> dict[str, Link]:
+    """A link for each order: once the smallest first, then the largest."""
+    found = {}
+    for key, (name, _) in SORTS.items():
+        turned = f"-{key}" if chosen.sort == key else key
+        sign = "" if chosen.sort.removeprefix("-") != key else " ↓" if chosen.sort.startswith("-") else " ↑"
+        found[key] = Link(f"{name}{sign}", chosen.query(sort=turned), bool(sign))
+    return found
+
+
+def _page_links(chosen: Selection, listed: Listed) -> list[Link]:
+    last = ceil(listed.total / PAGE_ROWS)
+    near = {1, last, *range(chosen.page - 2, chosen.page + 3)}
+    return [
+        Link(f"{page:,}", chosen.query(page=page), page == chosen.page) for page in sorted(near) if 1 <= page <= last
+    ]
+
+
+def _turned(sort: str, key: str, more_is_better: bool) -> str:
+    """The order that a click on a column gives: the better first, then turned."""
+    first, second = (f"-{key}", key) if more_is_better else (key, f"-{key}")
+    return second if sort == first else first
+
+
+def _cells_by_row(cache: Cache, chosen: Selection) -> list[tuple[str, bool, list[tuple[str, str, bool]]]]:
+    """Rows and their cells, and which of them are chosen."""
+    found: dict[str, list[tuple[str, str, bool]]] = {}
+    for cell in cache.cells():
+        found.setdefault(cell.row, []).append((cell.cell_id, cell.seed, cell.cell_id in chosen.cells))
+    return [(row, row in chosen.cells, cells) for row, cells in found.items()]
+
+
+def _marks(given: Sequence[ReportInput]) -> list[str]:
+    """What the signs at names and figures mean, as far as they are used."""
+    rows = [row.scores for row in rows_of(given)]
+    found = marks(rows_of(given))
+    if any(row.counts.missing for row in rows):
+        found.append("~ over the questions asked so far: the row is not finished")
+    if any(row.counts.unmeasured for row in rows):
+        found.append("33.3–50.0 failures on our side leave a range, from all of them wrong to all right")
+    return found
+
+
+MatrixCell = tuple[str, str, str, Literal["", "shown"]]
+
+
+def _matrix(
+    cache: Cache, outcomes: dict[str, str], shown: Iterable[str], *, gold: bool
+) -> list[tuple[str, list[MatrixCell]]]:
+    """Rows with the outcome in each of their seeds: seed, outcome, query of the page, whether it is shown."""
+    now = list(shown)
+    rows: dict[str, list[MatrixCell]] = {}
+    for cell in cache.cells():
+        outcome = outcomes.get(cell.cell_id)
+        if outcome is not None:
+            query = urlencode({"cell": cell.cell_id, **({"gold": "1"} if gold else {})})
+            mark: Literal["", "shown"] = "shown" if cell.cell_id in now else ""
+            rows.setdefault(cell.row, []).append((cell.seed, outcome, query, mark))
+    return list(rows.items())

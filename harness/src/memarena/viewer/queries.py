@@ -1,0 +1,378 @@
+"""What a page asks of a cache: filters as they stand in an address, and the queries that follow from them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from memarena.report.answer_list import WORDS
+
+PAGE_ROWS = 50
+MOST_SIDE_BY_SIDE = 6
+MOST_ROWS = 500
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A filter that offers its values: ``key`` in the address, ``name`` on the page."""
+
+    key: str
+    name: str
+    column: str
+
+
+QUESTION_CHOICES = (
+    Choice("family", "family", "family"),
+    Choice("dimension", "dimension", "dimension"),
+    Choice("ego", "ego", "ego"),
+    Choice("day", "day asked", "day"),
+    Choice("lag", "days since the evidence", "lag"),
+    Choice("interference", "interfering facts", "interference"),
+    Choice("difficulty", "difficulty", "difficulty"),
+    Choice("tier", "context tier", "tier"),
+    Choice("action", "action (D6)", "action"),
+)
+"""Filters on what a question is."""
+ANSWER_CHOICES = (
+    Choice("outcome", "outcome", "outcome"),
+    Choice("stage", "went wrong", "stage"),
+    Choice("label", "behaviour (D6)", "label"),
+    Choice("ground", "withheld because (D6)", "ground"),
+)
+"""Filters on how a memory answered it."""
+AGREEMENTS = {"same": "all the same outcome", "differ": "outcomes differ", "first": "only the first right"}
+"""Filters on cells that stand side by side."""
+SORTS: dict[str, tuple[str, str]] = {
+    "question": ("question", "q.instance_id"),
+    "day": ("day", "q.day"),
+    "lag": ("days since the evidence", "q.lag_days"),
+    "found": ("evidence found", "a.found"),
+    "search": ("Search", "a.search_ms"),
+    "ttft": ("TTFT", "a.ttft_ms"),
+    "tokens": ("tokens", "a.tokens"),
+}
+"""What rows can be sorted by; ``-`` before it: the largest first."""
+FAILED = ("backend_failed", "infra_failed", "reader_not_applicable")
+SOME_OF: dict[tuple[str, str], str] = {
+    ("outcome", "failed"): f"a.outcome IN ({', '.join(repr(each) for each in FAILED)})",
+    ("stage", "any"): "a.stage IS NOT NULL",
+    ("label", "kept"): "a.label IS NOT NULL AND a.label <> 'disclosed'",
+}
+"""Values that stand for several."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which answers, in which order: all that the address of the page of questions says."""
+
+    cells: tuple[str, ...] = ()
+    """Cells (``bm25@embedded/s1``) or rows (``bm25@embedded``, its headline seeds); none: all."""
+    side: bool = False
+    filters: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+    """Part of the question or of the answer."""
+    agreement: str = ""
+    sort: str = ""
+    page: int = 1
+    gold: bool = False
+    unknown: tuple[str, ...] = field(default=(), compare=False)
+    """What the address said and is not understood, a line each."""
+
+    @classmethod
+    def of(cls, query: Iterable[tuple[str, str]]) -> Selection:
+        """From the pairs of an address. What is not understood is left out and told, never guessed."""
+        pairs = [(key, value.strip()) for key, value in query if value.strip()]
+        single = dict(pairs)
+        keys = {choice.key for choice in (*QUESTION_CHOICES, *ANSWER_CHOICES)}
+        unknown = [f"{key}: no such filter" for key, _ in pairs if key not in keys | _OTHER_KEYS]
+        sort = single.get("sort", "")
+        if sort.removeprefix("-") not in {*SORTS, ""}:
+            unknown.append(f"sort={sort}: expected one of {', '.join(SORTS)}")
+            sort = ""
+        agreement = single.get("agreement", "")
+        if agreement not in {*AGREEMENTS, ""}:
+            unknown.append(f"agreement={agreement}: expected one of {', '.join(AGREEMENTS)}")
+            agreement = ""
+        page = single.get("page", "1")
+        if not page.isascii() or not page.isdigit() or not 1 <= int(page) <= 10**7:
+            unknown.append(f"page={page}: expected a number from 1")
+            page = "1"
+        return cls(
+            cells=tuple(dict.fromkeys(value for key, value in pairs if key == "cell")),
+            side=single.get("view") == "side",
+            filters=tuple((key, value) for key, value in single.items() if key in keys),
+            text=single.get("q", ""),
+            agreement=agreement,
+            sort=sort,
+            page=int(page),
+            gold=single.get("gold") == "1",
+            unknown=tuple(unknown),
+        )
+
+    def query(self, **changed: Any) -> str:
+        """The address's query of this selection, with changes; ``None`` leaves something out."""
+        pairs: list[tuple[str, str]] = [("cell", cell) for cell in self.cells]
+        single: dict[str, Any] = {
+            "view": "side" if self.side else None,
+            **dict(self.filters),
+            "q": self.text or None,
+            "agreement": self.agreement or None,
+            "sort": self.sort or None,
+            "page": self.page if self.page > 1 else None,
+            "gold": "1" if self.gold else None,
+        }
+        if changed.keys() - {"page"} and "page" not in changed:
+            single["page"] = None
+        single |= changed
+        return urlencode([*pairs, *((key, str(value)) for key, value in single.items() if value is not None)])
+
+
+_OTHER_KEYS = {"cell", "view", "q", "agreement", "sort", "page", "gold"}
+
+
+@dataclass(frozen=True)
+class CellName:
+    """A cell of the run: its number in the cache, its row and whether it is behind the row's headline."""
+
+    number: int
+    cell_id: str
+    row: str
+    seed: str
+    headline: bool
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """An answer in a list."""
+
+    cell_id: str
+    outcome: str
+    stage: str | None
+    label: str | None
+    route: str | None
+    found: float | None
+    search_ms: float | None
+    ttft_ms: float | None
+    tokens: int | None
+    answer: str
+    why: str
+
+
+@dataclass(frozen=True)
+class QuestionRow:
+    """A question with its answers: one, or one for each cell that stands side by side (None: not asked there)."""
+
+    instance_id: str
+    family: str
+    dimension: str
+    ego: str
+    day: int
+    lag_days: int | None
+    text: str
+    answers: tuple[AnswerRow | None, ...]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A page of rows, and how many there are of each outcome in all."""
+
+    rows: tuple[QuestionRow, ...]
+    total: int
+    outcomes: dict[str, int]
+    """By outcome; of the first cell where several stand side by side."""
+    apart: int = 0
+    """Of the answers, those in no share: the owner's own D6 items, controls, extensions."""
+
+
+class Cache:
+    """Queries on an opened cache."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def meta(self, key: str) -> str:
+        """A value that was stored with the cache."""
+        (value,) = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(value)
+
+    def cells(self) -> list[CellName]:
+        """All cells in the manifest's order."""
+        found = self._db.execute("SELECT * FROM cells ORDER BY cell")
+        return [CellName(r["cell"], r["cell_id"], r["row"], r["seed"], bool(r["headline"])) for r in found]
+
+    def values(self) -> dict[str, list[tuple[str, int]]]:
+        """Values of every filter with the number of questions, or of answers, that have it."""
+        found: dict[str, list[tuple[str, int]]] = {}
+        for choices, table in ((QUESTION_CHOICES, "questions"), (ANSWER_CHOICES, "answers")):
+            for choice in choices:
+                query = (
+                    f"SELECT {choice.column}, count(*) FROM {table} WHERE {choice.column} IS NOT NULL "  # noqa: S608 (our own names)
+                    f"GROUP BY 1 ORDER BY {_ORDER.get(choice.key, '1')}"
+                )
+                found[choice.key] = [(str(value), int(count)) for value, count in self._db.execute(query)]
+        return found
+
+    def listed(self, chosen: Selection, rows: int = PAGE_ROWS) -> Listed:
+        """A page of the answers chosen. Cells that the run does not have give no row."""
+        cells = self.named(chosen.cells)
+        if chosen.side and len(cells) > 1:
+            return self._side_by_side(chosen, cells[:MOST_SIDE_BY_SIDE], rows)
+        numbers = [cell.number for cell in cells] if chosen.cells else None
+        where, arguments = _where(chosen, numbers)
+        base = f"FROM answers a JOIN questions q ON q.q = a.q{_texts_joined(chosen)} WHERE {where}"
+        counts = self._db.execute(
+            f"SELECT a.outcome, count(*), sum(q.apart OR q.dimension = 'X1') {base} GROUP BY 1",
+            arguments,
+        ).fetchall()
+        ids = self._db.execute(
+            f"SELECT a.id {base} ORDER BY {_ordered(chosen, 'a.cell, q.instance_id')} LIMIT ? OFFSET ?",
+            (*arguments, rows, (chosen.page - 1) * rows),
+        ).fetchall()
+        found = [self._one(each["id"]) for each in ids]
+        outcomes = {str(outcome): int(count) for outcome, count, _ in counts}
+        return Listed(tuple(found), sum(outcomes.values()), outcomes, sum(int(each[2] or 0) for each in counts))
+
+    def named(self, names: Sequence[str]) -> list[CellName]:
+        """Cells of these names, in the order of the names; a row stands for its headline seeds."""
+        cells = self.cells()
+        found: dict[int, CellName] = {}
+        for name in names:
+            own = [c for c in cells if c.cell_id == name] or [c for c in cells if c.row == name and c.headline]
+            found |= {cell.number: cell for cell in own}
+        return list(found.values())
+
+    def outcomes_of(self, instance_id: str) -> dict[str, str]:
+        """How a question ended in every cell that asked it."""
+        query = (
+            "SELECT c.cell_id, a.outcome FROM questions q JOIN answers a ON a.q = q.q JOIN cells c ON c.cell = a.cell "
+            "WHERE q.instance_id = ? ORDER BY a.cell"
+        )
+        return {str(cell): str(outcome) for cell, outcome in self._db.execute(query, (instance_id,))}
+
+    def score_of(self, cell_id: str, instance_id: str) -> str | None:
+        """The score of an answer as JSON; None where the question was not asked."""
+        row = self._db.execute(
+            "SELECT t.score FROM cells c JOIN answers a ON a.cell = c.cell JOIN questions q ON q.q = a.q "
+            "JOIN answer_texts t ON t.id = a.id WHERE c.cell_id = ? AND q.instance_id = ?",
+            (cell_id, instance_id),
+        ).fetchone()
+        return None if row is None else str(row["score"])
+
+    def has_question(self, instance_id: str) -> bool:
+        """Whether the run has this question."""
+        return bool(self._db.execute("SELECT 1 FROM questions WHERE instance_id = ?", (instance_id,)).fetchone())
+
+    def neighbours(self, instance_id: str) -> tuple[str | None, str | None]:
+        """The questions before and after, by id."""
+        before = self._db.execute("SELECT max(instance_id) FROM questions WHERE instance_id < ?", (instance_id,))
+        after = self._db.execute("SELECT min(instance_id) FROM questions WHERE instance_id > ?", (instance_id,))
+        return before.fetchone()[0], after.fetchone()[0]
+
+    def _side_by_side(self, chosen: Selection, cells: Sequence[CellName], rows: int) -> Listed:
+        first = cells[0].number
+        where, arguments = _where(chosen, [first])
+        others = [f"a{place}" for place in range(1, len(cells))]
+        joins = "".join(
+            f" LEFT JOIN answers {name} ON {name}.cell = {cell.number} AND {name}.q = a.q"
+            for name, cell in zip(others, cells[1:], strict=True)
+        )
+        agreement = _agreement(chosen.agreement, others)
+        base = f"FROM answers a JOIN questions q ON q.q = a.q{joins}{_texts_joined(chosen)} WHERE {where}{agreement}"
+        counts = self._db.execute(f"SELECT a.outcome, count(*) {base} GROUP BY 1", arguments).fetchall()
+        ids = self._db.execute(
+            f"SELECT a.q {base} ORDER BY {_ordered(chosen, 'q.instance_id')} LIMIT ? OFFSET ?",
+            (*arguments, rows, (chosen.page - 1) * rows),
+        ).fetchall()
+        found = [self._beside(each["q"], [cell.number for cell in cells]) for each in ids]
+        outcomes = {str(outcome): int(count) for outcome, count in counts}
+        return Listed(tuple(found), sum(outcomes.values()), outcomes)
+
+    def _one(self, answer: int) -> QuestionRow:
+        row = self._db.execute(f"{_WHOLE} WHERE a.id = ?", (answer,)).fetchone()
+        return _question(row, (_answer(row),))
+
+    def _beside(self, question: int, cells: Sequence[int]) -> QuestionRow:
+        found = {
+            row["cell"]: row
+            for row in self._db.execute(
+                f"{_WHOLE} WHERE a.q = ? AND a.cell IN ({', '.join('?' * len(cells))})", (question, *cells)
+            )
+        }
+        any_of = next(iter(found.values()))
+        return _question(any_of, tuple(_answer(found[cell]) if cell in found else None for cell in cells))
+
+
+_ORDER = {"lag": "min(lag_days)", "interference": "min(length(interference)), 1", "outcome": "count(*) DESC"}
+_WHOLE = (
+    "SELECT q.instance_id, q.family, q.dimension, q.ego, q.day, q.lag_days, q.text, c.cell_id, a.*, t.answer, t.why "
+    "FROM answers a JOIN questions q ON q.q = a.q JOIN cells c ON c.cell = a.cell JOIN answer_texts t ON t.id = a.id"
+)
+
+
+def _question(row: sqlite3.Row, answers: tuple[AnswerRow | None, ...]) -> QuestionRow:
+    names = ("instance_id", "family", "dimension", "ego", "day", "lag_days", "text")
+    return QuestionRow(**{name: row[name] for name in names}, answers=answers)
+
+
+def _answer(row: sqlite3.Row) -> AnswerRow:
+    names = (
+        "cell_id", "outcome", "stage", "label", "route", "found", "search_ms", "ttft_ms", "tokens", "answer", "why",
+    )  # fmt: skip
+    return AnswerRow(*(row[name] for name in names))
+
+
+def _texts_joined(chosen: Selection) -> str:
+    return " JOIN answer_texts t ON t.id = a.id" if chosen.text else ""
+
+
+def _where(chosen: Selection, cells: Sequence[int] | None) -> tuple[str, list[Any]]:
+    """The condition of a selection with placeholders, and what they stand for."""
+    clauses: list[str] = []
+    arguments: list[Any] = []
+    if cells is not None:
+        clauses.append(f"a.cell IN ({', '.join('?' * len(cells))})")
+        arguments += cells
+    wanted: Mapping[str, str] = dict(chosen.filters)
+    for choices, table in ((QUESTION_CHOICES, "q"), (ANSWER_CHOICES, "a")):
+        for choice in choices:
+            value = wanted.get(choice.key)
+            if value is None:
+                continue
+            several = SOME_OF.get((choice.key, value))
+            if several is not None:
+                clauses.append(several)
+            else:
+                clauses.append(f"{table}.{choice.column} = ?")
+                arguments.append(int(value) if choice.key == "day" and value.isdigit() else value)
+    if chosen.text:
+        clauses.append("(q.text LIKE ? ESCAPE '\\' OR t.answer LIKE ? ESCAPE '\\' OR q.instance_id = ?)")
+        part = "%" + chosen.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+        arguments += [part, part, chosen.text]
+    return " AND ".join(clauses) or "1", arguments
+
+
+def _agreement(agreement: str, others: Sequence[str]) -> str:
+    differs = " OR ".join(f"{name}.outcome IS NOT a.outcome" for name in others)
+    return {
+        "same": f" AND NOT ({differs})",
+        "differ": f" AND ({differs})",
+        "first": f" AND a.outcome = 'correct' AND NOT ({' OR '.join(f'{n}.outcome IS a.outcome' for n in others)})",
+    }.get(agreement, "")
+
+
+def _ordered(chosen: Selection, else_by: str) -> str:
+    name = chosen.sort.removeprefix("-")
+    if not name:
+        return else_by
+    column = SORTS[name][1]
+    direction = "DESC" if chosen.sort.startswith("-") else "ASC"
+    # What has no value comes last in either direction.
+    return f"{column} IS NULL, {column} {direction}, {else_by}"
+
+
+def words_of(key: str) -> tuple[str, ...]:
+    """Values of a filter that stand for several of its values."""
+    return tuple(value for name, value in SOME_OF if name == key and value in WORDS.get(key, ()))

@@ -1,0 +1,243 @@
+"""The application: addresses, and what each of them answers. Nothing here writes to a run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from memarena.log.store import LogError
+from memarena.viewer.building import CACHE_FAULTS, Build, Caches, Ready
+from memarena.viewer.cache_file import opened, remove_old
+from memarena.viewer.found_runs import FoundRun, Heads, RunHead, find_runs
+from memarena.viewer.pages import Pages, runs_page
+from memarena.viewer.queries import Cache, Selection
+from memarena.viewer.security import Door, guard
+from memarena.viewer.shown_text import visible
+from memarena.viewer.static_files import static_file
+from memarena.viewer.templating import render
+
+UPDATE_SECONDS = 1.0
+"""Between two looks at a run that is being written."""
+UNREADABLE = 422
+
+
+@dataclass
+class Viewer:
+    """What the handlers share."""
+
+    paths: Sequence[Path]
+    caches: Caches
+    heads: Heads
+    ending: asyncio.Event
+    """Set when the server ends: streams of events end with it."""
+
+    def runs(self) -> list[FoundRun]:
+        """The runs that are there now."""
+        return find_runs(self.paths)
+
+
+VIEWER = web.AppKey("viewer", Viewer)
+
+
+def make_app(paths: Sequence[Path], judge: str, door: Door, caches: Path) -> web.Application:
+    """The application over the runs at or below the paths.
+
+    Args:
+        paths: folders of runs, or folders that hold some.
+        judge: whose verdicts count.
+        door: who is let in.
+        caches: folder of the caches.
+    """
+    app = web.Application(middlewares=[guard(door), _faults])
+    viewer = Viewer(paths, Caches(judge, caches), Heads(), asyncio.Event())
+    app[VIEWER] = viewer
+    app.add_routes(
+        [
+            web.get("/", _runs),
+            web.get("/static/{name}", static_file),
+            web.get("/run/{run}", _grid),
+            web.get("/run/{run}/questions", _questions),
+            web.get("/run/{run}/question/{instance}", _question),
+            web.get("/run/{run}/question/{instance}/text", _text),
+            web.get("/run/{run}/charts", _charts),
+            web.get("/run/{run}/progress", _progress),
+            web.get("/run/{run}/events", _events),
+        ]
+    )
+    app.on_startup.append(_on_startup)
+    app.on_shutdown.append(_on_shutdown)
+    app.on_cleanup.append(_on_cleanup)
+    return app
+
+
+async def _on_startup(app: web.Application) -> None:
+    viewer = app[VIEWER]
+    await asyncio.to_thread(remove_old, viewer.caches.folder)
+    runs = await asyncio.to_thread(viewer.runs)
+    if len(runs) == 1:
+        # Whoever names one run wants to look at it: its cache is begun before the first request.
+        await viewer.caches.of(runs[0])
+
+
+async def _on_shutdown(app: web.Application) -> None:
+    app[VIEWER].ending.set()
+
+
+async def _on_cleanup(app: web.Application) -> None:
+    await app[VIEWER].caches.close()
+
+
+@web.middleware
+async def _faults(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Pages instead of errors: no such page, a log that cannot be read."""
+    try:
+        return await handler(request)
+    except web.HTTPNotFound as error:
+        text = "No such page." if error.text in (None, "404: Not Found") else error.text
+        return _html("message", status=404, title="Not here", text=text, head=None)
+    except LogError as error:
+        return _html("message", status=UNREADABLE, title="This log cannot be read", text=str(error), head=None)
+
+
+# ------------------------------------------------------------------ pages
+
+
+async def _runs(request: web.Request) -> web.Response:
+    viewer = request.app[VIEWER]
+    runs = await asyncio.to_thread(viewer.runs)
+    heads = [await asyncio.to_thread(viewer.heads.of, run) for run in runs]
+    return web.Response(text=runs_page(heads), content_type="text/html")
+
+
+async def _grid(request: web.Request) -> web.Response:
+    """The grid, with other runs in the same table where the address names some that can be compared."""
+    viewer, wanted = request.app[VIEWER], request.query.getall("with", [])
+    columns, sort = request.query.getall("column", []), request.query.get("sort", "")
+    own = await _head(request)
+    heads = [await asyncio.to_thread(viewer.heads.of, run) for run in await asyncio.to_thread(viewer.runs)]
+    others = [head for head in heads if head.comparable_with == own.comparable_with and head.run.key != own.run.key]
+    chosen = [head for head in others if head.run.key in wanted]
+    paths = []
+    for head in chosen:
+        ready = await viewer.caches.of(head.run)
+        if not isinstance(ready, Ready):
+            return _building(head, ready)
+        paths.append(ready.path)
+
+    def made(pages: Pages) -> str:
+        with contextlib.ExitStack() as stack:
+            beside = [Cache(stack.enter_context(opened(path))) for path in paths]
+            return pages.grid(columns, sort, list(zip(chosen, beside, strict=True)), others)
+
+    return await _page(request, made)
+
+
+async def _questions(request: web.Request) -> web.Response:
+    chosen = Selection.of(request.query.items())
+    return await _page(request, lambda pages: pages.questions(chosen))
+
+
+async def _charts(request: web.Request) -> web.Response:
+    return await _page(request, lambda pages: pages.charts())
+
+
+async def _question(request: web.Request) -> web.Response:
+    instance, cells = request.match_info["instance"], request.query.getall("cell", [])
+    gold = request.query.get("gold") == "1"
+    return await _page(request, lambda pages: pages.question(instance, cells, gold=gold))
+
+
+async def _text(request: web.Request) -> web.Response:
+    """A text of a question, whole."""
+    instance, cell, part = request.match_info["instance"], request.query.get("cell", ""), request.query.get("part", "")
+    head, ready = await _ready(request)
+    if not isinstance(ready, Ready):
+        return _building(head, ready)
+    text = await asyncio.to_thread(lambda: Pages(head, None, ready.older).text(instance, cell, part))
+    if text is None:
+        raise web.HTTPNotFound(text="No such text.")
+    return web.Response(text=visible(text), content_type="text/plain", charset="utf-8")
+
+
+async def _page(request: web.Request, make: Callable[[Pages], str | None]) -> web.Response:
+    """A page made from the cache of its run, in a thread; another one where there is no cache yet."""
+    head, ready = await _ready(request)
+    if not isinstance(ready, Ready):
+        return _building(head, ready)
+
+    def made() -> str | None:
+        with opened(ready.path) as db:
+            return make(Pages(head, Cache(db), ready.older))
+
+    try:
+        page = await asyncio.to_thread(made)
+    except CACHE_FAULTS as error:
+        ready.path.unlink(missing_ok=True)
+        text = f"The cache of this run is damaged ({error}); load the page again, and it is made anew."
+        return _html("message", status=500, title="Made anew", text=text, head=head)
+    if page is None:
+        raise web.HTTPNotFound(text="This run has no such question.")
+    return web.Response(text=page, content_type="text/html")
+
+
+async def _ready(request: web.Request) -> tuple[RunHead, Ready | Build]:
+    head = await _head(request)
+    if head.state in ("unreadable", "empty"):
+        raise LogError(head.fault)
+    return head, await request.app[VIEWER].caches.of(head.run)
+
+
+async def _head(request: web.Request) -> RunHead:
+    viewer, key = request.app[VIEWER], request.match_info["run"]
+    runs = await asyncio.to_thread(viewer.runs)
+    run = next((each for each in runs if each.key == key), None)
+    if run is None:
+        raise web.HTTPNotFound(text="No such run.")
+    return await asyncio.to_thread(viewer.heads.of, run)
+
+
+def _building(head: RunHead, build: Build) -> web.Response:
+    if build.fault:
+        return _html("message", status=UNREADABLE, title="This log gives no scores", text=build.fault, head=head)
+    return _html("building", head=head, build=build)
+
+
+async def _progress(request: web.Request) -> web.Response:
+    head = await _head(request)
+    if head.state == "unreadable":
+        raise LogError(head.fault)
+    return _html("progress", head=head)
+
+
+async def _events(request: web.Request) -> web.StreamResponse:
+    """Server-sent events with how far a run is, until it ends or nobody listens."""
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+    await response.prepare(request)
+    last, ending = "", request.app[VIEWER].ending
+    while True:
+        head = await _head(request)
+        said = json.dumps(
+            {"state": head.state, "asked": head.asked_in_all, "planned": head.planned, "cells": head.asked}
+        )
+        try:
+            await response.write((f"data: {said}\n\n" if said != last else ": still here\n\n").encode())
+        except ConnectionError:
+            return response
+        last = said
+        if head.state != "being written":
+            return response
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(ending.wait(), UPDATE_SECONDS)
+            return response
+
+
+def _html(name: str, *, status: int = 200, **context: Any) -> web.Response:
+    return web.Response(text=render(name, **context), content_type="text/html", status=status)
