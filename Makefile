@@ -41,9 +41,9 @@ readme-demo: setup
 	$(BIN)/memarena demo --out runs/readme-demo
 	$(BIN)/python -m scripts.readme_demo runs/readme-demo
 
-# All tests run in two processes, a file's tests in one of them, files in the order of tests/conftest.py; what ARGS
-# selects runs in one.
-TEST_PROCESSES ?= 2
+# All tests run in three processes, also on two cores, since much of a test's time is waiting. One process takes a
+# file's tests, or a folder's, in the order of tests/conftest.py; what ARGS selects runs in one.
+TEST_PROCESSES ?= 3
 test: setup
 	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),-n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder)
 

@@ -20,6 +20,7 @@ from memarena_backend_memsearch import MemSearchMemory
 from memarena_backend_memsearch.settings import Settings, read_settings
 from memarena_proto import memory_backend_pb2 as pb
 from pydantic import JsonValue
+from pymilvus.client.grpc_handler import GrpcHandler  # type: ignore[import-untyped]
 
 from tests.backends.support import (
     Served,
@@ -107,6 +108,17 @@ def test_a_day_without_words_is_no_fault(served: Served) -> None:
     assert served.find("n", "anything", 0) == []
     served.ingest(make_day("n", 1, [make_session("s", ["apple"], day=1)]))
     assert len(served.find("n", "apple", 1)) == 1
+
+
+def test_the_first_day_of_a_namespace_waits_for_no_poll(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pymilvus asks for the state of an index half a second after it was made; Milvus Lite has it ready at once."""
+
+    def wait(*_: object, **__: object) -> None:
+        raise AssertionError("waited for an index")
+
+    monkeypatch.setattr(GrpcHandler, "wait_for_creating_index", wait)
+    served.ingest(make_day("n", 0, [make_session("s", ["apple pie", "yum"])]))
+    assert len(served.find("n", "apple", 0)) == 1
 
 
 def test_bounds_of_a_search_hold(served: Served) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grpc_health.v1 import health_pb2
 
+from tests.conformance import broken_answers as answers
 from tests.conformance import broken_days as days
 from tests.conformance import broken_memories as memories
 from tests.conformance import broken_retrieval as retrieval
@@ -70,6 +71,20 @@ BROKEN: dict[str, Parts] = {
     "answer-ignores-the-day": Parts(servicer=wire.AnswerIgnoresTheDay),
     "answer-ignores-bounds": Parts(servicer=wire.AnswerIgnoresBounds),
     "prompt-ignores-bounds": Parts(servicer=wire.PromptIgnoresBounds),
+    "answer-shows-nothing": Parts(servicer=answers.AnswerShowsNothing),
+    "answer-of-all-namespaces": Parts(servicer=answers.AnswerOfAllNamespaces),
+    "answer-remembers-its-search": Parts(servicer=answers.AnswerRemembersItsSearch),
+    "answer-reads-nothing": Parts(servicer=answers.AnswerReadsNothing),
+    "answer-drops-a-piece": Parts(servicer=answers.AnswerDropsAPiece),
+    "answer-sends-empty-pieces": Parts(servicer=answers.AnswerSendsEmptyPieces),
+    "answer-retrieves-twice": Parts(servicer=answers.AnswerRetrievesTwice),
+    "answer-invents-usage": Parts(servicer=answers.AnswerInventsUsage),
+    "answer-ignores-max-tokens": Parts(servicer=answers.AnswerIgnoresMaxTokens),
+    "answer-ignores-the-seed": Parts(servicer=answers.AnswerIgnoresTheSeed),
+    "answer-always-has-a-system-role": Parts(servicer=answers.AnswerAlwaysHasASystemRole),
+    "answer-hides-failures": Parts(servicer=answers.AnswerHidesFailures),
+    "answer-says-the-last-day": Parts(servicer=answers.AnswerSaysTheLastDay),
+    "answer-remembers-the-question": Parts(servicer=answers.AnswerRemembersTheQuestion),
     "worst-first": Parts(memory=retrieval.WorstFirst),
     "scores-are-distances": Parts(memory=retrieval.ScoresAreDistances),
     "keeps-the-worst": Parts(memory=retrieval.KeepsTheWorst),

@@ -22,7 +22,11 @@ WORKERS = 3
 
 
 LONG = {"gen.deadline", "gen.many-namespaces", "ing.cancelled", "lim.response", "src.endurance"}
-"""Checks of more than half a second: run for the sound backend, and for those whose row names them."""
+"""Checks of more than half a second."""
+COSTLY = {"dig.every-field", "gen.concurrent", "gen.search-race", "lim.frame", "txt.times"}
+"""Checks of hundreds of calls or megabytes, which together take a quarter of a run's time on the processor."""
+CHOSEN = LONG | COSTLY
+"""Run for the sound backends, and for those whose row names them."""
 
 
 def hold_to_spec(parts: Parts, data_dir: Path, row: dict[str, Any]) -> SuiteResult:
@@ -37,8 +41,8 @@ def hold_to_spec(parts: Parts, data_dir: Path, row: dict[str, Any]) -> SuiteResu
     )
     try:
         settings = Settings(timeout_s=row.get("timeout_s", 20.0), start_s=0.5, patience=patience)
-        named = {*row.get("fails", LONG), *row.get("may_fail", ())}
-        only = [check.check_id for check in all_checks() if check.check_id not in LONG - named]
+        named = {*row.get("fails", CHOSEN), *row.get("may_fail", ())}
+        only = [check.check_id for check in all_checks() if check.check_id not in CHOSEN - named]
         return run_suite(served.address, only=only, settings=settings)
     finally:
         served.stop()

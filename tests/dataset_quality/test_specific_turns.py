@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from memarena_dataset_quality import specific_turns
 from memarena_dataset_quality.specific_turns import digits, evidence_turns, planned_turns, told_apart
 from memarena_dataset_quality.world import World, read_world
 
@@ -15,6 +16,12 @@ from .worlds import retold
 def worlds(small_world: Path, other_small_worlds: list[Path]) -> list[World]:
     """Three small worlds, read."""
     return [read_world(folder) for folder in (small_world, *other_small_worlds)]
+
+
+@pytest.fixture(autouse=True)
+def fewer_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter of the turns that a real table learns from: what is asked here shows with them too."""
+    monkeypatch.setattr(specific_turns, "LEARNED_FROM", 1_500)
 
 
 def marked(world: World) -> World:

@@ -40,7 +40,7 @@ def test_the_embedded_model_can_be_asked_and_nothing_is_lost(tmp_path: Path) -> 
             judge=ModelJudge("embedded", reader.ref.model),
             url=reader.upstream.base_url,
             concurrency=1,
-            patience=Patience(tries=2, timeout_s=120, first_wait_s=0.01, longest_wait_s=0.1),
+            patience=Patience(tries=1, timeout_s=120, first_wait_s=0.01, longest_wait_s=0.1),
         )
         judged = judge_with_model(campaign, DeterministicRules(), JudgeProgress())
     finally:

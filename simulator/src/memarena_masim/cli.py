@@ -36,7 +36,12 @@ def generate(
     seed: Annotated[
         int, typer.Option(help="Random seed. The same seed and options give the same files, byte for byte.")
     ] = 42,
-    preset_name: Annotated[str, typer.Option("--preset", help="Size of the world: tiny, s, m or l.")] = "tiny",
+    preset_name: Annotated[
+        str,
+        typer.Option(
+            "--preset", help="Size of the world: tiny (6 people, 3 days), s (10, 5), m (25, 10) or l (50, 15)."
+        ),
+    ] = "tiny",
     agents: Annotated[int | None, typer.Option(help="Number of people (overrides the preset).")] = None,
     days: Annotated[int | None, typer.Option(help="Number of days (overrides the preset).")] = None,
     density: Annotated[
@@ -65,7 +70,16 @@ def generate(
     ] = None,
     quiet: Annotated[bool, typer.Option(help="Show no progress.")] = False,
 ) -> None:
-    """Generate one or more data sets. After an interruption the same command continues where it stopped."""
+    """Generate one or more data sets. After an interruption the same command continues where it stopped.
+
+    A data set is the life of a small world: people who talk with each other
+    and with their assistants for some days, and questions about it, each
+    with the one right answer and the turns that it follows from.
+
+    Examples:
+      masim generate --out worlds/first --preset tiny
+      masim generate --out worlds/train --preset s --worlds 4 --seed 100
+    """
     from memarena_masim.engines.options import EngineFlags  # noqa: PLC0415
     from memarena_masim.generation import WorldFlags, generate_worlds  # noqa: PLC0415
 

@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -166,6 +167,11 @@ class NamespaceIndex:
         # Before each search the library asks how many rows there are, since keyword search over none takes the engine
         # down; that is a quarter of a search's time. Here no search begins before something was said (``is_empty``).
         vars(library.store)["_collection_is_empty"] = lambda: False
+        if self._milvus.lite is not None:
+            # Milvus Lite has made an index when it returns; pymilvus would wait half a second for each of the two.
+            library.store._connect(create_local_storage=True)
+            client = library.store._client
+            vars(client)["create_index"] = partial(client.create_index, sync=False)
         return library
 
     def close(self) -> None:

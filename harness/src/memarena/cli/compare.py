@@ -88,5 +88,13 @@ def compare_command(
         str, typer.Option("--judge", help="Whose verdicts count; `value` needs no model.")
     ] = judging.JUDGE_NAME,
 ) -> None:
-    """Compare A with B: difference, 95% interval, diagnostic p, per figure. Paired by question, drawn by ego."""
+    """Compare two memories, A and B: difference of each figure, 95% interval, p. Paired by question.
+
+    Intervals come from draws of persons (egos) with replacement. p is for
+    orientation: no correction for many comparisons.
+
+    Examples:
+      memarena compare runs/first --cell bm25@extractive --cell vanilla@extractive
+      memarena compare runs/monday runs/tuesday
+    """
     run_compare(runs, cells or [], output, judge)

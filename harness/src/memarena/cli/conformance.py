@@ -32,7 +32,9 @@ _ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:]+\]|[^\s:=\[\]/]+):\d{1,5}")
 
 
 def conformance(
-    target: Annotated[str | None, typer.Option(help="HOST:PORT of the backend.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="HOST:PORT of the backend; it must run already. Required, but for --list.")
+    ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the results as JUnit XML to this file.")] = None,
     advertise: Annotated[
         str | None, typer.Option(help="Host by which the backend reaches this machine; default: 127.0.0.1.")
@@ -45,7 +47,11 @@ def conformance(
     ] = None,
     model: Annotated[str | None, typer.Option(help="Model at --model-endpoint; default: the first it lists.")] = None,
     restart_command: Annotated[
-        str | None, typer.Option(help="Kills the backend with SIGKILL and starts it again on the same address.")
+        str | None,
+        typer.Option(
+            help="Command that kills the backend with SIGKILL and starts it again on the same address; without it "
+            "what a crash costs is not checked."
+        ),
     ] = None,
     log: Annotated[
         Path | None, typer.Option(help="File that the backend logs to: its last lines are told if it dies.")
@@ -54,12 +60,21 @@ def conformance(
     token_env: Annotated[
         str | None, typer.Option(help="Environment variable that holds the bearer token of the backend.")
     ] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Only this check or chapter, repeatable.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only this check (ing.replay) or chapter (ing), repeatable; names: --list.")
+    ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds that a single call may take.", min=1.0)] = 30.0,
     wait: Annotated[float, typer.Option(help="Seconds to wait for the backend to be SERVING.", min=0.0)] = 10.0,
     list_checks: Annotated[bool, typer.Option("--list", help="Print the checks with their clauses and stop.")] = False,
 ) -> None:
     """Test any implementation of the contract. Exit 0 if it passes, 1 if a check fails, 2 if it cannot be tested.
+
+    The contract is proto/SPEC.md; each check names the clauses that it holds
+    the backend to.
+
+    Examples:
+      memarena conformance --target 127.0.0.1:50051
+      memarena conformance --target 127.0.0.1:50051 --only ing --only dig
 
     The API key for --model-endpoint is taken from MEMARENA_MODEL_API_KEY.
     """

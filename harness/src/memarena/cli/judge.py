@@ -101,7 +101,16 @@ def judge(
         str, typer.Option("--format", help="With --calibrate and --labels: table or json; with --answers: also jsonl.")
     ] = "table",
 ) -> None:
-    """Append the verdicts that are missing to a run's log. Calibrate a judge; draw and read human samples."""
+    """Append the verdicts that are missing to a run's log. Calibrate a judge; draw and read human samples.
+
+    A judge says whether an answer is right. The judge `value` follows rules
+    and needs no model; report and score compute its verdicts on the way.
+
+    Examples:
+      memarena judge runs/first
+      memarena judge runs/first --judge mine --endpoint https://HOST/v1
+      memarena judge --calibrate --dataset DIR
+    """
     check_flags(context)
     budget = _budget(budget_usd, max_tokens, usd_per_mtok_in, usd_per_mtok_out)
     sent_seed = None if model_seed < 0 else model_seed

@@ -44,7 +44,7 @@ _FORMATS = ("table", "md", "json")
 def select(
     dataset: DatasetOption,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The list: one instance id per line.")],
-    egos: Annotated[int, typer.Option(help="Egos whose memory phase 2 times.")] = EGOS,
+    egos: Annotated[int, typer.Option(help="People (egos) whose memory phase 2 times.")] = EGOS,
     per_family: Annotated[int, typer.Option(help="Latest queries of each family.")] = PER_FAMILY,
 ) -> None:
     """Choose the queries of a study: the same data set always gives the same list."""
@@ -59,7 +59,14 @@ def select(
 def _run(flags: StudyFlags) -> None:
     """Run a study, or resume one: phase 1 (readers over memories without models), then phase 2.
 
-    MEMARENA_CELL_TOKEN is the key that a memory's own server sends to the gateway, as with memarena run.
+    Phase 1 gives the time of an answer as a function of the prompt's length;
+    phase 2 times the memories that need models of their own.
+
+    Example:
+      memarena latency run --dataset DIR --reader embedded --out runs/latency
+
+    MEMARENA_CELL_TOKEN is the key that a memory's own server sends to the
+    gateway, as with memarena run.
     """
     settings, configuration = study_settings(flags.of_run(), flags.config)
     plan = StudyPlan(

@@ -19,7 +19,7 @@ class Commands(LazyGroup):
         ),
         "demo": LazyCommand(
             "memarena.cli.demo:demo",
-            "Run the demonstration: three minutes on two cores. Every one gets a folder of its own.",
+            "Compare four memories on a world made on the spot: three minutes on two cores. Nothing is overwritten.",
         ),
         "doctor": LazyCommand(
             "memarena.cli.doctor:doctor",
@@ -45,7 +45,7 @@ class Commands(LazyGroup):
         ),
         "compare": LazyCommand(
             "memarena.cli.compare:compare_command",
-            "Compare A with B: difference, 95% interval, diagnostic p, per figure. Paired by question, drawn by ego.",
+            "Compare two memories, A and B: difference of each figure, 95% interval, p. Paired by question.",
         ),
         "show": LazyCommand(
             "memarena.cli.show:show",
@@ -59,8 +59,10 @@ class Commands(LazyGroup):
             "memarena.cli.annotate:annotate",
             "Judge a sample of answers in a browser: blind, by keyboard, several people at once.",
         ),
-        "dataset": LazyCommand("memarena.cli.dataset:app", "Everything about dataset files."),
-        "latency": LazyCommand("memarena.cli.latency:app", "Time of an answer on this machine, and cost of a memory."),
+        "dataset": LazyCommand("memarena.cli.dataset:app", "Check, count and import data set folders."),
+        "latency": LazyCommand(
+            "memarena.cli.latency:app", "Measure how long answers take on this machine, and what a memory costs."
+        ),
     }
 
 

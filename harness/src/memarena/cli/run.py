@@ -32,11 +32,20 @@ CELL_TOKEN_CHARS = 16
 def _run(flags: RunFlags) -> None:
     """Stream a data set to memory backends, ask its questions, and log everything.
 
-    NAME is a configuration that comes with the program, such as an ablation of the paper; flags override what it says.
+    NAME is a configuration that comes with the program, such as an ablation
+    of the paper; flags override what it says. Every pair of a backend and a
+    reader, with one seed, is a cell of the run.
 
-    The API key of a reader is taken from MEMARENA_READER_API_KEY; MEMARENA_EMBEDDER_API_KEY, MEMARENA_EXTRACTOR_API_KEY
-    and MEMARENA_RERANKER_API_KEY are for the others. MEMARENA_CELL_TOKEN is the key that a memory's own server sends to
-    the gateway, where that server is configured once.
+    Examples:
+      memarena run --dataset DIR --backend bm25 --reader extractive --out R
+      memarena run main-grid --dataset DIR --reader http://HOST:8000/v1 --out R
+      memarena run --out R --resume
+
+    The API key of a reader is taken from MEMARENA_READER_API_KEY. For the
+    other models there are MEMARENA_EMBEDDER_API_KEY,
+    MEMARENA_EXTRACTOR_API_KEY and MEMARENA_RERANKER_API_KEY.
+    MEMARENA_CELL_TOKEN is the key that a memory's own server sends to the
+    gateway, where that server is configured once.
     """
     if flags.list_all:
         typer.echo(listing())

@@ -23,27 +23,32 @@ class RunFlags:
         typer.Argument(metavar="NAME|FILE", help="A named configuration (see --list), or a file of one: TOML or YAML."),
     ] = None
     list_all: Annotated[bool, typer.Option("--list", help="List the named configurations and exit.")] = False
-    out: Annotated[Path | None, typer.Option(help="Folder of the run: its log, the backends' data, their output.")] = (
-        None
+    out: Annotated[
+        Path | None, typer.Option(help="New folder of the run: its log, the backends' data, their output. Required.")
+    ] = None
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out; it keeps its settings.")] = (
+        False
     )
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out.")] = False
     tls_ca: Annotated[
         Path | None, typer.Option(help="PEM file: connect to backends by TLS with these root certificates.")
     ] = None
     bearer_token_file: Annotated[Path | None, typer.Option(help="File with a bearer token for backends.")] = None
 
-    dataset: Annotated[Path | None, typer.Option(help="Data set folder.")] = None
+    dataset: Annotated[
+        Path | None, typer.Option(help="Data set folder, as masim generate or memarena dataset import writes it.")
+    ] = None
     backend: Annotated[
         _Text,
         typer.Option(
-            help="Backends, separated by commas: a name, HOST:PORT, 'image:REFERENCE [ARGUMENT…]' or a backend.toml; "
-            "NAME= before one sets its name in the run."
+            help="Backends (the memories that are compared), separated by commas: a name, HOST:PORT, "
+            "'image:REFERENCE [ARGUMENT…]' or a backend.toml; NAME= before one sets its name in the run."
         ),
     ] = None
     reader: Annotated[
         _Text,
         typer.Option(
-            help="Readers, separated by commas: embedded, extractive, or the URL of an OpenAI-compatible API."
+            help="Readers (the models that answer), separated by commas: extractive (no language model), embedded (a "
+            "small one on this machine's CPU), or the URL of an OpenAI-compatible API."
         ),
     ] = None
     model: Annotated[_Text, typer.Option(help="Model behind the reader's URL, where it serves several.")] = None
@@ -61,9 +66,16 @@ class RunFlags:
     extractor_model: Annotated[_Text, typer.Option(help="Model behind the extractor's URL.")] = None
     reranker: Annotated[_Text, typer.Option(help="URL of a rerank API for memories.")] = None
     reranker_model: Annotated[_Text, typer.Option(help="Model behind the reranker's URL.")] = None
-    protocol: Annotated[_Text, typer.Option(help="interleaved (default) or end_of_horizon.")] = None
+    protocol: Annotated[
+        _Text,
+        typer.Option(help="When questions are asked: interleaved with the days (default), or end_of_horizon."),
+    ] = None
     seeds: Annotated[
-        _Text, typer.Option(help="s1 (greedy, default), s2, s3, s4 (temperature 0.3), separated by commas.")
+        _Text,
+        typer.Option(
+            help="Sampling seeds, separated by commas; each asks every question once more: s1 (greedy, default), "
+            "s2, s3, s4 (temperature 0.3)."
+        ),
     ] = None
     max_context_tokens: Annotated[
         _Count, typer.Option(help="Tokens of context that a reader may see; default 8192.")
@@ -75,9 +87,14 @@ class RunFlags:
     )
     prompt_style: Annotated[
         _Many,
-        typer.Option(help="backend (default), text_sessions or json_context; BACKEND=STYLE for one; repeatable."),
+        typer.Option(
+            help="How found items stand in the prompt: as the backend prefers (backend, default), text_sessions or "
+            "json_context; BACKEND=STYLE for one backend; repeatable."
+        ),
     ] = None
-    thinking: Annotated[_Text, typer.Option(help="default, on or off, for readers that can think.")] = None
+    thinking: Annotated[
+        _Text, typer.Option(help="For readers that can think before they answer: default, on or off.")
+    ] = None
     central_reading: Annotated[
         _Switch,
         typer.Option(
@@ -90,50 +107,78 @@ class RunFlags:
         _Many,
         typer.Option(help="BACKEND.VARIABLE=VALUE, environment variable of a backend that the run starts; repeatable."),
     ] = None
-    ego: Annotated[_Many, typer.Option(help="Only this ego, repeatable.")] = None
-    family: Annotated[_Many, typer.Option(help="Only questions of this family, repeatable.")] = None
+    ego: Annotated[
+        _Many, typer.Option(help="Only questions to the assistant of this person (ego), by id; repeatable.")
+    ] = None
+    family: Annotated[_Many, typer.Option(help="Only questions of this family, such as d7_qa; repeatable.")] = None
     question_ids: Annotated[Path | None, typer.Option(help="File with one instance id per line: only these.")] = None
-    limit: Annotated[_Count, typer.Option(help="At most this many questions, a seeded sample.")] = None
-    order_seed: Annotated[_Count, typer.Option(help="Seed of --limit and of the order, else drawn anew.")] = None
+    limit: Annotated[_Count, typer.Option(help="At most this many questions, a random sample; default: all.")] = None
+    order_seed: Annotated[
+        _Count, typer.Option(help="Seed of the sample of --limit and of the order of questions; default: drawn anew.")
+    ] = None
     diagnostic: Annotated[
-        _Many, typer.Option(help="A backend given by address or image that is a diagnostic, repeatable.")
+        _Many,
+        typer.Option(
+            help="Name of a backend given by address or image that is a diagnostic: no competitor, may see the right "
+            "evidence; repeatable."
+        ),
     ] = None
     evidence: Annotated[
-        _Switch, typer.Option("--evidence/--no-evidence", help="Send privileged evidence to diagnostic backends.")
+        _Switch,
+        typer.Option(
+            "--evidence/--no-evidence",
+            help="Send diagnostics the evidence of each question (default); no other backend ever gets it.",
+        ),
     ] = None
     access_markers: Annotated[
-        _Many, typer.Option(help="Diagnostic whose evidence says whether the asker may know it, repeatable.")
+        _Many, typer.Option(help="Diagnostic whose evidence also says whether the asker may know it; repeatable.")
     ] = None
-    whole_corpus: Annotated[_Many, typer.Option(help="Diagnostic that ingests everybody's sessions, repeatable.")] = (
-        None
-    )
+    whole_corpus: Annotated[
+        _Many, typer.Option(help="Diagnostic that takes in everybody's sessions, not one person's; repeatable.")
+    ] = None
     deadline: Annotated[
-        _Many, typer.Option(help="CALL=SECONDS for describe, ingest, search, answer, reset, health; repeatable.")
+        _Many,
+        typer.Option(
+            help="CALL=SECONDS that a call to a backend may take; repeatable. Defaults: describe=10, ingest=600, "
+            "search=30, answer=600, reset=60, health=60."
+        ),
     ] = None
     budget: Annotated[
         _Many,
         typer.Option(
-            help="CALL.calls=N or CALL.tokens=N: what one ingest, search or answer may spend on models; repeatable."
+            help="CALL.calls=N or CALL.tokens=N: what one ingest, search or answer may spend on models; repeatable. "
+            "Default: no limit."
         ),
     ] = None
     cache: Annotated[
         Path | None, typer.Option(help="Folder of model replies to reuse; the run then times and meters nothing.")
     ] = None
     keep_texts: Annotated[
-        _Switch, typer.Option("--keep-texts/--no-keep-texts", help="Keep prompts and outputs in the log.")
+        _Switch,
+        typer.Option(
+            "--keep-texts/--no-keep-texts", help="Keep prompts and outputs in the log (default), or only their hashes."
+        ),
     ] = None
     id_key: Annotated[
         _Text, typer.Option(help="64 hex digits: fixed opaque ids and tokens, for byte-identical requests.")
     ] = None
     gateway_host: Annotated[
-        _Text, typer.Option(help="Address that the gateway listens on; not loopback for backends that run elsewhere.")
+        _Text,
+        typer.Option(
+            help="Address on which the gateway, through which backends reach models, listens; default 127.0.0.1, which "
+            "backends on other machines cannot reach."
+        ),
     ] = None
     gateway_url: Annotated[_Text, typer.Option(help="How backends reach the gateway, e.g. http://harness:8100/v1.")] = (
         None
     )
     gateway_port: Annotated[_Count, typer.Option(help="Port of the gateway; 0 (default): the system chooses.")] = None
     floor_samples: Annotated[
-        _Count, typer.Option(help="Round trips to measure the overhead baseline; default 200, 0: none.")
+        _Count,
+        typer.Option(
+            help="Calls to a backend and a reader that do nothing, which show what the harness itself takes (the "
+            "floor); default 200, 0: none."
+        ),
     ] = None
     deletions: Annotated[
         _Count,
@@ -143,29 +188,36 @@ class RunFlags:
         ),
     ] = None
     warm_up: Annotated[
-        _Count, typer.Option(help="Requests to each reader before anything is timed, of every prompt length.")
+        _Count,
+        typer.Option(help="Requests to each reader before anything is timed, of every prompt length; default 0."),
     ] = None
     meter: Annotated[
         _Text,
         typer.Option(
-            help="Meters, separated by commas: auto (nvml,hwmon,procfs), none, nvml[:GPU], hwmon, procfs, replay:FILE."
+            help="Meters of power and memory, separated by commas: auto (default: nvml, hwmon and procfs where they "
+            "are), none, nvml[:GPU], hwmon, procfs, replay:FILE."
         ),
     ] = None
     system_rail: Annotated[_Text, typer.Option(help="Power channel of the whole machine, as hwmon names it.")] = None
     idle_s: Annotated[
         float | None,
-        typer.Option(help="Seconds of rest before the first cell and after the last, for net energy (120)."),
+        typer.Option(
+            help="Seconds of rest before the first question and after the last; default 0. Energy above idle needs 120."
+        ),
     ] = None
     after_crash: Annotated[
         _Text,
         typer.Option(
-            help="After a crash: continue where the backend proves that it holds its days (verify), or afresh (fresh)."
+            help="After a backend crashed: go on where it proves that it still holds its days (verify, default), or "
+            "give it all days again (fresh)."
         ),
     ] = None
     backend_restarts: Annotated[
         _Count, typer.Option(help="How often a backend that ended is started again; default 10.")
     ] = None
-    backend_memory: Annotated[_Text, typer.Option(help="Memory limit of a backend's container, e.g. 2g.")] = None
+    backend_memory: Annotated[
+        _Text, typer.Option(help="Memory limit of a backend's container, e.g. 2g; default: none.")
+    ] = None
 
     def deciding(self) -> list[str]:
         """Flags that were given and that decide what the run does, as a user writes them."""

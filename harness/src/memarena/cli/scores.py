@@ -75,8 +75,13 @@ def report(
 ) -> None:
     """Print the summary of one run or several; --full prints every table. Works while a run goes on.
 
-    On a terminal the summary takes at most 50 lines. The other forms hold everything; of md and latex, --table takes
-    a part.
+    On a terminal the summary takes at most 50 lines. The other forms hold
+    everything; of md and latex, --table takes a part.
+
+    Examples:
+      memarena report runs/first
+      memarena report runs/first --format html --out report.html
+      memarena report runs/first --list-tables
     """
     _check_format(output, FORMATS)
     if (tables or list_tables) and output in ("html", "json"):

@@ -63,14 +63,25 @@ def show(
         typer.Option(help="Only DENY items whose fact was withheld because of this: no_access, dont_know, other."),
     ] = None,
     lag: Annotated[str | None, typer.Option(help="Only this many days after the evidence: 0, 1-3, …")] = None,
-    difficulty: Annotated[str | None, typer.Option(help="Only this difficulty.")] = None,
-    tier: Annotated[str | None, typer.Option(help="Only this context tier.")] = None,
+    difficulty: Annotated[str | None, typer.Option(help="Only this difficulty, as the data set calls it.")] = None,
+    tier: Annotated[
+        str | None,
+        typer.Option(help="Only this context tier: single_session, cross_session or full_ego."),
+    ] = None,
     interference: Annotated[str | None, typer.Option(help="Only this many interfering facts: 0, 1, 2-4, …")] = None,
     full: Annotated[bool, typer.Option("--full", help="With --question: do not cut long texts.")] = False,
     output: Annotated[str, typer.Option("--format", help="table, or json: whole records, nothing cut.")] = "table",
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
-    """Show one question from asking to verdict, or list the answers that a figure counts."""
+    """Show one question from asking to verdict, or list the answers that a figure counts.
+
+    Exactly one of --question, --failures and --answers is given; the other
+    options narrow the list.
+
+    Examples:
+      memarena show runs/first --failures --cell bm25 --dimension D3
+      memarena show runs/first --question d7_qa_0012
+    """
     if [failures, answers, question is not None].count(True) != 1:
         raise ScoringError("show: expected one of --failures, --answers and --question ID")
     if output not in ("table", "json"):

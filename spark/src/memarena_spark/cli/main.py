@@ -78,7 +78,11 @@ def canary(
     plan: Annotated[Path | None, typer.Option("--plan", help="Plan with this node's golden values.")] = None,
     profile: Annotated[str | None, typer.Option(help=f"Profile: {', '.join(known_profiles())}, or a file.")] = None,
 ) -> None:
-    """Run the compute canary and hold it to its band. Exit 4 if it leaves it. Prints what a plan needs as golden."""
+    """Run the compute canary and hold it to its band. Exit 4 if it leaves it. Prints what a plan needs as golden.
+
+    The canary is a fixed computation. Its speed shows whether the node is as
+    well as when its golden values, those of the plan, were measured.
+    """
     if (plan is None) == (profile is None):
         raise SparkError("expected either --plan or --profile")
     loaded = load_plan(plan) if plan is not None else None
@@ -105,6 +109,9 @@ def run(
     unsigned: Annotated[bool, typer.Option("--unsigned", help="Make the bundle without a signature.")] = False,
 ) -> None:
     """Do a certification run: preflight, contract, rest, run, canary. Exit 4 if refused, 3 if it did not complete.
+
+    Example, which any machine can do:
+      memarena-spark run --plan spark/plans/cpu-dev.yaml --out runs/certified
 
     The API key of a reader is taken from MEMARENA_READER_API_KEY.
     """
@@ -143,7 +150,14 @@ def certify(
     ] = False,
     latency: Annotated[Path | None, typer.Option(help="Folder of a latency study that goes with it.")] = None,
 ) -> None:
-    """Make a bundle of a finished run. Exit 4 with every reason if it is not certified."""
+    """Make a bundle of a finished run. Exit 4 with every reason if it is not certified.
+
+    A bundle is a folder with the log, all that follows from it, and a signed
+    statement with the hash of every file.
+
+    Example:
+      memarena-spark certify runs/certified --out runs/certified.bundle --key KEY
+    """
     _signing(key, unsigned)
     make_bundle(run, out, key, latency)
     sys.stdout.write(f"certified: {out}\n")

@@ -13,7 +13,7 @@ from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceF
 from memarena.conformance.check import check
 from memarena.conformance.checks.search import with_models
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import differs, expect_refused, mentions, shows
+from memarena.conformance.expectations import differs, expect_refused, mentions, quoted, shows
 from memarena.conformance.fixtures import Fact
 from memarena.conformance.scripted_models import (
     EXTRACTOR,
@@ -143,8 +143,9 @@ def events(backend: BackendUnderTest) -> None:
         raise BrokenError("Retrieved does not hold the fact that Search finds")
     if retrieved.visible_through_day != ns.last_day:
         raise BrokenError(f"Retrieved says visible_through_day {retrieved.visible_through_day}, not {ns.last_day}")
-    prompt = "\n".join(text for _, text in _chat(calls).messages())
-    if fact.value.lower() not in prompt.lower():
+    # The question names the fact, too.
+    prompt = "\n".join(text for _, text in _chat(calls).messages()).lower().replace(fact.question.lower(), "")
+    if fact.value.lower() not in prompt:
         raise BrokenError("the prompt does not hold the fact that was retrieved")
 
 
@@ -229,6 +230,40 @@ def as_of_day(backend: BackendUnderTest) -> None:
     prompt = "\n".join(text for _, text in _chat(calls).messages()).lower().replace(second.question.lower(), "")
     if second.value.lower() in prompt:
         raise BrokenError("as of day 0 the prompt holds what was told on day 3")
+
+
+@check(
+    "ans.own-life",
+    "ANS-2",
+    "ANS-8",
+    "IDN-1",
+    "ING-7",
+    title="an answer rests on its own namespace alone, and on it as it is now",
+    applies=requirements.answer,
+)
+def own_life(backend: BackendUnderTest) -> None:
+    ns, first = _life(backend)
+    _, foreign = _life(backend)
+    second = backend.fact()
+    # Asked in the same words both times, so that what was kept from the first answer shows in the second.
+    words = [fact.question for fact in (first, second, foreign)] if backend.keeps_words else [first.question]
+    question = " ".join(words)
+    for told in (first, second):
+        if told is second:
+            ns.tell(second)
+        with backend.models.recording() as calls:
+            received = ns.answer(ns.answer_request(question))
+        _complete(received)
+        items = received.events[0].retrieved.items
+        prompt = "\n".join(text for _, text in _chat(calls).messages()).lower()
+        for word in words:
+            prompt = prompt.replace(word.lower(), "")
+        if mentions(items, foreign) or foreign.value.lower() in prompt:
+            where = "Retrieved" if mentions(items, foreign) else "the prompt"
+            raise BrokenError(f"{where} holds {quoted(foreign)}, which was told in another namespace")
+        found = ns.search(question).items
+        if shows(found, told, verbatim=backend.keeps_words) and not shows(items, told, verbatim=backend.keeps_words):
+            raise BrokenError(f"Search finds {quoted(told)}, Retrieved of the same question does not hold it")
 
 
 @check(

@@ -1,0 +1,168 @@
+"""Backends whose Search is sound and whose Answer goes wrong: at what it rests on, at its stream, at the reader."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import grpc
+from memarena_backend import Call, Query
+from memarena_backend.engine import Engine, Found
+from memarena_backend.errors import CallError
+from memarena_backend.servicer import Servicer
+from memarena_proto import memory_backend_pb2 as pb
+
+Events = Iterator[pb.AnswerEvent]
+
+
+class AnswerShowsNothing(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        for event in super().answer(request, context):
+            if event.HasField("retrieved"):
+                del event.retrieved.items[:]
+            yield event
+
+
+class _SearchesOtherwise(Servicer):
+    """Looks the question up in a way of its own where it is asked by Answer."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._asked = threading.local()
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        self._asked.by_answer = True
+        try:
+            yield from super().answer(request, context)
+        finally:
+            self._asked.by_answer = False
+
+    def _find(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
+        if getattr(self._asked, "by_answer", False):
+            return self._looked_up(request, call)
+        return super()._find(request, call)
+
+    def _looked_up(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
+        raise NotImplementedError
+
+
+class AnswerOfAllNamespaces(_SearchesOtherwise):
+    def _looked_up(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
+        query, found = Servicer._find(self, request, call)
+        memory = self._engine.memory
+        others = [ns for ns in memory.days if ns != request.namespace]  # type: ignore[attr-defined]
+        more = [item for ns in others for item in memory.found(ns, query)]  # type: ignore[attr-defined]
+        return query, replace(found, result=replace(found.result, items=[*found.result.items, *more]))
+
+
+class AnswerRemembersItsSearch(_SearchesOtherwise):
+    """What was found for the same words as of the same bounds is taken for what is found now."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._before: dict[tuple[str, str, int, int], tuple[Query, Found]] = {}
+
+    def _looked_up(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
+        key = (request.namespace, request.text, request.max_items, request.max_context_tokens)
+        query, found = Servicer._find(self, request, call)
+        first = self._before.setdefault(key, (query, found))[1]
+        return query, replace(found, result=first.result)
+
+
+class AnswerReadsNothing(Servicer):
+    """The prompt is made without what Retrieved shows."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        assert self._answerer is not None
+        whole = self._answerer.answer
+        self._answerer.answer = (  # type: ignore[method-assign]
+            lambda query, asked_at, items, plan, models, call: whole(query, asked_at, [], plan, models, call)
+        )
+
+
+class AnswerDropsAPiece(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        pieces = 0
+        for event in super().answer(request, context):
+            pieces += event.HasField("text_delta")
+            if not (event.HasField("text_delta") and pieces == 2):
+                yield event
+
+
+class AnswerSendsEmptyPieces(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        for event in super().answer(request, context):
+            yield event
+            if event.HasField("text_delta"):
+                yield pb.AnswerEvent(text_delta=pb.TextDelta())
+
+
+class AnswerRetrievesTwice(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        for event in super().answer(request, context):
+            if event.HasField("retrieved"):
+                yield event
+            yield event
+
+
+class AnswerInventsUsage(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        for event in super().answer(request, context):
+            if event.HasField("completed"):
+                event.completed.usage.completion_tokens = len(event.completed.text) // 4
+            yield event
+
+
+class AnswerIgnoresMaxTokens(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        if request.reading.max_tokens:
+            request.reading.max_tokens = 256
+        return super().answer(request, context)
+
+
+class AnswerIgnoresTheSeed(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        request.reading.seed = 1
+        return super().answer(request, context)
+
+
+class AnswerAlwaysHasASystemRole(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        for model in request.search.model_access.models:
+            model.no_system_role = False
+        return super().answer(request, context)
+
+
+class AnswerHidesFailures(Servicer):
+    """A reader that fails is answered for."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        begun = False
+        try:
+            for event in super().answer(request, context):
+                begun = True
+                yield event
+        except CallError:
+            if not begun:
+                raise
+            yield pb.AnswerEvent(completed=pb.Completed(text="I do not know.", finish_reason=pb.FINISH_REASON_STOP))
+
+
+class AnswerSaysTheLastDay(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        for event in super().answer(request, context):
+            last = self._engine._store.last_day(request.search.namespace)
+            if event.HasField("retrieved") and last is not None:
+                event.retrieved.visible_through_day = last
+            yield event
+
+
+class AnswerRemembersTheQuestion(Servicer):
+    """Every answer leaves the last day in the index once more."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        yield from super().answer(request, context)
+        days = self._engine.memory.days[request.search.namespace]  # type: ignore[attr-defined]
+        days.append(days[-1])
