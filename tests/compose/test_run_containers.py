@@ -21,6 +21,7 @@ from tests.e2e.harnessing import EXAMPLE, Key, answers, asked, count, memarena, 
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("MEMARENA_COMPOSE_TEST"), reason="needs Docker: make compose-test"),
+    pytest.mark.xdist_group("containers"),
     pytest.mark.timeout(900),
 ]
 

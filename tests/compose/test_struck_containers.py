@@ -23,6 +23,7 @@ from tests.e2e.striking import ASKS_MODELS, Striker, once_each, outcomes_of, pla
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("MEMARENA_COMPOSE_TEST"), reason="needs Docker: make compose-test"),
+    pytest.mark.xdist_group("containers"),
     pytest.mark.timeout(900),
 ]
 

@@ -1,0 +1,135 @@
+"""``docker compose up``, literally: in ``compose/`` without options, with every compose that is here.
+
+Needs Docker and the images, so it runs by ``make compose-test`` (MEMARENA_COMPOSE_TEST=1).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.compose.stack import ROOT, compose_programs, docker
+from tests.e2e.harnessing import answers, count, times_answered
+
+pytestmark = [
+    pytest.mark.skipif(not os.environ.get("MEMARENA_COMPOSE_TEST"), reason="needs Docker: make compose-test"),
+    pytest.mark.xdist_group("up"),
+    pytest.mark.timeout(900),
+]
+PROGRAMS = compose_programs()
+OWNER = 12345
+"""Whoever made the checkout: nobody whom the machine or an image knows."""
+TOLD = ("COMPOSE", "MEMARENA_READER", "MEMARENA_LIMIT", "MEMARENA_MEMORY", "MEMARENA_OUT")
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """One's own project and folder, and otherwise what a new user has."""
+
+    program: list[str]
+    project: str
+    out: Path
+
+    def environment(self, more: dict[str, str]) -> dict[str, str]:
+        usual = {
+            name: value for name, value in os.environ.items() if name not in TOLD and not name.startswith("COMPOSE")
+        }
+        return {**usual, "COMPOSE_PROJECT_NAME": self.project, "MEMARENA_OUT": str(self.out), **more}
+
+    def command(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*self.program, *arguments],
+            cwd=ROOT / "compose",
+            env=self.environment(more),
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    def begin(self, **more: str) -> subprocess.Popen[str]:
+        """``up`` in a terminal of its own, as far as Ctrl-C is concerned."""
+        return subprocess.Popen(
+            [*self.program, "up"],
+            cwd=ROOT / "compose",
+            env=self.environment(more),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def exit_code(self) -> str:
+        return (self.out / "exit-code").read_text().strip()
+
+    def run(self) -> Path:
+        (run,) = self.out.glob("run-*")
+        return run
+
+    def running(self) -> str:
+        return docker("ps", "-q", "--filter", f"label=com.docker.compose.project={self.project}").strip()
+
+
+@pytest.fixture(params=PROGRAMS, ids=[" ".join(program) for program in PROGRAMS])
+def checkout(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkout]:
+    out = tmp_path / "out"
+    out.mkdir()
+    os.chown(out, OWNER, OWNER)
+    checkout = Checkout(request.param, f"memarena-test-{secrets.token_hex(4)}", out)
+    try:
+        yield checkout
+    finally:
+        checkout.command("down", "-v", "--remove-orphans")
+
+
+def wait_for(what: Callable[[], bool], timeout_s: float = 120.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_up_leaves_a_report_and_goes_on_after_ctrl_c(checkout: Checkout) -> None:
+    """A real LLM reads, so that there is a middle to stop in."""
+    limited = {"MEMARENA_LIMIT": "3"}
+    process = checkout.begin(**limited)
+    wait_for(lambda: process.poll() is not None or any(count(run, "asked") > 0 for run in checkout.out.glob("run-*")))
+    os.killpg(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=90)
+    assert process.returncode in {0, 130}, said
+    assert (checkout.exit_code(), checkout.running()) == ("130", ""), said
+    run = checkout.run()
+    assert 0 < len(times_answered(run)) < 3
+
+    done = checkout.command("up", **limited)
+    said = done.stdout + done.stderr
+    assert (done.returncode, checkout.exit_code()) == (0, "0"), said
+    wait_for(lambda: not checkout.running())
+    assert f"going on with {run}" in said
+    assert f"report: {run}/report.html" in said
+    assert "HTTP Request" not in said
+    assert (checkout.run(), len(answers(run)), set(times_answered(run).values())) == (run, 3, {1})
+    assert (run / "report.html").exists()
+    assert {(each.lstat().st_uid, each.lstat().st_gid) for each in checkout.out.rglob("*")} == {(OWNER, OWNER)}
+
+
+def test_up_of_another_memory_that_cannot_run_ends_by_itself_and_not_with_0(checkout: Checkout) -> None:
+    """Nothing listens where its reader should be, so the run is over before the backend looks for it."""
+    given = {"MEMARENA_MEMORY": "vanilla", "MEMARENA_READER": "http://127.0.0.1:1/v1"}
+    done = checkout.command("up", **given)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert checkout.exit_code() == "2"
+    wait_for(lambda: not checkout.running(), 30)
+    services = docker(
+        "ps", "-a", "--filter", f"label=com.docker.compose.project={checkout.project}", "--format", "{{.Names}}"
+    )
+    assert {"vanilla", "harness"} <= {word for name in services.split() for word in name.replace("_", "-").split("-")}
+    assert "cannot be reached" in checkout.command("logs", "harness", **given).stdout
