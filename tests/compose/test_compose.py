@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,6 +41,8 @@ pytestmark = [
     pytest.mark.xdist_group("stack"),
     pytest.mark.timeout(1800),
 ]
+
+HELPER = "bm25"
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +96,14 @@ def test_an_ordinary_container_reaches_the_world_and_no_backend_does(stack: Stac
             assert inside(ordinary, "connect", f"{host}:{port}") == "connected"
         said = of_each(lambda backend: stack.connect(backend, (host, port)))
     assert all_refused(said), said
+
+
+def test_of_this_machine_a_backend_reaches_what_listens_on_its_network_and_no_loopback(stack: Stack) -> None:
+    """As the guide says: a server on all addresses is open to backends, one on the loopback is not."""
+    _, here = stack.network(HELPER)
+    with socket.create_server((here, 0)) as there, socket.create_server(("127.0.0.1", 0)) as loopback:
+        said = stack.connect(HELPER, *((here, each.getsockname()[1]) for each in (there, loopback)))
+    assert (said[0], said[1].partition(":")[0]) == ("connected", "refused")
 
 
 def test_a_container_does_not_reach_another_backend(stack: Stack) -> None:

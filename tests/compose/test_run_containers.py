@@ -112,6 +112,7 @@ def test_a_container_is_shut_in(tmp_path: Path) -> None:
     host = inspected["HostConfig"]
     assert (host["ReadonlyRootfs"], host["Privileged"], host["CapDrop"]) == (True, False, ["ALL"])
     assert (host["Memory"], host["MemorySwap"]) == (512 << 20, 512 << 20)
+    assert (host["PidsLimit"], host["Tmpfs"]) == (1024, {"/tmp": "size=1g"})
     assert "no-new-privileges:true" in host["SecurityOpt"]
     assert [mount["Destination"] for mount in inspected["Mounts"]] == ["/data"]
     assert inspected["Config"]["User"] not in {"", "0", "root"}

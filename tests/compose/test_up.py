@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.compose.stack import ROOT, compose_programs, docker
-from tests.e2e.harnessing import answers, count, times_answered
+from tests.e2e.harnessing import answers, asked, count, times_answered
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("MEMARENA_COMPOSE_TEST"), reason="needs Docker: make compose-test"),
@@ -55,10 +55,10 @@ class Checkout:
             check=False,
         )
 
-    def begin(self, **more: str) -> subprocess.Popen[str]:
+    def begin(self, *files: str, **more: str) -> subprocess.Popen[str]:
         """``up`` in a terminal of its own, as far as Ctrl-C is concerned."""
         return subprocess.Popen(
-            [*self.program, "up"],
+            [*self.program, *files, "up"],
             cwd=ROOT / "compose",
             env=self.environment(more),
             stdout=subprocess.PIPE,
@@ -66,6 +66,11 @@ class Checkout:
             text=True,
             start_new_session=True,
         )
+
+    def container(self, service: str) -> str:
+        """One that runs; empty if there is none."""
+        labels = (f"com.docker.compose.project={self.project}", f"com.docker.compose.service={service}")
+        return docker("ps", "-q", *(part for label in labels for part in ("--filter", f"label={label}"))).strip()
 
     def exit_code(self) -> str:
         return (self.out / "exit-code").read_text().strip()
@@ -88,6 +93,29 @@ def checkout(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkou
         yield checkout
     finally:
         checkout.command("down", "-v", "--remove-orphans")
+
+
+@pytest.mark.parametrize("checkout", PROGRAMS[-1:], ids=[" ".join(PROGRAMS[-1])] if PROGRAMS else [], indirect=True)
+def test_a_backend_that_is_gone_for_good_interrupts_its_cell_and_up_asks_what_is_left(checkout: Checkout) -> None:
+    """``docker kill`` in the middle of its questions; Docker starts nothing again that was ended by hand."""
+    files = ("-f", "base.yaml", "-f", "bm25.yaml", "-f", "vanilla.yaml")
+    given = {"MEMARENA_LIMIT": "3", "MEMARENA_HEALTH_S": "2"}
+    process = checkout.begin(*files, **given)
+    wait_for(lambda: process.poll() is not None or any(count(run, "asked") > 0 for run in checkout.out.glob("run-*")))
+    run = checkout.run()
+    first = next(iter(asked(run))).cell_id.partition("@")[0]
+    docker("kill", checkout.container(first))
+    said, _ = process.communicate(timeout=200)
+    assert (process.returncode, checkout.exit_code()) == (1, "3"), said
+    ended = asked(run)
+    assert {r.status for r in ended if r.cell_id.partition("@")[0] != first} == {"answered"}
+    assert sum(r.cell_id.partition("@")[0] != first for r in ended) == 3
+    assert not [r for r in ended if r.status == "backend_failed"]
+
+    done = checkout.command(*files, "up", **given)
+    assert (done.returncode, checkout.exit_code()) == (0, "0"), done.stdout + done.stderr
+    assert (checkout.run(), len(answers(run))) == (run, 6)
+    assert {r.status for r in asked(run)} <= {"answered", "infra_failed"}
 
 
 def wait_for(what: Callable[[], bool], timeout_s: float = 120.0) -> None:
