@@ -38,7 +38,6 @@ from tests.e2e.harnessing import EXAMPLE
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("MEMARENA_COMPOSE_TEST"), reason="needs Docker: make compose-test"),
-    pytest.mark.xdist_group("stack"),
     pytest.mark.timeout(1800),
 ]
 

@@ -22,7 +22,6 @@ FILES = ("compose/base.yaml", "compose/memobase.yaml", "tests/compose/memobase-d
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("MEMARENA_COMPOSE_TEST"), reason="needs Docker: make compose-test"),
-    pytest.mark.xdist_group("memobase"),
     pytest.mark.timeout(1800),
 ]
 

@@ -25,7 +25,6 @@ from tests.e2e.harnessing import EXAMPLE
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("MEMARENA_COMPOSE_TEST"), reason="needs Docker: make compose-test"),
-    pytest.mark.xdist_group("spark"),
     pytest.mark.timeout(900),
 ]
 MODEL = "Qwen/Qwen3-0.6B"

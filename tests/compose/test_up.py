@@ -21,7 +21,6 @@ from tests.e2e.harnessing import answers, asked, count, times_answered
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("MEMARENA_COMPOSE_TEST"), reason="needs Docker: make compose-test"),
-    pytest.mark.xdist_group("up"),
     pytest.mark.timeout(900),
 ]
 PROGRAMS = compose_programs()
