@@ -168,14 +168,16 @@ def test_the_harness_runs_a_data_set_over_all_of_them_and_leaves_a_report(stack:
 
 
 def rows(run: Path) -> dict[str, set[str]]:
-    """How the questions of each backend ended."""
+    """How the questions of each backend ended, and why where not with an answer."""
     from memarena.log.records import QuestionAsked
     from memarena.log.store import read_records
 
     found: dict[str, set[str]] = {}
     for record in read_records(run):
         if isinstance(record, QuestionAsked):
-            found.setdefault(record.cell_id.split("@")[0], set()).add(record.status)
+            found.setdefault(record.cell_id.split("@")[0], set()).add(
+                f"{record.status}: {record.cause}" if record.cause else record.status
+            )
     return found
 
 
