@@ -91,7 +91,8 @@ def checkout(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkou
     try:
         yield checkout
     finally:
-        checkout.command("down", "-v", "--remove-orphans")
+        files = ("-f", "base.yaml", "-f", "bm25.yaml", "-f", "vanilla.yaml")
+        checkout.command(*files, "down", "-v", "--remove-orphans")
 
 
 @pytest.mark.parametrize("checkout", PROGRAMS[-1:], ids=[" ".join(PROGRAMS[-1])] if PROGRAMS else [], indirect=True)
