@@ -92,8 +92,10 @@ images: python
 	options=$$($(PYTHON) scripts/backend_folders.py compose) && cd compose && $(COMPOSE) -f base.yaml $$options
 	docker images --filter reference='memarena-*' --format 'table {{.Repository}}\t{{.Size}}'
 
+# Images first; then two processes, a file's tests in one of them, since each file has stacks of its own.
 compose-test: setup
-	MEMARENA_COMPOSE_TEST=1 $(BIN)/python -m pytest tests/compose $(ARGS)
+	$(BIN)/python -m tests.compose.stack
+	MEMARENA_COMPOSE_TEST=1 $(BIN)/python -m pytest tests/compose $(if $(ARGS),$(ARGS),-n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder)
 
 clean:
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -8,6 +8,24 @@ fail() {
     exit 2
 }
 
+out=${MEMARENA_CONTAINER_OUT:-/out}
+
+# Begun as root, it holds the lock that backends look at, and becomes the owner of the mounted folder.
+if [ "$(id -u)" = 0 ]; then
+    if [ -d /lifetime ]; then
+        exec 9>/lifetime/run
+        flock 9
+        cat /proc/sys/kernel/random/uuid >&9
+    fi
+    user=${MEMARENA_USER:-$(stat -c %u:%g "$out")}
+    case $user in
+        0 | 0:*) ;;
+        *[!0-9:]*) fail "MEMARENA_USER: expected a user id such as 1000, or 1000:1000; found $user" ;;
+        *:*) exec setpriv --reuid "${user%:*}" --regid "${user#*:}" --clear-groups "$0" "$@" ;;
+        *) exec setpriv --reuid "$user" --regid "$user" --clear-groups "$0" "$@" ;;
+    esac
+fi
+
 # Values of all variables whose names begin so, separated by commas: every compose file adds one of its own.
 values_of() {
     env | sed -n "s/^$1[A-Z0-9_]*=//p" | sort | paste -sd, -
@@ -26,9 +44,14 @@ orderly() {
         code=0
         wait "$child" || code=$?
     done
-    trap - TERM INT
+    trap "$ended" TERM INT
     [ -z "$told" ] || code=130
     return "$code"
+}
+
+# A path of the container as the user of the mounted folder knows it.
+known() {
+    echo "${MEMARENA_OUT:-$out}${1#"$out"}"
 }
 
 # The newest run that was begun with these settings and is not finished.
@@ -41,13 +64,17 @@ unfinished() {
     done
 }
 
-out=${MEMARENA_CONTAINER_OUT:-/out}
 # The settings of each run that is not finished, by its name.
 begun=$out/.begun
 preset=${MEMARENA_PRESET:-tiny}
 seed=${MEMARENA_SEED:-11}
 
-[ -w "$out" ] || fail "$out: user $(id -u) cannot write there; set MEMARENA_USER to the owner of the mounted folder"
+[ -w "$out" ] || fail "$out: user $(id -u) cannot write there; set MEMARENA_USER to one who can"
+# For whoever asks later: `up` itself ends with 1 for whatever is not 0.
+rm -f "$out/exit-code"
+ended='exit 130'
+trap "$ended" TERM INT
+trap 'code=$?; echo "$code" > "$out/exit-code"; [ "$code" = 0 ] || echo "exit code: $code" >&2' EXIT
 backends=$(values_of MEMARENA_BACKEND_)
 [ -n "$backends" ] || fail "no backend: add its file, for example -f compose/bm25.yaml"
 if [ -n "${MEMARENA_CELL_TOKEN:-}" ] && [ "${#MEMARENA_CELL_TOKEN}" -lt 16 ]; then
@@ -79,7 +106,7 @@ done
 
 run=$(unfinished "$*")
 if [ -n "$run" ]; then
-    echo "going on with $run"
+    echo "going on with $(known "$run")"
 else
     run=$out/run-$(date -u +%Y%m%d-%H%M%S)
     mkdir -p "$begun"
@@ -90,12 +117,12 @@ code=0
 orderly memarena run "$@" --out "$run" || code=$?
 case $code in
     0) ;;
-    3) echo "questions are left in $run; the same command asks them" >&2 ;;
-    130) echo "interrupted; the same command goes on with $run" >&2; exit 130 ;;
-    *) echo "to begin anew instead of going on with it, remove $run" >&2; exit "$code" ;;
+    3) echo "questions are left in $(known "$run"); the same command asks them" >&2 ;;
+    130) echo "interrupted; the same command goes on with $(known "$run")" >&2; exit 130 ;;
+    *) echo "to begin anew instead of going on with it, remove $(known "$run")" >&2; exit "$code" ;;
 esac
 memarena report "$run"
 memarena report "$run" --format html --out "$run/report.html"
-echo "report: $run/report.html"
+echo "report: $(known "$run/report.html")"
 [ "$code" != 0 ] || rm -f "$begun/${run##*/}"
 exit "$code"

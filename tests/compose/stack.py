@@ -1,4 +1,7 @@
-"""A compose project of a test's own, programs that try something inside its containers, and what is beside it."""
+"""A compose project of a test's own, programs that try something inside its containers, and what is beside it.
+
+python -m tests.compose.stack builds the images that the tests use, before any of them is begun.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,16 @@ _PYTHON = ("/opt/venv/bin/python", "-c")
 _NODE = ("node", "-e")
 _CONNECT = """
 import socket, sys
-try:
-    socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=4).close()
-except OSError as error:
-    print("refused:", error)
-else:
-    print("connected")
+from concurrent.futures import ThreadPoolExecutor
+def attempt(target):
+    host, _, port = target.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=4).close()
+    except OSError as error:
+        return f"refused: {error}"
+    return "connected"
+with ThreadPoolExecutor(16) as pool:
+    print(*pool.map(attempt, sys.argv[1:]), sep="\\n")
 """
 _WRITE = """
 import errno, sys
@@ -48,12 +55,16 @@ else:
     print("written")
 """
 _CONNECT_NODE = """
-const [host, port] = process.argv.slice(1);
-const end = (word) => { console.log(word); process.exit(0); };
-const socket = require("net").connect({ host, port: Number(port), timeout: 4000 });
-socket.on("connect", () => end("connected"));
-socket.on("timeout", () => end("refused: timed out"));
-socket.on("error", (error) => end("refused: " + error.code));
+const attempt = (target) => new Promise((resolve) => {
+  const at = target.lastIndexOf(":");
+  const [host, port] = [target.slice(0, at), Number(target.slice(at + 1))];
+  const socket = require("net").connect({ host, port, timeout: 4000 });
+  const end = (word) => { socket.destroy(); resolve(word); };
+  socket.on("connect", () => end("connected"));
+  socket.on("timeout", () => end("refused: timed out"));
+  socket.on("error", (error) => end("refused: " + error.code));
+});
+Promise.all(process.argv.slice(1).map(attempt)).then((said) => { console.log(said.join("\\n")); process.exit(0); });
 """
 _WRITE_NODE = """
 try {
@@ -139,9 +150,9 @@ class Stack:
         (attached,) = inspected[0]["NetworkSettings"]["Networks"].values()
         return attached["IPAddress"], gateway_of(attached["NetworkID"])
 
-    def connect(self, service: str, host: str, port: int) -> str:
-        """``connected``, or ``refused:`` and why, as the service's container sees it."""
-        return inside(self.container(service), "connect", host, str(port))
+    def connect(self, service: str, *targets: tuple[str, int]) -> list[str]:
+        """``connected``, or ``refused:`` and why, of each host and port as the service's container sees it."""
+        return inside(self.container(service), "connect", *(f"{host}:{port}" for host, port in targets)).splitlines()
 
     def write(self, service: str, path: str) -> str:
         """``written``, or ``refused:`` and the name of the error."""
@@ -184,7 +195,7 @@ def listener(*options: str, port: int = 8080) -> Iterator[str]:
 
 def inside_until_connected(container: str, port: int) -> bool:
     """Whether what a container serves is up, within some seconds."""
-    return any(inside(container, "connect", "127.0.0.1", str(port)) == "connected" for _ in range(50))
+    return any(inside(container, "connect", f"127.0.0.1:{port}") == "connected" for _ in range(50))
 
 
 @contextmanager
@@ -208,3 +219,20 @@ def world() -> Iterator[tuple[str, int]]:
     with open_network() as network, listener("--network", network, "-p", "8080") as name:
         published = docker("port", name, "8080").split()[0]
         yield gateway_of(network), int(published.rpartition(":")[2])
+
+
+def build_images() -> None:
+    """Those of harness and backends, and the one that certifies, without torch."""
+    own = ("compose/base.yaml", *(str(path.relative_to(ROOT)) for path in backend_folders.compose_files().values()))
+    succeed(Stack("memarena-test", ROOT, own).compose("build", "harness", *backend_folders.compose_files()))
+    slim = Stack("memarena-test", ROOT, own[:1], more=(("MEMARENA_HARNESS_TAG", "slim"),))
+    succeed(slim.compose("build", "harness"))
+    network = os.environ.get("MEMARENA_BUILD_NETWORK", "default")
+    spark = ["docker", "build", "--network", network, "--build-arg", "TORCH=", "-f", "spark/Dockerfile"]
+    classic = {**os.environ, "DOCKER_BUILDKIT": os.environ.get("DOCKER_BUILDKIT", "0")}
+    command = [*spark, "-t", "memarena-spark", "."]
+    succeed(subprocess.run(command, cwd=ROOT, env=classic, capture_output=True, text=True, timeout=1800, check=False))
+
+
+if __name__ == "__main__":
+    build_images()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 from typing import Any
 
@@ -48,8 +50,44 @@ def test_every_network_is_internal_and_every_service_is_on_one(name: str) -> Non
     content = content_of(name)
     assert [network for network, how in content.get("networks", {}).items() if how != {"internal": True}] == []
     for service, how in content["services"].items():
-        assert how.get("networks") or service == "harness", service
-        assert not {"network_mode", "ports", "privileged", "pid", "cap_add"} & set(how), service
+        assert how.get("networks") or service == "harness" or how.get("network_mode") == "none", service
+        assert not {"ports", "privileged", "pid"} & set(how), service
+        assert how.get("network_mode", "none") == "none"
+        # The harness becomes the owner of its folder, and has no right left then (test_up).
+        assert how.get("cap_add", []) == (
+            ["SETUID", "SETGID", "KILL"] if "user" in how and service == "harness" else []
+        )
+
+
+@pytest.mark.skipif(not PROGRAMS, reason="no docker-compose and no docker compose here")
+@pytest.mark.parametrize("memory", ["bm25", "oracle", "example_typescript"])
+def test_without_options_each_compose_takes_the_harness_and_the_memory_that_is_named(memory: str) -> None:
+    usual = {name: value for name, value in os.environ.items() if not name.startswith(("COMPOSE", "MEMARENA_"))}
+    given = {} if memory == "bm25" else {"MEMARENA_MEMORY": memory}
+    for program in PROGRAMS:
+        done = subprocess.run(
+            [*program, "config", "--services"],
+            cwd=COMPOSE,
+            env={**usual, **given},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, set(done.stdout.split())) == (0, {"harness", "exit-code", memory}), done.stderr
+
+
+@pytest.mark.parametrize("name", [name for name in ADDED if not name.startswith("reader-")])
+def test_a_backend_is_ended_with_the_run_and_otherwise_what_its_image_says(name: str) -> None:
+    backend = content_of(name)["services"][name.removesuffix(".yaml")]
+    lines = (COMPOSE / backend["build"]["context"] / backend["build"]["dockerfile"]).read_text().splitlines()
+    said = {
+        line.split()[0]: json.loads(line.split(maxsplit=1)[1]) for line in lines if line.startswith(("ENTRY", "CMD"))
+    }
+    assert backend["entrypoint"] == ["sh", "/until-run-ends.sh", *said["ENTRYPOINT"]]
+    # Compose forgets an image's command when it is given an entrypoint.
+    assert backend.get("command") == said.get("CMD") or name == "oracle.yaml"
+    assert {"lifetime:/lifetime:ro", "./until-run-ends.sh:/until-run-ends.sh:ro"} <= set(backend["volumes"])
 
 
 @pytest.mark.parametrize("name", [name for name in ADDED if not name.startswith("reader-")])
@@ -66,9 +104,11 @@ def test_the_harness_is_told_of_signals_and_given_time() -> None:
 
 @pytest.mark.parametrize("name", [name for name in ADDED if not name.startswith("reader-")])
 def test_a_backend_is_bound_as_one_that_the_harness_starts_itself(name: str) -> None:
-    backend = content_of(name)["services"][name.removesuffix(".yaml")]
-    assert (backend["pids_limit"], backend["tmpfs"]) == (1024, ["/tmp:size=1g"])
-    assert backend["mem_limit"] == "${MEMARENA_BACKEND_MEMORY:-4g}"
+    services = content_of(name)["services"]
+    for service in set(services) - {"harness"}:
+        assert services[service]["pids_limit"] == 1024
+        assert services[service]["mem_limit"] == "${MEMARENA_BACKEND_MEMORY:-4g}"
+        assert services[service].get("tmpfs", ["/tmp:size=1g"]) == ["/tmp:size=1g"]
 
 
 @pytest.mark.parametrize("name", ADDED)

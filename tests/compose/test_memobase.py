@@ -37,7 +37,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     out.chmod(0o777)
     stack = memobase_stack(f"memarena-test-{secrets.token_hex(4)}", out, models="--scripted")
     try:
-        succeed(stack.compose("build", "memobase", "harness"))
         succeed(stack.compose("up", "-d", "--no-build", "--no-deps", "memobase-server", "memobase"))
         yield stack
     finally:
@@ -56,12 +55,13 @@ def test_the_container_is_shut_in(stack: Stack) -> None:
     assert stack.write("memobase", "/data/probe") == "written"
     for path in ("/probe", "/opt/venv/probe", "/etc/probe"):
         assert stack.write("memobase", path) == "refused: EROFS"
-    assert stack.connect("memobase", "memobase-server", 8000) == "connected"
+    assert stack.connect("memobase", ("memobase-server", 8000)) == ["connected"]
     assert stack.networks()["memobase"] is True
     with world() as (host, port), open_network() as network:
         with listener("--network", network) as ordinary:
-            assert inside(ordinary, "connect", host, str(port)) == "connected"
-        assert stack.connect("memobase", host, port).startswith("refused:")
+            assert inside(ordinary, "connect", f"{host}:{port}") == "connected"
+        (said,) = stack.connect("memobase", (host, port))
+        assert said.startswith("refused:")
     (inspected,) = json.loads(docker("inspect", stack.container("memobase")))
     host = inspected["HostConfig"]
     assert inspected["Config"]["User"] == "memarena"
@@ -73,9 +73,9 @@ def test_the_container_does_not_reach_the_stores_of_its_server(stack: Stack) -> 
     network = f"{stack.project}_memobase-store"
     with listener("--network", network, "--network-alias", "memobase-db", port=5432) as store:
         (attached,) = json.loads(docker("inspect", store))[0]["NetworkSettings"]["Networks"].values()
-        assert stack.connect("memobase-server", "memobase-db", 5432) == "connected"
-        for host in ("memobase-db", attached["IPAddress"]):
-            assert stack.connect("memobase", host, 5432).startswith("refused:")
+        assert stack.connect("memobase-server", ("memobase-db", 5432)) == ["connected"]
+        said = stack.connect("memobase", ("memobase-db", 5432), (attached["IPAddress"], 5432))
+        assert [each.startswith("refused:") for each in said] == [True, True]
 
 
 def test_the_health_check_tells_a_backend_that_serves_from_a_closed_port(stack: Stack) -> None:

@@ -72,6 +72,7 @@ def test_a_run_that_is_told_to_stop_ends_in_order_and_the_same_command_goes_on_w
     said = process.communicate(timeout=60)[0].decode()
     (run,) = out.glob("run-*")
     assert (process.returncode, f"the same command goes on with {run}" in said) == (130, True), said
+    assert (out / "exit-code").read_text() == "130\n"
     assert count(run, "run_ended") == 1, "the log says how it ended"
     assert 3 <= len(times_answered(run)) < QUESTIONS
     again = subprocess.run(["sh", str(SCRIPT)], env=given, capture_output=True, text=True, timeout=240, check=False)
@@ -81,6 +82,7 @@ def test_a_run_that_is_told_to_stop_ends_in_order_and_the_same_command_goes_on_w
     assert len(answers(run)) == QUESTIONS, "an empty limit means all"
     assert set(times_answered(run).values()) == {1}
     assert (run / "report.html").exists()
+    assert (out / "exit-code").read_text() == "0\n"
     assert list((out / ".begun").iterdir()) == []
 
 
@@ -95,4 +97,5 @@ def test_what_cannot_work_is_said_before_a_world_is_made(tmp_path: Path, more: d
     given = variables(tmp_path, **{"MEMARENA_BACKEND_BM25": "bm25=127.0.0.1:1", **more})
     done = subprocess.run(["sh", str(SCRIPT)], env=given, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr.startswith(f"error: {told}")) == (2, True), done.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "exit-code"]
+    assert (tmp_path / "exit-code").read_text() == "2\n"

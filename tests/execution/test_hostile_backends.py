@@ -25,6 +25,8 @@ from .hostile import CELL_TRICKS, DESCRIBED, ERRORS, QUESTION_TRICKS, STREAMS, W
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 MOST_MEMORY_KB = 1 << 20
 TRICKS_A_CELL = 30
+COSTS_NOTHING = {"ingest.nothing-said", "ingest.days-to-come"}
+"""Which day a backend calls its last is only for conformance to compare."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +90,14 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 def test_the_honest_are_answered_and_each_trick_costs_its_own_question_alone(played: Played) -> None:
     failing = {f"{rpc}.{name}" for rpc in ("search", "answer") for name in ERRORS}
     failing |= {f"answer.{name}" for name in STREAMS} | {"search.items-many", "search.horizon-odd"}
+    failing |= {"search.score-none", "search.items-empty"}
+    wrong = {}
     for (backend, instance), asked in played.asked().items():
         trick = played.tricks.get((backend, instance), "")
-        should_fail = backend in CELL_TRICKS or trick in failing
-        assert (asked.status, asked.lost) == ("backend_failed" if should_fail else "answered", False), (trick, asked)
+        should_fail = backend in CELL_TRICKS.keys() - COSTS_NOTHING or trick in failing
+        if (asked.status, asked.lost) != ("backend_failed" if should_fail else "answered", False):
+            wrong[backend, trick] = asked
+    assert {key: (asked.status, asked.lost, asked.cause) for key, asked in wrong.items()} == {}
 
 
 def test_what_a_backend_says_of_its_failure_is_cut(played: Played) -> None:
@@ -109,6 +115,10 @@ def test_no_trick_is_scored_in_the_backends_favour(played: Played) -> None:
         assert outcomes[key] in {Outcome.WRONG, Outcome.BACKEND_FAILED, outcomes["first", key[1]]}, trick
         if trick.removeprefix("answer.") in WORDS:
             assert outcomes[key] is not Outcome.CORRECT or outcomes["first", key[1]] is Outcome.CORRECT, trick
+
+
+def test_there_are_80_of_them() -> None:
+    assert len(QUESTION_TRICKS) + len(CELL_TRICKS) + len(DESCRIBED) >= 80
 
 
 @pytest.mark.parametrize("name", DESCRIBED)

@@ -90,6 +90,8 @@ class FakeNode:
     canary_: CanaryResult | Unknown = WELL_CANARY
     counts_at: Callable[[float], dict[str, float]] | Unknown = field(default_factory=lambda: lambda _: {ASKED: 7.0})
     """What the model server says that it was asked, by time."""
+    open: bool = False
+    """Whether its servers stand open to containers."""
     now: float = 0.0
 
     def identity(self) -> Identity:
@@ -137,6 +139,9 @@ class FakeNode:
     def reader_counts(self, spec: ReaderServerSpec) -> Mapping[str, float] | Unknown:
         return self.counts_at(self.now) if callable(self.counts_at) else self.counts_at
 
+    def open_to_containers(self, url: str) -> bool:
+        return self.open
+
     def canary(self, settings: CanarySettings) -> CanaryResult | Unknown:
         return self.canary_
 
@@ -156,7 +161,7 @@ def spark_plan() -> LoadedPlan:
         schema=1,
         profile="gb10",
         run=RunConfig(
-            dataset=Path("world"), backends=("bm25",), readers=(ReaderConfig(spec="http://127.0.0.1:30000/v1"),)
+            dataset=Path("world"), backends=("image:bm25",), readers=(ReaderConfig(spec="http://127.0.0.1:30000/v1"),)
         ),
         embedder=EmbedderSpec(url="http://127.0.0.1:11434", model="bge-m3", container="ollama"),
         reader_server=ReaderServerSpec(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import pytest
 from memarena.readers.scripted import NullReader
 from memarena_spark import warm
 from memarena_spark.facts import Embedder, Image, Memory, Place, ReaderServer, Unknown
-from memarena_spark.machine import ThisMachine, host, images
+from memarena_spark.machine import ThisMachine, host, images, services
 from memarena_spark.machine.services import ask_embedder, ask_reader
 from memarena_spark.plans import EmbedderSpec, ReaderServerSpec
 
@@ -270,6 +271,23 @@ def test_a_server_that_counts_nothing_is_unknown(page: bytes | None, reason: str
     found = ThisMachine().reader_counts(ReaderServerSpec(url=server.url, model="qwen"))
     assert isinstance(found, Unknown)
     assert reason in found.unknown
+
+
+def test_a_server_on_all_addresses_is_told_from_one_on_the_loopback_alone() -> None:
+    """The second socket is what a server on 0.0.0.0 answers with at an address that nobody binds alone."""
+    with socket.create_server(("127.0.0.1", 0)) as alone:
+        port = alone.getsockname()[1]
+        url = f"http://localhost:{port}/v1"
+        assert services.open_to_containers(url, in_container=False) is False
+        with socket.create_server(("127.0.0.2", port)):
+            assert services.open_to_containers(url, in_container=False) is True
+
+
+def test_inside_a_container_the_host_is_the_first_address_of_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = SimpleNamespace(family=socket.AF_INET, address="172.20.0.5", netmask="255.255.0.0")
+    monkeypatch.setattr("psutil.net_if_addrs", lambda: {"eth0": [address]})
+    assert services.open_to_containers("http://172.20.0.1:30000", in_container=True) is True
+    assert services.open_to_containers("http://172.20.0.3:30000", in_container=True) is False
 
 
 def test_a_reader_behind_a_key_is_asked_with_it() -> None:

@@ -84,6 +84,7 @@ SICK: list[tuple[str, str, Change]] = [
     ("reader-asked", "moved by 3 in 35 s", {"counts_at": lambda now: {ASKED: 7.0 + now // 10}}),
     ("reader-asked", "moved by 1 in 35 s", {"counts_at": lambda now: {ASKED: 7.0} | ({"new": 1.0} if now > 9 else {})}),
     ("reader-asked", "it does not say", {"counts_at": GONE}),
+    ("server-exposed", "http://127.0.0.1:30000 answers on every address", {"open": True}),
     ("canary-failed", "it does not say", {"canary_": GONE}),
     ("canary-slow", "94 TFLOP/s, expected at least 95% of the golden 100", {"canary_": {"tflops": 94.0}}),
     ("canary-clock", "799 MHz, expected at least 95% of the golden 2400", {"canary_": {"clock_mhz": 799.0}}),
@@ -117,6 +118,14 @@ def test_each_sickness_is_refused_by_its_own_code_alone(code: str, reason: str, 
 def test_every_code_of_a_node_is_provoked_here_or_by_the_tests_of_lock_golden_and_heat() -> None:
     elsewhere = {"locked", "canary-golden", "thermal"}
     assert {code for code, _, _ in SICK} | elsewhere == set(NODE)
+
+
+@pytest.mark.parametrize(("backend", "passed"), [("bm25", True), ("b=127.0.0.1:50051", False), ("b=image:b", False)])
+def test_a_server_that_stands_open_is_refused_where_a_backend_is_shut_in(backend: str, passed: bool) -> None:
+    loaded = spark_plan()
+    run = loaded.plan.run.model_copy(update={"backends": (backend,)})
+    plan = loaded.model_copy(update={"plan": loaded.plan.model_copy(update={"run": run})})
+    assert preflight(FakeNode(open=True), plan, OUT).passed is passed
 
 
 def test_a_declared_order_is_as_good_as_one_that_was_read() -> None:

@@ -59,6 +59,9 @@ class Node(Protocol):
     def reader_counts(self, spec: ReaderServerSpec) -> Mapping[str, float] | Unknown:
         """How much a model server has been asked since it started, by counter; reading them is not counted."""
 
+    def open_to_containers(self, url: str) -> bool:
+        """Whether a backend in a container reaches this server at an address of the machine, past the gateway."""
+
     def canary(self, settings: CanarySettings) -> CanaryResult | Unknown:
         """Run the compute canary, in a process of its own."""
 

@@ -57,6 +57,9 @@ def run_backend(memories: MemoryFactory | Mapping[str, MemoryFactory], argv: Seq
             level=arguments.log_level.upper(),
             format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         )
+        # Several lines for each question, which `compose up` would show in the middle of a run.
+        for name in ("httpx", "httpx2"):
+            logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
         server = BackendServer(
             variants[arguments.variant],
             arguments.data_dir,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from memarena_spark.errors import Refusal
@@ -11,6 +12,8 @@ from memarena_spark.plans import EmbedderSpec, Plan, ReaderServerSpec
 from memarena_spark.refusal_codes import refusal
 
 SETTLE_S = 2.0
+_CONTAINED = re.compile(r"(^|=)image:|:\d+$")
+"""A backend that is an image, or is reached at an address."""
 QUIET_S = 35.0
 """Longer than the usual 10, 15 and 30 s between two health checks or readings of a monitor."""
 
@@ -26,6 +29,15 @@ def check_services(node: Node, plan: Plan) -> Iterator[Refusal]:
         yield from check_embedder(embedder, plan.embedder)
     if isinstance(embedder, Embedder) and isinstance(reader, ReaderServer):
         yield from _order(embedder, reader)
+
+
+def check_exposed(node: Node, plan: Plan) -> Iterator[Refusal]:
+    """Whether a backend in a container could ask a model server itself: on the host's network it stands open to all."""
+    if not any(_CONTAINED.search(backend) for backend in plan.run.backends):
+        return
+    for server in (plan.embedder, plan.reader_server):
+        if server is not None and node.open_to_containers(server.url):
+            yield refusal("server-exposed", f"{server.url} answers on every address of this machine")
 
 
 def check_quiet(node: Node, plan: Plan) -> Iterator[Refusal]:

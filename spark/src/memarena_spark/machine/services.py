@@ -6,13 +6,16 @@ ollama: GET /api/version, GET /api/ps (``size`` and ``size_vram`` of each loaded
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
+import socket
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
+from pathlib import Path
 
 import psutil
 from memarena.readers.remote import api_url, ask, choose_model, identify
@@ -33,6 +36,7 @@ health check out of all but the first and the third."""
 _COUNTED = re.compile(r"^([a-z_:]+)(\{.*\})?\s+(\S+)$", re.MULTILINE)
 _OWN_ENDPOINT = 'endpoint="/metrics'
 _PROBE_TOKENS = 16
+_SELDOM_BOUND = "127.0.0.2"
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -115,6 +119,31 @@ def count_requests(spec: ReaderServerSpec, api_key: str | None = None) -> dict[s
         if name in _COUNTERS and _OWN_ENDPOINT not in labels
     }
     return found or Unknown(unknown=f"GET {url}: no counter of requests")
+
+
+def open_to_containers(url: str, in_container: bool | None = None) -> bool:
+    """Whether a container on an internal network of this machine reaches a server, which it does at the host's address.
+
+    On the host: the server listens on all addresses, so that one of the loopback which nobody binds alone answers too.
+    In a container: the name is that of the host, the first address of a network that this container is on.
+    """
+    parts = urllib.parse.urlsplit(url)
+    own = [each for addresses in psutil.net_if_addrs().values() for each in addresses if each.family == socket.AF_INET]
+    try:
+        found = socket.getaddrinfo(parts.hostname, parts.port or 80, socket.AF_INET, socket.SOCK_STREAM)
+    except OSError:
+        return False  # that it cannot be reached is told elsewhere
+    there = {ipaddress.IPv4Address(address[0]) for *_, address in found}
+    if Path("/.dockerenv").exists() if in_container is None else in_container:
+        networks = (ipaddress.IPv4Interface(f"{each.address}/{each.netmask}").network for each in own)
+        return any(network.network_address + 1 in there for network in networks if not network.is_loopback)
+    if not any(each.is_loopback or str(each) in {one.address for one in own} for each in there):
+        return False
+    try:
+        socket.create_connection((_SELDOM_BOUND, parts.port or 80), timeout=2).close()
+    except OSError:
+        return False
+    return True
 
 
 def _key(api_key: str | None) -> dict[str, str]:

@@ -94,6 +94,10 @@ class ThisMachine:
         """The model server's own counters."""
         return services.count_requests(spec, self._reader_api_key)
 
+    def open_to_containers(self, url: str) -> bool:
+        """Whether what listens there listens on all addresses of this machine, or is the host of this container."""
+        return services.open_to_containers(url)
+
     def canary(self, settings: CanarySettings) -> CanaryResult | Unknown:
         """Run the compute canary."""
         return run_canary(settings)

@@ -38,6 +38,7 @@ _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 5
 _TAIL_LINES = 5
 _PIDS_LIMIT = 1024
+_TMP_SIZE = "1g"
 
 
 def docker_client() -> DockerClient:
@@ -158,7 +159,7 @@ class ContainerHost:
                 read_only=True,
                 cap_drop=["ALL"],
                 security_opt=["no-new-privileges:true"],
-                tmpfs={"/tmp": ""},  # noqa: S108  (inside the container)
+                tmpfs={"/tmp": f"size={_TMP_SIZE}"},  # noqa: S108  (inside the container)
                 volumes={str(data_dir.resolve()): {"bind": DATA_FOLDER, "mode": "rw"}},
                 mem_limit=self._memory,
                 memswap_limit=self._memory,
