@@ -75,7 +75,9 @@ _NUMBER = r"(\d+(?:[.,]\d+)?|an?|half an?|half)"
 _UNIT = r"(seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|fortnights?|months?|years?|decades?)"
 _WHOLE = r"(?:(?:full|whole|entire|complete|straight|consecutive)\s+)?"
 _LENGTH = rf"{_NUMBER}(\s+and\s+a\s+half)?[\s-]+{_WHOLE}{_UNIT}\b(\s+and\s+a\s+half\b)?"
-DURATION = _any_case(rf"(?<![\w.,])(?<!\d[./]){_LENGTH}(?:(?:,?\s+(?:and|plus)\s+|\s*[+&]\s*|,?\s+){_LENGTH})?")
+DURATION = _any_case(
+    rf"(?<![\w.,])(?<!\d[./]){_LENGTH}(?:(?:,?\s+(?:and|plus|minus|less)\s+|\s*[+&]\s*|,?\s+){_LENGTH})?"
+)
 TAKES = _any_case(
     r"(?:\b(?:for|about|took|takes?|lasted|lasts?|within|around|than|nearly|almost|roughly|approximately|over|only|is|"
     r"was|in|after|every|every other)\s+|^\W*)$"

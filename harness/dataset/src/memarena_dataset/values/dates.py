@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 
 from memarena_dataset.values.calendar import UNIT_DAYS, UNIT_SLACK, month_number, unit_name, weekday_number
@@ -97,6 +98,9 @@ AHEAD = 200
 """So many characters before a length show whether one is meant: no more, so that long answers stay quick to read."""
 
 
+_TAKEN_OFF = re.compile(r"\s(?:minus|less)\s", re.IGNORECASE)
+
+
 def durations(text: str, *, any_article: bool = False) -> list[DurationMention]:
     """Lengths of time. ``a week`` counts where a length is meant, not in ``twice a week``, or with ``any_article``."""
     found = []
@@ -111,7 +115,10 @@ def durations(text: str, *, any_article: bool = False) -> list[DurationMention]:
             found.append(_duration(match.start(1), match.end(3), parts[:1]))
             found.append(_duration(match.start(5), match.end(), parts[1:]))
             continue
-        found.append(_duration(*match.span(), parts))
+        whole = _duration(*match.span(), parts)
+        if len(parts) > 1 and _TAKEN_OFF.search(match.group()):
+            whole = replace(whole, days=whole.days - 2 * _duration(*match.span(), parts[1:]).days)
+        found.append(whole)
     return found
 
 
