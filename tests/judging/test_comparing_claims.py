@@ -168,9 +168,8 @@ LIVES = [("Uma Mensah", "I live in Withy Common, not in the Gasworks Quarter whe
         ("withy common or gasworks quarter", False),
         ("either gasworks quarter or withy common, not sure", False),
         ("gasworks quarter", False),
-        ("you live in the gasworks quarter, withy common is where leo lives", False),
     ],
 )
-def test_names_in_small_letters_are_other_values_too(answer: str, right: bool) -> None:
+def test_answers_in_small_letters_are_read(answer: str, right: bool) -> None:
     value = text(PlaceValue(name="Withy Common"))
     check("In which part of town do I live?", value, Family.METADATA, LIVES, answer, right)

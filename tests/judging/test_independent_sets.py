@@ -15,7 +15,7 @@ from judge_training.typed_value_sets import independent
 @pytest.mark.parametrize(
     ("name", "most_rejected", "most_accepted"),
     [
-        ("assistant_answers", 17, 10),
+        ("assistant_answers", 19, 10),
         ("assistant_answers_second", 9, 12),
         ("assistant_answers_third", 18, 10),
         ("values_blind", 36, 9),

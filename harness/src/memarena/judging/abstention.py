@@ -152,8 +152,10 @@ def _decide(answer: str, question: str, names: tuple[str, ...], score: int | Non
         return False
     if "sentence" in skip:
         return True
-    alone = [model.score(features_of(part, question, names)) for part in _sentences(answer)]
-    return max(alone, default=total) > _SENTENCE_LOGITS * model.scale
+    least, parts = _SENTENCE_LOGITS * model.scale, _sentences(answer)
+    if len(parts) < 2:
+        return total > least
+    return any(model.score(features_of(part, question, names)) > least for part in parts)
 
 
 # ------------------------------------------------------------------ values

@@ -71,6 +71,7 @@ class Statement:
 
 
 _VALUES = (Mask.VALUE, Mask.CHANGED, Mask.PREMISE, Mask.RIVAL)
+_ASIDES = ("supposed", "set_against", "beside")
 _SENTENCE = frozenset((".", "!", "?", "\n"))
 _CUT = frozenset((";", "(", ")", "—", "while", "whereas", "but", "though", "although", "however", "yet", "→", "/"))
 
@@ -125,12 +126,11 @@ def _names_a_thing(asked: Asked, tokens: Sequence[Token]) -> bool:
 
 def _without_asides(tokens: Sequence[Token]) -> list[Token]:
     """The tokens without what only says that a value is held for probable, or that it is none of other things."""
-    kept = list(tokens)
-    for section in ("supposed", "set_against", "beside"):
-        text, starts = joined(kept)
-        spans = [match.span() for match in phrases(section).finditer(text)]
-        kept = [t for t, at in zip(kept, starts, strict=True) if not any(low <= at < high for low, high in spans)]
-    return kept
+    text, starts = joined(tokens)
+    spans = [match.span() for section in _ASIDES for match in phrases(section).finditer(text)]
+    if not spans:
+        return list(tokens)
+    return [t for t, at in zip(tokens, starts, strict=True) if not any(low <= at < high for low, high in spans)]
 
 
 def joined(tokens: Sequence[Token]) -> tuple[str, list[int]]:
@@ -224,12 +224,14 @@ def _holder(tokens: Sequence[Token], low: int, at: int, high: int) -> Holder | N
     for n in range(at - 1, low - 1, -1):
         if tokens[n].mask in (Mask.ASKED, Mask.OTHER) and not _is_source(tokens, n):
             return Holder.ASKED if tokens[n].mask is Mask.ASKED else Holder.OTHER
+    if phrases("somebody_else").search(_words(tokens, low, high)):
+        return Holder.OTHER
     for n in range(at + 1, high):
         if tokens[n].mask is Mask.ASKED:
             return Holder.ASKED
         if tokens[n].mask is Mask.OTHER and not _is_source(tokens, n) and _owns(tokens, at, n):
             return Holder.OTHER
-    return Holder.OTHER if phrases("somebody_else").search(_words(tokens, low, high)) else None
+    return None
 
 
 def _matter(asked: Asked, tokens: Sequence[Token], low: int, high: int) -> Matter | None:

@@ -15,7 +15,7 @@ from memarena_dataset.values import DateValue, NameValue, PlaceValue, TermValue
 from memarena_dataset.values.match import kinds_of, occurrences, rivals
 from memarena_dataset.values.mentions import ProperMention
 from memarena_dataset.values.reading import ReadText
-from memarena_dataset.values.terms import Span, phrase_spans
+from memarena_dataset.values.terms import Span
 
 from memarena.judging.typed_value.question import Asked
 
@@ -117,9 +117,6 @@ def _others(asked: Asked, read: ReadText) -> Iterable[tuple[Span, Mask]]:
     if first is None:
         return
     named = isinstance(first, NameValue | PlaceValue)
-    if named and read.text.islower():
-        for name in asked.names_told:
-            yield from ((span, Mask.RIVAL) for span in phrase_spans(name, read.text))
     for mention in read.mentions:
         span = _without_s(read.text, mention.start, mention.end)
         if isinstance(mention, ProperMention):

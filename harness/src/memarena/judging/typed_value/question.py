@@ -17,7 +17,6 @@ from memarena_dataset.values import DurationValue, OrderValue, SetValue, Value
 from memarena_dataset.values.match import ScalarValue, occurrences
 from memarena_dataset.values.names import proper_names
 from memarena_dataset.values.reading import read_text
-from memarena_dataset.values.terms import is_everyday, phrase_spans
 from memarena_dataset.values.words import content_words
 
 from memarena.judging.ruling import OpenGold
@@ -152,17 +151,6 @@ class Asked:
         turns = {turn.text for session in self.evidence for turn in session.turns}
         told = (t for t in turns if any(occurrences(v, read_text(t, self.today), self.unit) for v in self.required))
         return self.question_words | {word for text in told for word in content_words(text)}
-
-    @cached_property
-    def names_told(self) -> tuple[str, ...]:
-        """Names in the evidence, in lower case, that are neither people's, nor the question's, nor the gold's."""
-        texts = {turn.text for session in self.evidence for turn in session.turns}
-        found = {
-            " ".join(name.name) for text in texts for name in proper_names(text) if not set(name.name) & self.people
-        }
-        gold = [read_text(describe(value)) for value in (*self.required, *self.barred, *self.changed)]
-        own = {name for name in found if any(phrase_spans(name, text.text) for text in gold)}
-        return tuple(sorted(name for name in found - own if name not in self.text.lower() and not is_everyday(name)))
 
     @cached_property
     def question_mentions(self) -> frozenset[str]:
