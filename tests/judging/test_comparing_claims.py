@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from memarena_dataset.model import Family
-from memarena_dataset.values import AmountValue, DurationValue, NameValue, PlaceValue, TermValue, TimeValue
+from memarena_dataset.values import AmountValue, DurationValue, NameValue, PlaceValue, TermValue, TimeValue, Value
 
 from .test_holes import check, text
 
@@ -73,7 +73,7 @@ NOT_GIVEN = [
     "Probably {}, but that's just a guess and I wouldn't rely on it.",
     "Either {} or something else, I couldn't say.",
 ]
-ASKED = {
+ASKED: dict[Family, tuple[str, Value, str, str]] = {
     Family.QA: ("What is my secret ingredient?", TermValue(text="allspice"), "allspice", "I put in allspice."),
     Family.ANAPHORA: (
         "Which object did I mean when I said that I had lent it out?",
