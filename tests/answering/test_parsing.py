@@ -21,7 +21,7 @@ CASES = [
     ('{"answer": 2.50}', "2.50", "", "json"),
     ('{"answer": true}', "yes", "", "json"),
     ('{"answer": false}', "no", "", "json"),
-    ('{"answer": null, "reason": "nothing there"}', "", "nothing there", "json"),
+    ('{"answer": null, "reason": "nothing there"}', "unknown", "nothing there", "json"),
     ('{"answer": {"day": "Monday", "hour": 9}}', "day: Monday; hour: 9", "", "json"),
     ('{"answer": {"answer": "Monday"}}', "Monday", "", "json"),
     ('{"response": {"answer": "x", "reason": "y"}}', "x", "y", "lenient_json"),
@@ -128,3 +128,31 @@ def test_an_answer_deeper_than_any_is_read_as_text(nested: str) -> None:
 @pytest.mark.timeout(20)
 def test_thinking_that_is_opened_over_and_over_does_not_cost_the_square() -> None:
     assert parse_answer("</think>yes" + "<think>" * 100_000).answer == "yes"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"answer": null}',
+        '{"answer": None}',
+        '```json\n{"answer": null, "reason": "never mentioned"}\n```',
+        '{"status": "unknown"}',
+        '{"status": "Not found", "answer": ""}',
+        'Here you go: {"answer": null, "status": "unknown"}',
+    ],
+)
+def test_an_object_that_says_that_there_is_no_answer_declines(raw: str) -> None:
+    assert parse_answer(raw).answer == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("raw", "answer"),
+    [
+        ('{"answer": ""}', ""),
+        ('{"status": "ok", "answer": "Bo"}', "Bo"),
+        ('{"status": "unknown", "answer": "Bo"}', "Bo"),
+        ('{"status": "moved", "place": "the shed"}', '{"status": "moved", "place": "the shed"}'),
+    ],
+)
+def test_other_objects_keep_what_they_say(raw: str, answer: str) -> None:
+    assert parse_answer(raw).answer == answer

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena_dataset.date_words import dates_in, explicit_dates_in
-from memarena_dataset.number_words import durations_in, numbers_in, times_in
-from memarena_dataset.value_matching import Passage, names_value, normal, phrase_occurs, states
 from memarena_dataset.values import Value
+from memarena_dataset.values.generous import dates_in, explicit_dates_in, lengths_in, numbers_in, times_in
+from memarena_dataset.values.phrases import normal, phrase_occurs
+from memarena_dataset.values.possible import Passage, names_value, states
 from pydantic import TypeAdapter
 
 THURSDAY = date(2025, 3, 6)
@@ -160,7 +160,17 @@ def test_a_clock_time_is_read_in_digits(hour: int, minute: int) -> None:
 
 
 def test_lengths_of_time_are_days() -> None:
-    assert durations_in("two days, an hour and half an hour") == {2.0, 1 / 24, 0.5 / 24}
+    said = {
+        "two days; an hour; half an hour": [2, 1 / 24, 0.5 / 24],
+        "one week plus four days": [11],
+        "a week and four days": [11],
+        "2 weeks, 3 days": [17],
+        "an hour and a half": [1.5 / 24],
+        "44 minutes and 21 minutes": [44 / 1440, 21 / 1440],
+    }
+    assert {text: [length.days for length in lengths_in(text)] for text in said} == {
+        text: pytest.approx(days) for text, days in said.items()
+    }
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
@@ -172,5 +182,5 @@ def test_a_phrase_occurs_in_a_text_that_holds_it(before: str, after: str) -> Non
 def test_no_text_makes_the_readers_stumble(text: str) -> None:
     numbers_in(text)
     times_in(text)
-    durations_in(text)
+    lengths_in(text)
     dates_in(text, THURSDAY)

@@ -143,7 +143,8 @@ def test_a_true_contrast_is_right_and_the_right_value_of_another_person_wrong(an
         ("At first I thought of smoked paprika. Final answer: allspice.", True),
         ("Smoked paprika. No, wait, it's allspice.", True),
         ("Allspice... sorry, I meant smoked paprika, that is it.", False),
-        ("Probably allspice.", False),
+        ("Probably allspice.", True),
+        ("Perhaps allspice.", False),
     ],
 )
 def test_what_is_said_in_the_end_counts(answer: str, right: bool) -> None:

@@ -65,7 +65,7 @@ RIGHT = [
     (WHO, "Pardon the wait. I've found it: Bob Ray."),
     (WHO, "Bob Ray? Yes."),
     (WHO, "As an AI assistant I can tell you that it is Bob Ray."),
-    pytest.param(WHEN, "Tuesday, 14 January 2025, I'd say.", marks=MISREAD),
+    (WHEN, "Tuesday, 14 January 2025, I'd say."),
     (WHEN, "14 January 2025"),
     (WHEN, "January 14th"),
     (WHEN, "It is on the 14th of January."),

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from memarena_dataset.io.reading import open_dataset
-from memarena_dataset.value_matching import Passage, names_value
 from memarena_dataset.values import Value
+from memarena_dataset.values.possible import Passage, names_value
 from memarena_masim.config import WorldConfig
 from memarena_masim.engines.connection import EndpointConfig
 from memarena_masim.engines.llm import LlmEngine

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena_dataset.date_words import dates_in
+from memarena_dataset.values.generous import dates_in
 from memarena_masim.errors import MasimError
 from memarena_masim.facts.values import ValueKind, day_words
 from memarena_masim.phrases.grammar import Bank, Scope, Voice, phrase, tidy, ways

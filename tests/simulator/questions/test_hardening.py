@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from memarena_dataset.checks.overlap import function_words
 from memarena_dataset.validate import Profile, validate
-from memarena_dataset.value_matching import tokens_of
+from memarena_dataset.values.phrases import tokens_of
 from memarena_masim.config import preset
 from memarena_masim.engines.overlap_limits import Limits
 from memarena_masim.facts.catalogue import base, catalogue

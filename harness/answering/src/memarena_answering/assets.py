@@ -11,7 +11,7 @@ from importlib.resources import files
 
 PROMPT_FILE = "prompts/answer.v2.toml"
 CONTROLS_FILE = "prompts/controls.v1.toml"
-PARSING_FILE = "tables/parsing.v1.toml"
+PARSING_FILE = "tables/parsing.v2.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,9 @@ class ParsingTable:
     reason_keys: tuple[str, ...]
     true_word: str
     false_word: str
+    unknown_word: str
+    status_keys: tuple[str, ...]
+    unknown_statuses: tuple[str, ...]
     thinking: tuple[tuple[str, str], ...]
     channel: str
     final_channel: str
@@ -100,6 +103,9 @@ def parsing_table() -> ParsingTable:
         reason_keys=_strings(table["reason_keys"]),
         true_word=str(table["true_word"]),
         false_word=str(table["false_word"]),
+        unknown_word=str(table["unknown_word"]),
+        status_keys=_strings(table["status_keys"]),
+        unknown_statuses=_strings(table["unknown_statuses"]),
         thinking=tuple((str(opening), str(closing)) for opening, closing in pairs),
         channel=str(table["channel"]),
         final_channel=str(table["final_channel"]),

@@ -105,6 +105,10 @@ def _from_object(found: JsonValue, parse: str) -> ParsedAnswer | None:
         return None
     table = parsing_table()
     answer = _pick(found, table.answer_keys)
+    status = _pick(found, table.status_keys)
+    says_none = isinstance(status, str) and _key(status) in table.unknown_statuses
+    if answer is None or (says_none and (answer == "" or isinstance(answer, _Absent))):
+        answer = table.unknown_word
     if isinstance(answer, _Absent):
         return next(filter(None, (_from_object(value, "lenient_json") for value in found.values())), None)
     reason = _pick(found, table.reason_keys)

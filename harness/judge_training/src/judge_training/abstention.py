@@ -162,8 +162,7 @@ TASK = Task(
     settings=Settings(inverse_penalty=0.1, least_texts=3, least_weight=0.004),
     examples=examples,
     independent=independent,
-    features=lambda case: features_of(case.answer, case.question),
-    verdict=lambda case, score, skip: declines(case.answer, case.question, score=score, skip=skip),
+    verdict=lambda case, model, skip: declines(case.answer, case.question, model=model, skip=skip),
     rules=(
         Rule("features: word n-grams", without_features=_is_word_ngram),
         _starts("c:"),

@@ -23,8 +23,8 @@ from memarena_dataset.values import (
     Value,
     WeekdayValue,
 )
+from memarena_dataset.values.calendar import WEEKDAYS
 from memarena_dataset.values.mentions import (
-    WEEKDAYS,
     AmountMention,
     DateMention,
     DurationMention,

@@ -38,7 +38,7 @@ def evaluate(task: Task, model: LinearModel, skip: frozenset[str] = frozenset())
 
 
 def _measure(task: Task, model: LinearModel, name: str, cases: Sequence[Case], skip: frozenset[str]) -> SetRates:
-    wrong = [case for case in cases if task.verdict(case, model.score(task.features(case)), skip) != case.label]
+    wrong = [case for case in cases if task.verdict(case, model, skip) != case.label]
     yes = sum(case.label for case in cases)
     missed = sum(case.label for case in wrong)
     return SetRates(name, Rate(missed, yes), Rate(len(wrong) - missed, len(cases) - yes), tuple(wrong))

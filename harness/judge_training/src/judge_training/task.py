@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from memarena.judging.linear_model import LinearModel
+
 DATA = Path(__file__).resolve().parents[2] / "data"
 """Labelled texts, a folder for each model."""
 REPOSITORY = Path(__file__).resolve().parents[4]
@@ -67,9 +69,8 @@ class Task:
     examples: Callable[[], Sequence[Example]]
     independent: Callable[[], Mapping[str, Sequence[Case]]]
     """Sets of which nothing was learned, by name."""
-    features: Callable[[Case], frozenset[str]]
-    verdict: Callable[[Case, int, frozenset[str]], bool]
-    """The judge's word on a case, given the model's score and the names of rules to skip."""
+    verdict: Callable[[Case, LinearModel, frozenset[str]], bool]
+    """The judge's word on a case, given the model and the names of rules to skip."""
     rules: Sequence[Rule] = ()
     missed: str = "said yes, read as no"
     taken: str = "said no, read as yes"

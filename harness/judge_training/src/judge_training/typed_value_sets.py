@@ -102,11 +102,12 @@ RULES: Mapping[str, Patch] = {
     "the end of an answer counts": (claims, "_final", _as_it_is),
     "whose value it is": (claims, "_holder", _nothing),
     "which version it is": (claims, "_version", _nothing),
+    "which matter it is about": (claims, "_matter", _nothing),
+    "what is said to be probable, or beside it": (claims, "_without_asides", list),
     "what is denied": (claims, "_denied", _never),
     "who said which version": (compare, "_swapped", _never),
     "other values that are explained": (compare, "_is_explained", _never),
     "a speaker's name before the answer": (value, "without_speaker", lambda text, _: text),
-    "a thing by its last noun": (terms, "_by_head", lambda *_: []),
     "slips of one letter": (terms, "_slip", _never),
     "the model of commitment": (compare, "commits", lambda _: True),
 }

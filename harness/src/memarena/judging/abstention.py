@@ -20,7 +20,7 @@ from memarena_dataset.values.reading import read_text
 from memarena_dataset.values.words import content_words
 
 from memarena.judging.abstention_features import features_of, is_unmarked, read_clauses
-from memarena.judging.linear_model import stored_model
+from memarena.judging.linear_model import LinearModel, stored_model
 
 MODEL = "abstention"
 _UNMARKED_LOGITS = 2.0
@@ -91,7 +91,7 @@ def declines(
     question: str = "",
     names: Iterable[str] = (),
     *,
-    score: int | None = None,
+    model: LinearModel | None = None,
     skip: frozenset[str] = frozenset(),
 ) -> bool:
     """Whether the answer as a whole declines what was asked.
@@ -100,13 +100,13 @@ def declines(
         answer: as parsed.
         question: its words are no news in the answer.
         names: those by which the answer may address its asker.
-        score: of another model than the stored one, for measuring.
+        model: another model than the stored one, for measuring.
         skip: rules to leave out, for measuring: ``unmarked``, ``sentence``.
     """
     people = tuple(names)
-    if score is None and not skip:
+    if model is None and not skip:
         return _declines(answer, question, people)
-    return _decide(answer, question, people, score, skip)
+    return _decide(answer, question, people, model or stored_model(MODEL), skip)
 
 
 def withholds(answer: str, question: str = "") -> bool:
@@ -138,22 +138,23 @@ def judge_abstention(gold: AbstainGold, question: str, answer: str, names: Itera
 @lru_cache(maxsize=4096)
 def _declines(answer: str, question: str, names: tuple[str, ...]) -> bool:
     # Readers, seeds and cells often say the same.
-    return _decide(answer, question, names, None, frozenset())
+    return _decide(answer, question, names, stored_model(MODEL), frozenset())
 
 
-def _decide(answer: str, question: str, names: tuple[str, ...], score: int | None, skip: frozenset[str]) -> bool:
-    model = stored_model(MODEL)
+def _decide(answer: str, question: str, names: tuple[str, ...], model: LinearModel, skip: frozenset[str]) -> bool:
     if _BARE_NO.fullmatch(answer) and _ASKS_WHETHER_KNOWN.match(question):
         return True
-    total = model.score(features_of(answer, question, names)) if score is None else score
+    total = model.score(features_of(answer, question, names))
     if total <= 0:
         return False
     if "unmarked" not in skip and is_unmarked(answer, question, names) and total <= _UNMARKED_LOGITS * model.scale:
         return False
     if "sentence" in skip:
         return True
-    alone = [model.score(features_of(part, question, names)) for part in _sentences(answer)]
-    return max(alone, default=total) > _SENTENCE_LOGITS * model.scale
+    least, parts = _SENTENCE_LOGITS * model.scale, _sentences(answer)
+    if len(parts) < 2:
+        return total > least
+    return any(model.score(features_of(part, question, names)) > least for part in parts)
 
 
 # ------------------------------------------------------------------ values

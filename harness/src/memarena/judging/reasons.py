@@ -14,6 +14,7 @@ class ReasonCode(StrEnum):
     MISSING_VALUE = "missing_value"
     OTHER_PERSON = "other_person"
     OTHER_VERSION = "other_version"
+    OTHER_MATTER = "other_matter"
     SWAPPED_SOURCES = "swapped_sources"
     DENIED = "denied"
     NOT_COMMITTED = "not_committed"
@@ -35,6 +36,7 @@ _TEXT = {
     ReasonCode.MISSING_VALUE: "does not state {value}",
     ReasonCode.OTHER_PERSON: "gives {value} as another person's",
     ReasonCode.OTHER_VERSION: "gives {value} as the version that is not asked for",
+    ReasonCode.OTHER_MATTER: "gives {value} in another matter",
     ReasonCode.SWAPPED_SOURCES: "gives {value} as the other source's version",
     ReasonCode.DENIED: "denies {value}",
     ReasonCode.NOT_COMMITTED: "names {value} without committing to it",

@@ -10,11 +10,8 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
-from memarena_dataset.date_words import WEEKDAYS, explicit_dates_in
 from memarena_dataset.gold import AbstainGold, ClozeGold, ConflictGold, CounterfactualGold, PermissionGold
 from memarena_dataset.model import Instance
-from memarena_dataset.number_words import durations_in, numbers_in, times_in
-from memarena_dataset.value_matching import normal, phrase_occurs, spellings
 from memarena_dataset.values import (
     AmountValue,
     DateValue,
@@ -28,6 +25,9 @@ from memarena_dataset.values import (
     Value,
     WeekdayValue,
 )
+from memarena_dataset.values.calendar import WEEKDAYS
+from memarena_dataset.values.generous import explicit_dates_in, lengths_in, numbers_in, times_in
+from memarena_dataset.values.phrases import normal, phrase_occurs, spellings
 
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _LETTER = re.compile(r"\s*\(?([A-Z])\)?[).:]?(?:\s|$)")
@@ -64,7 +64,8 @@ def _states(value: Value, wanted: Sequence[Value], answer: str, today: date) -> 
         case NameValue() | PlaceValue() | TermValue():
             return any(phrase_occurs(form, normal(answer)) for form in spellings(value))
         case DurationValue():
-            return {round(found, 6) for found in durations_in(answer)} == {round(value.days, 6)}
+            lengths = lengths_in(answer)
+            return bool(lengths) and all(length.is_about(value.days) for length in lengths)
         case OrderValue():
             return _in_order(value, answer)
         case SetValue():

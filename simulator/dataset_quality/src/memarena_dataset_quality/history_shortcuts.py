@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from memarena_dataset.gold import AnaphoraGold, ClozeGold
 from memarena_dataset.model import Family, Instance
-from memarena_dataset.value_matching import normal, phrase_occurs
+from memarena_dataset.values.phrases import normal, phrase_occurs
 
 from memarena_dataset_quality.world import World
 

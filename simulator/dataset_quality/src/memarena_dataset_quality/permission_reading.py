@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from memarena_dataset.date_words import explicit_dates_in
 from memarena_dataset.gold import PermissionGold
 from memarena_dataset.model import Instance
-from memarena_dataset.value_matching import normal
+from memarena_dataset.values.generous import explicit_dates_in
+from memarena_dataset.values.phrases import normal
 
 from memarena_dataset_quality.world import World
 

@@ -13,9 +13,9 @@ from datetime import date
 from functools import cache, cached_property
 from pathlib import Path
 
-from memarena_dataset.date_words import MONTHS, WEEKDAYS, explicit_dates_in
-from memarena_dataset.number_words import numbers_in, times_in
-from memarena_dataset.value_matching import normal, tokens_of
+from memarena_dataset.values.calendar import MONTHS, WEEKDAYS
+from memarena_dataset.values.generous import explicit_dates_in, numbers_in, times_in
+from memarena_dataset.values.phrases import normal, tokens_of
 
 from memarena_masim.config import Half
 from memarena_masim.facts.catalogue import base, catalogue

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memarena_dataset.checks.overlap import MAX_CONTAINMENT, MAX_JACCARD, function_words
-from memarena_dataset.value_matching import tokens_of
+from memarena_dataset.values.phrases import tokens_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
 
-from memarena_dataset.value_matching import names_value, normal, phrase_occurs
+from memarena_dataset.values.phrases import normal, phrase_occurs
+from memarena_dataset.values.possible import names_value
 
 from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import catalogue

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 
 from memarena_dataset.checks.overlap import function_words
-from memarena_dataset.number_words import numbers_in
-from memarena_dataset.value_matching import normal, phrase_occurs, tokens_of
+from memarena_dataset.values.generous import numbers_in
+from memarena_dataset.values.phrases import normal, phrase_occurs, tokens_of
 
 from memarena_masim.engines.endpoint import Endpoint, NoReplyError
 from memarena_masim.engines.model import Question, Rewordings

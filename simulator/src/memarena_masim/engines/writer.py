@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from memarena_dataset.value_matching import normal, phrase_occurs
+from memarena_dataset.values.phrases import normal, phrase_occurs
 from pydantic import JsonValue
 
 from memarena_masim.engines import sentences

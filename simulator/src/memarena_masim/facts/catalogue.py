@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from memarena_dataset.number_words import numbers_in
-from memarena_dataset.value_matching import normal, phrase_occurs, spellings
 from memarena_dataset.values import AmountValue, NameValue, PlaceValue, TermValue, TimeValue, Value, WeekdayValue
+from memarena_dataset.values.generous import numbers_in
+from memarena_dataset.values.phrases import normal, phrase_occurs, spellings
 
 from memarena_masim.config import Half
 from memarena_masim.errors import MasimError

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memarena_dataset.permission_rules import AccessCase, Action, decide
-from memarena_dataset.value_matching import names_value
+from memarena_dataset.values.possible import names_value
 
 from memarena_masim.plan.state import Fact, FactKind, Role, StatedFact
 from memarena_masim.plan.wishes import Wish

@@ -8,8 +8,9 @@ from datetime import date
 from typing import Any
 
 from memarena_dataset.model import Family
-from memarena_dataset.value_matching import names_value, normal, phrase_occurs
 from memarena_dataset.values import Value
+from memarena_dataset.values.phrases import normal, phrase_occurs
+from memarena_dataset.values.possible import names_value
 from pydantic import TypeAdapter
 
 from memarena_masim.engines.model import Question

@@ -10,7 +10,7 @@ from memarena_dataset.checks.world import World
 from memarena_dataset.gold import ClozeGold
 from memarena_dataset.io.gold_reading import lettered_options
 from memarena_dataset.model import Family, Instance
-from memarena_dataset.value_matching import normal, phrase_occurs
+from memarena_dataset.values.phrases import normal, phrase_occurs
 
 LENGTH_RATIO = 2.0
 """An option this many times longer or shorter than the median of the others stands out."""

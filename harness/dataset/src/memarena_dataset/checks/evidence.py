@@ -8,8 +8,8 @@ from memarena_dataset.checks.findings import Finding
 from memarena_dataset.checks.world import World
 from memarena_dataset.gold import AbstainGold, ConflictGold, CounterfactualGold, Gold
 from memarena_dataset.model import Instance
-from memarena_dataset.value_matching import states
 from memarena_dataset.values import Value
+from memarena_dataset.values.possible import states
 
 
 def outside_projection(world: World) -> Iterator[Finding]:

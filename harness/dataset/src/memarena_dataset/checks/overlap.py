@@ -9,7 +9,7 @@ from importlib.resources import files
 from memarena_dataset.checks.findings import Finding
 from memarena_dataset.checks.world import World
 from memarena_dataset.model import Family, Instance
-from memarena_dataset.value_matching import tokens_of
+from memarena_dataset.values.phrases import tokens_of
 
 MAX_CONTAINMENT = 0.5
 MAX_JACCARD = 0.3

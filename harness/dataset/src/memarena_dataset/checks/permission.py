@@ -13,7 +13,8 @@ from memarena_dataset.gold import FriendshipShown, PermissionGold, Sharing
 from memarena_dataset.io.files import INSTANCE_FOLDER
 from memarena_dataset.model import Fact, Family, Instance, Session, Turn
 from memarena_dataset.permission_rules import CIRCLES, LEVELS, SENSITIVE_CATEGORIES, AccessCase, decide
-from memarena_dataset.value_matching import names_value, normal, phrase_occurs, tokens_of
+from memarena_dataset.values.phrases import normal, phrase_occurs, tokens_of
+from memarena_dataset.values.possible import names_value
 
 POOL_FOR_AUC = 60
 """Fewer items say nothing about what predicts the action."""

@@ -13,8 +13,9 @@ from memarena_dataset.checks.findings import Finding
 from memarena_dataset.checks.world import World, fact_id_of, stem_of
 from memarena_dataset.gold import AbstainGold, ConflictGold
 from memarena_dataset.model import Fact, Family, Instance
-from memarena_dataset.value_matching import Passage, names_value, normal, phrase_occurs, spellings, states
 from memarena_dataset.values import NameValue, PlaceValue, TermValue, Value
+from memarena_dataset.values.phrases import normal, phrase_occurs, spellings
+from memarena_dataset.values.possible import Passage, names_value, states
 
 _VALUE: TypeAdapter[Value] = TypeAdapter(Value)
 

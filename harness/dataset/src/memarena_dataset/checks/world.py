@@ -18,7 +18,8 @@ from memarena_dataset.io.gold_reading import lettered_options
 from memarena_dataset.io.reading import Dataset
 from memarena_dataset.io.rows import load_object, to_record
 from memarena_dataset.model import Event, Fact, Family, Instance, Session, Turn, display_name_of
-from memarena_dataset.value_matching import Passage, normal
+from memarena_dataset.values.phrases import normal
+from memarena_dataset.values.possible import Passage
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from memarena_dataset.date_words import MONTHS
 from memarena_dataset.gold import Gold
 from memarena_dataset.io.writing import ground_truth_of
 from memarena_dataset.model import Family
-from memarena_dataset.number_words import small_number
 from memarena_dataset.values import AmountValue, DateValue, Value
+from memarena_dataset.values.calendar import MONTHS
+from memarena_dataset.values.generous import small_number
 
 SECONDS_PER_DAY = 86_400
 _SECONDS_PER_TURN = 10.0

@@ -4,28 +4,11 @@ from __future__ import annotations
 
 import re
 
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-UNIT_DAYS = {
-    "second": 1 / 86400,
-    "minute": 1 / 1440,
-    "hour": 1 / 24,
-    "day": 1.0,
-    "night": 1.0,
-    "week": 7.0,
-    "fortnight": 14.0,
-    "month": 30.4,
-    "year": 365.25,
-    "decade": 3652.5,
-}
-"""Length of each unit in days."""
-UNIT_SLACK = {"month": 1.6, "year": 1.0, "decade": 5.0}
-"""Days by which a unit's length varies."""
-
 _MONTH = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
     r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?![\d:])"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?!\d|:\d)"
 _YEAR = r"(?P<year>(?:1[5-9]|20|21)\d\d)(?!\d)"
 _WEEKDAY = (
     r"(?P<weekday>mon(?:days?)?|tue(?:s|sdays?)?|wed(?:s|nesdays?)?|thu(?:rs?|rsdays?)?|fri(?:days?)?|"
@@ -92,7 +75,9 @@ _NUMBER = r"(\d+(?:[.,]\d+)?|an?|half an?|half)"
 _UNIT = r"(seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|fortnights?|months?|years?|decades?)"
 _WHOLE = r"(?:(?:full|whole|entire|complete|straight|consecutive)\s+)?"
 _LENGTH = rf"{_NUMBER}(\s+and\s+a\s+half)?[\s-]+{_WHOLE}{_UNIT}\b(\s+and\s+a\s+half\b)?"
-DURATION = _any_case(rf"(?<![\w.,])(?<!\d[./]){_LENGTH}(?:(?:\s+and\s+|,?\s+){_LENGTH})?")
+DURATION = _any_case(
+    rf"(?<![\w.,])(?<!\d[./]){_LENGTH}(?:(?:,?\s+(?:and|plus|minus|less)\s+|\s*[+&]\s*|,?\s+){_LENGTH})?"
+)
 TAKES = _any_case(
     r"(?:\b(?:for|about|took|takes?|lasted|lasts?|within|around|than|nearly|almost|roughly|approximately|over|only|is|"
     r"was|in|after|every|every other)\s+|^\W*)$"

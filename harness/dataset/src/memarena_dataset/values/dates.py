@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 
+from memarena_dataset.values.calendar import UNIT_DAYS, UNIT_SLACK, month_number, unit_name, weekday_number
 from memarena_dataset.values.date_patterns import (
     BARE_WEEKDAY,
     BESIDE,
@@ -15,15 +17,11 @@ from memarena_dataset.values.date_patterns import (
     LONE_MONTH,
     LONE_YEAR,
     MONTH_ONLY,
-    MONTHS,
     RELATIVE,
     TAKES,
     TIMES,
-    UNIT_DAYS,
-    UNIT_SLACK,
 )
 from memarena_dataset.values.mentions import (
-    WEEKDAYS,
     DateMention,
     DurationMention,
     PartialDate,
@@ -45,7 +43,7 @@ def dates(text: str, today: date | None) -> list[DateMention]:
     for match in [*LONE_MONTH.finditer(text), *MONTH_ONLY.finditer(text), *LONE_YEAR.finditer(text)]:
         groups = match.groupdict()
         key = "month" if groups.get("month") else "year"
-        month = _month(groups["month"]) if key == "month" else None
+        month = month_number(groups["month"]) if key == "month" else None
         if (
             key == "month"
             and match.group("month").lower() in ("may", "march", "mar")
@@ -72,7 +70,7 @@ def weekdays(text: str, apart_from: list[DateMention]) -> list[WeekdayMention]:
         short = len(word) < 5
         if (short and not word[0].isupper()) or any(_touches(text, match.span(), (d.start, d.end)) for d in apart_from):
             continue
-        found.append(WeekdayMention(*match.span(), _weekday(word)))
+        found.append(WeekdayMention(*match.span(), weekday_number(word)))
     return found
 
 
@@ -100,28 +98,33 @@ AHEAD = 200
 """So many characters before a length show whether one is meant: no more, so that long answers stay quick to read."""
 
 
-def durations(text: str) -> list[DurationMention]:
-    """Lengths of time. ``a week`` counts only where a length is meant, not in ``twice a week``."""
+_TAKEN_OFF = re.compile(r"\s(?:minus|less)\s", re.IGNORECASE)
+
+
+def durations(text: str, *, any_article: bool = False) -> list[DurationMention]:
+    """Lengths of time. ``a week`` counts where a length is meant, not in ``twice a week``, or with ``any_article``."""
     found = []
     for match in DURATION.finditer(text):
-        if match.group(1).lower() in ("a", "an") and not TAKES.search(
-            text[max(0, match.start() - AHEAD) : match.start()]
-        ):
+        article = not any_article and match.group(1).lower() in ("a", "an")
+        if article and not TAKES.search(text[max(0, match.start() - AHEAD) : match.start()]):
             continue
         groups = match.groups()
         parts = [groups[i : i + 4] for i in (0, 4) if groups[i]]
-        if len(parts) > 1 and UNIT_DAYS[_unit(parts[1][2])] >= UNIT_DAYS[_unit(parts[0][2])]:
+        if len(parts) > 1 and UNIT_DAYS[unit_name(parts[1][2])] >= UNIT_DAYS[unit_name(parts[0][2])]:
             # "44 minutes and 21 minutes" are two lengths, "an hour and 21 minutes" is one.
             found.append(_duration(match.start(1), match.end(3), parts[:1]))
             found.append(_duration(match.start(5), match.end(), parts[1:]))
             continue
-        found.append(_duration(*match.span(), parts))
+        whole = _duration(*match.span(), parts)
+        if len(parts) > 1 and _TAKEN_OFF.search(match.group()):
+            whole = replace(whole, days=whole.days - 2 * _duration(*match.span(), parts[1:]).days)
+        found.append(whole)
     return found
 
 
 def _duration(start: int, end: int, parts: Sequence[Sequence[str | None]]) -> DurationMention:
     """A length from its parts: number, half, unit, half behind."""
-    lengths = [(_length(n or "", half, unit or "", behind), _unit(unit or "")) for n, half, unit, behind in parts]
+    lengths = [(_length(n or "", half, unit or "", behind), unit_name(unit or "")) for n, half, unit, behind in parts]
     slack = sum(UNIT_SLACK.get(unit, 0.0) * max(1.0, days / UNIT_DAYS[unit]) for days, unit in lengths)
     return DurationMention(start, end, sum(days for days, _ in lengths), slack)
 
@@ -136,7 +139,7 @@ def _absolute(match: re.Match[str]) -> frozenset[PartialDate]:
         year = year + 2000 if year is not None and year < 100 else year
         pairs = {(int(groups["a"]), int(groups["b"])), (int(groups["b"]), int(groups["a"]))}
         return frozenset(PartialDate(year, m, d) for m, d in pairs if 1 <= m <= 12 and 1 <= d <= 31)
-    month = int(groups["m"]) if groups.get("m") else _month(groups["month"])
+    month = int(groups["m"]) if groups.get("m") else month_number(groups["month"])
     day = int(groups["day"]) if groups.get("day") else None
     if not 1 <= month <= 12 or not (day is None or 1 <= day <= 31):
         return frozenset()
@@ -151,7 +154,7 @@ def _beside(text: str, match: re.Match[str], readings: frozenset[PartialDate]) -
     side = beside.group("side").lower()
     if beside.group("weekday") and side != "of":
         back = side in ("before", "prior to")
-        moved = {_next_weekday(r.whole, _weekday(beside.group("weekday")), back) for r in readings if r.whole}
+        moved = {_next_weekday(r.whole, weekday_number(beside.group("weekday")), back) for r in readings if r.whole}
         if moved:
             return DateMention(beside.start(), match.end(), frozenset(PartialDate.of(d) for d in moved))
     what = beside.group("what").lower()
@@ -181,7 +184,7 @@ def _relative(match: re.Match[str], today: date) -> Iterator[PartialDate]:
         step = {"next": 1, "coming": 1, "this coming": 1, "last": -1, "past": -1}.get(groups["which"].lower(), 0)
         yield _shifted(today, step, groups["period"].lower(), whole=False)
     elif groups["weekday"]:
-        for day in _named_weekday(groups["which"].lower(), _weekday(groups["weekday"]), today):
+        for day in _named_weekday(groups["which"].lower(), weekday_number(groups["weekday"]), today):
             yield PartialDate.of(day)
     else:
         count = groups["count"] or groups["ahead"]
@@ -255,20 +258,7 @@ def _length(number: str, half: str | None, unit: str, half_behind: str | None) -
         amount = 1.0
     else:
         amount = float(word.replace(",", "."))
-    return (amount + (0.5 if half or half_behind else 0.0)) * UNIT_DAYS[_unit(unit)]
-
-
-def _unit(word: str) -> str:
-    word = word.lower().removesuffix("s")
-    return {"sec": "second", "min": "minute", "hr": "hour"}.get(word, word)
-
-
-def _month(word: str) -> int:
-    return MONTHS.index(word[:3].lower()) + 1
-
-
-def _weekday(word: str) -> int:
-    return next(n for n, name in enumerate(WEEKDAYS) if name.startswith(word[:3].lower()))
+    return (amount + (0.5 if half or half_behind else 0.0)) * UNIT_DAYS[unit_name(unit)]
 
 
 def _overlaps(taken: list[tuple[int, int]], span: tuple[int, int]) -> bool:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from memarena_dataset.values.amounts import canonical_unit, is_known_unit
-from memarena_dataset.values.date_patterns import UNIT_DAYS
+from memarena_dataset.values.calendar import UNIT_DAYS, WEEKDAYS, unit_name
 from memarena_dataset.values.mentions import (
-    WEEKDAYS,
     AmountMention,
     DateMention,
     DurationMention,
@@ -159,8 +158,7 @@ def _length_of(value: ScalarValue) -> DurationMention | None:
     """An amount of a unit of time as a length; None for other values."""
     if not isinstance(value, AmountValue) or value.unit is None:
         return None
-    unit = value.unit.lower().removesuffix("s")
-    unit = {"sec": "second", "min": "minute", "hr": "hour"}.get(unit, unit)
+    unit = unit_name(value.unit)
     return DurationMention(0, 0, value.amount * UNIT_DAYS[unit], 0.0) if unit in UNIT_DAYS else None
 
 

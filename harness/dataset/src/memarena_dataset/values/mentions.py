@@ -8,8 +8,6 @@ from typing import Literal
 
 Kind = Literal["date", "weekday", "time", "duration", "amount", "proper"]
 
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-
 
 @dataclass(frozen=True)
 class PartialDate:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from memarena_dataset.values.mentions import WEEKDAYS, ProperMention
+from memarena_dataset.values.calendar import MONTHS, WEEKDAYS
+from memarena_dataset.values.mentions import ProperMention
 from memarena_dataset.values.word_lists import word_list
 from memarena_dataset.values.words import stem
 
@@ -22,9 +23,8 @@ _OPENS_A_PHRASE = re.compile(
 people's names are hardly followed so."""
 _NO_NAMES = """
 mr mrs ms miss dr prof professor sir madam uncle aunt of the i'm i've i'd i'll
-january february march april may june july august september october november december
 """
-_NEVER = frozenset(_NO_NAMES.split()) | frozenset(WEEKDAYS)
+_NEVER = frozenset((*_NO_NAMES.split(), *MONTHS, *WEEKDAYS))
 
 
 def proper_names(text: str) -> list[ProperMention]:

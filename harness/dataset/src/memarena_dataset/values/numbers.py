@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from memarena_dataset.values.calendar import MONTHS
+
 _UNIT_WORDS = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
 eighteen nineteen
@@ -28,11 +30,11 @@ twenty-first twenty-second twenty-third twenty-fourth twenty-fifth twenty-sixth
 twenty-seventh twenty-eighth twenty-ninth thirtieth thirty-first
 """
 _ORDINALS = {word: number for number, word in enumerate(_ORDINAL_WORDS.split(), 1)}
-_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
-_ANY_ORDINAL = "|".join(sorted((w.replace("-", "[- ]") for w in _ORDINALS), key=len, reverse=True))
-_ORDINAL = re.compile(rf"\b({_ANY_ORDINAL})\b(?=\s+(?:of\s+)?(?:{_MONTHS})\b)", re.I)
+_MONTHS = "|".join(MONTHS)
+ORDINAL_PATTERN = "|".join(sorted((w.replace("-", "[- ]") for w in _ORDINALS), key=len, reverse=True))
+_ORDINAL = re.compile(rf"\b({ORDINAL_PATTERN})\b(?=\s+(?:of\s+)?(?:{_MONTHS})\b)", re.I)
 """An ordinal word is a day's number only before its month: ``the fifth of May``; of others see ``May the fifth``."""
-_ORDINAL_BEHIND = re.compile(rf"(?<=\b)({_MONTHS})(\s+(?:the\s+)?)({_ANY_ORDINAL})\b", re.I)
+_ORDINAL_BEHIND = re.compile(rf"(?<=\b)({_MONTHS})(\s+(?:the\s+)?)({ORDINAL_PATTERN})\b", re.I)
 _TOKEN = re.compile(r"[a-z]+", re.I)
 _COUPLE = re.compile(r"\ba couple(?: of)?(?= \w)", re.I)
 _COUNTABLE = re.compile(
@@ -43,24 +45,33 @@ _COUNTABLE = re.compile(
 
 
 @lru_cache(maxsize=4096)  # an answer is read in several ways, a gold form for every answer
-def digits_for_words(text: str) -> str:
+def digits_for_words(text: str, any_one: bool = False) -> str:
     """The text with spelled-out numbers as digits: ``four thousand two hundred`` is ``4200``, ``two`` is ``2``.
 
     Digits said one by one stay apart (``four two`` is ``4 2``); years said in pairs join (``nineteen eighty`` is
-    ``1980``). A lone ``one`` counts only before something that is counted, since it is mostly a pronoun.
+    ``1980``). A lone ``one`` counts only before something that is counted, since it is mostly a pronoun, or with
+    ``any_one``.
     """
-    text = _ORDINAL.sub(lambda match: f"{_ORDINALS[match[1].lower().replace(' ', '-')]}th", text)
-    text = _ORDINAL_BEHIND.sub(_day_behind, text)
-    return _SEQUENCE.sub(lambda match: _digits(text, match), _COUPLE.sub("2", text))
+    text = _ORDINAL.sub(lambda match: f"{ordinal_of(match[1])}th", text)
+    text = _ORDINAL_BEHIND.sub(lambda match: f"{match[1]}{match[2]}{ordinal_of(match[3])}th", text)
+    return _SEQUENCE.sub(lambda match: _digits(match, any_one), _COUPLE.sub("2", text))
 
 
-def _day_behind(match: re.Match[str]) -> str:
-    return f"{match[1]}{match[2]}{_ORDINALS[match[3].lower().replace(' ', '-')]}th"
+def ordinal_of(word: str) -> int | None:
+    """Day number of an ordinal word ("twenty-first", "twenty first"); None for any other word."""
+    return _ORDINALS.get(word.lower().replace(" ", "-"))
 
 
-def _digits(text: str, match: re.Match[str]) -> str:
+def numbers_of_words(text: str) -> Iterator[tuple[int, int, list[int]]]:
+    """Runs of number words: where each begins and ends, and the numbers that it says one behind the other."""
+    for match in _SEQUENCE.finditer(text):
+        yield (*match.span(), [int(piece) for piece in _pieces(match.group().lower()) if piece != "and"])
+
+
+def _digits(match: re.Match[str], any_one: bool) -> str:
     spoken = match.group().lower()
-    if spoken == "one" and not _COUNTABLE.match(text, match.end()):
+    text = match.string
+    if spoken == "one" and not any_one and not _COUNTABLE.match(text, match.end()):
         return match.group()
     pieces = list(_pieces(spoken))
     return " ".join(_joined_years(pieces))

@@ -1,8 +1,7 @@
 """Where a text names a thing, a place or a person.
 
-A thing may be said by its phrase, with another word of quantity ("ice skates" for "a pair of ice skates"), with a slip
-of one letter, or by its last noun alone where nothing else describes that ("the barometer" for "a brass barometer",
-but not "a glass barometer").
+A thing may be said by its phrase, with another word of quantity ("ice skates" for "a pair of ice skates"), or with a
+slip of one letter.
 """
 
 from __future__ import annotations
@@ -93,8 +92,6 @@ def term_spans(forms: Iterable[str], text: str) -> list[Span]:
         placed = _PLACED.sub("", form)
         if placed != form:
             found += [s for s in _in_a_row(_wanted(placed), tokens) if not _after_preposition(text, s.start)]
-        if not found and re.match(r"an? ", form, re.IGNORECASE) and form.islower():
-            found += _by_head(form, tokens, text)
         if not found and len(tokens) == 1 and tokens[0].word in _wanted(form) and _tells(tokens[0].word):
             found.append(Span(tokens[0].start, tokens[0].end))
     return merged(found)
@@ -148,29 +145,6 @@ def _in_a_row(wanted: Sequence[str], tokens: Sequence[_Token]) -> list[Span]:
         if _same(tokens[i].word, wanted[0]) and all(_same(tokens[i + k].word, wanted[k]) for k in range(1, width)):
             found.append(Span(tokens[i].start, tokens[i + width - 1].end))
     return found
-
-
-def _by_head(form: str, tokens: Sequence[_Token], text: str) -> list[Span]:
-    """The last noun alone, where no other word describes it."""
-    wanted = _wanted(form)
-    if len(wanted) != 2 or len(wanted[-1]) < 4:
-        return []
-    return [
-        Span(token.start, token.end)
-        for token in tokens
-        if _same(token.word, wanted[-1]) and _stands_bare(text[: token.start]) and _ends_phrase(text[token.end :])
-    ]
-
-
-def _stands_bare(before: str) -> bool:
-    match = re.search(r"([\w']+)\s+$", before)
-    word = match.group(1).lower() if match else ""
-    return not word or word in _DETERMINERS or word.endswith("'s")
-
-
-def _ends_phrase(behind: str) -> bool:
-    match = re.match(r"(?:\s+([a-z]+)|-)", behind)
-    return match is None or match.group(1) in word_list("function_words.v1.txt")
 
 
 def _same(said: str, wanted: str) -> bool:

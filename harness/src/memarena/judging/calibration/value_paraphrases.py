@@ -20,7 +20,7 @@ from memarena_dataset.values import (
     Value,
     WeekdayValue,
 )
-from memarena_dataset.values.mentions import WEEKDAYS
+from memarena_dataset.values.calendar import WEEKDAYS
 from memarena_dataset.values.reading import read_text
 
 _ONES_WORDS = """

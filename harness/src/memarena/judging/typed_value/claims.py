@@ -26,6 +26,13 @@ from memarena.judging.typed_value.question import Asked, Version
 TABLE = "claims.v1.toml"
 
 
+class Matter(StrEnum):
+    """Which matter a claim is about: the one that is asked after, or another."""
+
+    ASKED = "asked"
+    OTHER = "other"
+
+
 class Holder(StrEnum):
     """Whose value a claim tells."""
 
@@ -44,6 +51,7 @@ class Claim:
     holder: Holder | None
     version: Version | None
     denied: bool
+    matter: Matter | None = None
     source: str = ""
     """Who is said to have told it: a first name in lower case."""
 
@@ -63,6 +71,7 @@ class Statement:
 
 
 _VALUES = (Mask.VALUE, Mask.CHANGED, Mask.PREMISE, Mask.RIVAL)
+_ASIDES = ("supposed", "set_against", "beside")
 _SENTENCE = frozenset((".", "!", "?", "\n"))
 _CUT = frozenset((";", "(", ")", "—", "while", "whereas", "but", "though", "although", "however", "yet", "→", "/"))
 
@@ -85,6 +94,7 @@ def read_statement(asked: Asked, read: ReadText) -> Statement:
     """What the answer stands by in the end."""
     tokens = masked(asked, read)
     kept, taken_back = _final(asked, tokens)
+    kept = _without_asides(kept)
     claims = tuple(_claim(asked, kept, n, read.text) for n, t in enumerate(kept) if t.mask in _VALUES)
     return Statement(tuple(kept), claims, taken_back)
 
@@ -114,6 +124,15 @@ def _names_a_thing(asked: Asked, tokens: Sequence[Token]) -> bool:
     return any(not is_everyday(w) and stem(w) not in asked.question_words for w in words)
 
 
+def _without_asides(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens without what only says that a value is held for probable, or that it is none of other things."""
+    text, starts = joined(tokens)
+    spans = [match.span() for section in _ASIDES for match in phrases(section).finditer(text)]
+    if not spans:
+        return list(tokens)
+    return [t for t, at in zip(tokens, starts, strict=True) if not any(low <= at < high for low, high in spans)]
+
+
 def joined(tokens: Sequence[Token]) -> tuple[str, list[int]]:
     """The words with single spaces between, and where each begins."""
     starts, text = [], ""
@@ -137,6 +156,7 @@ def _claim(asked: Asked, tokens: Sequence[Token], at: int, text: str) -> Claim:
         holder=None if asked.about_talk or asked.changed else _holder(tokens, low, at, high),
         version=_version(tokens, low, at, high),
         denied=_denied(tokens, low, at, high) or (asked.about_talk and _is_spoken_of(tokens, at)),
+        matter=_matter(asked, tokens, low, high),
         source=_source(asked, tokens, at, text) if asked.changed else "",
     )
 
@@ -204,12 +224,23 @@ def _holder(tokens: Sequence[Token], low: int, at: int, high: int) -> Holder | N
     for n in range(at - 1, low - 1, -1):
         if tokens[n].mask in (Mask.ASKED, Mask.OTHER) and not _is_source(tokens, n):
             return Holder.ASKED if tokens[n].mask is Mask.ASKED else Holder.OTHER
+    if phrases("somebody_else").search(_words(tokens, low, high)):
+        return Holder.OTHER
     for n in range(at + 1, high):
         if tokens[n].mask is Mask.ASKED:
             return Holder.ASKED
         if tokens[n].mask is Mask.OTHER and not _is_source(tokens, n) and _owns(tokens, at, n):
             return Holder.OTHER
     return None
+
+
+def _matter(asked: Asked, tokens: Sequence[Token], low: int, high: int) -> Matter | None:
+    """The matter that a stretch names: the asked one by words of the question, or of a turn that states the value."""
+    words = (t.word.removesuffix("'s") for t in tokens[low:high] if t.mask is None and t.word[:1].isalpha())
+    named = {stem(word) for word in words if not is_everyday(word)}
+    if named & asked.matter_words:
+        return Matter.ASKED
+    return Matter.OTHER if named else None
 
 
 def _owns(tokens: Sequence[Token], at: int, n: int) -> bool:

@@ -11,7 +11,7 @@ from memarena_dataset.gold import ConflictGold
 
 from memarena.judging.reasons import ReasonCode
 from memarena.judging.ruling import Ruling, right, wrong
-from memarena.judging.typed_value.claims import Claim, Holder, Statement, joined, phrases, segment_of
+from memarena.judging.typed_value.claims import Claim, Holder, Matter, Statement, joined, phrases, segment_of
 from memarena.judging.typed_value.commitment import Wording, commits
 from memarena.judging.typed_value.masking import Mask
 from memarena.judging.typed_value.question import Asked, Version, describe
@@ -47,27 +47,38 @@ def wording_of(asked: Asked, statement: Statement) -> Wording:
     apart: set[int] = set()
     if not isinstance(asked.gold, ConflictGold):
         apart |= {c.at for c in statement.of(Mask.VALUE) if _fault(asked, statement, c)}
-        apart |= {c.at for c in statement.of(Mask.RIVAL) if _is_explained(asked, c)}
+        apart |= {c.at for c in statement.of(Mask.RIVAL) if _is_explained(asked, c) or _is_aside(asked, statement, c)}
     return Wording.of(asked, statement, apart)
 
 
 def _fault(asked: Asked, statement: Statement, claim: Claim) -> ReasonCode | None:
     """Why a claim of the gold's value is not the answer; None if it is."""
-    if claim.holder is Holder.OTHER or (claim.holder is None and _has_another(statement, claim)):
+    if claim.holder is Holder.OTHER or (claim.holder is None and _has_another(asked, statement, claim)):
         return ReasonCode.OTHER_PERSON
     if claim.denied:
         return ReasonCode.DENIED
+    if claim.matter is Matter.OTHER and _is_answered_otherwise(statement):
+        return ReasonCode.OTHER_MATTER
     wanted = asked.version or Version.CURRENT
     if claim.version not in (None, wanted) and (asked.version or _something_else_holds(statement, claim)):
         return ReasonCode.OTHER_VERSION
     return None
 
 
-def _has_another(statement: Statement, claim: Claim) -> bool:
+def _is_answered_otherwise(statement: Statement) -> bool:
+    """Whether the answer gives another value in the matter that is asked after."""
+    return any(
+        c.matter is Matter.ASKED and not c.denied and c.holder is not Holder.OTHER and c.version is not Version.FORMER
+        for c in statement.of(Mask.RIVAL)
+    )
+
+
+def _has_another(asked: Asked, statement: Statement, claim: Claim) -> bool:
     """Whether the answer gives the asked person another value, in a stretch of its own."""
     stretch = segment_of(statement.tokens, claim.at)
     return any(
         c.holder is Holder.ASKED
+        and not _is_elsewhere(asked, c)
         and not c.denied
         and c.version is not Version.FORMER
         and segment_of(statement.tokens, c.at) != stretch
@@ -84,6 +95,16 @@ def _something_else_holds(statement: Statement, claim: Claim) -> bool:
     return bool(phrases("current").search(rest)) or any(
         not c.denied and c.version is not Version.FORMER for c in statement.of(Mask.RIVAL, Mask.PREMISE)
     )
+
+
+def _is_elsewhere(asked: Asked, claim: Claim) -> bool:
+    """Whether a claim names another matter and nobody in particular: ``my`` and ``your`` may go with any matter."""
+    return claim.matter is Matter.OTHER and (claim.holder is not Holder.ASKED or asked.own)
+
+
+def _is_aside(asked: Asked, statement: Statement, claim: Claim) -> bool:
+    """Whether another value is told of another matter than the gold's value is."""
+    return _is_elsewhere(asked, claim) and any(c.matter is not Matter.OTHER for c in statement.of(Mask.VALUE))
 
 
 def _is_explained(asked: Asked, claim: Claim) -> bool:

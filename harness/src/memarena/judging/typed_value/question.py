@@ -14,7 +14,7 @@ from functools import cached_property
 
 from memarena_dataset.gold import ConflictGold, CounterfactualGold
 from memarena_dataset.values import DurationValue, OrderValue, SetValue, Value
-from memarena_dataset.values.match import ScalarValue
+from memarena_dataset.values.match import ScalarValue, occurrences
 from memarena_dataset.values.names import proper_names
 from memarena_dataset.values.reading import read_text
 from memarena_dataset.values.words import content_words
@@ -144,6 +144,13 @@ class Asked:
         """Stems of the words of the evidence."""
         turns = (turn.text for session in self.evidence for turn in session.turns)
         return frozenset(word for text in turns for word in content_words(text))
+
+    @cached_property
+    def matter_words(self) -> frozenset[str]:
+        """Stems of the words that speak of what is asked: the question's, and those of turns that state the value."""
+        turns = {turn.text for session in self.evidence for turn in session.turns}
+        told = (t for t in turns if any(occurrences(v, read_text(t, self.today), self.unit) for v in self.required))
+        return self.question_words | {word for text in told for word in content_words(text)}
 
     @cached_property
     def question_mentions(self) -> frozenset[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 
-from memarena_dataset.date_words import WEEKDAYS, explicit_dates_in
-from memarena_dataset.number_words import small_number
+from memarena_dataset.values.calendar import WEEKDAYS
+from memarena_dataset.values.generous import explicit_dates_in, small_number
 
 _AGO = re.compile(r"\b(\w+(?:-\w+)?) (day|week|fortnight)s? (?:ago|back|earlier)\b")
 _DAYS = {"day": 1, "week": 7, "fortnight": 14}

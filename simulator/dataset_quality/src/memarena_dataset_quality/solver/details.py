@@ -6,9 +6,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from memarena_dataset.date_words import WEEKDAYS, dates_in, explicit_dates_in
-from memarena_dataset.number_words import numbers_in, times_in
-from memarena_dataset.value_matching import normal, phrase_occurs, tokens_of
+from memarena_dataset.values.calendar import WEEKDAYS
+from memarena_dataset.values.generous import dates_in, explicit_dates_in, numbers_in, times_in
+from memarena_dataset.values.phrases import normal, phrase_occurs, tokens_of
 
 from memarena_dataset_quality.solver.evidence import Said, Task, content, overlap
 from memarena_dataset_quality.solver.lexicon import COMMUNITY, Lexicon

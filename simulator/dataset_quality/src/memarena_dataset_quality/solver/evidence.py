@@ -11,7 +11,7 @@ from importlib.resources import files
 
 from memarena_dataset.gold import TextGold
 from memarena_dataset.model import Instance
-from memarena_dataset.value_matching import tokens_of
+from memarena_dataset.values.phrases import tokens_of
 
 from memarena_dataset_quality.answers import gold_values
 from memarena_dataset_quality.solver.lexicon import base_id

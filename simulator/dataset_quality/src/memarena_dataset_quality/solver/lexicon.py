@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from memarena_dataset.model import Fact
-from memarena_dataset.value_matching import spellings, tokens_of
 from memarena_dataset.values import DateValue, NameValue, PlaceValue, TermValue, Value
+from memarena_dataset.values.phrases import spellings, tokens_of
 from pydantic import TypeAdapter, ValidationError
 
 from memarena_dataset_quality.world import World

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memarena_dataset.value_matching import tokens_of
+from memarena_dataset.values.phrases import tokens_of
 
 from memarena_dataset_quality.solver.evidence import Task, named
 

@@ -6,16 +6,14 @@ reading of it gives the value, so that what fails is certainly not there.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
 
-from memarena_dataset.date_words import MONTHS, WEEKDAYS, dates_in, explicit_dates_in
-from memarena_dataset.number_words import durations_in, numbers_in, times_in
-from memarena_dataset.values import (
+from memarena_dataset.values.calendar import MONTHS, WEEKDAYS
+from memarena_dataset.values.generous import dates_in, explicit_dates_in, lengths_in, numbers_in, times_in
+from memarena_dataset.values.phrases import normal, phrase_occurs, spellings
+from memarena_dataset.values.types import (
     AmountValue,
     DateValue,
     DurationValue,
@@ -29,11 +27,6 @@ from memarena_dataset.values import (
     WeekdayValue,
 )
 
-_TOKEN = re.compile(r"[^\W_]+")
-_POSSESSIVE = re.compile(r"(?<=\w)'s\b")
-_ACCENT = re.compile("[\u0300-\u036f]")
-_ARTICLES = ("the", "a", "an", "my", "his", "her", "their", "our")
-
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -41,40 +34,6 @@ class Passage:
 
     text: str
     said_on: date
-
-
-def tokens_of(text: str) -> list[str]:
-    """Words of a text without case, accents, apostrophes and punctuation."""
-    plain = text.casefold()
-    if not plain.isascii():
-        plain = _ACCENT.sub("", unicodedata.normalize("NFKD", plain)).replace("’", "'")
-    return _TOKEN.findall(_POSSESSIVE.sub("", plain).replace("'", ""))
-
-
-def normal(text: str) -> str:
-    """Tokens joined by single blanks, with one at each end, so that whole words are found by ``in``."""
-    return f" {' '.join(tokens_of(text))} "
-
-
-def phrase_occurs(phrase: str, normal_text: str) -> bool:
-    """Whether the words of ``phrase`` stand in a text that ``normal`` made, a leading article left out."""
-    needle = _needle(phrase)
-    return bool(needle) and needle in normal_text
-
-
-@lru_cache(maxsize=4096)
-def _needle(phrase: str) -> str:
-    words = tokens_of(phrase)
-    while len(words) > 1 and words[0] in _ARTICLES:
-        words = words[1:]
-    return f" {' '.join(words)} " if words else ""
-
-
-def spellings(value: NameValue | PlaceValue | TermValue) -> tuple[str, ...]:
-    """The forms that count as a name, a place or a term. A full name is also found by its first word."""
-    shown = value.text if isinstance(value, TermValue) else value.name
-    first = tuple(shown.split()[:1]) if isinstance(value, NameValue) else ()
-    return (shown, *first, *value.aliases)
 
 
 def states(value: Value, passages: Sequence[Passage]) -> bool:
@@ -103,7 +62,7 @@ def states(value: Value, passages: Sequence[Passage]) -> bool:
 
 
 def _states_duration(days: float, passages: Sequence[Passage]) -> bool:
-    if any(abs(found - days) <= 0.02 * max(days, 1e-3) for passage in passages for found in durations_in(passage.text)):
+    if any(found.is_about(days, 0.02 * max(days, 1e-3)) for said in passages for found in lengths_in(said.text)):
         return True
     dates = {moment for passage in passages for moment in dates_in(passage.text, passage.said_on)}
     return days == int(days) and any(abs((later - earlier).days) == days for later in dates for earlier in dates)
@@ -144,5 +103,5 @@ def names_value(value: Value, text: str, said_on: date) -> bool:
     if isinstance(value, WeekdayValue):
         return f" {value.weekday} " in normal(text)
     if isinstance(value, DurationValue):
-        return any(abs(found - value.days) < 1e-9 for found in durations_in(text))
+        return any(found.is_about(value.days) for found in lengths_in(text))
     return states(value, [Passage(text, said_on)])

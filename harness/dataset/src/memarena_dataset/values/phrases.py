@@ -1,0 +1,48 @@
+"""Words of a text in a normal form, and whether a phrase stands among them word by word."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from memarena_dataset.values.types import NameValue, PlaceValue, TermValue
+
+_TOKEN = re.compile(r"[^\W_]+")
+_POSSESSIVE = re.compile(r"(?<=\w)'s\b")
+_ACCENT = re.compile("[\u0300-\u036f]")
+_ARTICLES = ("the", "a", "an", "my", "his", "her", "their", "our")
+
+
+def tokens_of(text: str) -> list[str]:
+    """Words of a text without case, accents, apostrophes and punctuation."""
+    plain = text.casefold()
+    if not plain.isascii():
+        plain = _ACCENT.sub("", unicodedata.normalize("NFKD", plain)).replace("’", "'")
+    return _TOKEN.findall(_POSSESSIVE.sub("", plain).replace("'", ""))
+
+
+def normal(text: str) -> str:
+    """Tokens joined by single blanks, with one at each end, so that whole words are found by ``in``."""
+    return f" {' '.join(tokens_of(text))} "
+
+
+def phrase_occurs(phrase: str, normal_text: str) -> bool:
+    """Whether the words of ``phrase`` stand in a text that ``normal`` made, a leading article left out."""
+    needle = _needle(phrase)
+    return bool(needle) and needle in normal_text
+
+
+def spellings(value: NameValue | PlaceValue | TermValue) -> tuple[str, ...]:
+    """The forms that count as a name, a place or a term. A full name is also found by its first word."""
+    shown = value.text if isinstance(value, TermValue) else value.name
+    first = tuple(shown.split()[:1]) if isinstance(value, NameValue) else ()
+    return (shown, *first, *value.aliases)
+
+
+@lru_cache(maxsize=4096)
+def _needle(phrase: str) -> str:
+    words = tokens_of(phrase)
+    while len(words) > 1 and words[0] in _ARTICLES:
+        words = words[1:]
+    return f" {' '.join(words)} " if words else ""
