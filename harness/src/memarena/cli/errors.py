@@ -31,6 +31,7 @@ USER_ERRORS = {
     "ReaderError": "memarena.readers.errors",
     "RunError": "memarena.execution.errors",
     "ScoringError": "memarena.scoring.errors",
+    "SweepError": "memarena.sweep.errors",
     "ForkedWorkerError": "memarena.forked_worker",
 }
 """Errors that the user can fix, and the modules that define them; by name, so that no command imports all."""
