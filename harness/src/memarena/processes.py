@@ -16,6 +16,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -48,23 +49,32 @@ class GuardedProcess:
 
     @classmethod
     def start(
-        cls, argv: Sequence[str], *, log_path: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
+        cls,
+        argv: Sequence[str],
+        *,
+        log_path: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        grace_s: float = 0.0,
+        held: int | None = None,
     ) -> Self:
         """Start ``argv`` with standard output and error appended to ``log_path``.
 
-        ``env`` is added to this process's environment. Raises :class:`ProcessError` if the guard cannot be started; a
-        command that does not exist shows as an early exit with code 127 and a line in the log.
+        ``env`` is added to this process's environment. When this process is gone, the child has ``grace_s`` to end in
+        order after a SIGTERM, and its descendants as long after its end; the guard keeps the file descriptor ``held``,
+        a lock, open until nothing is left. Raises :class:`ProcessError` if the guard cannot be started; a command that
+        does not exist shows as an early exit with code 127 and a line in the log.
         """
         log_path.parent.mkdir(parents=True, exist_ok=True)
         reading, writing = os.pipe()
         try:
             with log_path.open("ab") as log:
                 guard = subprocess.Popen(
-                    [sys.executable, "-m", "memarena.processes", str(reading), *argv],
+                    [sys.executable, "-m", "memarena.processes", f"{reading}:{grace_s:g}", *argv],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    pass_fds=(reading,),
+                    pass_fds=(reading,) if held is None else (reading, held),
                     env={**os.environ, **(env or {})},
                     cwd=cwd,
                     # A session of its own, so that Ctrl-C in the terminal reaches only the harness.
@@ -148,7 +158,16 @@ def _kill_descendants() -> None:
         psutil.wait_procs(children, timeout=1)
 
 
-def _guard(pipe: int, argv: Sequence[str]) -> int:
+def _ended_by_themselves(grace_s: float) -> None:
+    """Wait until no descendant of the guard is left, at most so long."""
+    import psutil  # noqa: PLC0415
+
+    me, deadline = psutil.Process(), time.monotonic() + grace_s
+    while time.monotonic() < deadline and any(_runs(child) for child in me.children(recursive=True)):
+        time.sleep(_POLL_S / 4)
+
+
+def _guard(pipe: int, argv: Sequence[str], grace_s: float = 0.0) -> int:
     """Run ``argv`` until it exits, SIGTERM comes, or the pipe closes; return its exit code."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
@@ -170,16 +189,26 @@ def _guard(pipe: int, argv: Sequence[str]) -> int:
         if not terminated and signal.sigtimedwait({signal.SIGTERM}, 0) is not None:
             child.terminate()
             terminated = True
+    if grace_s:
+        # What removes containers is a descendant too, and begins when the child has ended.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.terminate()
+            child.wait(grace_s)
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+        _ended_by_themselves(grace_s)
     _kill_descendants()
     code = child.wait()
     return code if code >= 0 else 128 - code
 
 
 def main() -> None:
-    """Entry of the guard: ``python -m memarena.processes PIPE_FD COMMAND…``."""
-    pipe, argv = int(sys.argv[1]), sys.argv[2:]
+    """Entry of the guard: ``python -m memarena.processes PIPE_FD:GRACE_S COMMAND…``."""
+    words, argv = sys.argv[1].split(":"), sys.argv[2:]
+    pipe, grace_s = int(words[0]), float(words[1])
     os.set_inheritable(pipe, False)
-    code = _guard(pipe, argv)
+    code = _guard(pipe, argv, grace_s)
     sys.exit(code)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from memarena import judging
+from memarena.cli.scores import run_sources
 from memarena.evaluation import evaluate
 from memarena.log.records import Record
 from memarena.report.layout import Document
@@ -29,7 +30,7 @@ def run_compare(runs: Sequence[Path], cells: Sequence[str], output: str, judge: 
         raise ScoringError(f"--format {output}: expected one of {', '.join(FORMATS)}")
     if len(cells) > 2:
         raise ScoringError(f"--cell: expected at most two, got {len(cells)}")
-    scored = [evaluate(run, judge) for run in runs]
+    scored = [evaluate(source.load()[0], judge) for run in runs for source in run_sources(run)]
     if len({s.scores.dataset.sha256 for s in scored}) > 1 and len(cells) == 2:
         worlds = across_worlds([(choose(s, cells[0]), choose(s, cells[1])) for s in scored])
         _refuse(worlds.incomparable)

@@ -31,6 +31,7 @@ USER_ERRORS = {
     "ReaderError": "memarena.readers.errors",
     "RunError": "memarena.execution.errors",
     "ScoringError": "memarena.scoring.errors",
+    "SweepError": "memarena.sweep.errors",
     "ViewerError": "memarena.viewer.errors",
     "ForkedWorkerError": "memarena.forked_worker",
 }

@@ -17,6 +17,10 @@ class Commands(LazyGroup):
         "run": LazyCommand(
             "memarena.cli.run:run", "Stream a data set to memory backends, ask its questions, and log everything."
         ),
+        "sweep": LazyCommand(
+            "memarena.cli.sweep:sweep",
+            "Carry out many runs of one cell each, here or on several machines; the same command continues a sweep.",
+        ),
         "demo": LazyCommand(
             "memarena.cli.demo:demo",
             "Compare four memories on a world made on the spot: three minutes on two cores. Nothing is overwritten.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Annotated, TextIO
 import typer
 
 from memarena import judging
-from memarena.evaluation import answer_records, evaluate, load_facts
+from memarena.evaluation import AnswerRecords, answer_records, evaluate, load_facts
 from memarena.log.store import LOG_NAME
 from memarena.report.brief import MOST_LINES, brief_candidates
 from memarena.report.brief_rows import FEWEST_QUESTIONS
@@ -28,6 +28,8 @@ from memarena.report.render.terminal import print_document, print_fitting
 from memarena.report.report_input import ReportInput, report_input
 from memarena.report.tables.calibration import Calibration, read_calibration
 from memarena.scoring import RunFacts, ScoredRun, ScoringError
+from memarena.scoring.joining import join_facts
+from memarena.sweep.results import is_sweep, missing, swept_worlds
 
 FORMATS = ("table", "md", "latex", "html", "json")
 SCORE_FORMATS = ("table", "md", "json")
@@ -115,14 +117,19 @@ def write_report(
     calibrations: Sequence[Calibration] = (),
     shown: Shown = Shown(),
 ) -> None:
-    """Report runs in a format, to a file or standard output. Raises ScoringError if one is given twice."""
+    """Report runs in a format, to a file or standard output. Raises ScoringError if one is given twice.
+
+    A folder of a sweep stands for a run of each of its worlds.
+    """
     found: dict[str, ReportInput] = {}
-    for run in map(run_folder, runs):
-        made = report_run(run, name, traces=output == "html", runs=len(runs))
-        if made.scores.run_id in found:
-            first = runs[list(found).index(made.scores.run_id)]
-            raise ScoringError(f"report: run {made.scores.run_id} is given twice, as {first} and as {run}")
-        found[made.scores.run_id] = made
+    given: dict[str, Path] = {}
+    sources = [source for run in runs for source in run_sources(run)]
+    for source in sources:
+        made = report_source(source, name, traces=output == "html", runs=len(sources))
+        run_id = made.scores.run_id
+        if run_id in found:
+            raise ScoringError(f"report: run {run_id} is given twice, as {given[run_id]} and as {source.given}")
+        found[run_id], given[run_id] = made, source.given
     _write_reported(list(found.values()), output, out, published=published, calibrations=calibrations, shown=shown)
 
 
@@ -159,20 +166,57 @@ def run_folder(run: Path) -> Path:
     return run.parent if run.name == LOG_NAME and run.is_file() else run
 
 
+@dataclass(frozen=True)
+class RunSource:
+    """A run as it is read: one log, or those of a sweep's cells over one world, joined under ``run_id``."""
+
+    given: Path
+    logs: tuple[Path, ...]
+    run_id: str | None = None
+
+    def load(self) -> tuple[RunFacts, dict[str, Path]]:
+        """Its facts, and the log of each cell."""
+        parts = [load_facts(log) for log in self.logs]
+        where = {cell.cell_id: log for log, part in zip(self.logs, parts, strict=True) for cell in part.manifest.cells}
+        return (parts[0] if self.run_id is None else join_facts(parts, self.run_id)), where
+
+
+def run_sources(run: Path) -> list[RunSource]:
+    """The runs that a path stands for: itself, or one for each world of a sweep."""
+    if not is_sweep(run):
+        folder = run_folder(run)
+        return [RunSource(run, (folder,))]
+    worlds = swept_worlds(run)
+    if left := missing(run):
+        sys.stderr.write(f"{run}: {len(left)} cells of this sweep are not sealed and left out: {', '.join(left[:3])}")
+        sys.stderr.write(", …\n" if len(left) > 3 else "\n")
+    return [RunSource(run, world.runs, world.run_id) for world in worlds]
+
+
 def report_run(run: Path, name: str = judging.JUDGE_NAME, *, traces: bool = False, runs: int = 1) -> ReportInput:
     """A run read, scored and traced; ``runs`` share the traces of a report."""
-    facts = load_facts(run)
+    return report_source(RunSource(run, (run,)), name, traces=traces, runs=runs)
+
+
+def report_source(
+    source: RunSource, name: str = judging.JUDGE_NAME, *, traces: bool = False, runs: int = 1
+) -> ReportInput:
+    """The same for a run that may be joined from several logs."""
+    facts, where = source.load()
     scored = evaluate(facts, name)
-    return report_input(facts, scored, _traces(run, facts, scored, runs) if traces else ())
+    return report_input(facts, scored, _traces(where, facts, scored, runs) if traces else ())
 
 
 # ------------------------------------------------------------------ traces
 
 
-def _traces(run: Path, facts: RunFacts, scored: ScoredRun, runs: int) -> Iterator[QuestionTrace]:
-    """The sampled questions of a page, with the texts that scoring does not keep."""
+def _traces(where: Mapping[str, Path], facts: RunFacts, scored: ScoredRun, runs: int) -> Iterator[QuestionTrace]:
+    """The sampled questions of a page, with the texts that scoring does not keep; ``where``: the log of each cell."""
     chosen = sample_questions(scored.scores.rows, scored.questions, runs)
-    records = answer_records(run, ((q.cell_id, q.instance_id) for _, q in chosen))
+    records: dict[tuple[str, str], AnswerRecords] = {}
+    for log in dict.fromkeys(where.values()):
+        keys = ((q.cell_id, q.instance_id) for _, q in chosen if where[q.cell_id] == log)
+        records |= answer_records(log, keys)
     for row, question in chosen:
         key = question.cell_id, question.instance_id
         verdicts = [v for v in facts.verdicts if (v.cell_id, v.instance_id) == key]

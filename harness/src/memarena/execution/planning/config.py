@@ -135,6 +135,8 @@ class RunConfig(BaseModel):
     deadlines_s: DeadlineConfig = DeadlineConfig()
     budgets: dict[Literal["ingest", "search", "answer"], BudgetConfig] = Field(default_factory=dict)
     """What each Ingest, Search or Answer may spend on models; the gateway answers 429 when it is spent."""
+    timed: bool = True
+    """False: other work shares the machine, so that times mean nothing; answers and tokens count."""
     cache: Path | None = None
     """Folder of model replies to use again: makes accuracy runs cheap, and such a run times and meters nothing."""
     keep_texts: bool = True

@@ -191,7 +191,7 @@ def _cell(
             prompt_style=config.prompt_styles.get(backend.name, config.prompt_style),
         ),
         diagnostic=diagnostic,
-        timing=config.cache is None,
+        timing=config.cache is None and config.timed,
         send_evidence=diagnostic and config.evidence,
         access_markers=marked,
         projection="whole_corpus" if everything else "ego",

@@ -1,0 +1,172 @@
+"""``memarena sweep``: a file to cells, carried out here or on a cluster; or what it would come to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from memarena.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
+from memarena.sweep.cells import Cell, cells_of
+from memarena.sweep.driver import Driver, SweepOutcome, begin
+from memarena.sweep.errors import SweepError
+from memarena.sweep.estimates import Estimator, simulate
+from memarena.sweep.executors.base import Executor
+from memarena.sweep.executors.local import LocalExecutor
+from memarena.sweep.manifest import ManifestWriter, is_sweep, read_manifest
+from memarena.sweep.placement import Node
+from memarena.sweep.plan import SweepFile, read_sweep
+from memarena.sweep.storage import Storage, storage_of
+
+EXECUTORS = ("local",)
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="TOML: worlds, memories, readers, seeds.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the sweep: its manifest, and the sealed cells without --storage.")
+    ] = None,
+    executor: Annotated[str, typer.Option(help="local: processes of this machine.")] = "local",
+    storage: Annotated[
+        str | None, typer.Option(help="URL that sealed cells are brought to: s3://…, gs://…, file:///shared/folder.")
+    ] = None,
+    cores: Annotated[int | None, typer.Option(min=1, help="Cores that cells may take here. Default: all.")] = None,
+    gpus: Annotated[float, typer.Option(min=0, help="GPUs that cells may take here.")] = 0.0,
+    scratch: Annotated[
+        Path | None, typer.Option(help="Folder on each node for worlds and unfinished cells. Default: OUT/scratch.")
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Print the cells and what they would take, do nothing.")] = False,
+    simulated: Annotated[
+        list[int] | None,
+        typer.Option("--simulate", min=1, metavar="NODES", help="With --plan: the time on so many nodes; repeatable."),
+    ] = None,
+    times: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="SWEEP", help="With --plan: folder of a sweep whose cells tell times; repeatable."),
+    ] = None,
+) -> None:
+    """Carry out many runs of one cell each, here or on several machines; the same command continues a sweep.
+
+    Ctrl-C and kills leave everything resumable. Exit code 3: some cells are not sealed, or have open questions.
+    """
+    found = read_sweep(file)
+    cells = cells_of(found)
+    if plan:
+        _print_plan(cells, _estimator([*(times or []), *([out] if out is not None else [])]), simulated or [], cores)
+        return
+    if simulated or times:
+        raise SweepError(f"{'--simulate' if simulated else '--times'}: goes with --plan")
+    if out is None:
+        raise SweepError("--out: expected a folder for the sweep")
+    if executor not in EXECUTORS:
+        raise SweepError(f"--executor {executor}: expected one of {', '.join(EXECUTORS)}")
+    with ManifestWriter(out) as manifest:
+        begin(manifest, found, cells, storage)
+        target = storage_of(out, storage)
+        where = LocalExecutor(scratch or out / "scratch", target, cores or os.cpu_count() or 1, gpus)
+        _finish(_drive(manifest, found, cells, target, where), len(cells), out)
+
+
+def _drive(
+    manifest: ManifestWriter, found: SweepFile, cells: tuple[Cell, ...], target: Storage, where: Executor
+) -> SweepOutcome:
+    with _noted_signals() as wants_stop:
+        driver = Driver(
+            manifest,
+            where,
+            target,
+            cells,
+            attempts=found.attempts,
+            node_faults=found.node_faults,
+            say=_say,
+            wants_stop=wants_stop,
+            seconds_of=Estimator([manifest.state]).seconds,
+        )
+        return driver.run()
+
+
+def _finish(outcome: SweepOutcome, cells: int, out: Path) -> None:
+    """Say how the sweep ended, and exit with its code."""
+    for word, names in (
+        ("questions left open", outcome.incomplete),
+        ("refused", outcome.refused),
+        ("given up", outcome.given_up),
+    ):
+        for name, why in names.items():
+            _say(f"{word}: {name}: {why}")
+    _say(f"{outcome.sealed} of {cells} cells sealed; memarena report {out}")
+    if outcome.stopped:
+        _say("stopped; the same command goes on")
+        sys.exit(EXIT_INTERRUPTED)
+    if not outcome.complete:
+        sys.exit(EXIT_INCOMPLETE)
+
+
+# ------------------------------------------------------------------ --plan
+
+
+def _estimator(folders: Sequence[Path]) -> Estimator:
+    return Estimator(read_manifest(folder) for folder in folders if is_sweep(folder))
+
+
+def _print_plan(cells: Sequence[Cell], estimator: Estimator, simulated: Sequence[int], cores: int | None) -> None:
+    seconds = {cell.name: estimator.seconds(cell) for cell in cells}
+    for cell in cells:
+        known = seconds[cell.name]
+        typer.echo(f"{cell.name}\t{'-' if known is None else f'{known:.1f} s'}")
+    sure = [each for each in seconds.values() if each is not None]
+    timed = sum(cell.timed for cell in cells)
+    typer.echo(f"{len(cells)} cells, {timed} of them timed")
+    if len(sure) < len(cells):
+        typer.echo(f"time: not known of {len(cells) - len(sure)} cells; --times SWEEP names one that has such cells")
+        if simulated:
+            raise SweepError("--simulate: needs a time of every cell")
+        return
+    typer.echo(f"time: {_hours(sum(sure))} of cells, one after the other")
+    for nodes in simulated:
+        there = [Node(f"node-{number}", cores or os.cpu_count() or 1) for number in range(1, nodes + 1)]
+        try:
+            schedule = simulate(cells, lambda cell: seconds[cell.name] or 0.0, there)
+        except ValueError as error:
+            raise SweepError(f"--simulate {nodes}: {error}") from error
+        typer.echo(
+            f"{nodes} nodes of {there[0].cores} cores: {_hours(schedule.wall_s)}, "
+            f"{schedule.core_share:.0%} of the cores taken"
+        )
+
+
+def _hours(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+# ------------------------------------------------------------------ signals
+
+
+@contextmanager
+def _noted_signals() -> Iterator[Callable[[], bool]]:
+    """SIGINT and SIGTERM are noted and not raised: the driver looks between two steps."""
+    asked: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        asked.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

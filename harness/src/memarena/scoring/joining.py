@@ -1,0 +1,99 @@
+"""Facts of several runs over one data set as those of one run: the cells of a sweep have a log each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from memarena.log.manifest import Manifest, ReaderRef
+from memarena.scoring.errors import ScoringError
+from memarena.scoring.run_facts import RunFacts
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def join_facts(parts: Sequence[RunFacts], run_id: str) -> RunFacts:
+    """One run with the cells of all ``parts``, which stay as they are. Pure.
+
+    Times of different runs count as of different segments, so that a sample never mixes them. ``run_id`` names the
+    whole, and with the data set decides the draws of its intervals.
+
+    Raises :class:`ScoringError` where the parts are over different data sets, protocols, questions or prompts, or two
+    cells go by one name.
+    """
+    first = parts[0]
+    for part in parts[1:]:
+        _check_alike(first, part)
+    cells = tuple(cell for part in parts for cell in part.manifest.cells)
+    names = [cell.cell_id for cell in cells]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ScoringError(f"{twice}: two cells over {first.manifest.dataset.name} go by this name")
+    manifest = first.manifest.model_copy(
+        update={
+            "cells": cells,
+            "readers": _readers(parts),
+            "helpers": {role: ref for part in parts for role, ref in part.manifest.helpers.items()},
+        }
+    )
+    started = first.started.model_copy(
+        update={
+            "run_id": run_id,
+            "manifest": manifest,
+            "started_at": min(part.started.started_at for part in parts),
+        }
+    )
+    joined = RunFacts(started, questions=first.questions, evidence=first.evidence)
+    joined.segments = 0
+    for part in parts:
+        _take(joined, part)
+    reasons = [part.ended.reason if part.ended else None for part in parts]
+    worst = next((part.ended for part, reason in zip(parts, reasons, strict=True) if reason != "completed"), None)
+    joined.ended = parts[-1].ended if all(reason == "completed" for reason in reasons) else worst
+    return joined
+
+
+def _take(joined: RunFacts, part: RunFacts) -> None:
+    shift = joined.segments
+    joined.segments += part.segments
+    for key, attempts in part.attempts.items():
+        joined.attempts[key] = [replace(each, segment=each.segment + shift) for each in attempts]
+    joined.verdicts += part.verdicts
+    joined.buckets += part.buckets
+    joined.judging_failures += part.judging_failures
+    joined.floor_search_ns += part.floor_search_ns
+    joined.floor_hop_ns += part.floor_hop_ns
+    joined.floor_added_ns += part.floor_added_ns
+    joined.phases += part.phases
+    joined.problems += part.problems
+    joined.described |= part.described
+    joined.calls |= part.calls
+    joined.after_return |= part.after_return
+    joined.budget_refusals |= part.budget_refusals
+    joined.ingests |= part.ingests
+    joined.footprints |= part.footprints
+    joined.deletions |= part.deletions
+
+
+def _check_alike(first: RunFacts, other: RunFacts) -> None:
+    ours, theirs = first.manifest, other.manifest
+    if first.questions.keys() != other.questions.keys():
+        raise ScoringError(f"{_named(ours)} and {_named(theirs)}: their questions differ")
+    for what, mine, its in (
+        ("data sets", ours.dataset.sha256, theirs.dataset.sha256),
+        ("protocols", ours.protocol, theirs.protocol),
+        ("files that decide scores", ours.data_files_sha256, theirs.data_files_sha256),
+        ("versions of memarena", ours.versions.memarena, theirs.versions.memarena),
+    ):
+        if mine != its:
+            raise ScoringError(f"{_named(ours)} and {_named(theirs)}: their {what} differ")
+
+
+def _named(manifest: Manifest) -> str:
+    return ", ".join(cell.cell_id for cell in manifest.cells)
+
+
+def _readers(parts: Iterable[RunFacts]) -> tuple[ReaderRef, ...]:
+    found = {reader.name: reader for part in parts for reader in part.manifest.readers}
+    return tuple(found.values())

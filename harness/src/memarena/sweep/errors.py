@@ -1,0 +1,9 @@
+"""What a user of sweeps can mend."""
+
+
+class SweepError(Exception):
+    """A sweep cannot be done as asked; the message is one line for the user."""
+
+
+class StorageError(SweepError):
+    """A storage does not take or give what it should."""

@@ -1,0 +1,89 @@
+"""How long cells take, from those that are sealed already, and how long a sweep would take on so many nodes."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from memarena.sweep.cells import Cell
+from memarena.sweep.manifest import PlannedCell, SweepState
+from memarena.sweep.placement import Node, Placed, fits, place, usual_machine
+
+_Like = Callable[[Cell | PlannedCell], object]
+_KINDS: tuple[_Like, ...] = (
+    lambda cell: cell.name,
+    lambda cell: (_size(cell), cell.memory, cell.reader, cell.timed),
+    lambda cell: (cell.memory, cell.reader),
+    lambda cell: cell.reader,
+)
+"""What cells have in common whose times tell of one another, the closest first."""
+
+
+class Estimator:
+    """Seconds of cells, from sealed ones that are most like them."""
+
+    def __init__(self, states: Iterable[SweepState]) -> None:
+        self._known: list[dict[object, list[float]]] = [{} for _ in _KINDS]
+        for state in states:
+            if state.planned is None:
+                continue
+            planned = {cell.name: cell for cell in state.planned.cells}
+            for name, sealed in state.sealed.items():
+                if name in planned:
+                    for known, like in zip(self._known, _KINDS, strict=True):
+                        known.setdefault(like(planned[name]), []).append(sealed.seal.wall_s)
+
+    def seconds(self, cell: Cell) -> float | None:
+        """The mean over the closest; None where nothing like it was sealed."""
+        for known, like in zip(self._known, _KINDS, strict=True):
+            if seconds := known.get(like(cell)):
+                return fmean(seconds)
+        return None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What a simulated sweep comes to."""
+
+    nodes: int
+    wall_s: float
+    busy_s: float
+    """Sum over cells."""
+    core_share: float
+    """Share of the nodes' cores that cells took, over the whole time."""
+
+
+def simulate(cells: Sequence[Cell], seconds: Callable[[Cell], float], nodes: Sequence[Node]) -> Schedule:
+    """Carry out cells by the driver's own rules, without carrying out anything.
+
+    ``seconds`` gives the time of each cell. Raises ValueError for a cell that no node can take.
+    """
+    waiting = sorted(cells, key=lambda cell: -seconds(cell))
+    if any(not any(fits(cell, node, ()) for node in nodes) for cell in waiting):
+        raise ValueError("no node can take some cell")
+    running: list[Placed] = []
+    ends: list[tuple[float, int, Placed]] = []
+    now, taken, number = 0.0, 0.0, 0
+    machine = usual_machine(nodes)
+    while waiting or ends:
+        for placed in place(waiting, nodes, running, machine):
+            waiting.remove(placed.cell)
+            running.append(placed)
+            number += 1
+            lasts = seconds(placed.cell)
+            taken += lasts * (placed.node.cores if placed.cell.timed else placed.cell.needs.cpus)
+            heapq.heappush(ends, (now + lasts, number, placed))
+        now, _, done = heapq.heappop(ends)
+        running.remove(done)
+    cores = sum(node.cores for node in nodes)
+    busy = sum(seconds(cell) for cell in cells)
+    return Schedule(len(nodes), now, busy, taken / (cores * now) if now else 0.0)
+
+
+def _size(cell: Cell | PlannedCell) -> str:
+    """The world without its seed: tiny-7 is like tiny-8."""
+    world = cell.world if isinstance(cell, PlannedCell) else cell.world.name
+    head, dash, seed = world.rpartition("-")
+    return head if dash and seed.isdigit() else world

@@ -1,0 +1,77 @@
+"""Cells as processes of this machine: timed ones alone, others as many as there are cores for."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from memarena.meters.machine import cpu_name
+from memarena.sweep.cells import World
+from memarena.sweep.executors.base import Ended
+from memarena.sweep.placement import Node, Placed
+from memarena.sweep.storage import Storage
+from memarena.sweep.work import GRACE_S, Job, carry_out, forget
+
+
+class LocalExecutor:
+    """One node: this machine. A thread watches over each cell's process."""
+
+    def __init__(self, scratch: Path, storage: Storage, cores: int, gpus: float = 0.0) -> None:
+        self._scratch = scratch.absolute()
+        self._storage = storage
+        self._node = Node("local", cores, gpus, machine=cpu_name())
+        self._ended: queue.Queue[Ended] = queue.Queue()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def nodes(self) -> Sequence[Node]:
+        """This machine."""
+        return (self._node,)
+
+    def job(self, placed: Placed, last_attempt: bool) -> Job:
+        """The cell, in the scratch folder."""
+        return Job(placed.cell, self._scratch, self._node.machine, last_attempt)
+
+    def start(self, placed: Placed, job: Job) -> None:
+        """Begin a cell in a thread of its own."""
+        thread = threading.Thread(target=self._carry_out, args=(placed, job), daemon=True)
+        self._threads = [each for each in self._threads if each.is_alive()]
+        self._threads.append(thread)
+        thread.start()
+
+    def _carry_out(self, placed: Placed, job: Job) -> None:
+        end = carry_out(job, self._storage, copy_world, self._stop, lambda: True)
+        self._ended.put(Ended(placed, end, by_node=end.how == "disk_full"))
+
+    def ended(self, timeout_s: float) -> list[Ended]:
+        """Attempts that ended since."""
+        found: list[Ended] = []
+        try:
+            found.append(self._ended.get(timeout=timeout_s))
+            while True:
+                found.append(self._ended.get_nowait())
+        except queue.Empty:
+            return found
+
+    def forget(self, placed: Placed, job: Job) -> None:
+        """Remove the cell's folder."""
+        forget(job)
+
+    def stop(self) -> None:
+        """End every cell in order."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(3 * GRACE_S)
+
+    def clean(self) -> None:
+        """Remove the scratch folder."""
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def copy_world(world: World, target: Path) -> None:
+    """A data set of this machine, copied, so that it stays the same while the sweep goes on."""
+    assert world.dataset is not None
+    shutil.copytree(world.dataset, target)

@@ -1,0 +1,252 @@
+"""The manifest of a sweep: a file of JSON lines that only grows, each on the disk before anything relies on it.
+
+It says which cells there are, which were sent where, which were lost and why, and which are sealed. One driver writes
+(an advisory lock beside the file says so). A last line that a kill cut off is taken away when the file is opened to be
+written again: what it told of is found or done again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from memarena.sweep.errors import SweepError
+from memarena.sweep.sealing import Seal
+
+MANIFEST = "sweep.jsonl"
+LOCK = "sweep.lock"
+SCHEMA = 1
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+
+
+class Begun(_Record):
+    """The first record."""
+
+    kind: Literal["begun"] = "begun"
+    schema_version: int = SCHEMA
+    sweep_id: str
+    memarena: str
+
+
+class PlannedCell(BaseModel):
+    """A cell as reports need it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    world: str
+    memory: str
+    reader: str
+    seed: str
+    timed: bool
+
+
+class Planned(_Record):
+    """The cells of the file, written again where the file has others than before; the last one holds."""
+
+    kind: Literal["planned"] = "planned"
+    title: str
+    plan_sha256: str
+    storage: str | None
+    """URL that sealed cells are brought to; None: the folder ``cells`` beside this file."""
+    cells: tuple[PlannedCell, ...]
+
+
+class WorldMade(_Record):
+    """A world was made from its seed; every node has to make the same."""
+
+    kind: Literal["world"] = "world"
+    key: str
+    sha256: str
+
+
+class Sent(_Record):
+    """A cell was given to a node. A driver that was killed leaves the last one without an end."""
+
+    kind: Literal["sent"] = "sent"
+    cell: str
+    attempt: int
+    node: str
+
+
+class Lost(_Record):
+    """A cell came to no end: its node or its process died, or questions were left open. It is sent again."""
+
+    kind: Literal["lost"] = "lost"
+    cell: str
+    attempt: int
+    node: str
+    cause: str
+    by_node: bool
+    """Whether it counts as a fault of the node."""
+
+
+class Refused(_Record):
+    """A cell cannot be carried out as it is: bad input. It is tried again when the sweep is called again."""
+
+    kind: Literal["refused"] = "refused"
+    cell: str
+    node: str
+    cause: str
+
+
+class Sealed(_Record):
+    """A cell is complete and where it belongs. There is one for each cell at most."""
+
+    kind: Literal["sealed"] = "sealed"
+    cell: str
+    attempt: int
+    node: str
+    seal: Seal
+
+
+class Aside(_Record):
+    """A node gets no further cell."""
+
+    kind: Literal["aside"] = "aside"
+    node: str
+    cause: str
+
+
+AnyRecord = Annotated[Begun | Planned | WorldMade | Sent | Lost | Refused | Sealed | Aside, Field(discriminator="kind")]
+_ADAPTER: TypeAdapter[AnyRecord] = TypeAdapter(AnyRecord)
+
+
+@dataclass
+class SweepState:
+    """What the records of a manifest come to."""
+
+    begun: Begun | None = None
+    planned: Planned | None = None
+    worlds: dict[str, str] = field(default_factory=dict)
+    sealed: dict[str, Sealed] = field(default_factory=dict)
+    lost: dict[str, list[Lost]] = field(default_factory=dict)
+    refused: dict[str, Refused] = field(default_factory=dict)
+
+    def take(self, record: AnyRecord) -> None:
+        """Take the next record. Raises ValueError for one that contradicts those before it."""
+        if isinstance(record, Begun):
+            self.begun = record
+        elif isinstance(record, Planned):
+            self.planned = record
+        elif isinstance(record, WorldMade):
+            self.worlds[record.key] = record.sha256
+        elif isinstance(record, Sealed):
+            if record.cell in self.sealed:
+                raise ValueError(f"cell {record.cell} is sealed twice")
+            self.sealed[record.cell] = record
+            self.refused.pop(record.cell, None)
+        elif isinstance(record, Lost):
+            self.lost.setdefault(record.cell, []).append(record)
+        elif isinstance(record, Refused):
+            self.refused[record.cell] = record
+
+
+def is_sweep(folder: Path) -> bool:
+    """Whether a folder holds a sweep."""
+    return (folder / MANIFEST).is_file()
+
+
+def read_manifest(folder: Path) -> SweepState:
+    """The state of a sweep, also while it goes on. Raises :class:`SweepError` for a line that cannot be read."""
+    state = SweepState()
+    for record in records(folder):
+        state.take(record)
+    return state
+
+
+def records(folder: Path) -> Iterator[AnyRecord]:
+    """The records of a manifest in order, but for a last line that was cut off. Raises :class:`SweepError`."""
+    path = folder / MANIFEST
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise SweepError(f"{path}: cannot be read: {error.strerror}") from error
+    *lines, _cut_off = raw.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        try:
+            record = _ADAPTER.validate_json(line)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise SweepError(f"{path}:{number}: damaged: {first['msg']}") from error
+        if isinstance(record, Begun) and record.schema_version > SCHEMA:
+            raise SweepError(
+                f"{path}: schema version {record.schema_version}, this memarena reads up to {SCHEMA}; update memarena"
+            )
+        yield record
+
+
+class ManifestWriter:
+    """The one writer of a manifest, and the state that its records come to.
+
+    Raises :class:`SweepError` if another driver works on the folder, or a record cannot be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / MANIFEST
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise SweepError(f"--out {folder}: cannot be written to: {error.strerror}") from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._lock)
+            raise SweepError(f"--out {folder}: another sweep is working in this folder") from error
+        try:
+            self.state = read_manifest(folder) if self._path.exists() else SweepState()
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            self._cut()
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _cut(self) -> None:
+        """Take away a last line without its end, and have the file's name on the disk too."""
+        raw = self._path.read_bytes()
+        os.ftruncate(self._file, raw.rfind(b"\n") + 1)
+        os.fsync(self._file)
+        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def append(self, record: AnyRecord) -> None:
+        """Add a record; it is on the disk when this returns."""
+        self.state.take(record)
+        line = record.model_dump_json().encode() + b"\n"
+        before = os.fstat(self._file).st_size
+        try:
+            if os.write(self._file, line) != len(line):
+                raise OSError(28, "No space left on device")
+            os.fsync(self._file)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, before)
+            raise SweepError(f"{self._path}: cannot be written: {error.strerror}; nothing is lost") from error
+
+    def close(self) -> None:
+        """Let go of the file and the lock."""
+        os.close(self._file)
+        os.close(self._lock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

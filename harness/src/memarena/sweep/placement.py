@@ -1,0 +1,93 @@
+"""Which cell goes where: a pure function of what waits and what is free, for local runs, Ray and simulation alike."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memarena.sweep.cells import Cell
+
+
+@dataclass(frozen=True)
+class Node:
+    """A machine that cells run on."""
+
+    name: str
+    cores: int
+    gpus: float = 0.0
+    resources: Mapping[str, float] = field(default_factory=dict, hash=False)
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    machine: str = ""
+    """Its kind: processor and labels. Times of different kinds are never compared."""
+    timed: bool = True
+    """Whether it takes cells whose times count."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A cell on a node."""
+
+    cell: Cell
+    node: Node
+
+
+def place(
+    waiting: Sequence[Cell], nodes: Sequence[Node], running: Sequence[Placed], machine: str | None = None
+) -> list[Placed]:
+    """What to start now, in the order of ``waiting``.
+
+    A timed cell takes a node on which nothing runs, and nothing else starts there. While timed cells wait for such a
+    node, those that would take them get no other cells. ``machine``: the kind of node that timed cells keep to.
+    """
+    now = list(running)
+    timed = [cell for cell in waiting if cell.timed]
+    for cell in timed:
+        for node in nodes:
+            busy = any(placed.node.name == node.name for placed in now)
+            if not busy and node.timed and machine in (None, node.machine) and fits(cell, node, ()):
+                now.append(Placed(cell, node))
+                machine = node.machine
+                break
+    placed_timed = {placed.cell.name for placed in now}
+    kept = [cell for cell in timed if cell.name not in placed_timed]
+    for cell in waiting:
+        if cell.timed:
+            continue
+        if all(_load(node, now) >= 1 for node in nodes):
+            break
+        for node in sorted(nodes, key=lambda node: _load(node, now)):
+            reserved = any(node.timed and fits(wish, node, ()) for wish in kept)
+            if not reserved and fits(cell, node, _on(node, now)):
+                now.append(Placed(cell, node))
+                break
+    return now[len(running) :]
+
+
+def fits(cell: Cell, node: Node, there: Collection[Cell]) -> bool:
+    """Whether a node has what a cell needs beside those that run there."""
+    if any(other.timed for other in there) or (cell.timed and (there or not node.timed)):
+        return False
+    needs = [cell.needs, *(other.needs for other in there)]
+    return (
+        sum(need.cpus for need in needs) <= node.cores
+        and sum(need.gpus for need in needs) <= node.gpus
+        and all(node.labels.get(name) == value for name, value in cell.needs.labels.items())
+        and all(
+            sum(need.resources.get(name, 0) for need in needs) <= node.resources.get(name, 0)
+            for name in cell.needs.resources
+        )
+    )
+
+
+def usual_machine(nodes: Sequence[Node]) -> str | None:
+    """The kind that most nodes for timed cells are of; of several the first by name. None without any."""
+    kinds = sorted(node.machine for node in nodes if node.timed)
+    return max(kinds, key=kinds.count, default=None)
+
+
+def _on(node: Node, placed: Sequence[Placed]) -> list[Cell]:
+    return [each.cell for each in placed if each.node.name == node.name]
+
+
+def _load(node: Node, placed: Sequence[Placed]) -> float:
+    return sum(cell.needs.cpus for cell in _on(node, placed)) / max(1, node.cores)

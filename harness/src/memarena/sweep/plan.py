@@ -1,0 +1,161 @@
+"""The file of a sweep, typed: worlds, memories, readers, seeds, and what holds for every cell."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+
+from memarena.execution.errors import RunError
+from memarena.execution.planning.config import ReaderConfig, parse_config
+from memarena.sweep.errors import SweepError
+
+_Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+_OF_THE_SWEEP = ("dataset", "backends", "readers", "seeds", "options", "settings", "timed")
+"""Fields of a run that stand elsewhere in a sweep's file."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Needs(_Part):
+    """What a cell takes of a node while it runs. A timed cell takes the node's cores whole."""
+
+    cpus: Annotated[int, Field(ge=1)] = 1
+    gpus: Annotated[float, Field(ge=0)] = 0.0
+    resources: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+    """Further resources that a node has to declare (``ray start --resources``)."""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """Labels that a node has to carry (``ray start --labels``)."""
+
+    def with_those_of(self, other: Needs) -> Needs:
+        """What both need together: the larger number of cores, the sum of the rest."""
+        names = self.resources.keys() | other.resources.keys()
+        return Needs(
+            cpus=max(self.cpus, other.cpus),
+            gpus=self.gpus + other.gpus,
+            resources={name: self.resources.get(name, 0) + other.resources.get(name, 0) for name in sorted(names)},
+            labels={**self.labels, **other.labels},
+        )
+
+
+class WorldEntry(_Part):
+    """A data set by its folder, or worlds of the simulator, one for each seed."""
+
+    dataset: Path | None = None
+    """Relative to the file."""
+    preset: Literal["tiny", "s", "m", "l"] | None = None
+    seeds: tuple[int, ...] = ()
+    agents: Annotated[int, Field(ge=1)] | None = None
+    days: Annotated[int, Field(ge=1)] | None = None
+    density: Annotated[float, Field(gt=0)] | None = None
+    banks: Literal["all", "tuning", "held-out"] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.dataset is None) == (self.preset is None):
+            raise ValueError("expected either dataset, or preset and seeds")
+        if self.preset is not None and not self.seeds:
+            raise ValueError("seeds: expected at least one beside preset")
+        of_worlds = (self.seeds, self.agents, self.days, self.density, self.banks)
+        if self.dataset is not None and any(value not in (None, ()) for value in of_worlds):
+            raise ValueError("dataset: stands alone; seeds, agents, days, density and banks go with preset")
+        return self
+
+
+class MemoryEntry(_Part):
+    """A memory: a backend under a name, with its options."""
+
+    name: _Name
+    backend: str | None = None
+    """As ``memarena run --backend`` takes it; None: the backend of that name."""
+    options: dict[str, str] = Field(default_factory=dict)
+    settings: dict[str, str] = Field(default_factory=dict)
+    needs: Needs = Needs()
+
+
+class ReaderEntry(ReaderConfig):
+    """A reader, with what it needs of a node."""
+
+    name: _Name | None = None
+    """How cells call it; None: its model, or how it is reached."""
+    needs: Needs = Needs()
+
+
+class JudgeEntry(_Part):
+    """A judge with a model: ``memarena judge --judge NAME --endpoint URL`` on each log before it is sealed."""
+
+    name: _Name
+    endpoint: str
+    model: str | None = None
+    api_key_env: str | None = None
+    """Variable that holds the key, in the environment of the node."""
+
+
+class SweepFile(_Part):
+    """Everything that a sweep's file says."""
+
+    title: str = ""
+    worlds: Annotated[tuple[WorldEntry, ...], Field(min_length=1)]
+    memories: Annotated[tuple[MemoryEntry, ...], Field(min_length=1)]
+    readers: Annotated[tuple[ReaderEntry, ...], Field(min_length=1)]
+    seeds: Annotated[tuple[Literal["s1", "s2", "s3", "s4"], ...], Field(min_length=1)] = ("s1",)
+    timed: bool = False
+    """Whether times count: then a cell has its node to itself. Otherwise cells share nodes and log no times."""
+    judges: tuple[JudgeEntry, ...] = ()
+    run: dict[str, JsonValue] = Field(default_factory=dict)
+    """Further fields of a run, the same for every cell: protocol, limit, budgets…"""
+    attempts: Annotated[int, Field(ge=1, le=20)] = 3
+    """How often a cell is sent before it is given up."""
+    node_faults: Annotated[int, Field(ge=1)] = 2
+    """After so many faults of a node (it died, its disk is full) it gets no further cell."""
+
+    @model_validator(mode="after")
+    def _no_name_twice(self) -> Self:
+        for field, names in (
+            ("memories", [each.name for each in self.memories]),
+            ("seeds", [str(each) for each in self.seeds]),
+            ("judges", [each.name for each in self.judges]),
+        ):
+            if twice := next((name for name in names if names.count(name) > 1), None):
+                raise ValueError(f"{field}: {twice} is named twice")
+        for name in _OF_THE_SWEEP:
+            if name in self.run:
+                raise ValueError(f"run.{name}: is no field here; the sweep says it in a place of its own")
+        return self
+
+
+def read_sweep(path: Path) -> SweepFile:
+    """The file of a sweep, data sets by absolute path. Raises :class:`SweepError` naming file and field."""
+    try:
+        content = tomllib.loads(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise SweepError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SweepError(f"{path}: not valid TOML: {error}") from error
+    try:
+        found = SweepFile.model_validate(content)
+    except ValidationError as error:
+        raise SweepError(f"{path}: {_first(error)}") from error
+    try:
+        parse_config({"dataset": ".", "backends": ["none"], "readers": [{"spec": "none"}], **found.run}, f"{path}: run")
+    except RunError as error:
+        raise SweepError(str(error)) from error
+    folder = path.absolute().parent
+    worlds = tuple(
+        world if world.dataset is None else world.model_copy(update={"dataset": folder / world.dataset})
+        for world in found.worlds
+    )
+    return found.model_copy(update={"worlds": worlds})
+
+
+def _first(error: ValidationError) -> str:
+    """The first field at fault and why, in one line."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    reason = {"missing": "missing", "extra_forbidden": "there is no such field"}.get(first["type"], first["msg"])
+    given = f", got {str(first['input'])[:80]!r}" if isinstance(first["input"], str | int | float) else ""
+    return f"{where}: {reason}{given}" if where else reason.removeprefix("Value error, ")

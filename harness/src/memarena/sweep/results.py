@@ -1,0 +1,67 @@
+"""The sealed cells of a sweep as runs: one for each world, whose cells have a log each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memarena.log.store import LOG_NAME
+from memarena.sweep.cells import digest
+from memarena.sweep.errors import SweepError
+from memarena.sweep.manifest import SweepState, is_sweep, read_manifest
+from memarena.sweep.sealing import fault_of
+from memarena.sweep.storage import FolderStorage, RemoteStorage
+
+__all__ = ["SweptWorld", "is_sweep", "missing", "swept_worlds"]
+
+
+@dataclass(frozen=True)
+class SweptWorld:
+    """Cells over one world that may stand in one table. ``run_id`` follows from their names."""
+
+    world: str
+    run_id: str
+    runs: tuple[Path, ...]
+
+
+def swept_worlds(folder: Path) -> list[SweptWorld]:
+    """The worlds of a sweep in the order of its file; cells that are not sealed yet are left out.
+
+    Cells that were brought to a URL are fetched once and kept in ``cells``. Timed cells of different kinds of machine
+    are kept apart. Raises :class:`SweepError` for a sweep without any sealed cell, or a cell that is not as it was
+    sealed.
+    """
+    state = read_manifest(folder)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for cell in state.planned.cells if state.planned else ():
+        if cell.name in state.sealed:
+            machine = state.sealed[cell.name].seal.machine if cell.timed else ""
+            groups.setdefault((cell.world, machine), []).append(cell.name)
+    if not groups:
+        raise SweepError(f"{folder}: no cell of this sweep is sealed yet")
+    return [
+        SweptWorld(world, digest(sorted(names))[:16], tuple(_at(folder, state, name) for name in names))
+        for (world, _), names in groups.items()
+    ]
+
+
+def missing(folder: Path) -> Sequence[str]:
+    """Names of the cells that are not sealed."""
+    state = read_manifest(folder)
+    return [cell.name for cell in (state.planned.cells if state.planned else ()) if cell.name not in state.sealed]
+
+
+def _at(folder: Path, state: SweepState, name: str) -> Path:
+    kept, seal = FolderStorage(folder / "cells"), state.sealed[name].seal
+    path = kept.root / name
+    if path.is_dir():
+        # `memarena judge` may have added verdicts to the log since, and its records have checksums of their own.
+        if (fault := fault_of(path, seal, may_grow=LOG_NAME)) is not None:
+            raise SweepError(f"{path}: {fault}")
+        return path
+    assert state.planned is not None
+    if state.planned.storage is None:
+        raise SweepError(f"{path}: is missing, though the manifest says that it was sealed")
+    RemoteStorage(state.planned.storage).fetch(seal, kept)
+    return path

@@ -1,0 +1,117 @@
+"""Sealing a cell: which files are kept of a run, with their hashes and sizes, and how the run came out."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from memarena.log.store import LOG_NAME, LogError, LogReader
+from memarena.sweep.errors import SweepError
+
+SEAL = "seal.json"
+_BLOCK = 1 << 20
+
+
+class SealedFile(BaseModel):
+    """A file of a sealed cell; ``name`` is its path below the cell's folder."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+class Seal(BaseModel):
+    """What was kept of a cell. ``sha256`` is over names and hashes of the files, in the order of their names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cell: str
+    outcome: Literal["complete", "incomplete"]
+    """``incomplete``: questions were left open, or a backend failed them all, as often as the cell was sent."""
+    message: str
+    """The last line that the run printed, where it is incomplete."""
+    wall_s: float
+    """Seconds from the start of the run's process to its end, the last time it was started."""
+    machine: str
+    """Kind of the node: what timed cells of one comparison must share."""
+    files: tuple[SealedFile, ...]
+    sha256: str
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files."""
+        return sum(file.bytes for file in self.files)
+
+
+def kept_files(run: Path) -> list[Path]:
+    """Files of a run that are kept: all but the backends' own data and what lies beside the log while it is open."""
+    found = []
+    for path in sorted(run.rglob("*")):
+        parts = path.relative_to(run).parts
+        of_backend = len(parts) > 2 and parts[0] == "cells" and parts[2] == "data"
+        beside_log = parts[0] in ("writer.lock", f"{LOG_NAME}-wal", f"{LOG_NAME}-shm")
+        if path.is_file() and not path.is_symlink() and not of_backend and not beside_log:
+            found.append(path)
+    return found
+
+
+def seal(
+    cell: str, run: Path, outcome: Literal["complete", "incomplete"], message: str, wall_s: float, machine: str
+) -> Seal:
+    """Seal a run that has ended. Raises :class:`SweepError` where its log does not read from end to end."""
+    wal = run / f"{LOG_NAME}-wal"
+    if wal.exists() and wal.stat().st_size:
+        raise SweepError(f"{cell}: the log was not closed")
+    try:
+        with LogReader(run) as log:
+            log.verify()
+    except LogError as error:
+        raise SweepError(f"{cell}: {error}") from error
+    files = tuple(
+        SealedFile(name=path.relative_to(run).as_posix(), bytes=path.stat().st_size, sha256=file_sha256(path))
+        for path in kept_files(run)
+    )
+    return Seal(
+        cell=cell, outcome=outcome, message=message, wall_s=round(wall_s, 3), machine=machine, files=files,
+        sha256=files_sha256(files),
+    )  # fmt: skip
+
+
+def files_sha256(files: tuple[SealedFile, ...]) -> str:
+    """Hash over names and hashes of files."""
+    lines = (f"{file.sha256}  {file.name}\n" for file in sorted(files, key=lambda file: file.name))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def file_sha256(path: Path) -> str:
+    """Hash of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fault_of(folder: Path, sealed: Seal, may_grow: str = "") -> str | None:
+    """What of a sealed cell is missing or not as it was sealed; None if nothing is. ``may_grow``: a file that may."""
+    if files_sha256(sealed.files) != sealed.sha256:
+        return "the seal does not match its own list of files"
+    for file in sealed.files:
+        path = folder / file.name
+        if not path.is_file():
+            return f"{file.name} is missing"
+        if file.name == may_grow and path.stat().st_size >= file.bytes:
+            continue
+        if path.stat().st_size != file.bytes or file_sha256(path) != file.sha256:
+            return f"{file.name} is not as it was sealed"
+    return None
+
+
+def read_seal(folder: Path) -> Seal | None:
+    """The seal in a folder; None where there is none, or a kill cut it off."""
+    try:
+        return Seal.model_validate_json((folder / SEAL).read_bytes())
+    except (OSError, ValidationError):
+        return None

@@ -1,0 +1,245 @@
+"""One cell on its node: its world is made or found, the run is carried out as a child, sealed, and brought away.
+
+Everything stands below a scratch folder of the node: ``worlds/<key>`` and ``cells/<name>``. A cell that is sent again
+finds there what an earlier attempt left, and the run goes on with its log. A lock on each folder, held by the guard of
+the child, makes a second attempt wait until nothing of the first is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from memarena_dataset.errors import DatasetError
+from memarena_dataset.io.reading import open_dataset
+
+from memarena.log.store import LOG_NAME
+from memarena.processes import GuardedProcess, ProcessError
+from memarena.sweep.cells import Cell, World
+from memarena.sweep.errors import StorageError, SweepError
+from memarena.sweep.sealing import SEAL, Seal, fault_of, read_seal, seal
+from memarena.sweep.storage import Storage
+
+GRACE_S = 20.0
+"""How long a run has to end in order; containers are removed in that time."""
+LOCK_WAIT_S = 3 * GRACE_S
+POLL_S = 0.05
+MIN_FREE_BYTES = 256 << 20
+_COMPLETE, _INCOMPLETE = 0, 3
+
+How = Literal["sealed", "open", "refused", "lost", "disk_full", "storage", "stopped"]
+"""``open``: the run ended with questions left; ``lost``: its process was killed; ``refused``: bad input."""
+Alive = Callable[[], bool]
+GiveWorld = Callable[[World, Path], None]
+"""Puts the files of a data set that has a path into a folder of the node."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A cell and what an attempt at it needs to know."""
+
+    cell: Cell
+    scratch: Path
+    """Folder of this sweep on the node."""
+    machine: str
+    """Kind of the node."""
+    last_attempt: bool = False
+    """Whether the run is sealed even if questions are left open."""
+
+
+@dataclass(frozen=True)
+class End:
+    """How an attempt ended. ``seal`` is there if ``how`` is ``sealed`` or ``storage``."""
+
+    how: How
+    line: str
+    seal: Seal | None = None
+    world_sha256: str = ""
+
+
+class _StoppedError(Exception):
+    """Somebody wished the cell to stop, or its node is gone."""
+
+
+def carry_out(job: Job, storage: Storage | None, give_world: GiveWorld, stop: threading.Event, alive: Alive) -> End:
+    """Carry out a cell. Never raises; a caller that dies ends everything that was started.
+
+    Args:
+        job: the cell.
+        storage: where the sealed files go; None: they stay in :func:`run_folder` until somebody fetches them.
+        give_world: brings a data set that is not made from a seed.
+        stop: when it is set the run ends in order, and its log stays.
+        alive: False when the node is gone although this process is not.
+    """
+    folder, found = cell_folder(job), ""
+    try:
+        _check_space(job.scratch)
+        with _locked(folder, stop) as held:
+            world, found = _world(job, give_world, stop, alive)
+            sealed = _sealed_before(job)
+            if sealed is None:
+                end = _run(job, world, held, stop, alive)
+                if end.how != "sealed":
+                    return End(end.how, end.line, None, found)
+                sealed = end.seal
+            assert sealed is not None
+            if storage is not None:
+                try:
+                    storage.bring(run_folder(job), sealed)
+                except StorageError as error:
+                    return End("storage", str(error), sealed, found)
+            return End("sealed", sealed.message, sealed, found)
+    except _StoppedError:
+        return End("stopped", "stopped", None, found)
+    except (SweepError, DatasetError) as error:
+        return End("disk_full" if _full(job.scratch) else "refused", str(error), None, found)
+    except (OSError, ProcessError) as error:
+        return End("disk_full" if _full(job.scratch) else "lost", f"{type(error).__name__}: {error}", None, found)
+
+
+def cell_folder(job: Job) -> Path:
+    """Folder of a cell on its node."""
+    return job.scratch / "cells" / job.cell.name
+
+
+def run_folder(job: Job) -> Path:
+    """Folder of its run."""
+    return cell_folder(job) / "run"
+
+
+def forget(job: Job) -> None:
+    """Remove what a cell left on its node, after it has been brought where it belongs."""
+    shutil.rmtree(cell_folder(job), ignore_errors=True)
+
+
+# ------------------------------------------------------------------ the run
+
+
+def _run(job: Job, world: Path, held: int, stop: threading.Event, alive: Alive) -> End:
+    folder, run = cell_folder(job), run_folder(job)
+    config = folder / "run.yaml"  # JSON is YAML
+    config.write_text(json.dumps({**job.cell.config, "dataset": str(world)}, indent=1), encoding="utf-8")
+    output = folder / "output.txt"
+    arguments = ["run", str(config), "--out", str(run), *(["--resume"] if (run / LOG_NAME).exists() else [])]
+    began = time.monotonic()
+    code = _child([sys.executable, "-m", "memarena", *arguments], output, held, stop, alive)
+    wall_s, line = time.monotonic() - began, "" if code == _COMPLETE else _last_line(output)
+    if code in (_COMPLETE, _INCOMPLETE):
+        for judge in job.cell.judges:
+            more = [*(["--model", judge.model] if judge.model else [])]
+            more += ["--api-key-env", judge.api_key_env] if judge.api_key_env else []
+            judging = ["judge", str(run), "--judge", judge.name, "--endpoint", judge.endpoint, *more]
+            judged = _child([sys.executable, "-m", "memarena", *judging], output, held, stop, alive)
+            if judged != _COMPLETE:
+                return End("open" if judged == _INCOMPLETE else "refused", f"judge {judge.name}: {_last_line(output)}")
+    if code == _COMPLETE or (code == _INCOMPLETE and job.last_attempt):
+        outcome: Literal["complete", "incomplete"] = "complete" if code == _COMPLETE else "incomplete"
+        sealed = seal(job.cell.name, run, outcome, line, wall_s, job.machine)
+        (folder / SEAL).write_text(sealed.model_dump_json(), encoding="utf-8")
+        return End("sealed", line, sealed)
+    if _full(job.scratch):
+        return End("disk_full", line)
+    if code == _INCOMPLETE:
+        return End("open", line)
+    return End("refused" if code == 2 else "lost", line or f"the run ended with exit code {code}")
+
+
+def _sealed_before(job: Job) -> Seal | None:
+    """The seal of an attempt that was complete and whose driver or node was gone before anybody took it."""
+    found = read_seal(cell_folder(job))
+    return found if found is not None and fault_of(run_folder(job), found) is None else None
+
+
+def _child(argv: list[str], output: Path, held: int, stop: threading.Event, alive: Alive) -> int:
+    """Run a command to its end and return its exit code. Raises _StoppedError after a wish to stop."""
+    with GuardedProcess.start(argv, log_path=output, cwd=output.parent, grace_s=GRACE_S, held=held) as child:
+        while (code := child.poll()) is None:
+            if stop.wait(POLL_S) or not alive():
+                child.stop(GRACE_S)
+                raise _StoppedError
+        return code
+
+
+def _last_line(output: Path) -> str:
+    lines = output.read_text(encoding="utf-8", errors="replace").splitlines() if output.exists() else []
+    told = [line.strip().removeprefix("error: ") for line in lines if line.strip()]
+    return told[-1][:500] if told else ""
+
+
+# ------------------------------------------------------------------ its world
+
+
+def _world(job: Job, give: GiveWorld, stop: threading.Event, alive: Alive) -> tuple[Path, str]:
+    """The data set on this node and its hash: the one that is kept, or made from its seed, or fetched."""
+    world = job.cell.world
+    folder = job.scratch / "worlds" / world.key
+    with _locked(folder, stop) as held:
+        noted, files = folder / "sha256", folder / "files"
+        if noted.exists():
+            return files, noted.read_text(encoding="utf-8")
+        if world.arguments:
+            output = folder / "output.txt"
+            # The simulator goes on with what an earlier attempt left.
+            argv = [sys.executable, "-m", "memarena_masim", "generate", *world.arguments, "--out", str(files)]
+            code = _child([*argv, "--quiet", "--workers", "1"], output, held, stop, alive)
+            if code:
+                raise SweepError(f"world {world.name}: {_last_line(output) or f'masim ended with {code}'}")
+        else:
+            shutil.rmtree(files, ignore_errors=True)
+            give(world, files)
+        with open_dataset(files) as dataset:
+            sha256 = dataset.sha256
+        if not world.arguments and sha256 != world.key:
+            raise SweepError(f"world {world.name}: has changed since the sweep was planned ({world.dataset})")
+        part = folder / "sha256.part"
+        part.write_text(sha256, encoding="utf-8")
+        part.replace(noted)
+        return files, sha256
+
+
+# ------------------------------------------------------------------ locks and space
+
+
+@contextmanager
+def _locked(folder: Path, stop: threading.Event) -> Iterator[int]:
+    """A lock on a folder; waits until the guard of an earlier attempt has let go of it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(exist_ok=True)
+    lock = os.open(folder.with_name(f"{folder.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        deadline = time.monotonic() + LOCK_WAIT_S
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            if stop.wait(POLL_S):
+                raise _StoppedError
+            if time.monotonic() > deadline:
+                raise OSError(f"{folder}: an earlier attempt still works there after {LOCK_WAIT_S:.0f} s")
+        folder.mkdir(exist_ok=True)
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def _check_space(scratch: Path) -> None:
+    scratch.mkdir(parents=True, exist_ok=True)
+    if _full(scratch):
+        raise OSError(28, "No space left on device", str(scratch))
+
+
+def _full(scratch: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return shutil.disk_usage(scratch).free < MIN_FREE_BYTES
+    return False

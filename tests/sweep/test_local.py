@@ -1,0 +1,144 @@
+"""A sweep on this machine, its driver killed, stopped and started again: every cell once, the scores of a plain run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from memarena.sweep.storage import RemoteStorage
+
+from tests.e2e.harnessing import EXAMPLE, here, memarena
+
+from .sweeping import Settled, asked_so_far, of_run, of_sweep, sent, state, struck, sweep_file
+
+MEMORIES = ("bm25", "vanilla")
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Settled:
+    """A run of the same two cells that nothing disturbs."""
+    out = tmp_path_factory.mktemp("plain") / "run"
+    done = memarena(
+        *("run", "--dataset", EXAMPLE, "--backend", ",".join(MEMORIES), "--reader", "extractive", "--limit", "6"),
+        *("--floor-samples", "0", "--meter", "none", "--out", out),
+    )
+    assert done.returncode == 0, done.stderr
+    return of_run(out)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep whose driver was killed while cells were asked, stopped by Ctrl-C, and started once more."""
+    folder = tmp_path_factory.mktemp("swept")
+    out, scratch = folder / "out", folder / "scratch"
+    arguments = (sweep_file(folder, MEMORIES), "--out", out, "--scratch", scratch, "--cores", "2")
+    code, left = struck(arguments, lambda: asked_so_far(scratch) >= 2, signal.SIGKILL)
+    assert (code, left) == (-signal.SIGKILL, [])
+    assert asked_so_far(scratch) >= 2, "the logs stay"
+    before = len(sent(out))
+    code, left = struck(arguments, lambda: len(sent(out)) > before, signal.SIGINT)
+    assert (code, left) == (130, [])
+    done = memarena("sweep", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == f"2 of 2 cells sealed; memarena report {out}"
+    assert not scratch.exists(), "nothing stays"
+    return out
+
+
+def test_every_cell_is_sealed_once_with_the_scores_of_a_plain_run(swept: Path, plain: Settled) -> None:
+    found = state(swept)
+    assert found.planned is not None
+    assert sorted(found.sealed) == sorted(cell.name for cell in found.planned.cells)
+    assert {sealed.seal.outcome for sealed in found.sealed.values()} == {"complete"}
+    assert of_sweep(swept) == [plain] != [{}]
+
+
+def test_the_same_command_once_more_does_nothing(swept: Path, tmp_path: Path) -> None:
+    before = (swept / "sweep.jsonl").read_bytes()
+    done = here("sweep", sweep_file(tmp_path, MEMORIES), "--out", swept)
+    assert done.returncode == 0
+    assert (swept / "sweep.jsonl").read_bytes() == before
+
+
+def test_reports_and_comparisons_take_a_sweep_like_a_run(swept: Path) -> None:
+    told = json.loads(here("report", swept, "--format", "json").stdout)
+    (run,) = told["runs"]
+    assert [(row["label"], row["timed"]) for row in run["rows"]] == [
+        ("bm25@extractive", False),
+        ("vanilla@extractive", False),
+    ]
+    assert run["ended"] == "completed"
+    assert "<html" in here("report", swept, "--format", "html").stdout
+    compared = here("compare", swept, "--cell", "bm25@extractive", "--cell", "vanilla@extractive")
+    assert compared.returncode == 0, compared.stderr
+
+
+def test_a_cell_that_was_changed_or_taken_away_is_named(swept: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(swept, tmp_path / "copy")
+    cell = next((copy / "cells").iterdir())
+    next(cell.glob("cells/*/backend.log")).write_text("changed")
+    done = here("report", copy)
+    assert done.returncode == 2
+    assert "backend.log is not as it was sealed" in done.stderr
+    shutil.rmtree(cell)
+    done = here("report", copy)
+    assert done.returncode == 2
+    assert "is missing, though the manifest says that it was sealed" in done.stderr
+
+
+def test_cells_at_a_url_are_fetched_for_a_report_and_compared_with_their_seals(swept: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(swept, tmp_path / "copy")
+    remote = RemoteStorage(f"file://{tmp_path}/store")
+    remote.check()
+    for name, sealed in state(copy).sealed.items():
+        remote.bring(copy / "cells" / name, sealed.seal)
+        assert remote.seal_of(name) == sealed.seal
+    assert remote.seal_of("another") is None
+    shutil.rmtree(copy / "cells")
+    manifest = copy / "sweep.jsonl"
+    manifest.write_text(manifest.read_text().replace('"storage":null', f'"storage":"{remote.url}"'))
+    assert of_sweep(copy) == of_sweep(swept)
+    shutil.rmtree(copy / "cells")
+    log = next((tmp_path / "store").glob("*/run.sqlite"))
+    log.write_bytes(log.read_bytes()[:-1] + b"x")
+    done = here("report", copy)
+    assert done.returncode == 2
+    assert "damaged on its way: run.sqlite is not as it was sealed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("file:///proc/nowhere", "storage file:///proc/nowhere: No such file or directory"),
+        ("nonsense://x", "--storage nonsense://x: Protocol not known: nonsense"),
+    ],
+)
+def test_a_storage_that_refuses_is_one_line_before_anything_runs(tmp_path: Path, url: str, told: str) -> None:
+    done = here("sweep", sweep_file(tmp_path, MEMORIES), "--out", tmp_path / "out", "--storage", url)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert told in done.stderr
+    assert sent(tmp_path / "out") == []
+
+
+def test_a_full_disk_is_one_line_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memarena.sweep.work.MIN_FREE_BYTES", 1 << 60)
+    out = tmp_path / "out"
+    done = here("sweep", sweep_file(tmp_path, MEMORIES), "--out", out)
+    assert done.returncode == 2
+    assert "put aside: local; OSError: [Errno 28] No space left on device" in done.stderr.splitlines()[-1]
+    assert {lost.by_node for each in state(out).lost.values() for lost in each} == {True}
+
+
+def test_bad_input_of_one_cell_is_named_and_does_not_stop_the_others(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    file = sweep_file(tmp_path, ("nobody", "vanilla"), limit=1)
+    done = here("sweep", file, "--out", out)
+    assert done.returncode == 3
+    (refused,) = state(out).refused.values()
+    assert refused.cell in done.stderr
+    assert "nobody" in refused.cause
+    assert [name.split("_")[1] for name in state(out).sealed] == ["vanilla"]

@@ -1,0 +1,54 @@
+"""The manifest only grows, has one writer, and survives being cut off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from memarena.sweep.errors import SweepError
+from memarena.sweep.manifest import MANIFEST, Begun, ManifestWriter, Sealed, Sent, read_manifest
+from memarena.sweep.sealing import Seal
+
+SEAL = Seal(cell="a", outcome="complete", message="", wall_s=1.5, machine="", files=(), sha256="")
+
+
+def test_a_line_that_a_kill_cut_off_is_taken_away(tmp_path: Path) -> None:
+    with ManifestWriter(tmp_path) as manifest:
+        manifest.append(Begun(sweep_id="1", memarena="0"))
+        manifest.append(Sealed(cell="a", attempt=1, node="n", seal=SEAL))
+    whole = (tmp_path / MANIFEST).read_bytes()
+    for end in range(len(whole.splitlines(keepends=True)[0]), len(whole)):
+        (tmp_path / MANIFEST).write_bytes(whole[:end])
+        assert read_manifest(tmp_path).sealed == {}
+    with ManifestWriter(tmp_path) as manifest:
+        manifest.append(Sealed(cell="a", attempt=2, node="n", seal=SEAL))
+    assert read_manifest(tmp_path).sealed["a"].attempt == 2
+
+
+def test_no_cell_is_sealed_twice(tmp_path: Path) -> None:
+    with ManifestWriter(tmp_path) as manifest:
+        manifest.append(Sealed(cell="a", attempt=1, node="n", seal=SEAL))
+        with pytest.raises(ValueError, match="sealed twice"):
+            manifest.append(Sealed(cell="a", attempt=2, node="n", seal=SEAL))
+    assert len((tmp_path / MANIFEST).read_text().splitlines()) == 1
+
+
+def test_a_second_driver_is_refused(tmp_path: Path) -> None:
+    with ManifestWriter(tmp_path), pytest.raises(SweepError, match="another sweep is working in this folder"):
+        ManifestWriter(tmp_path)
+    ManifestWriter(tmp_path).close()
+
+
+def test_a_damaged_line_and_a_newer_schema_are_named(tmp_path: Path) -> None:
+    with ManifestWriter(tmp_path) as manifest:
+        manifest.append(Begun(sweep_id="1", memarena="0"))
+        manifest.append(Sent(cell="a", attempt=1, node="n"))
+    path = tmp_path / MANIFEST
+    text = path.read_text()
+    path.write_text(text.replace('"kind":"sent"', '"kind":"spent"'))
+    with pytest.raises(SweepError, match=rf"{MANIFEST}:2: damaged"):
+        read_manifest(tmp_path)
+    path.write_text(text.replace('"schema_version":1', '"schema_version":2'))
+    with pytest.raises(SweepError, match="schema version 2, this memarena reads up to 1"):
+        ManifestWriter(tmp_path)
+    ManifestWriter(tmp_path / "new").close()
