@@ -92,7 +92,7 @@ def test_the_value_judge_errs_on_held_out_answers_as_often_as_measured(planted: 
     assert ours.wrong > SMALL
     assert ours.false_accept_rate is not None
     assert ours.false_reject_rate is not None
-    assert ours.false_accept_rate <= 0.04
+    assert ours.false_accept_rate <= 0.05
     assert ours.false_reject_rate <= 0.07
     assert theirs.false_accept_rate is not None
     assert theirs.false_accept_rate > ours.false_accept_rate

@@ -30,6 +30,7 @@ SETTINGS = {
     "MEMARENA_PLAN": "/plan",
     "MEMARENA_DATASET": "/dataset",
     "MEMARENA_SIGNING_KEY": "/key",
+    "MEMARENA_USER": "1000:1000",
 }
 
 
