@@ -1,7 +1,8 @@
-"""masim at preset l: wall time and memory, what the world holds, whether it is valid, and whether its bytes hold.
+"""masim at preset l or year: wall time and memory, what the world holds, whether it is valid, whether its bytes hold.
 
-``make bench ARGS='masim-l --seed 42'``. Two workers first, for the figures; then one worker, and two workers that are
-killed and go on, both of which have to write the same bytes. ``--preset s`` tries the benchmark itself.
+``make bench ARGS='masim-l --seed 42'``, and with ``--preset year`` (hours, 5 GB of disk). Two workers first, for the
+figures; then one worker, and two workers that are killed and go on, both of which have to write the same bytes.
+``--preset s`` tries the benchmark itself.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from rich.table import Table
 
 SEED = 42
 WORKERS = 2
-MOST_S, MOST_MIB = 90.0, 2048.0
-"""The bar for preset l on two cores: wall seconds and MiB."""
+MOST_S, MOST_MIB = {"l": 90.0, "year": 1800.0}, 2048.0
+"""The bars on two cores: wall seconds by preset, and MiB."""
 POLL_S = 0.1
 KILL_AFTER = 0.4
 """Share of the days that are there when the generation is killed."""
@@ -56,7 +57,7 @@ def tables(*options: str) -> list[Table]:
         watched(_command(given.preset, given.seed, WORKERS, out / "killed"))
         resumed = digests(out / "killed") == whole
     table = Table("figure", "value", "verdict", title=f"masim generate --preset {given.preset} --seed {given.seed}")
-    _costs(table, made, barred=given.preset == "l")
+    _costs(table, made, MOST_S.get(given.preset))
     for name, count in counts.items():
         table.add_row(name, f"{count:,}", "")
     table.add_row("faults under validate, full profile", str(faults), _verdict(faults == 0))
@@ -65,10 +66,15 @@ def tables(*options: str) -> list[Table]:
     return [table]
 
 
-def _costs(table: Table, made: Made, *, barred: bool) -> None:
-    fast, small = (_verdict(made.wall_s <= MOST_S), _verdict(made.sum_mib <= MOST_MIB)) if barred else ("", "")
-    table.add_row(f"wall time, {WORKERS} workers (bar {MOST_S:.0f} s)", f"{made.wall_s:.1f} s", fast)
-    table.add_row(f"memory, sum over processes (bar {MOST_MIB:.0f} MiB)", f"{made.sum_mib:.0f} MiB", small)
+def _costs(table: Table, made: Made, most_s: float | None) -> None:
+    wall, memory = f"wall time, {WORKERS} workers", "memory, sum over processes"
+    if most_s is None:
+        table.add_row(wall, f"{made.wall_s:.1f} s", "")
+        table.add_row(memory, f"{made.sum_mib:.0f} MiB", "")
+    else:
+        table.add_row(f"{wall} (bar {most_s:.0f} s)", f"{made.wall_s:.1f} s", _verdict(made.wall_s <= most_s))
+        low = _verdict(made.sum_mib <= MOST_MIB)
+        table.add_row(f"{memory} (bar {MOST_MIB:.0f} MiB)", f"{made.sum_mib:.0f} MiB", low)
     table.add_row("memory, the largest process", f"{made.single_mib:.0f} MiB", "")
 
 

@@ -39,7 +39,8 @@ def generate(
     preset_name: Annotated[
         str,
         typer.Option(
-            "--preset", help="Size of the world: tiny (6 people, 3 days), s (10, 5), m (25, 10) or l (50, 15)."
+            "--preset",
+            help="Size of the world: tiny (6 people, 3 days), s (10, 5), m (25, 10), l (50, 15) or year (50, 365).",
         ),
     ] = "tiny",
     agents: Annotated[int | None, typer.Option(help="Number of people (overrides the preset).")] = None,
@@ -135,6 +136,38 @@ def bars(
     lines, met = measure_bars(folders, train or [], locomo=locomo, llm=llm, json_file=json_file, say=_say)
     typer.echo("\n".join(lines))
     if strict and not met:
+        raise typer.Exit(1)
+
+
+@app.command(name="reading-sheet")
+def reading_sheet(
+    folder: Annotated[Path, typer.Argument(help="Data set to read.")],
+    out: Annotated[Path, typer.Option(help="New folder for what readers get: sheet.md, and marks.csv to fill in.")],
+    key: Annotated[Path, typer.Option(help="New file for the sources, outside of that folder. Not for readers.")],
+    sessions: Annotated[int, typer.Option(min=1, help="Sessions of each source.")] = 20,
+    seed: Annotated[int, typer.Option(help="Random seed of the choice, the order and the names.")] = 1,
+    locomo: Annotated[
+        Path | None,
+        typer.Option(help="LoCoMo file to read beside. Default: looked for in MEMARENA_SHARED or ../shared."),
+    ] = None,
+) -> None:
+    """Write sessions of a data set and of LoCoMo, shuffled and renamed, for a blind reading."""
+    from memarena_dataset_quality.command import reading_sheet as write  # noqa: PLC0415
+
+    write(folder, locomo=locomo, out=out, key=key, sessions=sessions, seed=seed)
+
+
+@app.command(name="reading-marks")
+def reading_marks(
+    marks: Annotated[list[Path], typer.Argument(help="Filled-in marks.csv of two readers or more.")],
+    key: Annotated[Path, typer.Option(help="The key that reading-sheet wrote.")],
+) -> None:
+    """Print what readers made of a blind reading; exit with code 1 if a bar is missed."""
+    from memarena_dataset_quality.blind_reading.marks import report  # noqa: PLC0415
+
+    lines, met = report(key, marks)
+    typer.echo("\n".join(lines))
+    if not met:
         raise typer.Exit(1)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Literal, get_args
 
 from memarena_dataset.model import Family
@@ -26,6 +26,11 @@ RELEASED_AGENT_DAYS = 750
 PP_SESSIONS_PER_AGENT_DAY = 8.9
 PA_SESSIONS_PER_AGENT_DAY = 8.9
 """At density 1: 13,343 sessions for 50 agents over 15 days, people and assistants in equal parts."""
+STOCK_DAYS = 30
+"""Days for which people have something new to state at the pace of the released data set; a longer life states it more
+slowly, so that its last month is as full as its first."""
+NEAREST_DATE_DAYS = 30
+"""The nearest date in a detail: so far ahead that none is past when it is first told."""
 
 
 Half = Literal["all", "tuning", "held-out"]
@@ -54,6 +59,15 @@ class WorldConfig(BaseModel):
         """Names the random streams of this world."""
         return f"masim1/{self.seed}/{self.world}"
 
+    @property
+    def pace(self) -> float:
+        """Statements per session, as a share of those of a short life."""
+        return min(1.0, STOCK_DAYS / self.days)
+
+    def dates_from(self, day: int) -> date:
+        """The day from which the date in a detail is counted that first comes up on ``day``."""
+        return self.calendar_epoch + timedelta(days=day - day % NEAREST_DATE_DAYS)
+
     def questions(self, family: Family) -> int:
         """How many questions of a family are aimed at."""
         share = self.agents * self.days / RELEASED_AGENT_DAYS * self.question_share
@@ -67,6 +81,7 @@ _PRESETS: dict[str, tuple[int, int, float, float]] = {
     "s": (10, 5, 1.0, 3.0),
     "m": (25, 10, 1.0, 1.0),
     "l": (50, 15, 1.0, 1.0),
+    "year": (50, 365, 1.0, 0.1),
 }
 
 

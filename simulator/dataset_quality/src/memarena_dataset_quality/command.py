@@ -12,6 +12,7 @@ from memarena_dataset.importers.locomo import import_locomo
 from memarena_dataset.io.files import CORPUS
 
 from memarena_dataset_quality.bar_table import as_json, as_lines
+from memarena_dataset_quality.blind_reading.sheet import write_sheet
 from memarena_dataset_quality.errors import QualityError
 from memarena_dataset_quality.measures import Setting, measure
 from memarena_dataset_quality.repetition import locomo_texts
@@ -88,6 +89,20 @@ def bars(
         text = as_json(table, [str(one) for one in tested], [str(one) for one in learned])
         json_file.write_text(f"{text}\n", encoding="utf-8")
     return as_lines(table, with_locomo=beside is not None), all(row.met is not False for row in table)
+
+
+def reading_sheet(folder: Path, *, locomo: Path | None, out: Path, key: Path, sessions: int, seed: int) -> None:
+    """Write the sheet of a blind reading of the data set in ``folder`` beside LoCoMo.
+
+    Raises:
+        QualityError: data set, LoCoMo or what is to be written cannot be used.
+    """
+    beside = find_locomo(locomo)
+    if beside is None:
+        raise QualityError("--locomo: not in the shared folder; a LoCoMo file to read beside is expected")
+    with tempfile.TemporaryDirectory() as scratch:
+        other = _locomo_world(beside, Path(scratch) / "locomo")
+        write_sheet(read_world(folder), other, out, key, sessions=sessions, seed=seed)
 
 
 def _check_table_file(path: Path | None) -> None:

@@ -16,6 +16,7 @@ from memarena_dataset.values import (
     WeekdayValue,
 )
 
+from memarena_masim.config import NEAREST_DATE_DAYS
 from memarena_masim.errors import MasimError
 from memarena_masim.rng import Stream
 
@@ -71,7 +72,7 @@ class ValueKind:
         if isinstance(values, list) and all(isinstance(value, str) for value in values) and len(values) >= 5:
             return cls(type_name, unit, choices=tuple(values))
         if isinstance(values, str) and values == "dates":
-            return cls(type_name, unit, low=30, high=165)
+            return cls(type_name, unit, low=NEAREST_DATE_DAYS, high=165)
         if isinstance(values, str) and values.startswith("digits "):
             return cls(type_name, unit, digits=int(values.split()[1]))
         if isinstance(values, str) and ".." in values:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from memarena_masim.engines.tally import summed
 from memarena_masim.errors import MasimError
 from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.json_files import dump
+from memarena_masim.output.chronicle import Chronicle
 from memarena_masim.output.lock import only_writer
 from memarena_masim.output.parts import PARTS, Parts, clear_left, is_left
 from memarena_masim.output.rows import fact_row, report_row
@@ -32,7 +32,6 @@ from memarena_masim.output.worlds import REPORT, counts_of_complete
 from memarena_masim.phrases.library import data_files
 from memarena_masim.plan.day import DayPlan, Planner
 from memarena_masim.plan.facts import FactSource
-from memarena_masim.plan.model import SessionPlan
 from memarena_masim.questions.book import Book
 from memarena_masim.questions.derive import Asked, Deriver, spread_of_interference
 from memarena_masim.questions.hardening import harden
@@ -75,84 +74,72 @@ def generate(
         parts = Parts.open(config, engine.identity, out)
         world = build_world(config)
         planner = Planner(config, world, catalogue(config.banks))
-        plans: list[DayPlan] = []
-        for words in engine.words(Setting(config, world), _unwritten(planner, plans, parts, progress)):
+        told, said = Chronicle(world), dict[int, str]()
+        for words in engine.words(Setting(config, world), _unwritten(planner, told, said, parts, progress)):
             parts.write(words)
-            progress(_said(plans[words.day], config.days))
-        counts = _finish(config, world, planner, plans, out, parts, engine)
+            progress(said.pop(words.day))
+        counts = _finish(config, world, planner, told, out, parts, engine)
         _write_run_info(out, time.monotonic() - began, engine)
         parts.remove()  # last: until then the same command finishes what is not there yet
     return counts
 
 
-def _unwritten(planner: Planner, plans: list[DayPlan], parts: Parts, progress: Progress) -> Iterator[DayPlan]:
-    """All days, planned and committed one after the other; those that have no words yet are handed out."""
+def _unwritten(
+    planner: Planner, told: Chronicle, said: dict[int, str], parts: Parts, progress: Progress
+) -> Iterator[DayPlan]:
+    """All days, planned and committed one after the other; those that have no words yet are handed out.
+
+    ``said`` is given the line of progress for each of these.
+    """
     for day in range(planner.config.days):
         plan = planner.plan(day)
         planner.commit(plan)
-        plans.append(_light(plan))
+        told.add(plan)
+        line = f"day {day + 1} of {planner.config.days}: {len(plan.sessions)} sessions"
         if parts.has(day):
-            progress(_said(plan, planner.config.days))
+            progress(line)
         else:
+            said[day] = line
             yield plan
-
-
-def _said(plan: DayPlan, days: int) -> str:
-    return f"day {plan.day + 1} of {days}: {len(plan.sessions)} sessions"
-
-
-def _light(plan: DayPlan) -> DayPlan:
-    """A plan without what is written already."""
-    return DayPlan(plan.day, plan.sessions, (), plan.events, plan.schedules)
 
 
 def _finish(
     config: WorldConfig,
     world: World,
     planner: Planner,
-    plans: list[DayPlan],
+    told: Chronicle,
     out: Path,
     parts: Parts,
     engine: Engine,
 ) -> dict[str, int]:
-    mentions = {
-        session.session_id: other for plan in plans for session in plan.sessions for other in _named(session, world)
-    }
-    book = Book(config, world, planner.catalogue, planner.knowledge.said, mentions)
-    for plan in plans:
-        for session in plan.sessions:
-            people = [speaker.agent_id for speaker in session.speakers if not speaker.assistant]
-            for one in people:
-                for other in people:
-                    if one != other:
-                        book.met[one].setdefault(other, plan.day)
+    book = Book(config, world, planner.catalogue, planner.knowledge.said, told.looked_back_at)
+    book.met.update(told.met)
     asked = Deriver(book, FactSource(config, planner.catalogue)).derive()
     if not asked:
         parts.remove()
-        raise MasimError(_too_little(config, plans))
+        raise MasimError(_too_little(config, told.sessions))
     wanted = {one.draft.truth["antecedent_turn"] for one in asked if "antecedent_turn" in one.draft.truth}
     wanted |= {stated.turn_id for one in asked for stated in one.draft.evidence}
     texts = _write_corpus(out, parts, config.days, wanted)
-    write_world(world, plans, planner.impressions, out)
+    write_world(config, world, told.sessions_of, planner.impressions, out)
     plain = {one.instance_id: one.draft.query for one in asked}
     work = [*parts.counts(config.days), _reword(asked, book, texts, config, engine)]
     done = frozenset(one.instance_id for one in asked if one.draft.query != plain[one.instance_id])
     hardened = harden(asked, book, texts, done)
     counts = _write_questions(asked, out, texts)
-    told = {one.statement_id for question in asked for one in question.draft.evidence}
-    rows = (fact_row(stated, stated.statement_id in told) for stated in planner.knowledge.said)
+    evidence = {one.statement_id for question in asked for one in question.draft.evidence}
+    rows = (fact_row(stated, stated.statement_id in evidence) for stated in planner.knowledge.said)
     write_lines(out / "facts.jsonl", rows)
     log = list(parts.log(config.days))
     if log:
         write_lines(out / ENGINE_LOG, log)
-    report = _counts(config, plans, counts, len(planner.knowledge.said), {**engine.identity, **summed(work)})
+    report = _counts(config, told, counts, len(planner.knowledge.said), {**engine.identity, **summed(work)})
     more = {"interference": spread_of_interference(asked), "hardening": hardened}
     (out / REPORT).write_text(dump({**report, **more}) + "\n", encoding="utf-8")
     return counts
 
 
-def _too_little(config: WorldConfig, plans: list[DayPlan]) -> str:
-    sessions = sum(len(plan.sessions) for plan in plans)
+def _too_little(config: WorldConfig, sessions: int) -> str:
     size = f"{config.agents} people over {config.days} days"
     return f"--density {config.density:g}: {sessions} sessions of {size} give no question; a higher one is expected"
 
@@ -167,11 +154,6 @@ def _reword(
     for one in asked:
         one.draft.query = done.texts.get(one.instance_id, one.draft.query)
     return done.counts
-
-
-def _named(session: SessionPlan, world: World) -> list[str]:
-    name = session.looks_back[0]
-    return [person.agent_id for person in world.people if name and name in (person.name, person.first_name)]
 
 
 def _write_corpus(out: Path, parts: Parts, days: int, wanted: set[str]) -> dict[str, str]:
@@ -201,18 +183,17 @@ def _write_questions(asked: list[Asked], out: Path, texts: dict[str, str]) -> di
 
 def _counts(
     config: WorldConfig,
-    plans: list[DayPlan],
+    told: Chronicle,
     questions: dict[str, int],
     stated: int,
     engine: Mapping[str, JsonValue],
 ) -> dict[str, object]:
-    kinds = Counter(session.kind.value for plan in plans for session in plan.sessions)
     counts = {
         "agents": config.agents,
         "days": config.days,
-        "sessions": sum(kinds.values()),
-        "turns": sum(session.turn_count for plan in plans for session in plan.sessions),
-        "events": sum(len(plan.events) for plan in plans),
+        "sessions": told.sessions,
+        "turns": told.turns,
+        "events": told.events,
         "statements": stated,
         "instances": sum(questions.values()),
     }
@@ -221,7 +202,12 @@ def _counts(
         for family in Family
         if questions[family.value] < config.questions(family)
     }
-    found = {"counts": counts, "session_kinds": dict(sorted(kinds.items())), "instances": questions, "short": short}
+    found = {
+        "counts": counts,
+        "session_kinds": dict(sorted(told.kinds.items())),
+        "instances": questions,
+        "short": short,
+    }
     return report_row(config, {**found, "engine": dict(engine), "banks": data_files()})
 
 

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from memarena_masim.config import WorldConfig
 from memarena_masim.json_files import dump
 from memarena_masim.output.rows import assistant_row, event_row, persona_row, schedule_row
-from memarena_masim.plan.day import DayPlan
+from memarena_masim.plan.events import plan_events
 from memarena_masim.plan.impressions import Impressions
+from memarena_masim.plan.schedule import plan_schedules
 from memarena_masim.world.model import World
 
 
-def write_world(world: World, plans: list[DayPlan], impressions: Impressions, out: Path) -> None:
-    """Write them to ``out``. ``impressions`` are those of the last midnight."""
+def write_world(
+    config: WorldConfig,
+    world: World,
+    sessions_of: Mapping[str, Sequence[str]],
+    impressions: Impressions,
+    out: Path,
+) -> None:
+    """Write them to ``out``. ``impressions`` are those of the last midnight; ``sessions_of`` maps agents to sessions.
+
+    Schedules and events depend on seed and day alone; they are planned again, so that a year of them is never held.
+    """
+    days = range(config.days)
     write_lines(
         out / "agents_personas.jsonl",
         (row for person in world.people for row in (persona_row(person, world, impressions), assistant_row(person))),
     )
     write_lines(
         out / "agent_schedules.jsonl",
-        (schedule_row(schedule, plan.day) for plan in plans for schedule in plan.schedules.values()),
+        (schedule_row(one, day) for day in days for one in plan_schedules(config, world, day).values()),
     )
-    write_lines(out / "events.jsonl", (event_row(event) for plan in plans for event in plan.events))
+    write_lines(out / "events.jsonl", (event_row(event) for day in days for event in plan_events(config, world, day)))
     groups = [
         {
             "group_id": group.group_id,
@@ -50,12 +62,7 @@ def write_world(world: World, plans: list[DayPlan], impressions: Impressions, ou
     (out / "locations.json").write_text(dump(places) + "\n", encoding="utf-8")
     edges = ({"source": edge.source, "target": edge.target, "weight": edge.weight} for edge in world.edges.values())
     write_lines(out / "graph_edges.jsonl", edges)
-    mapped: dict[str, list[str]] = {}
-    for plan in plans:
-        for session in plan.sessions:
-            for speaker in session.speakers:
-                mapped.setdefault(speaker.agent_id, []).append(session.session_id)
-    (out / "ego_session_map.json").write_text(dump(dict(sorted(mapped.items()))) + "\n", encoding="utf-8")
+    (out / "ego_session_map.json").write_text(dump(dict(sorted(sessions_of.items()))) + "\n", encoding="utf-8")
 
 
 def write_lines(path: Path, rows: Iterable[object]) -> None:

@@ -31,6 +31,8 @@ PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3)
 """What a memory probe is after, by share."""
 _TURNS_BETWEEN_PEOPLE = (7, 8, 9, 10, 10, 11, 11, 12, 13, 14)
 _TURNS_WITH_ASSISTANT = (8, 8, 10, 10, 10, 12, 12)
+_LOOKS_BACK_DAYS = 6
+"""How long ago a talk may be that somebody looks back at with their assistant."""
 _LONGEST_THREAD = 10
 """Turns after which a talk comes to something else."""
 _WORDS = {"face_to_face": 67.0, "voice_message": 68.0, "text_message": 60.0}
@@ -81,7 +83,7 @@ class Planner:
 
     def plan(self, day: int) -> DayPlan:
         """The plan of the next day."""
-        self._chooser.begin_day()
+        self._chooser.begin_day(day)
         self._courses.begin_day()
         schedules = plan_schedules(self.config, self.world, day)
         events = plan_events(self.config, self.world, day)
@@ -120,6 +122,8 @@ class Planner:
         self.impressions.commit(list(plan.feelings))
         self._chooser.commit(plan.noted)
         self._courses.commit(plan.tellings)
+        recent = plan.day - _LOOKS_BACK_DAYS
+        self._looked = {who: [talk for talk in talks if talk[0] > recent] for who, talks in self._looked.items()}
         for person, other, topic, scene, beat in plan.talks:
             self._looked.setdefault(person, []).append((plan.day, other, topic, scene, beat))
         self._recent_events = [plan.events, *self._recent_events][: TALKED_OF_DAYS - 1]
@@ -181,7 +185,7 @@ class Planner:
     def _with_statements(
         self, plan: SessionPlan, stream: Stream, people: list[Person]
     ) -> tuple[SessionPlan, list[StatedFact]]:
-        assistant = plan.kind.with_assistant
+        assistant, pace = plan.kind.with_assistant, self.config.pace
         count = stream.pick(_STATED_TO_ASSISTANT if assistant else _STATED_BETWEEN_PEOPLE)
         free = {
             person.agent_id: [turn for turn in range(plan.turn_count) if speaker_index(plan, turn) == place]
@@ -192,6 +196,8 @@ class Planner:
         for number in range(count):  # the last turn is drawn twice as rarely: the last tenth of a session is short
             speaker = stream.pick(people).agent_id
             listeners = tuple(person.agent_id for person in people if person.agent_id != speaker)
+            if pace < 1 and not stream.chance(pace):
+                continue
             if not free[speaker]:
                 continue
             probing = plan.kind is Kind.PROBE and stream.chance(0.7)
@@ -263,7 +269,7 @@ class Planner:
 
     def _earlier(self, owner: str, day: int, stream: Stream) -> tuple[str, str, str, str, int] | None:
         """A conversation of an earlier day: the other one's name, the day in words, the topic, scene and next beat."""
-        talks = [talk for talk in self._looked.get(owner, ()) if day - 6 <= talk[0] < day]
+        talks = [talk for talk in self._looked.get(owner, ()) if day - _LOOKS_BACK_DAYS <= talk[0] < day]
         if not talks:
             return None
         then, other, topic, scene, beat = stream.pick(talks)

@@ -33,12 +33,12 @@ class FactSource:
         self._catalogue = catalogue
         self._details: dict[tuple[str, str, str], Fact] = {}
 
-    def detail(self, subject: str, attribute: Attribute, item: str) -> Fact:
-        """The value that ``attribute`` has for a person and an item."""
+    def detail(self, subject: str, attribute: Attribute, item: str, day: int = 0) -> Fact:
+        """What ``attribute`` is for a person and an item, drawn when it first comes up; a date is ahead of that day."""
         key = (subject, attribute.key, item)
         if key not in self._details:
             stream = Stream(self._config.key, "fact", *key)
-            value = attribute.kind.draw(stream, self._config.calendar_epoch)
+            value = attribute.kind.draw(stream, self._config.dates_from(day))
             guarded = bool(attribute.sensitive) or stream.chance(GUARDED_SHARE)
             self._details[key] = Fact(
                 fact_id=opaque("fact", self._config.key, *key),
@@ -53,20 +53,20 @@ class FactSource:
             )
         return self._details[key]
 
-    def changed(self, fact: Fact) -> Said:
-        """Another person's version of a detail."""
+    def changed(self, fact: Fact, day: int) -> Said:
+        """Another person's version of a detail, told on ``day``."""
         kind = self._catalogue.attributes[fact.attribute].kind
         stream = Stream(self._config.key, "version", fact.fact_id)
-        return kind.other(stream, self._config.calendar_epoch, fact.value)
+        return kind.other(stream, self._config.dates_from(day), fact.value)
 
-    def later(self, fact: Fact) -> Fact:
-        """What replaces a detail: another value, under an id of its own that names the one it replaces."""
+    def later(self, fact: Fact, day: int) -> Fact:
+        """What replaces a detail on ``day``: another value, under an id of its own that names the one it replaces."""
         kind = self._catalogue.attributes[fact.attribute].kind
         stream = Stream(self._config.key, "change", fact.fact_id)
         return replace(
             fact,
             fact_id=opaque("fact", self._config.key, "change", fact.fact_id),
-            value=kind.other(stream, self._config.calendar_epoch, fact.value),
+            value=kind.other(stream, self._config.dates_from(day), fact.value),
             supersedes=fact.fact_id,
         )
 

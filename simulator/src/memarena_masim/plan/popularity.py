@@ -38,7 +38,7 @@ class Popularity:
 
     def __init__(self, config: WorldConfig, catalogue: Catalogue) -> None:
         stream = Stream(config.key, "popularity")
-        heard = config.days * config.density * _heard_per_day()
+        heard = config.days * config.density * config.pace * _heard_per_day()
         open_ones = [attribute for attribute in catalogue.attributes.values() if not attribute.sensitive]
         talked_of = stream.sample(open_ones, max(_FEWEST, round(heard / _VALUES_HEARD)))
         pairs = stream.shuffled([(attribute, item) for attribute in talked_of for item in attribute.items])

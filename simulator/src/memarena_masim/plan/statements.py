@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from memarena_dataset.model import Family
-from memarena_dataset.values import SetValue
+from memarena_dataset.values import DateValue, SetValue
 
 from memarena_masim.config import PP_SESSIONS_PER_AGENT_DAY, WorldConfig
 from memarena_masim.facts.catalogue import Catalogue, PersonForm, in_person
@@ -52,13 +52,16 @@ TOLD_TWICE = 0.5
 """Share of the secrets drawn again that are told to somebody else, too."""
 _DAYS_BACK = 35
 """How long ago what people tell of may have happened: over few days its date would be guessed."""
+_TOLD_FOR_DAYS = 150
+"""For how long people tell of something that happened; of less than half a year ago, a month needs no year."""
 _SMALL = 200
 """Statements between people below which a world is small."""
 
 
 def _statements(config: WorldConfig) -> float:
     """How much is stated between people in a world, roughly."""
-    return config.agents * config.days * config.density * PP_SESSIONS_PER_AGENT_DAY * _STATED_PER_MEETING
+    meetings = config.agents * config.days * config.density * PP_SESSIONS_PER_AGENT_DAY
+    return meetings * _STATED_PER_MEETING * config.pace
 
 
 def _shares(config: WorldConfig) -> tuple[tuple[str, float], ...]:
@@ -107,6 +110,7 @@ class Chooser:
             *(self._pairs, self._used),
             *(self._versioned, self._fated, self._outdated, self._passed_on, self._wished_again),
         )
+        self._day, self._today = 0, config.calendar_epoch
         self._popularity = Popularity(config, catalogue)
         self._community = CommunityTalk(world, source)
         self._shares = _shares(config)
@@ -114,8 +118,9 @@ class Chooser:
         self._again = 0.85 if self._small else AGAIN
         self._attributes = list(catalogue.attributes.values())
 
-    def begin_day(self) -> None:
+    def begin_day(self, day: int) -> None:
         """Start from what is committed."""
+        self._day, self._today = day, self._config.calendar_epoch + timedelta(days=day)
         for one in self._memory:
             one.begin_day()
 
@@ -178,7 +183,9 @@ class Chooser:
         open_ones = [
             statements
             for key, statements in heard.items()
-            if key in self._versioned and any(one.role is Role.VERSION for one in statements)
+            if key in self._versioned
+            and not self._over(statements[0].fact)
+            and any(one.role is Role.VERSION for one in statements)
         ]
         told_twice = [statements for statements in open_ones if statements[0].role is not Role.VERSION]
         if not told_twice:
@@ -190,7 +197,7 @@ class Chooser:
         """Something that happened, heard or told on an earlier day; the owner says when it was."""
         own = list(self._knowledge.told.get(owner, {}).values())
         told = [statements[0].fact for statements in self._knowledge.facts_heard(owner).values()]
-        happened = [fact for fact in (*own, *told) if fact.kind is FactKind.HAPPENING]
+        happened = [fact for fact in (*own, *told) if self._recent(fact)]
         if not happened:
             return None
         fact = stream.pick(happened)
@@ -201,10 +208,20 @@ class Chooser:
         return (
             fact.kind is FactKind.DETAIL
             and not fact.guarded
+            and not self._over(fact)
             and fact.fact_id not in self._versioned
             and fact.fact_id not in self._outdated
             and not fact.supersedes
         )
+
+    def _over(self, fact: Fact) -> bool:
+        """Whether a detail is a date that has passed: nobody says of it any more that it is to come."""
+        value = fact.value.value
+        return isinstance(value, DateValue) and fact.kind is FactKind.DETAIL and value.date < self._today.isoformat()
+
+    def _recent(self, fact: Fact) -> bool:
+        """Whether something that happened is still told of."""
+        return fact.happened is not None and (self._today - fact.happened).days <= _TOLD_FOR_DAYS
 
     def _note(self, choice: Choice, listeners: tuple[str, ...]) -> None:
         for listener in listeners:
@@ -248,8 +265,9 @@ class Chooser:
                 item = stream.pick(attribute.items)
             else:
                 attribute, item = self._popularity.draw(stream)
-            fact = self._source.detail(speaker, attribute, item)
+            fact = self._source.detail(speaker, attribute, item, self._day)
             settled = fact.fact_id not in self._versioned and fact.fact_id not in self._outdated
+            settled = settled and not self._over(fact)
             if fact.guarded == guarded and settled and self._new_to(fact, to):
                 if guarded and (speaker, fact.fact_id) in self._used and not stream.chance(TOLD_TWICE):
                     continue
@@ -285,6 +303,7 @@ class Chooser:
         first = statements[0]
         return (
             first.fact.guarded
+            and not self._over(first.fact)
             and first.speaker == first.fact.subject
             and bool(first.wish.named)
             and speaker not in first.wish.named
@@ -309,7 +328,7 @@ class Chooser:
             return None
         before = stream.pick(current)
         self._outdated.add(before.fact_id)
-        fact = self._source.later(before)
+        fact = self._source.later(before, self._day)
         return Choice(fact, speaker, Role.CHANGE, fact.value)
 
     def _of_community(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
@@ -321,7 +340,7 @@ class Chooser:
 
     def _happening(self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
         to = listeners or (f"assistant_{speaker}",)
-        told = [fact for fact in self._knowledge.told.get(speaker, {}).values() if fact.kind is FactKind.HAPPENING]
+        told = [fact for fact in self._knowledge.told.get(speaker, {}).values() if self._recent(fact)]
         if told and stream.chance(self._again):
             fact = stream.pick(told)
             if self._new_to(fact, to):
@@ -388,7 +407,7 @@ class Chooser:
             others = {stated.speaker for stated in theirs[key]}
             if plain and fact.subject not in (speaker, listeners[0]) and speaker not in others:
                 self._versioned.add(key)
-                return Choice(fact, speaker, Role.VERSION, self._source.changed(fact))
+                return Choice(fact, speaker, Role.VERSION, self._source.changed(fact, self._day))
         return None
 
     def _tie(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:

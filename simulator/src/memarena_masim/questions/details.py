@@ -81,7 +81,7 @@ def counterfactual(book: Book, ego: str, stated: StatedFact, stream: Stream) -> 
     if not plain_detail(book, ego, stated):
         return None
     fact = stated.fact
-    altered = book.attribute(fact).kind.other(stream, book.config.calendar_epoch, fact.value)
+    altered = book.attribute(fact).kind.other(stream, book.config.dates_from(stated.day), fact.value)
     premise = book.plain(ego, fact, altered.text, altered.slots()["n"])
     truth = {
         "real_fact": fact.value.text,

@@ -1,0 +1,58 @@
+"""What the files need of planned days once these have words: who met whom, counts, sessions by person.
+
+A plan is as large as its text. A year of plans does not fit into memory, so that only this is kept of each day.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from memarena_masim.plan.day import DayPlan
+from memarena_masim.plan.model import SessionPlan
+from memarena_masim.world.model import World
+
+
+@dataclass(slots=True)
+class Chronicle:
+    """Days are added in their order."""
+
+    world: World
+    sessions_of: dict[str, list[str]] = field(default_factory=dict)
+    """Session ids by who spoke in them, assistants among them, in the order of time."""
+    met: dict[str, dict[str, int]] = field(default_factory=dict)
+    """``met[one][other]``: the first day on which two people talked."""
+    looked_back_at: dict[str, str] = field(default_factory=dict)
+    """The person whom a session speaks of because it looks back at a talk with them, by session id."""
+    kinds: Counter[str] = field(default_factory=Counter)
+    """Sessions by kind."""
+    turns: int = 0
+    events: int = 0
+    days: int = 0
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions there are."""
+        return self.kinds.total()
+
+    def add(self, plan: DayPlan) -> None:
+        """Keep what is needed of the next day."""
+        self.days += 1
+        self.events += len(plan.events)
+        for session in plan.sessions:
+            self._add(session, plan.day)
+
+    def _add(self, session: SessionPlan, day: int) -> None:
+        self.kinds[session.kind.value] += 1
+        self.turns += session.turn_count
+        for speaker in session.speakers:
+            self.sessions_of.setdefault(speaker.agent_id, []).append(session.session_id)
+        people = [speaker.agent_id for speaker in session.speakers if not speaker.assistant]
+        for one in people:
+            for other in people:
+                if one != other:
+                    self.met.setdefault(one, {}).setdefault(other, day)
+        name = session.looks_back[0]
+        for person in self.world.people if name else ():
+            if name in (person.name, person.first_name):
+                self.looked_back_at[session.session_id] = person.agent_id
