@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from memarena_dataset.date_words import explicit_dates_in
 from memarena_dataset.values import DateValue
+from memarena_dataset.values.generous import explicit_dates_in
 from memarena_masim.config import WorldConfig, preset
 from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.plan.day import DayPlan, Planner
