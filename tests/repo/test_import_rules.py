@@ -107,6 +107,8 @@ VIOLATIONS = {
     "the latency study runs and reads runs, and renders nothing": ("memarena.latency", "memarena.judging"),
     "named configurations know what a run is": ("memarena.configs", "memarena.scoring"),
     "a sweep starts runs as processes, and knows their plans and logs": ("memarena.sweep", "memarena.scoring"),
+    "tables of a run know scores, evaluation, judging and the log": ("memarena.tables", "memarena.execution"),
+    "a run started from Python judges nothing": ("memarena.starting", "memarena.scoring"),
     "certification knows the harness and the answering engine": ("memarena_spark", "memarena_masim"),
     "the viewer knows reports, scores, evaluation, judging, the log and the data set": (
         "memarena.viewer",

@@ -32,6 +32,7 @@ USER_ERRORS = {
     "RunError": "memarena.execution.errors",
     "ScoringError": "memarena.scoring.errors",
     "SweepError": "memarena.sweep.errors",
+    "TableError": "memarena.tables.errors",
     "ViewerError": "memarena.viewer.errors",
     "ForkedWorkerError": "memarena.forked_worker",
 }

@@ -55,6 +55,10 @@ class Commands(LazyGroup):
             "memarena.cli.show:show",
             "Show one question from asking to verdict, or list the answers that a figure counts.",
         ),
+        "export": LazyCommand(
+            "memarena.cli.export:export",
+            "Write a run's cells, scores, questions, answers, timings and verdicts as CSV, JSON lines or Parquet.",
+        ),
         "view": LazyCommand(
             "memarena.cli.view:view",
             "Look at runs in a browser: grid, questions, prompts with their evidence, charts, progress.",

@@ -1,0 +1,57 @@
+"""A run started from Python, for notebooks and scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memarena import judging
+from memarena.execution.display import Display
+from memarena.execution.engine import execute
+from memarena.execution.errors import RunError
+from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.request import RunOutcome, RunRequest
+
+
+def run(
+    out: str | Path,
+    *,
+    resume: bool = False,
+    reader_api_key: str | None = None,
+    display: Display | None = None,
+    **config: object,
+) -> RunOutcome:
+    """Carry out a run, as ``memarena run`` does. Ctrl-C ends it in order; the same call with ``resume`` goes on.
+
+    Args:
+        out: a new folder for the log, or with ``resume`` that of the run to go on with.
+        resume: go on with the run in ``out``; without ``config``, as its log says.
+        reader_api_key: for readers behind a URL.
+        display: is told of progress; None shows nothing.
+        config: the fields of a run (:class:`memarena.execution.planning.config.RunConfig`). ``dataset``, ``backends``
+            and ``readers`` have to be there; a reader may be given by its name alone.
+
+    Returns:
+        How it ended, and how many questions are left.
+
+    Raises:
+        RunError: a field is wrong, or the run cannot begin.
+        InfraError: a model server or the machine failed.
+    """
+    if not config and not resume:
+        raise RunError("run: dataset, backends and readers are expected, or resume=True")
+    settled = parse_config(_with_readers(config), "run") if config else None
+    request = RunRequest(
+        out=Path(out),
+        config=settled,
+        resume=resume,
+        reader_api_key=reader_api_key,
+        scoring_files=(judging.data_files,),
+    )
+    return execute(request, display) if display is not None else execute(request)
+
+
+def _with_readers(config: dict[str, object]) -> dict[str, object]:
+    readers = config.get("readers")
+    if not isinstance(readers, list | tuple):
+        return config
+    return {**config, "readers": [{"spec": one} if isinstance(one, str) else one for one in readers]}

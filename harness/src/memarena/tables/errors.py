@@ -1,0 +1,7 @@
+"""The error of this package."""
+
+from __future__ import annotations
+
+
+class TableError(Exception):
+    """A table or a format that does not exist, a library that is missing, or a folder that cannot be written."""

@@ -1,0 +1,60 @@
+"""Tables of a run as files: Parquet, CSV or JSON lines."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+from memarena.tables.columns import TABLES
+from memarena.tables.errors import TableError
+from memarena.tables.run import Run
+
+Format = Literal["parquet", "csv", "jsonl"]
+
+
+def export(
+    run: Run, out: Path, form: Format, tables: Sequence[str] = tuple(TABLES), *, gold: bool = False
+) -> list[Path]:
+    """Write tables to ``out``, one file each; returns the files.
+
+    An existing file is replaced only once the new one is whole.
+
+    Raises:
+        TableError: an unknown table or format, a missing library, or a folder that cannot be written.
+    """
+    if form not in get_args(Format):
+        raise TableError(f"--format {form}: one of {', '.join(get_args(Format))} is expected")
+    for table in tables:
+        run.columns(table)
+    written = []
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for table in tables:
+            path = out / f"{table}.{form}"
+            part = path.with_name(f"{path.name}.part")
+            _write(run, table, part, form, gold=gold)
+            written.append(part.replace(path))
+    except OSError as error:
+        raise TableError(f"--out {out}: {error.strerror}") from error
+    return written
+
+
+def _write(run: Run, table: str, path: Path, form: Format, *, gold: bool) -> None:
+    if form == "parquet":
+        made = run.table(table, gold=gold)
+        from pyarrow import parquet  # noqa: PLC0415 - an extra
+
+        parquet.write_table(made, path)
+        return
+    with path.open("w", encoding="utf-8", newline="") as file:
+        if form == "csv":
+            names = [column.name for column in run.columns(table, gold=gold)]
+            writer = csv.DictWriter(file, names, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(run.rows(table, gold=gold))
+        else:
+            for row in run.rows(table, gold=gold):
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -1,0 +1,167 @@
+"""Rows of each table from a scored run. Pure: nothing is read here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from memarena.log.records import Question, Verdict
+from memarena.scoring.results import QuestionScore, RowScores
+from memarena.scoring.run import ScoredRun
+from memarena.scoring.run_facts import RunFacts
+from memarena.tables.columns import Row, columns_of
+
+
+def rows_of(
+    table: str, facts: RunFacts, scored: ScoredRun, verdicts: Iterable[Verdict], *, gold: bool
+) -> Iterator[Row]:
+    """The rows of a table with its columns in their order.
+
+    Args:
+        table: a name of :data:`memarena.tables.columns.TABLES`; KeyError for another one.
+        facts: the run.
+        scored: its scores.
+        verdicts: those of the log and those made since.
+        gold: whether columns that tell right answers are in.
+    """
+    names = [column.name for column in columns_of(table, gold=gold)]
+    whole: Mapping[str, Callable[[], Iterator[Row]]] = {
+        "cells": lambda: _cells(scored.scores.rows),
+        "scores": lambda: _scores(scored.scores.rows),
+        "questions": lambda: _questions(facts),
+        "answers": lambda: _answers(facts, scored),
+        "timings": lambda: _timings(scored),
+        "verdicts": lambda: _verdicts(verdicts),
+    }
+    for row in whole[table]():
+        yield {name: row[name] for name in names}
+
+
+def _cells(rows: Iterable[RowScores]) -> Iterator[Row]:
+    for row in rows:
+        for cell in row.cells:
+            counts = cell.counts
+            yield {
+                "cell_id": cell.cell_id,
+                "backend": row.backend,
+                "backend_version": row.backend_version,
+                "reader": row.reader,
+                "seed": cell.seed_label,
+                "temperature": cell.temperature,
+                "diagnostic": row.diagnostic,
+                "planned": counts.planned,
+                "correct": counts.correct,
+                "wrong": counts.wrong,
+                "backend_failed": counts.backend_failed,
+                "infra_failed": counts.infra_failed,
+                "reader_not_applicable": counts.reader_not_applicable,
+            }
+
+
+def _scores(rows: Iterable[RowScores]) -> Iterator[Row]:
+    for row in rows:
+        for cell in row.cells:
+            for figure, score in cell.metrics.items():
+                interval = cell.intervals.get(figure)
+                yield {
+                    "cell_id": cell.cell_id,
+                    "figure": figure,
+                    "value": score.value,
+                    "low": score.low,
+                    "high": score.high,
+                    "interval_low": interval.low if interval else None,
+                    "interval_high": interval.high if interval else None,
+                }
+
+
+def _questions(facts: RunFacts) -> Iterator[Row]:
+    for instance_id, question in facts.questions.items():
+        yield {
+            "instance_id": instance_id,
+            "ego": question.instance.ego_agent_id,
+            "family": question.instance.family.value,
+            "dimension": question.instance.dimension.value,
+            "day": question.day,
+            "asked_at": question.asked_at,
+            "asker": question.requester_kind,
+            "relationship": question.relationship or None,
+            "lag_days": question.lag_days,
+            "question": question.question_text,
+            "gold_json": json.dumps(question.instance.gold.model_dump(mode="json"), ensure_ascii=False),
+            "evidence_session_ids": " ".join(_evidence_sessions(question)),
+        }
+
+
+def _evidence_sessions(question: Question) -> list[str]:
+    return list(dict.fromkeys(question.instance.evidence_session_ids))
+
+
+def _answers(facts: RunFacts, scored: ScoredRun) -> Iterator[Row]:
+    for one in scored.questions:
+        attempts = facts.attempts.get((one.cell_id, one.instance_id), ())
+        last = attempts[-1].record if attempts else None
+        said = last.answer if last is not None and last.status == "answered" else None
+        found, shown = one.retrieved, one.disclosure
+        yield {
+            "cell_id": one.cell_id,
+            "instance_id": one.instance_id,
+            "outcome": one.outcome.value if one.outcome else None,
+            "attempts": one.attempts,
+            "answer": said.answer if said else None,
+            "cause": (last.cause if last else "") or None,
+            "token_f1": one.token_f1,
+            "decided_by": one.route,
+            "why": one.why or None,
+            "stage": one.stage,
+            "behaviour": shown.label if shown else None,
+            "disclosed": shown.disclosed if shown else None,
+            "allowed": one.allowed,
+            "items": found.items if found else None,
+            "evidence_sessions": found.evidence_sessions if found else None,
+            "found_at_k": found.found_at_k if found else None,
+            "found": found.found if found else None,
+            "first_rank": found.first_rank if found else None,
+            "context_tokens": found.context_tokens if found else None,
+        }
+
+
+def _timings(scored: ScoredRun) -> Iterator[Row]:
+    for one in scored.questions:
+        if one.spans is not None:
+            yield {
+                "cell_id": one.cell_id,
+                "instance_id": one.instance_id,
+                **_spans(one),
+                "reader_calls": one.reader_calls,
+                "reader_tokens": one.reader_tokens,
+            }
+
+
+def _spans(one: QuestionScore) -> Row:
+    assert one.spans is not None
+    return {
+        "segment": one.spans.segment,
+        "search_ms": one.spans.search_ms,
+        "ttft_ms": one.spans.ttft_ms,
+        "rest_ms": one.spans.rest_ms,
+        "first_delta_ms": one.spans.first_delta_ms,
+        "server_prompt_ms": one.spans.server_prompt_ms,
+        "gateway_ttft_ms": one.spans.gateway_ttft_ms,
+    }
+
+
+def _verdicts(verdicts: Iterable[Verdict]) -> Iterator[Row]:
+    for one in verdicts:
+        yield {
+            "cell_id": one.cell_id,
+            "instance_id": one.instance_id,
+            "attempt": one.attempt,
+            "judge": one.judge,
+            "judge_version": one.judge_version,
+            "repeat": one.repeat,
+            "decided_by": one.route,
+            "correct": one.correct,
+            "score": one.score,
+            "label": one.label,
+            "reason": one.reason or None,
+        }

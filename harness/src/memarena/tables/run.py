@@ -1,0 +1,127 @@
+"""A run to look at from Python: rows, Arrow tables and data frames of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memarena import judging
+from memarena.evaluation import evaluate, load_facts, missing_verdicts
+from memarena.log.records import Verdict
+from memarena.scoring.run import ScoredRun
+from memarena.scoring.run_facts import RunFacts
+from memarena.tables.columns import TABLES, Column, Row, columns_of
+from memarena.tables.errors import TableError
+from memarena.tables.rows import rows_of
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+_ARROW = {"text": "string", "integer": "int64", "number": "float64", "boolean": "bool_"}
+
+
+class Run:
+    """A run, read once from its log. Make one with :func:`open_run`."""
+
+    def __init__(self, path: Path, facts: RunFacts, judge: str) -> None:
+        self.path = path
+        self.judge = judge
+        self.facts = facts
+        """Records of the log without the texts of prompts and items."""
+
+    @cached_property
+    def scored(self) -> ScoredRun:
+        """Every question settled and every figure with its interval; computed when it is first asked for."""
+        return evaluate(self.facts, self.judge)
+
+    def rows(self, table: str, *, gold: bool = False) -> Iterator[Row]:
+        """Rows of a table as dictionaries.
+
+        Args:
+            table: cells, scores, questions, answers, timings or verdicts; columns: :meth:`columns`.
+            gold: also the columns that tell right answers.
+
+        Raises:
+            TableError: there is no such table.
+        """
+        self.columns(table)
+        return rows_of(table, self.facts, self.scored, self._verdicts, gold=gold)
+
+    def columns(self, table: str, *, gold: bool = False) -> tuple[Column, ...]:
+        """Name, type and meaning of each column. Raises TableError if there is no such table."""
+        if table not in TABLES:
+            raise TableError(f"table {table}: unknown; one of {', '.join(TABLES)} is expected")
+        return columns_of(table, gold=gold)
+
+    def cells(self) -> Iterator[Row]:
+        """Backend × reader × seed, with counts of outcomes."""
+        return self.rows("cells")
+
+    def scores(self) -> Iterator[Row]:
+        """Each figure of each cell, with its interval."""
+        return self.rows("scores")
+
+    def questions(self, *, gold: bool = False) -> Iterator[Row]:
+        """What is asked, whom, when and by whom."""
+        return self.rows("questions", gold=gold)
+
+    def answers(self, *, gold: bool = False) -> Iterator[Row]:
+        """What each cell answered, how it was settled, and what Search found."""
+        return self.rows("answers", gold=gold)
+
+    def timings(self) -> Iterator[Row]:
+        """Times of each answered question, milliseconds."""
+        return self.rows("timings")
+
+    def verdicts(self, *, gold: bool = False) -> Iterator[Row]:
+        """Verdicts of all judges, those of the rules included that are not in the log."""
+        return self.rows("verdicts", gold=gold)
+
+    def table(self, table: str, *, gold: bool = False) -> pyarrow.Table:
+        """A table as Arrow, with types also where a column is empty. TableError without pyarrow."""
+        arrow = _library("pyarrow")
+        fields = [
+            arrow.field(one.name, getattr(arrow, _ARROW[one.type])(), metadata={"meaning": one.meaning})
+            for one in self.columns(table, gold=gold)
+        ]
+        return arrow.Table.from_pylist(list(self.rows(table, gold=gold)), schema=arrow.schema(fields))
+
+    def frame(self, table: str, *, gold: bool = False) -> pandas.DataFrame:
+        """A table as a pandas data frame, in nullable types. TableError without pandas."""
+        pandas = _library("pandas")
+        types = {"text": "string", "integer": "Int64", "number": "Float64", "boolean": "boolean"}
+        columns = self.columns(table, gold=gold)
+        rows = list(self.rows(table, gold=gold))
+        series = {one.name: pandas.array([row[one.name] for row in rows], dtype=types[one.type]) for one in columns}
+        return pandas.DataFrame(series)
+
+    @cached_property
+    def _verdicts(self) -> tuple[Verdict, ...]:
+        made = missing_verdicts(self.facts) if self.judge == judging.JUDGE_NAME else ()
+        return (*self.facts.verdicts, *made)
+
+
+def open_run(path: str | Path, judge: str = judging.JUDGE_NAME) -> Run:
+    """Read a run.
+
+    Args:
+        path: the run's folder, or the ``run.sqlite`` in it.
+        judge: whose verdicts settle outcomes; by default the rules, whose missing verdicts are computed, not written.
+
+    Raises:
+        LogError: the log cannot be read.
+        ScoringError: it holds no run.
+    """
+    folder = Path(path)
+    folder = folder.parent if folder.is_file() else folder
+    return Run(folder, load_facts(folder), judge)
+
+
+def _library(name: str) -> Any:
+    try:
+        return __import__(name)
+    except ImportError as error:
+        raise TableError(f"{name} is not installed: pip install 'memarena[export]'") from error

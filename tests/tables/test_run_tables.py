@@ -1,0 +1,135 @@
+"""Tables of a run: rows, Arrow, data frames, files, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import memarena
+import pandas as pd
+import pyarrow as pa
+import pytest
+from memarena.scoring.errors import ScoringError
+from memarena.tables.columns import TABLES
+from memarena.tables.errors import TableError
+from memarena.tables.files import export
+from memarena.tables.run import Run
+from memarena_dataset.model import Family
+from pyarrow import parquet
+
+from ..support.logs import make_asked, make_cell, make_question, make_run, text_gold, write_log
+
+ROOT = Path(__file__).resolve().parents[2]
+WORDS = {"drink": "tea", "spread": "jam"}
+JUDGED = ROOT / "tests" / "golden" / "judged_run"
+GUIDE = (ROOT / "docs" / "python-api.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def judged() -> Run:
+    """A run of one cell and eleven questions with verdicts of two judges in its log."""
+    return memarena.open_run(JUDGED)
+
+
+def test_what_is_counted_is_what_the_scores_count(judged: Run) -> None:
+    (cell,) = judged.cells()
+    answers = list(judged.answers())
+    assert cell["planned"] == len(answers) == len(list(judged.questions())) == 11
+    assert cell["correct"] == sum(one["outcome"] == "correct" for one in answers)
+    (d1,) = (one for one in judged.scores() if one["figure"] == "D1")
+    assert d1["value"] == judged.scored.scores.rows[0].cells[0].metrics["D1"].value
+
+
+def test_times_and_verdicts_join_with_answers(judged: Run) -> None:
+    answered = {(one["cell_id"], one["instance_id"]) for one in judged.answers() if one["answer"] is not None}
+    assert {(one["cell_id"], one["instance_id"]) for one in judged.timings()} == answered
+    judges = {one["judge"] for one in judged.verdicts()}
+    assert {"value", "acme"} <= judges
+
+
+def test_another_judge_settles_other_outcomes() -> None:
+    with pytest.raises(ScoringError, match="no verdict by this judge"):
+        _ = memarena.open_run(JUDGED, "nobody").scored
+    assert memarena.open_run(JUDGED, "acme").scored.scores.judge == "acme"
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_right_answers_are_told_only_when_asked_for(judged: Run, table: str) -> None:
+    told = {column.name for column in TABLES[table] if column.gold}
+    assert not told & set(next(judged.rows(table)))
+    assert told <= set(next(judged.rows(table, gold=True)))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_arrow_and_pandas_hold_the_rows(judged: Run, table: str) -> None:
+    rows = list(judged.rows(table, gold=True))
+    arrow, frame = judged.table(table, gold=True), judged.frame(table, gold=True)
+    assert arrow.to_pylist() == rows
+    assert list(frame.columns) == arrow.schema.names == [column.name for column in TABLES[table]]
+    kept = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    assert kept == rows
+
+
+def test_a_column_without_any_value_keeps_its_type(judged: Run) -> None:
+    assert judged.table("timings").schema.field("server_prompt_ms").type == pa.float64()
+    assert judged.frame("timings")["server_prompt_ms"].dtype == pd.Float64Dtype()
+
+
+def test_files_hold_the_rows(judged: Run, tmp_path: Path) -> None:
+    for form in ("csv", "jsonl", "parquet"):
+        written = export(judged, tmp_path, form, gold=True)
+        assert sorted(path.name for path in written) == sorted(f"{table}.{form}" for table in TABLES)
+    rows = list(judged.answers(gold=True))
+    assert [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()] == rows
+    assert parquet.read_table(tmp_path / "answers.parquet").to_pylist() == rows
+    with (tmp_path / "answers.csv").open(newline="") as file:
+        read = list(csv.DictReader(file))
+    assert read == [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
+
+
+def test_a_question_that_was_not_asked_has_no_outcome(tmp_path: Path) -> None:
+    cell = make_cell("bm25")
+    drink, spread = (make_question(name, Family.QA, text_gold(word), "Which?") for name, word in WORDS.items())
+    write_log(tmp_path / "run", make_run([cell], [drink, spread], [], [make_asked(cell, drink, "tea")], ended=None))
+    answers = {one["instance_id"]: one for one in memarena.open_run(tmp_path / "run").answers()}
+    assert (answers["spread"]["outcome"], answers["spread"]["answer"]) == (None, None)
+    assert answers["drink"]["outcome"] == "correct"
+
+
+def test_what_cannot_be_written_is_said_and_leaves_what_was_there(judged: Run, tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="table nothing: unknown; one of cells"):
+        export(judged, tmp_path, "csv", ["nothing"])
+    with pytest.raises(TableError, match="--format xlsx: one of"):
+        export(judged, tmp_path, "xlsx")  # type: ignore[arg-type]
+    blocked = tmp_path / "file"
+    blocked.write_text("mine")
+    with pytest.raises(TableError, match="--out"):
+        export(judged, blocked, "csv")
+    assert blocked.read_text() == "mine"
+
+
+def test_the_command_writes_the_same(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "memarena", "export", str(JUDGED / "run.sqlite"), "--out", str(tmp_path)]
+    done = subprocess.run([*command, "--table", "cells"], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'cells.csv'}\n"), done.stderr
+    bad = subprocess.run([*command, "--format", "xlsx"], capture_output=True, text=True, timeout=60, check=False)
+    assert (bad.returncode, bad.stderr.count("\n")) == (2, 1)
+    assert "--format xlsx" in bad.stderr
+
+
+def test_the_guide_has_every_column() -> None:
+    for table, columns in TABLES.items():
+        _, _, part = GUIDE.partition(f"### `{table}`\n")
+        part, _, _ = part.partition("\n### ")
+        rows = re.findall(r"^\| `(\w+)`(\*?) \| (\w+) \| (.*?) \|$", part, flags=re.MULTILINE)
+        assert rows == [(one.name, "*" if one.gold else "", one.type, one.meaning) for one in columns]
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    seen = "import sys, memarena; print([m for m in sys.modules if m.startswith('memarena.')])"
+    done = subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "['memarena.lazy_imports']\n"
