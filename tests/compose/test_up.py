@@ -110,12 +110,12 @@ def test_a_backend_that_is_gone_for_good_interrupts_its_cell_and_up_asks_what_is
     ended = asked(run)
     assert {r.status for r in ended if r.cell_id.partition("@")[0] != first} == {"answered"}
     assert sum(r.cell_id.partition("@")[0] != first for r in ended) == 3
-    assert not [r for r in ended if r.status == "backend_failed"]
+    assert not [r for r in ended if r.status == "backend_failed" and not r.lost]
 
     done = checkout.command(*files, "up", **given)
     assert (done.returncode, checkout.exit_code()) == (0, "0"), done.stdout + done.stderr
     assert (checkout.run(), len(answers(run))) == (run, 6)
-    assert {r.status for r in asked(run)} <= {"answered", "infra_failed"}
+    assert {r.status for r in asked(run) if not r.lost} <= {"answered", "infra_failed"}
 
 
 def wait_for(what: Callable[[], bool], timeout_s: float = 120.0) -> None:
@@ -130,7 +130,8 @@ def test_up_leaves_a_report_and_goes_on_after_ctrl_c(checkout: Checkout) -> None
     limited = {"MEMARENA_LIMIT": "3"}
     process = checkout.begin(**limited)
     wait_for(lambda: process.poll() is not None or any(count(run, "asked") > 0 for run in checkout.out.glob("run-*")))
-    os.killpg(process.pid, signal.SIGINT)
+    # To the program alone: `docker` passes it on to `compose` itself, and a second one would be taken for a kill.
+    process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=90)
     assert process.returncode in {0, 130}, said
     assert (checkout.exit_code(), checkout.running()) == ("130", ""), said
