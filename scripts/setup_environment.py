@@ -12,6 +12,7 @@ Once it is up to date nothing here reaches the network.
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import hashlib
 import shutil
@@ -123,4 +124,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     sys.exit(main())

@@ -12,11 +12,12 @@ from .harnessing import ROOT, command, memarena
 
 
 def test_the_backends_of_this_checkout_are_started_and_described() -> None:
-    done = memarena("doctor")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for name in ("bm25", "vanilla", "oracle"):
-        (line,) = [x for x in done.stdout.splitlines() if x.startswith(f"backend {name} ")]
-        assert " ok " in line
+    for more, said in (((), "installed"), (("--start",), "contract 1.1")):
+        done = memarena("doctor", *more)
+        assert done.returncode == 0, done.stdout + done.stderr
+        for name in ("bm25", "vanilla", "oracle"):
+            (line,) = [x for x in done.stdout.splitlines() if x.startswith(f"backend {name} ")]
+            assert " ok " in line and said in line
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def with_three_more(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str,
             'command = ["{python}", "-c", "raise SystemExit(7)"]\n'
         )
     given = {**os.environ, "MEMARENA_BACKENDS": str(folder), "APART_KEY": "k"}
-    done = run("doctor", given)
+    done = run("doctor --start", given)
     assert done.returncode == 1
     return given, done.stdout
 

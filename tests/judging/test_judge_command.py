@@ -51,7 +51,7 @@ def test_failures_of_the_judge_end_with_code_3_and_their_causes(run_dir: Path) -
     with scripted_judge(lambda asked: Says("Looks fine to me.")) as server:
         result = CliRunner().invoke(app, ["judge", str(run_dir), "--endpoint", server.url, "--tries", "1"])
     assert result.exit_code == 3
-    assert "the judge failed on 6 answers (malformed 6); no verdict was made of that" in result.output
+    assert "the judge gave no verdict on 6 answers (its reply cannot be read: 6)" in result.output
 
 
 BAD = {

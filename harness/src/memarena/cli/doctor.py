@@ -44,12 +44,15 @@ class Finding:
 
 def doctor(
     out: Annotated[Path, typer.Option(help="Where runs will be written: its free space is looked at.")] = Path(),
+    start: Annotated[
+        bool, typer.Option("--start", help="Start every backend once and ask what it is (half a minute).")
+    ] = False,
 ) -> None:
-    """Say what this machine can run and what is missing. Starts every backend once. Exit 1 if something is broken."""
+    """Say what this machine can run and what is missing. Exit 1 if something is broken."""
     table = Table(box=None, pad_edge=False)
     for column in ("what", "status", "detail"):
         table.add_column(column, overflow="fold")
-    findings = [*_machine(out), *_readers(), *_backends(), *_tools(), *_meters()]
+    findings = [*_machine(out), *_readers(), *_backends(start=start), *_tools(), *_meters()]
     for finding in findings:
         table.add_row(finding.what, finding.status, finding.detail)
     Console().print(table)
@@ -80,7 +83,7 @@ def _readers() -> Iterator[Finding]:
         yield Finding("reader embedded", "ok", f"{weights.model}, xllamacpp {weights.engine_version}")
 
 
-def _backends() -> Iterator[Finding]:
+def _backends(*, start: bool) -> Iterator[Finding]:
     try:
         backends = backends_by_name()
     except RunError as error:
@@ -90,13 +93,20 @@ def _backends() -> Iterator[Finding]:
         yield Finding("backends", "missing", "no backend.toml was found; backends can be given as HOST:PORT")
     for name in sorted(backends):
         clash = name_clash(backends[name])
-        yield Finding(f"backend {name}", "broken", clash) if clash is not None else _backend(backends[name][0])
+        yield (
+            Finding(f"backend {name}", "broken", clash)
+            if clash is not None
+            else _backend(backends[name][0], start=start)
+        )
 
 
-def _backend(backend: LaunchableBackend) -> Finding:
+def _backend(backend: LaunchableBackend, *, start: bool) -> Finding:
     what = f"backend {backend.name}"
     if (missing := backend.missing()) is not None:
         return Finding(what, "missing", missing)
+    kind = ", diagnostic" if backend.diagnostic else ""
+    if not start:
+        return Finding(what, "ok", f"installed{kind}; --start tries it")
     with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
         try:
             process = launch(backend, Path(folder))
@@ -110,7 +120,6 @@ def _backend(backend: LaunchableBackend) -> Finding:
             return Finding(what, "broken", str(error))
         finally:
             process.stop()
-    kind = ", diagnostic" if backend.diagnostic else ""
     return Finding(what, "ok", f"version {described.version}, contract {described.contract_version}{kind}")
 
 

@@ -226,6 +226,17 @@ def _budget(usd: float | None, tokens: int | None, price_in: float | None, price
     return Budget(usd, tokens, prices)
 
 
+_FAILURES = {
+    "timeout": "no answer in time",
+    "connection": "its server cannot be reached",
+    "rate_limit": "its server asks for fewer calls",
+    "server_error": "its server failed",
+    "refused": "its server refused the call",
+    "malformed": "its reply cannot be read",
+}
+"""What each cause of failure means, for people."""
+
+
 def _say(judge: ModelJudge, judged: Judged) -> None:
     cost = "" if judged.usd is None else f", ${judged.usd:.4f}"
     sys.stdout.write(
@@ -234,10 +245,8 @@ def _say(judge: ModelJudge, judged: Judged) -> None:
         f"{judged.prompt_tokens} + {judged.completion_tokens} tokens{cost}\n"
     )
     if judged.failed:
-        causes = ", ".join(f"{cause} {count}" for cause, count in sorted(judged.failed.items()))
-        sys.stderr.write(
-            f"the judge failed on {judged.failed.total()} answers ({causes}); no verdict was made of that\n"
-        )
+        causes = ", ".join(f"{_FAILURES[cause]}: {count}" for cause, count in sorted(judged.failed.items()))
+        sys.stderr.write(f"the judge gave no verdict on {judged.failed.total()} answers ({causes})\n")
     if judged.left:
         why = f"stopped: {judged.stopped}; " if judged.stopped else ""
         sys.stderr.write(f"{why}{judged.left} still to be judged; the same command goes on with them\n")

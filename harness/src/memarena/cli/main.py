@@ -27,7 +27,7 @@ class Commands(LazyGroup):
         ),
         "doctor": LazyCommand(
             "memarena.cli.doctor:doctor",
-            "Say what this machine can run and what is missing. Starts every backend once. Exit 1 if something is "
+            "Say what this machine can run and what is missing (--start tries every backend). Exit 1 if something is "
             "broken.",
         ),
         "conformance": LazyCommand(
