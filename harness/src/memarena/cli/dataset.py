@@ -10,6 +10,9 @@ from typing import Annotated
 
 import typer
 from memarena_dataset.checks.findings import Finding
+from memarena_dataset.croissant import FILE_NAME as CROISSANT
+from memarena_dataset.croissant import About, croissant
+from memarena_dataset.errors import DatasetError
 from memarena_dataset.importers.common import Account
 from memarena_dataset.importers.locomo import import_locomo
 from memarena_dataset.importers.longmemeval import import_longmemeval
@@ -140,3 +143,26 @@ def _print_account(account: Account, out: Path) -> None:
     counts = ", ".join(f"{count:,} {what}" for what, count in account.counts.items())
     noted = _count(len(account.notes), "note")
     typer.echo(f"{account.source} imported to {out}: {counts}; {noted} (in pipeline_report.json too)")
+
+
+@app.command("croissant")
+def croissant_command(
+    folder: Folder,
+    name: Annotated[str | None, typer.Option(help="Name of the data set. Default: that of the folder.")] = None,
+    description: Annotated[str | None, typer.Option(help="A sentence on what it is.")] = None,
+    license_: Annotated[str | None, typer.Option("--license", metavar="URL", help="Its licence.")] = None,
+    url: Annotated[str | None, typer.Option(metavar="URL", help="Where it is published.")] = None,
+    creator: Annotated[str | None, typer.Option(help="Who made it.")] = None,
+    published: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="When it was published.")] = None,
+    version: Annotated[str | None, typer.Option(help="Its version, such as 1.0.0.")] = None,
+    cite_as: Annotated[str | None, typer.Option(help="How to cite it.")] = None,
+) -> None:
+    """Describe a data set for catalogues: write DIR/croissant.json, with the hash of every file (Croissant 1.0)."""
+    about = About(name, description, license_, url, creator, published, version, cite_as)
+    path = folder / CROISSANT
+    content = json.dumps(croissant(folder, about), ensure_ascii=False, indent=2) + "\n"
+    try:
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise DatasetError(f"{path}: cannot be written: {error.strerror}") from error
+    typer.echo(str(path))

@@ -1,0 +1,86 @@
+"""Croissant metadata: read back by MLCommons' own library, which checks it, and its hashes against the files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memarena_dataset.croissant import croissant
+from memarena_dataset.errors import DatasetError
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "data" / "example"
+RECORD_SETS = ("corpus_sessions", "agents_personas", "events", "d7_qa", "d4_permission")
+READER = """
+import json, sys
+import mlcroissant
+data = mlcroissant.Dataset(jsonld=sys.argv[1])
+rows = {name: list(data.records(record_set=name)) for name in sys.argv[2:]}
+print(json.dumps(rows, default=bytes.decode))
+"""
+OPTIONS = (
+    *("--license", "https://opensource.org/license/mit", "--url", "https://example.org/data", "--creator", "somebody"),
+    *("--published", "2026-11-24", "--version", "1.0.0", "--cite-as", "somebody 2026", "--name", "example"),
+)
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set with the file that the command wrote."""
+    folder = tmp_path_factory.mktemp("described") / "example"
+    shutil.copytree(EXAMPLE, folder)
+    command = [sys.executable, "-m", "memarena", "dataset", "croissant", str(folder), *OPTIONS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{folder / 'croissant.json'}\n"), done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def read(described: Path) -> tuple[dict[str, list[dict[str, Any]]], str]:
+    """Rows by record set as the library reads them, and what it says; apart, since it leaves files open."""
+    done = subprocess.run(
+        [sys.executable, "-c", READER, str(described / "croissant.json"), *RECORD_SETS],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+def test_the_library_finds_nothing_wrong(read: tuple[dict[str, list[dict[str, Any]]], str]) -> None:
+    _, said = read
+    assert "warning" not in said.lower() and "error" not in said.lower(), said
+
+
+@pytest.mark.parametrize("record_set", RECORD_SETS)
+def test_the_library_reads_the_rows(
+    described: Path, read: tuple[dict[str, list[dict[str, Any]]], str], record_set: str
+) -> None:
+    (path,) = described.glob(f"**/{record_set}.jsonl")
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    found = read[0][record_set]
+    fields = [name.partition("/")[2] for name in found[0]]
+    assert fields
+    assert [[one[f"{record_set}/{name}"] for name in fields] for one in found] == [
+        [pytest.approx(row[name]) if isinstance(row[name], float) else row[name] for name in fields] for row in rows
+    ]
+
+
+def test_every_file_has_its_hash(described: Path) -> None:
+    files = {one["@id"]: one["sha256"] for one in croissant(described)["distribution"]}
+    there = [path for path in described.rglob("*.json*") if path.name != "croissant.json"]
+    assert files == {
+        path.relative_to(described).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in there
+    }
+
+
+def test_a_folder_that_is_no_data_set_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"corpus_sessions\.jsonl is missing"):
+        croissant(tmp_path)
