@@ -91,12 +91,13 @@ class Run:
 
     def frame(self, table: str, *, gold: bool = False) -> pandas.DataFrame:
         """A table as a pandas data frame, in nullable types. TableError without pandas."""
-        pandas = _library("pandas")
+        library = _library("pandas")
         types = {"text": "string", "integer": "Int64", "number": "Float64", "boolean": "boolean"}
         columns = self.columns(table, gold=gold)
         rows = list(self.rows(table, gold=gold))
-        series = {one.name: pandas.array([row[one.name] for row in rows], dtype=types[one.type]) for one in columns}
-        return pandas.DataFrame(series)
+        series = {one.name: library.array([row[one.name] for row in rows], dtype=types[one.type]) for one in columns}
+        made: pandas.DataFrame = library.DataFrame(series)
+        return made
 
     @cached_property
     def _verdicts(self) -> tuple[Verdict, ...]:
