@@ -27,8 +27,7 @@ class Commands(LazyGroup):
         ),
         "doctor": LazyCommand(
             "memarena.cli.doctor:doctor",
-            "Say what this machine can run and what is missing (--start tries every backend). Exit 1 if something is "
-            "broken.",
+            "Say what this machine can run and what is missing. Exit 1 if something is broken.",
         ),
         "conformance": LazyCommand(
             "memarena.cli.conformance:conformance",
@@ -57,7 +56,7 @@ class Commands(LazyGroup):
         ),
         "export": LazyCommand(
             "memarena.cli.export:export",
-            "Write a run's cells, scores, questions, answers, timings and verdicts as CSV, JSON lines or Parquet.",
+            "Write a run's cells, scores, questions, answers, timings and verdicts as files.",
         ),
         "view": LazyCommand(
             "memarena.cli.view:view",
