@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,14 +26,19 @@ from ..support.logs import make_asked, make_cell, make_question, make_run, text_
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = {"drink": "tea", "spread": "jam"}
-JUDGED = ROOT / "tests" / "golden" / "judged_run"
 GUIDE = (ROOT / "docs" / "python-api.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def judged() -> Run:
-    """A run of one cell and eleven questions with verdicts of two judges in its log."""
-    return memarena.open_run(JUDGED)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one cell and eleven questions with verdicts of a judge with a model in its log."""
+    return shutil.copytree(ROOT / "tests" / "golden" / "judged_run", tmp_path_factory.mktemp("judged") / "run")
+
+
+@pytest.fixture(scope="module")
+def judged(folder: Path) -> Run:
+    """That run, read."""
+    return memarena.open_run(folder)
 
 
 def test_what_is_counted_is_what_the_scores_count(judged: Run) -> None:
@@ -51,10 +57,10 @@ def test_times_and_verdicts_join_with_answers(judged: Run) -> None:
     assert {"value", "acme"} <= judges
 
 
-def test_another_judge_settles_other_outcomes() -> None:
+def test_another_judge_settles_other_outcomes(folder: Path) -> None:
     with pytest.raises(ScoringError, match="no verdict by this judge"):
-        _ = memarena.open_run(JUDGED, "nobody").scored
-    assert memarena.open_run(JUDGED, "acme").scored.scores.judge == "acme"
+        _ = memarena.open_run(folder, "nobody").scored
+    assert memarena.open_run(folder, "acme").scored.scores.judge == "acme"
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -112,8 +118,8 @@ def test_what_cannot_be_written_is_said_and_leaves_what_was_there(judged: Run, t
     assert blocked.read_text() == "mine"
 
 
-def test_the_command_writes_the_same(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "memarena", "export", str(JUDGED / "run.sqlite"), "--out", str(tmp_path)]
+def test_the_command_writes_the_same(folder: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "memarena", "export", str(folder / "run.sqlite"), "--out", str(tmp_path)]
     done = subprocess.run([*command, "--table", "cells"], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'cells.csv'}\n"), done.stderr
     bad = subprocess.run([*command, "--format", "xlsx"], capture_output=True, text=True, timeout=60, check=False)
