@@ -46,7 +46,7 @@ def tables(*options: str) -> list[Table]:
     with tempfile.TemporaryDirectory() as scratch:
         out: Path = given.out or Path(scratch) / "study"
         world = Path(scratch) / "world"
-        _commands.run("masim", "generate", "--preset", "s", "--seed", str(SEED), "--out", str(world))
+        _commands.run("memarena_masim", "generate", "--preset", "s", "--seed", str(SEED), "--out", str(world))
         with _reader(given.shape, given.device, Path(scratch)) as url:
             _commands.run(
                 "memarena", "latency", "run", "--dataset", str(world), "--reader", url, "--phase2", "none",

@@ -51,7 +51,7 @@ def _looked(preset: str, seed: int) -> Looked:
     with tempfile.TemporaryDirectory() as folder:
         world = Path(folder) / "world"
         asked = ["--preset", preset, "--seed", str(seed), "--workers", "1"]  # so small that a second would not pay
-        run_command("masim", "generate", *asked, "--quiet", "--out", str(world))
+        run_command("memarena_masim", "generate", *asked, "--quiet", "--out", str(world))
         counts: dict[str, int] = json.loads((world / "pipeline_report.json").read_text(encoding="utf-8"))["instances"]
         empty = tuple(family for family, count in counts.items() if not count)
         return Looked(seed, sum(counts.values()), faults_of(world), empty)

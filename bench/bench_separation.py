@@ -146,7 +146,7 @@ def _run(out: Path, preset: str, seed: int) -> ScoredRun:
     world, run = out / "world", out / "run"
     if not (world / "run_info.json").exists() or (world / ".days").exists():
         size = ["--preset", preset, "--seed", str(seed), "--workers", "1"]
-        run_command("masim", "generate", *size, "--quiet", "--out", str(world))
+        run_command("memarena_masim", "generate", *size, "--quiet", "--out", str(world))
     resumed = ["--resume"] if (run / "run.sqlite").exists() else []
     asked = ["--dataset", str(world), "--backend", ",".join(ORDER), "--reader", "extractive"]
     run_command("memarena", "run", *asked, "--floor-samples", "0", "--out", str(run), *resumed)

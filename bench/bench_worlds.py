@@ -60,7 +60,7 @@ def tables(*options: str) -> list[Table]:
         out = given.out or Path(folder)
         size = ["--preset", given.preset, *(["--density", given.density] if given.density else [])]
         command = ["generate", *size, "--seed", str(given.seed), "--worlds", str(given.count), "--quiet"]
-        run_command("masim", *command, "--out", str(out / "worlds"))
+        run_command("memarena_masim", *command, "--out", str(out / "worlds"))
         found = [_scores(world, out / "runs" / world.name) for world in sorted((out / "worlds").iterdir())]
     return [_table(found, f"{given.count} worlds of {' '.join(size)}, seed {given.seed}")]
 
