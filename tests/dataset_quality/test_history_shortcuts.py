@@ -83,3 +83,5 @@ def test_a_date_by_the_week_is_found(world: World) -> None:
     assert vague is not None
     assert vague[0] == vague[1] > 0
     assert exact == (0, vague[1])
+    lost_job = vague_dates([with_words("She lost her job, weeks ago, and told nobody")])
+    assert lost_job == exact, "no date is told by it"

@@ -17,7 +17,8 @@ from memarena_dataset.values.phrases import normal, phrase_occurs
 
 from memarena_dataset_quality.world import World
 
-_VAGUE_WEEK = re.compile(r"\bweeks? ago\b(?! to the day)")
+_NUMBER = r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d+|a (?:few|couple of)|some|many)"
+_VAGUE_WEEK = re.compile(rf"\b{_NUMBER} weeks? ago\b(?! to the day)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
