@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from memarena_dataset_quality.coherence import Pair, pairs, preference
+from memarena_dataset_quality.coherence import WINDOW_BYTES, Pair, bits_per_byte, pairs, preference, windows
 from memarena_dataset_quality.embedded_model import embedded_model, mean_log_probability, tokens_of
 from memarena_dataset_quality.errors import QualityError
 from memarena_dataset_quality.server_process import ServerProcess
@@ -89,3 +89,24 @@ def test_answers_are_preferred_to_turns_from_elsewhere(model: ServerProcess) -> 
     coherent = [Pair(context, true, other) for (context, true), other in zip(TALK, shifted, strict=True)]
     assert preference(model, coherent) >= 0.8
     assert preference(model, [Pair(one.context, one.random, one.true) for one in coherent]) <= 0.2
+
+
+def test_windows_are_of_one_session_and_follow_their_context(world: World) -> None:
+    """Drawn from as many sessions, none longer than it may be."""
+    found = windows([world], 20)
+    assert len(found) == 20
+    assert found == windows([world], 20)
+    talks = ["\n".join(turn.text for turn in session.turns) for session in world.sessions]
+    for context, stretch in found:
+        assert context
+        assert 0 < len(stretch) <= WINDOW_BYTES
+        assert any(max(stretch.splitlines(), key=len).split(": ", 1)[-1].strip() in talk for talk in talks)
+
+
+@pytest.mark.llm
+def test_sentences_need_fewer_bits_than_the_same_words_shuffled(model: ServerProcess) -> None:
+    """Text that means something is foreseen better."""
+    context = "Maya: My dog ran away yesterday.\nLeo:"
+    sentence = " Oh no, I hope that your dog comes back soon and that he is not hurt."
+    mixed = " soon dog he, Oh and your no hurt I comes that is not that hope back."
+    assert bits_per_byte(model, [(context, sentence)]) < 0.7 * bits_per_byte(model, [(context, mixed)])

@@ -1,7 +1,8 @@
-"""Coherence: how often a language model prefers the true next turn to a random turn of the same speaker."""
+"""Coherence as a language model sees it: the true next turn against a random one, and bits per byte of the talk."""
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 from collections import defaultdict
@@ -22,6 +23,8 @@ ROUNDS = 5
 """Turns that one session can give, the second only after every session gave one."""
 SCORED_TOKENS = 24
 """Both turns are read up to this many tokens, so that length cannot decide."""
+WINDOW_BYTES = 500
+"""What is scored of a window, about 120 tokens, after at most ``CONTEXT_CHARACTERS`` of the same session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +88,42 @@ def preference(model: ServerProcess, found: Sequence[Pair]) -> float:
         )
         wins.append(1.0 if true > other else 0.5 if true == other else 0.0)
     return statistics.fmean(wins) if wins else float("nan")
+
+
+def windows(worlds: Sequence[World], count: int, seed: int = 0) -> list[tuple[str, str]]:
+    """``count`` stretches of talk from as many sessions, evenly over worlds: what was said before, and the stretch."""
+    rng = random.Random(seed)  # noqa: S311 (a sample for a measure)
+    drawers = [_stretches(world, rng) for world in worlds]
+    found: list[tuple[str, str]] = []
+    while drawers and len(found) < count:
+        for drawer in list(drawers):
+            window = next(drawer, None)
+            if window is None:
+                drawers.remove(drawer)
+            elif len(found) < count:
+                found.append(window)
+    return found
+
+
+def _stretches(world: World, rng: random.Random) -> Iterator[tuple[str, str]]:
+    order = list(world.sessions)
+    rng.shuffle(order)
+    for session in order:
+        talk = "\n".join(f"{_first(world, turn.speaker_id)}: {turn.text}" for turn in session.turns)
+        starts = [place for place, letter in enumerate(talk) if letter.isspace() and place >= CONTEXT_CHARACTERS // 3]
+        starts = [place for place in starts if len(talk) - place >= WINDOW_BYTES]
+        if not starts:
+            continue
+        start = rng.choice(starts)
+        stretch = talk[start : talk.rfind(" ", start + 1, start + WINDOW_BYTES)]
+        yield talk[max(0, start - CONTEXT_CHARACTERS) : start], stretch
+
+
+def bits_per_byte(model: ServerProcess, found: Sequence[tuple[str, str]]) -> float:
+    """Mean over windows of the bits that the model needs for a byte of UTF-8. NaN for no window."""
+    needed = []
+    for context, stretch in found:
+        tokens = tokens_of(model, stretch)
+        bits = -mean_log_probability(model, context, tokens) * len(tokens) / math.log(2)
+        needed.append(bits / len(stretch.encode()))
+    return statistics.fmean(needed) if needed else float("nan")

@@ -20,6 +20,7 @@ from memarena_dataset_quality.repetition import TextFigures, text_figures
 from memarena_dataset_quality.server_process import ServerProcess
 from memarena_dataset_quality.shortcut_attack import ShortcutAttack, compare
 from memarena_dataset_quality.solver.solve import solve_worlds
+from memarena_dataset_quality.take_up import take_up
 from memarena_dataset_quality.tokenization import words
 from memarena_dataset_quality.waking_hours import asleep, outside_hours
 from memarena_dataset_quality.world import World
@@ -27,6 +28,7 @@ from memarena_dataset_quality.world import World
 TOKENS_PER_WORD = 1.3
 """Where no tokenizer is at hand: what the released set has (10,305,361 tokens to 7,938,983 words)."""
 COHERENCE_PAIRS = 200
+COHERENCE_WINDOWS = 40
 DENSITY_TURNS = 1_000
 LLM_QUESTIONS = 300
 LLM_ANSWER_TOKENS = 24
@@ -50,6 +52,7 @@ def measure(setting: Setting, say: Callable[[str], None]) -> list[BarRow]:
     table: list[BarRow] = []
     for title, rows in (
         ("text", text_rows),
+        ("turns that take up the turn before", take_up_rows),
         ("questions: what gives them away", cue_rows),
         ("turns that stand out", specific_rows),
         ("questions: history shortcuts", history_rows),
@@ -94,6 +97,24 @@ def text_rows(setting: Setting) -> Iterator[BarRow]:
         yield row(
             "tokens per session", lambda one: TOKENS_PER_WORD * one.words_per_session, "700 to 850", 700, 850, note
         )
+
+
+def take_up_rows(setting: Setting) -> Iterator[BarRow]:
+    """Whether a turn takes up the turn before it, more than it would any other turn."""
+    group = "taking up the turn before"
+    found = take_up(setting.worlds)
+    beside = take_up([setting.locomo]) if setting.locomo else None
+    if found:
+        yield reported(group, "content word in common", found.before, locomo=beside.before if beside else None)
+    name, bar = "content word in common, above a random turn's", "at least LoCoMo's"
+    if found is None or beside is None:
+        note = "no turn after another" if found is None else "LoCoMo is not at hand"
+        yield BarRow(group, name, None, bar, None, note=note)
+        return
+    yield bounded(
+        group, name, found.above_chance, bar, beside.above_chance, 1, locomo=beside.above_chance,
+        note=f"{found.turns:,} turns",
+    )  # fmt: skip
 
 
 def cue_rows(setting: Setting) -> Iterator[BarRow]:
@@ -294,23 +315,35 @@ def world_rows(setting: Setting) -> Iterator[BarRow]:
 
 def llm_rows(setting: Setting) -> Iterator[BarRow]:
     """What the embedded model says: does talk hang together, how dense is it."""
-    bar = "at least 0.65, or LoCoMo's minus 0.05"
-    name = "true next turn preferred to a random one"
+    group = "embedded model"
     if not setting.llm:
-        yield BarRow("embedded model", name, None, bar, None, note=NO_LLM)
+        yield BarRow(group, "true next turn preferred to a random one", None, "at least LoCoMo's", None, note=NO_LLM)
         return
     with embedded_model.embedded_model() as model:
-        drawn = coherence.pairs(setting.worlds, COHERENCE_PAIRS)
-        figure = coherence.preference(model, drawn)
-        beside = (
-            coherence.preference(model, coherence.pairs([setting.locomo], COHERENCE_PAIRS)) if setting.locomo else None
-        )
-        least = min(0.65, beside - 0.05) if beside is not None else 0.65
-        yield bounded(
-            "embedded model", name, figure, bar, least, 1, locomo=beside, note=f"{len(drawn)} pairs"
-        )  # fmt: skip
+        yield _next_turns(setting, model)
+        yield _bits_per_byte(setting, model)
         yield _asked_without_context(setting, model)
         yield from _density(setting, model)
+
+
+def _next_turns(setting: Setting, model: ServerProcess) -> BarRow:
+    drawn = coherence.pairs(setting.worlds, COHERENCE_PAIRS)
+    figure = coherence.preference(model, drawn)
+    name, note = "true next turn preferred to a random one", f"{len(drawn)} pairs"
+    if setting.locomo is None:
+        return bounded("embedded model", name, figure, "at least 0.65", 0.65, 1, note=f"{note}; LoCoMo is not at hand")
+    beside = coherence.preference(model, coherence.pairs([setting.locomo], COHERENCE_PAIRS))
+    return bounded("embedded model", name, figure, "at least LoCoMo's", beside, 1, locomo=beside, note=note)
+
+
+def _bits_per_byte(setting: Setting, model: ServerProcess) -> BarRow:
+    drawn = coherence.windows(setting.worlds, COHERENCE_WINDOWS)
+    figure = coherence.bits_per_byte(model, drawn)
+    name, bar, note = "bits per byte", "within 15% of LoCoMo's", f"{len(drawn)} windows"
+    if setting.locomo is None:
+        return BarRow("embedded model", name, figure, bar, None, note=f"{note}; LoCoMo is not at hand")
+    beside = coherence.bits_per_byte(model, coherence.windows([setting.locomo], COHERENCE_WINDOWS))
+    return bounded("embedded model", name, figure, bar, 0.85 * beside, 1.15 * beside, locomo=beside, note=note)
 
 
 def _asked_without_context(setting: Setting, model: ServerProcess) -> BarRow:

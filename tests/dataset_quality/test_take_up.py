@@ -1,0 +1,57 @@
+"""Taking up: told apart from what any two turns have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from pathlib import Path
+
+import pytest
+from memarena_dataset.model import Turn
+from memarena_dataset_quality.take_up import take_up
+from memarena_dataset_quality.world import World, read_world
+
+from tests.dataset_quality.worlds import retold
+
+
+@pytest.fixture(scope="module")
+def world(small_world: Path) -> World:
+    """The small world, read."""
+    return read_world(small_world)
+
+
+def test_talk_in_another_order_takes_nothing_up(world: World) -> None:
+    """The same turns, each speaker's dealt out anew over all sessions: no more than chance."""
+    found = take_up([world])
+    said: dict[str, list[str]] = {}
+    for session in world.sessions:
+        for turn in session.turns:
+            said.setdefault(turn.speaker_id, []).append(turn.text)
+    rng = random.Random(3)
+    for texts in said.values():
+        rng.shuffle(texts)
+    mixed = take_up([retold(world, lambda turn: said[turn.speaker_id].pop())])
+    assert found is not None
+    assert mixed is not None
+    assert found.above_chance > 0.2
+    assert abs(mixed.above_chance) < 0.05
+
+
+def test_echoes_and_small_talk_are_the_ends(world: World) -> None:
+    """Turns that all say something of their own have nothing in common; names and common words count for nothing."""
+    number = iter(range(1_000_000))
+
+    def own(turn: Turn) -> str:
+        return f"Oh yes {world.name(turn.speaker_id)}, I really think so, w{next(number)} it was."
+
+    alone = take_up([retold(world, own)])
+    assert alone is not None
+    assert (alone.before, alone.random) == (0.0, 0.0)
+    echo = take_up([retold(world, lambda turn: f"the {turn.session_id.replace('_', '')} again")])
+    assert echo is not None
+    assert (echo.before, echo.random) == (1.0, 0.0)
+
+
+def test_no_turn_after_another_is_nothing_to_measure(world: World) -> None:
+    """Not a share of nought."""
+    assert take_up([dataclasses.replace(world, sessions=())]) is None
