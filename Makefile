@@ -6,7 +6,7 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 # Some container images forbid Python to keep what it compiled: every start of a program then compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help python setup demo readme-demo test lint proto proto-check proto-baseline conformance typescript bench bars wheels wheels-check images compose-test clean
+.PHONY: help python setup demo readme-demo test lint proto proto-check proto-baseline conformance typescript bench bars wheels wheels-check documented-commands images compose-test clean
 
 help:
 	@echo "make demo            compare four memories on a world made on the spot, in three minutes"
@@ -16,6 +16,7 @@ help:
 	@echo "make bench           measure this machine's floor and the parts that must be fast"
 	@echo "make wheels          build the wheel of every distribution into dist/"
 	@echo "make wheels-check    install the wheels into a new environment outside the repository, and use them there"
+	@echo "make documented-commands  run the command blocks of README and docs as they stand (ARGS=docs/running.md for some)"
 	@echo "make images          build the images of harness and backends, and print their sizes"
 	@echo "make compose-test    build the images, bring them up, hold them to the contract (needs Docker)"
 	@echo "make proto           generate the stubs of the contract"
@@ -82,6 +83,9 @@ wheels: setup
 # Another interpreter: make wheels-check ARGS=/path/to/python3.13
 wheels-check: setup
 	$(BIN)/python scripts/check_wheels.py $(ARGS)
+
+documented-commands: setup
+	$(BIN)/python scripts/documented_commands.py $(ARGS)
 
 bars: setup
 	$(BIN)/python scripts/bars.py $(ARGS)
