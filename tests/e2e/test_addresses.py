@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import psutil
 import pytest
 from memarena.client.backend import BackendClient, Deadlines, TimedSearch
+from memarena.execution.display import Display, SilentDisplay
 from memarena.execution.engine import execute
+from memarena.execution.errors import RunError
 from memarena.execution.planning.config import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import NamespaceOpened, Problem
@@ -20,6 +23,8 @@ from memarena.log.store import read_records
 from memarena_proto import memory_backend_pb2 as pb
 
 from .harnessing import EXAMPLE, answers, asked
+
+VERSION = importlib.metadata.version("memarena-backend-bm25")
 
 
 class AtAddress:
@@ -88,17 +93,45 @@ def start(tmp_path: Path) -> Iterator[Callable[..., AtAddress]]:
         each.close()
 
 
-def play(backend: AtAddress, out: Path) -> Path:
+def play(backend: AtAddress, out: Path, *, names: Sequence[str] = ("bm25",), display: Display | None = None) -> Path:
     values = {
         "dataset": EXAMPLE,
-        "backends": [f"bm25={backend.address}"],
+        "backends": [f"{name}={backend.address}" for name in names],
         "readers": [{"spec": "extractive"}],
         "meters": ["none"],
         "limit": 6,
         "floor_samples": 0,
     }
-    assert execute(RunRequest(out=out, config=parse_config(values, "test"))).reason == "completed"
+    assert execute(RunRequest(out=out, config=parse_config(values, "test")), display).reason == "completed"
     return out
+
+
+class Told(SilentDisplay):
+    """Keeps the lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, message: str) -> None:
+        self.lines.append(message)
+
+
+def test_who_answers_at_an_address_is_told(tmp_path: Path, start: Callable[..., AtAddress]) -> None:
+    """Name, version, kind and contract, whatever name the user gave it."""
+    told, backend = Told(), start()
+    play(backend, tmp_path / "run", names=("mine",), display=told)
+    assert f"backend at {backend.address}: bm25 {VERSION} (competitor, contract 1.1)" in told.lines
+
+
+@pytest.mark.parametrize("names", [("memsearch",), ("bm25", "memsearch")])
+def test_another_backend_than_the_one_asked_for_is_refused(
+    tmp_path: Path, start: Callable[..., AtAddress], names: Sequence[str]
+) -> None:
+    """Before there is a log: figures of bm25 must not stand beside the name of another memory."""
+    backend = start()
+    with pytest.raises(RunError, match=rf"--backend memsearch={backend.address}: bm25 .* answered there; write bm25="):
+        play(backend, tmp_path / "run", names=names)
+    assert not (tmp_path / "run" / "run.sqlite").exists()
 
 
 @pytest.mark.parametrize("forgets", [False, True])

@@ -127,7 +127,7 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         if previous is not None:
             plan = logged_plan(previous, plan)
         check_windows(plan)
-        check_backends(plan, config, request, containers)
+        check_backends(plan, config, request, containers, display.note)
         metering.wait_ready()
         log = stack.enter_context(LogWriter(request.out))
         # The gateway stops before the log closes: its last records still have a place to go.

@@ -6,7 +6,7 @@ import itertools
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from memarena_answering import Asker, PromptTooLongError, ReadingPlan, build_prompt, count_by_bytes
@@ -14,14 +14,19 @@ from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.client.backend import Deadlines
 from memarena.execution.backends.containers import ContainerHost
-from memarena.execution.backends.manifests import BackendChoice, LaunchableBackend
-from memarena.execution.backends.session import BackendSession, check_description
+from memarena.execution.backends.manifests import (
+    AddressedBackend,
+    BackendChoice,
+    LaunchableBackend,
+    backends_by_name,
+)
+from memarena.execution.backends.session import BackendSession, check_description, described
 from memarena.execution.errors import RunError
 from memarena.execution.planning.config import RunConfig, parse_config
 from memarena.execution.planning.plan import RunPlan
 from memarena.execution.planning.progress import RunProgress, read_progress
 from memarena.execution.planning.request import RunRequest
-from memarena.log.records import ReaderRef
+from memarena.log.records import Cell, ReaderRef
 from memarena.log.store import is_blank, log_path, read_records
 
 MIN_FREE_BYTES = 16 << 20
@@ -155,11 +160,16 @@ def _identity(reader: ReaderRef) -> tuple[str, str, str]:
 
 
 def check_backends(
-    plan: RunPlan, config: RunConfig, request: RunRequest, containers: ContainerHost | None = None
+    plan: RunPlan,
+    config: RunConfig,
+    request: RunRequest,
+    containers: ContainerHost | None,
+    say: Callable[[str], None],
 ) -> None:
     """Ask backends that could refuse the plan who they are, before there is a log: those reached by address, and those
     that are given options. The others are as their manifests say, and only what they cannot start without is looked
-    for. One that takes part under several names is asked once for each way in which it is started.
+    for. One that takes part under several names is asked once for each way in which it is started. ``say`` is told who
+    answered at an address; one that goes by the name of another backend that is known here is refused.
     """
     asked: list[tuple[BackendChoice, Mapping[str, str], pb.DescribeResponse]] = []
     cells = list({c.backend: c for c in plan.manifest.cells}.values())
@@ -177,6 +187,8 @@ def check_backends(
         known = next((description for *started, description in asked if tuple(started) == same), None)
         if known is not None:
             check_description(cell, known)
+            if isinstance(choice, AddressedBackend):
+                _who_answered(choice, cell, known)
             continue
         with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
             link = BackendSession(
@@ -188,9 +200,23 @@ def check_backends(
                 containers=containers,
             )
             try:
-                asked.append((*same, link.open(cell)))
+                description = link.open(cell)
             finally:
                 link.close()
+        asked.append((*same, description))
+        if isinstance(choice, AddressedBackend):
+            say(_who_answered(choice, cell, description))
+
+
+def _who_answered(choice: AddressedBackend, cell: Cell, description: pb.DescribeResponse) -> str:
+    found = described(cell.cell_id, description)
+    who = f"{found.name} {found.version} ({found.backend_kind}, contract {found.contract_version})"
+    if cell.backend != found.name and cell.backend in backends_by_name():
+        raise RunError(
+            f"--backend {cell.backend}={choice.address}: {who} answered there; "
+            f"write {found.name}={choice.address}, or a name that no other backend has"
+        )
+    return f"backend at {choice.address}: {who}"
 
 
 def deadlines(config: RunConfig) -> Deadlines:
