@@ -21,7 +21,7 @@ def test_a_minimal_configuration_has_the_papers_defaults() -> None:
         ({"backends": []}, "backends"),
         ({"backends": ["bm25", "bm25"]}, "backends"),
         ({"protocol": "backwards"}, "protocol"),
-        ({"seeds": ["s9"]}, "seeds"),
+        ({"seeds": ["s9"]}, "seeds.0"),
         ({"max_answer_tokens": 0}, "max_answer_tokens"),
         ({"deadlines_s": {"search": -1}}, "deadlines_s.search"),
         ({"deadlines_s": {"serch": 1}}, "deadlines_s.serch"),

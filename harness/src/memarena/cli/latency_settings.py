@@ -18,7 +18,7 @@ def study_settings(flags: RunFlags, file: Path | None) -> tuple[RunConfig, Named
     """What phase 1 of a study does: flags win over the file, and both over the study's own defaults.
 
     Raises :class:`LatencyError` for a file that sets what the study decides by itself, RunError naming file and field,
-    or command and field, for any value that cannot be.
+    or the flag, for any value that cannot be.
     """
     in_file = {} if file is None else read_file(file).run
     for name in SET_BY_THE_STUDY:
@@ -31,8 +31,7 @@ def study_settings(flags: RunFlags, file: Path | None) -> tuple[RunConfig, Named
             backend=",".join(PHASE1) if flags.backend is None else flags.backend,
             idle_s=IDLE_S if flags.idle_s is None and "idle_s" not in in_file else flags.idle_s,
             warm_up=WARM_UP if flags.warm_up is None and "warm_up" not in in_file else flags.warm_up,
-        ),
-        "memarena latency run",
+        )
     )
     if found is None:
         raise LatencyError("memarena latency run: nothing was asked for")

@@ -25,7 +25,7 @@ _MERGED = ("options", "settings", "prompt_styles", "deadlines_s", "budgets")
 """Fields that hold entries, of which a flag overrides one and leaves the others."""
 
 
-def settled(flags: RunFlags, command: str = "memarena run") -> tuple[RunConfig | None, NamedConfiguration | None]:
+def settled(flags: RunFlags) -> tuple[RunConfig | None, NamedConfiguration | None]:
     """What to do, and the file that it came from; nothing at all where a run is resumed as its log says.
 
     Raises :class:`RunError` naming file and field, or flag.
@@ -43,7 +43,7 @@ def settled(flags: RunFlags, command: str = "memarena run") -> tuple[RunConfig |
             )
             raise RunError(f"{flag}: missing{hint}")
     if chosen is None:
-        return parse_config(values, command), None
+        return parse_config(values, None), None
     _check_needs(chosen, values)
     where = chosen.where if not given else f"{chosen.where} and flags"
     return parse_config(values, where), NamedConfiguration(name=chosen.name, sha256=chosen.sha256)

@@ -141,7 +141,8 @@ def _named(plan: StudyPlan, backends: Sequence[str], flag: str) -> dict[str, str
         if choice.name in found:
             raise LatencyError(f"{flag}: two backends go by the name {choice.name}; write NAME=… to distinguish them")
         if (missing := _missing(choice, plan.config.settings.get(choice.name))) is not None:
-            raise LatencyError(f"{flag} {text}: {missing}")
+            others = ",".join(other for other in backends if other != text) or "none"
+            raise LatencyError(f"{flag} {text}: {missing}; without it: {flag} {others}")
         found[choice.name] = text
     return found
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import ReaderConfig, parse_config
+from memarena.execution.planning.config import ReaderConfig, parse_config, reason_of
 from memarena.sweep.errors import SweepError
 
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
@@ -47,7 +47,7 @@ class WorldEntry(_Part):
 
     dataset: Path | None = None
     """Relative to the file."""
-    preset: Literal["tiny", "s", "m", "l"] | None = None
+    preset: Literal["tiny", "s", "m", "l", "year"] | None = None
     seeds: tuple[int, ...] = ()
     agents: Annotated[int, Field(ge=1)] | None = None
     days: Annotated[int, Field(ge=1)] | None = None
@@ -156,6 +156,6 @@ def _first(error: ValidationError) -> str:
     """The first field at fault and why, in one line."""
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
-    reason = {"missing": "missing", "extra_forbidden": "there is no such field"}.get(first["type"], first["msg"])
+    reason = reason_of(first)
     given = f", got {str(first['input'])[:80]!r}" if isinstance(first["input"], str | int | float) else ""
-    return f"{where}: {reason}{given}" if where else reason.removeprefix("Value error, ")
+    return f"{where}: {reason}{given}" if where else reason

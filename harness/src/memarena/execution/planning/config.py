@@ -200,8 +200,19 @@ class RunConfig(BaseModel):
         return value
 
 
-_FLAGS = {"limit": "limit", "families": "family", "seeds": "seeds"}
-"""Fields of plain lists and numbers, by the name of their flag."""
+_FLAGS = {
+    "backends": "backend",
+    "readers": "reader",
+    "families": "family",
+    "egos": "ego",
+    "meters": "meter",
+    "options": "option",
+    "settings": "setting",
+    "deadlines_s": "deadline",
+    "budgets": "budget",
+    "prompt_styles": "prompt-style",
+}
+"""Flags that are not named like their field."""
 _REASONS = {
     "greater_than_equal": "expected {ge} or more",
     "greater_than": "expected more than {gt}",
@@ -213,12 +224,14 @@ _REASONS = {
     "int_from_float": "expected a whole number",
     "float_parsing": "expected a number",
     "finite_number": "expected a finite number",
+    "too_short": "expected at least one",
+    "string_pattern_mismatch": "expected text of the form {pattern}",
     "missing": "missing",
     "extra_forbidden": "there is no such setting",
 }
 
 
-def _reason(first: ErrorDetails) -> str:
+def reason_of(first: ErrorDetails) -> str:
     """What is wrong with a value, in words of ours."""
     words = _REASONS.get(first["type"])
     if words is None:
@@ -231,15 +244,25 @@ def _reason(first: ErrorDetails) -> str:
     )
 
 
-def parse_config(content: object, where: str) -> RunConfig:
-    """A configuration from plain values. Raises :class:`RunError` naming ``where`` and the first field at fault."""
+def parse_config(content: object, where: str | None) -> RunConfig:
+    """A configuration from plain values, out of a file (``where``) or from flags alone (None).
+
+    Raises:
+        RunError: the first field at fault, by ``where`` and its name or by its flag.
+    """
     try:
         return RunConfig.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
-        reason = _reason(first)
+        reason = reason_of(first)
         if not first["loc"]:  # of several fields together: the reason names them, and what was given is all of them
-            raise RunError(f"{where}: {reason}") from error
-        name = _FLAGS.get(str(first["loc"][0])) or ".".join(str(part) for part in first["loc"])
-        given = "" if first["type"] == "missing" else f", got {str(first['input'])[:80]!r}"
-        raise RunError(f"{where}: {name}: {reason}{given}") from error
+            raise RunError(f"{where}: {reason}" if where else reason) from error
+        field, *inside = first["loc"]
+        if where is None:
+            flag = _FLAGS.get(str(field), str(field).replace("_", "-"))
+            name = " ".join((f"--{flag}", *(part for part in inside if isinstance(part, str))))
+            name = name.replace("--reader window_tokens", "--reader-window")
+        else:
+            name = f"{where}: {'.'.join(map(str, first['loc']))}"
+        given = "" if first["type"] in {"missing", "too_short"} else f", got {str(first['input'])[:80]!r}"
+        raise RunError(f"{name}: {reason}{given}") from error
