@@ -31,12 +31,12 @@ FACT_FIRST = 0.25
 """Share of the turns that state their facts before they go on with the scene."""
 PAUSES = 0.3
 """How often a speaker thinks aloud, next to the share of sentences with filler in his or her style."""
-_WITHOUT_FACTS = 1.15
+RETURNS = 0.6
+"""Share of the turns that mark the way back to the scene after something that lay beside it."""
+_WITHOUT_FACTS = 1.4
 """How much longer a turn is that states no fact: room for what the others spend on theirs."""
 _FACT_WORDS = 24
 """Words of a fact with what leads up to it."""
-_KEPT = {True: 2, False: 1}
-"""Sentences of a beat that the teller, or anybody else, says however short the turn is meant to be."""
 _LEAD_IN = re.compile(r"^(?:so|well|and|oh|oh, and),? ", re.IGNORECASE)
 _SENTENCE_START = re.compile(r"(^\"?|[.?!] \"?)([a-z])")
 _MINE = re.compile(r"\b(?:my|our)\b")
@@ -119,7 +119,7 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
             beat += 1
         elif not opened:
             if place == 0 and before is not None:
-                turn.frame("shift.ask")
+                turn.frame("pa.shift.ask" if turn.who.assistant else "shift.ask")
             turn.line("again" if thread.first_beat else "ask")
             opened = True
             turn.body((), question=False)
@@ -158,6 +158,8 @@ class _Turn:
         }
         self._sentences: list[str] = []
         self._words = 0
+        self._aside = False
+        """Whether something beside the scene was said since the turn began."""
 
     @property
     def text(self) -> str:
@@ -199,6 +201,7 @@ class _Turn:
         plan, stream = self._talk.plan, self._talk.stream
         for statement in [one for one in plan.statements if one.turn == index and one.prompt]:
             self._state(statement, linked=False)
+            self._aside = True
         if index == 0:
             self._greet()
             return
@@ -210,6 +213,7 @@ class _Turn:
         for statement in self._talk.stated:
             if not statement.prompt and stream.chance(TAKEN_UP):
                 self._react_to(statement)
+                self._aside = True
         if before is not None:
             self._answer_last(before)
 
@@ -251,20 +255,22 @@ class _Turn:
         talk = self._talk
         index = len(talk.turns)
         due = [one for one in talk.plan.statements if one.turn == index and not one.prompt]
-        first = bool(due) and bool(self._sentences) and talk.stream.chance(FACT_FIRST)
+        leads_on = question and any(one.question for one in sentences)
+        first = bool(due) and bool(self._sentences) and (leads_on or talk.stream.chance(FACT_FIRST))
         if first:
             self._state_all(due)
+            self._aside = True
+        if self._aside and sentences and not self.who.assistant and talk.stream.chance(RETURNS):
+            self.frame("return.own" if self._teller else "return")
         if sentences and not self.who.assistant and talk.stream.chance(PAUSES * self.who.fillers):
             self.frame("pause")
         aim = talk.plan.words_per_turn * self.who.pace * math.exp(0.28 * talk.stream.bell() - 0.04)
         aim *= 1.0 if due else _WITHOUT_FACTS
         texts = [self._of_scene(one.words) for one in sentences]
         said = [n for n, one in enumerate(sentences) if question or not one.question]
-        needed = [n for n in said if not sentences[n].optional]
-        spare = [n for n in needed[_KEPT[self._teller] :] if not sentences[n].question]
-        kept = set(needed) - set(spare)
-        words = self._words + sum(texts[n].count(" ") + 1 for n in kept) + _FACT_WORDS * len(due)
-        for n in [*spare, *talk.stream.shuffled([n for n in said if n not in needed])]:
+        kept = {n for n in said if not sentences[n].optional}
+        words = self._words + sum(texts[n].count(" ") + 1 for n in kept) + (0 if first else _FACT_WORDS * len(due))
+        for n in talk.stream.shuffled([n for n in said if n not in kept]):
             length = texts[n].count(" ") + 1
             if words + length / 2 <= aim:
                 kept.add(n)
