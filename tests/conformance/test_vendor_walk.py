@@ -45,9 +45,9 @@ main()
 """
 
 
-def blocks(kind: str = "") -> list[str]:
+def blocks(kind: str = "sh") -> list[str]:
     """Fenced blocks of the guide, without the blanks that they are indented by."""
-    found = re.findall(r"^( *)```(\w*)\n(.*?)^ *```$", GUIDE, re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^( *)```(\w*)[^\n]*\n(.*?)^ *```$", GUIDE, re.MULTILINE | re.DOTALL)
     return [re.sub(rf"^{indent}", "", body, flags=re.MULTILINE) for indent, of, body in found if of == kind]
 
 
@@ -151,8 +151,9 @@ def test_it_is_found_by_its_manifest_and_measured(walk: Walk, tmp_path: Path) ->
     assert named is not None
     found = {"MEMARENA_BACKENDS": str(tmp_path / named[1])}
     assert "backend mine" in walk.run("memarena doctor", **found)
-    commands = blocks()[-1].splitlines()
-    assert commands[0].startswith("memarena run --dataset tests/data/example --backend mine=")
-    first = commands[0].replace("tests/data/example", str(EXAMPLE)).replace("mine=127.0.0.1:50051", "mine")
+    start, measure, report = blocks()[-1].splitlines()
+    assert start.startswith("./my-backend --listen 127.0.0.1:50051")
+    assert measure.startswith("memarena run --dataset tests/data/example --backend mine=")
+    first = measure.replace("tests/data/example", str(EXAMPLE)).replace("mine=127.0.0.1:50051", "mine")
     walk.run(f"{first} --limit 2 --floor-samples 0", **found)
-    assert "mine" in walk.run(commands[1])
+    assert "mine" in walk.run(report)
