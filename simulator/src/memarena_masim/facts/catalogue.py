@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -84,6 +85,8 @@ class Catalogue:
     attributes: dict[str, Attribute]
     community: dict[str, CommunityKind]
     happenings: tuple[str, ...]
+    moods: Mapping[str, str]
+    """Of each happening in its base form: the mood that a listener takes it in."""
     finds: tuple[str, ...]
     sources: tuple[str, ...]
     fates: tuple[str, ...]
@@ -146,10 +149,13 @@ def catalogue(banks: Half = "all") -> Catalogue:
         for key, row in _toml(name).items():
             attributes[key] = _attribute(key, row, f"facts/{name}.toml: {key}", key in changes["attributes"])
             _rules(bank, key, row["say"], f"facts/{name}.toml: {key}")
+            _reactions(bank, key, row, f"facts/{name}.toml: {key}")
     _change_rules(bank, attributes, changes)
     community = {key: _community(bank, key, row) for key, row in _toml("community").items()}
     happenings, finds, ties = _toml("happenings"), _toml("finds"), _toml("ties")
-    _rules(bank, "happening", happenings["say"]["lines"], "facts/happenings.toml: say")
+    _rules(bank, "happening", happenings.pop("say")["lines"], "facts/happenings.toml: say")
+    for mood, row in happenings.items():
+        _reactions(bank, mood, row, f"facts/happenings.toml: {mood}")
     _rules(bank, "find", finds["say"], "facts/finds.toml: say")
     _rules(bank, "fate", finds["fate"], "facts/finds.toml: fate")
     for key in ("friends", "not_friends"):
@@ -162,7 +168,8 @@ def catalogue(banks: Half = "all") -> Catalogue:
     return Catalogue(
         attributes,
         community,
-        tuple(happenings["things"]["items"]),
+        tuple(item for row in happenings.values() for item in row["items"]),
+        {base(item): mood for mood, row in happenings.items() for item in row["items"]},
         tuple(finds["things"]),
         tuple(f"the {place} {kind}" for place in finds["source_places"] for kind in finds["source_kinds"]),
         tuple(finds["fates"]),
@@ -203,6 +210,14 @@ def _rules(bank: Bank, key: str, lines: list[str], where: str) -> None:
             bank.add(f"say.{key}.{form}", in_person(line, form), where)
 
 
+def _reactions(bank: Bank, key: str, row: dict[str, Any], where: str) -> None:
+    """How a listener takes a fact of this kind, whoever it is about."""
+    if not row.get("react"):
+        raise MasimError(f"{where}: react is missing")
+    for line in row["react"]:
+        bank.add(f"react.{key}", line, f"{where}.react")
+
+
 def _change_rules(bank: Bank, attributes: dict[str, Attribute], changes: dict[str, Any]) -> None:
     """For every detail that can change, sentences that say so before they give the new value."""
     for key in changes["attributes"]:
@@ -221,6 +236,7 @@ def _community(bank: Bank, key: str, row: dict[str, Any]) -> CommunityKind:
         if not row.get(field):
             raise MasimError(f"{where}: {field} is missing")
     _rules(bank, key, row["say"], where)
+    _reactions(bank, key, row, where)
     return CommunityKind(key, row["about"], tuple(row["ask"]))
 
 

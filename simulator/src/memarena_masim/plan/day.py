@@ -27,6 +27,8 @@ from memarena_masim.world.model import Person, World, WorldEvent
 
 _STATED_BETWEEN_PEOPLE = (2, 2, 3, 3, 3)
 _STATED_TO_ASSISTANT = (0, 1, 1, 2)
+_ANSWERS_STATE = 0.7
+"""How often the turn of a fact is drawn again where it goes on with a scene: answers are shorter."""
 PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
 """What a memory probe is after, by share."""
 _TURNS_BETWEEN_PEOPLE = (7, 8, 9, 10, 10, 11, 11, 12, 13, 14)
@@ -191,9 +193,10 @@ class Planner:
             person.agent_id: [turn for turn in range(plan.turn_count) if speaker_index(plan, turn) == place]
             for place, person in enumerate(people)
         }
+        told = set() if assistant else _told(plan)
         statements: list[Statement] = []
         stated: list[StatedFact] = []
-        for number in range(count):  # the last turn is drawn twice as rarely: the last tenth of a session is short
+        for number in range(count):  # the last turn is drawn more rarely: the last tenth of a session is short
             speaker = stream.pick(people).agent_id
             listeners = tuple(person.agent_id for person in people if person.agent_id != speaker)
             if pace < 1 and not stream.chance(pace):
@@ -207,7 +210,8 @@ class Planner:
             if choice is None:
                 continue
             place = stream.below(len(free[speaker]))
-            if free[speaker][place] == plan.turn_count - 1:
+            turn = free[speaker][place]
+            if turn == plan.turn_count - 1 or (turn in told and stream.chance(_ANSWERS_STATE)):
                 place = stream.below(len(free[speaker]))
             turn = free[speaker].pop(place)
             key = opaque("stmt", plan.session_id, number)
@@ -287,6 +291,17 @@ def speaker_index(plan: SessionPlan, turn: int) -> int:
     """Who speaks in a turn: index into the plan's speakers, who take turns in their order."""
     first = len(plan.speakers) - 1 if plan.kind.with_assistant else plan.threads[0].narrator
     return (first + turn) % len(plan.speakers)
+
+
+def _told(plan: SessionPlan) -> set[int]:
+    """Turns between people in which somebody goes on with his or her scene; the others answer, and are shorter."""
+    found: set[int] = set()
+    first = 0
+    for thread in plan.threads:
+        turns = range(first, first + thread.turns)
+        found |= {turn for turn in turns if speaker_index(plan, turn) == thread.narrator}
+        first += thread.turns
+    return found
 
 
 def _to_look_back_at(told: list[Telling]) -> list[tuple[str, str, str, str, int]]:

@@ -15,6 +15,7 @@ from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.phrases.grammar import Scope, Sequence_, Voice, phrase
 from memarena_masim.phrases.library import Library
+from memarena_masim.phrases.references import stems
 from memarena_masim.phrases.scenes import Beat, Scene, Sentence
 from memarena_masim.plan.model import Kind, SessionPlan, Statement, Thread
 from memarena_masim.realization.spoken import SpokenTurn
@@ -108,6 +109,8 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
         ends = place == thread.turns - 1
         asked = [one for one in plan.statements if one.turn == index + 1 and one.prompt]
         turn.begin(index, before if place == 0 else None)
+        asks = speaker != narrator and not opened
+        turn.aside(always=asks, goes_back=place > 0 and answer is not None)
         if speaker == narrator:
             answer = told.scene.beats[beat] if beat < len(told.scene.beats) else None
             if place == 0 and before is not None:
@@ -117,14 +120,14 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
             opened = True
             turn.body(answer.tell if answer else (), question=True)
             beat += 1
-        elif not opened:
+        elif asks:
             if place == 0 and before is not None:
                 turn.frame("pa.shift.ask" if turn.who.assistant else "shift.ask")
             turn.line("again" if thread.first_beat else "ask")
             opened = True
             turn.body((), question=False)
         elif answer is not None and (speaker - narrator) % people == 1:
-            sentences = answer.assistant if turn.who.assistant else answer.friend
+            sentences = turn.answer(beat - 1)
             goes_on = not (ends or asked) and beat < len(told.scene.beats) and talk.stream.chance(turn.who.asking)
             turn.body(sentences, question=goes_on)
         else:
@@ -158,6 +161,9 @@ class _Turn:
         }
         self._sentences: list[str] = []
         self._words = 0
+        self._due = [one for one in plan.statements if one.turn == len(talk.turns) and not one.prompt]
+        """Facts to be stated yet."""
+        self._states = bool(self._due)
         self._aside = False
         """Whether something beside the scene was said since the turn began."""
 
@@ -243,66 +249,72 @@ class _Turn:
         beat = before.thread.first_beat + len(spoken) - 1
         if beat >= len(before.scene.beats):
             return
-        given = before.scene.beats[beat]
         now, self._told, teller, self._teller = self._told, before, self._teller, False
-        for sentence in given.assistant if self.who.assistant else given.friend:
+        for sentence in self.answer(beat):
             if not sentence.optional and not sentence.question:
                 self.say(self._of_scene(sentence.words))
         self._told, self._teller = now, teller
 
-    def body(self, sentences: Sequence[Sentence], question: bool) -> None:
-        """The sentences of a beat and the turn's facts. Optional sentences come in as the turn's length allows."""
-        talk = self._talk
-        index = len(talk.turns)
-        due = [one for one in talk.plan.statements if one.turn == index and not one.prompt]
-        leads_on = question and any(one.question for one in sentences)
-        first = bool(due) and bool(self._sentences) and (leads_on or talk.stream.chance(FACT_FIRST))
-        if first:
-            self._state_all(due)
-            self._aside = True
-        if self._aside and sentences and not self.who.assistant and talk.stream.chance(RETURNS):
+    def answer(self, beat: int) -> tuple[Sentence, ...]:
+        """The answer to a beat of the scene, without what takes up words that the teller left out."""
+        scene, given = self._told.scene, self._told.scene.beats[beat]
+        kind, sentences = ("assistant", given.assistant) if self.who.assistant else ("friend", given.friend)
+        needs = self._talk.library.needs[scene.key, beat, kind]
+        heard = " ".join(turn.text for turn in self._talk.turns)
+        said = stems(heard) | {f"${name}" for name, value in self._told.values.items() if value in heard}
+        return tuple(one for one, needed in zip(sentences, needs, strict=True) if needed <= said)
+
+    def aside(self, always: bool, goes_back: bool) -> None:
+        """Before the scene goes on: the turn's facts, here or after it, and the way back from what lay beside it."""
+        stream = self._talk.stream
+        if self._due and (always or (self._sentences and stream.chance(FACT_FIRST))):
+            self._state_due()
+        if self._aside and goes_back and not self.who.assistant and stream.chance(RETURNS):
             self.frame("return.own" if self._teller else "return")
+
+    def body(self, sentences: Sequence[Sentence], question: bool) -> None:
+        """The sentences of a beat, and facts not stated yet. Optional sentences come in as the turn's length allows."""
+        talk = self._talk
         if sentences and not self.who.assistant and talk.stream.chance(PAUSES * self.who.fillers):
-            self.frame("pause")
-        aim = talk.plan.words_per_turn * self.who.pace * math.exp(0.28 * talk.stream.bell() - 0.04)
-        aim *= 1.0 if due else _WITHOUT_FACTS
+            self.frame("pause" if self._teller else "pause.answer")
+        # The pace counts twice, for it can only add or leave out optional sentences.
+        aim = talk.plan.words_per_turn * self.who.pace**2 * math.exp(0.15 * talk.stream.bell() - 0.01)
+        aim *= 1.0 if self._states else _WITHOUT_FACTS
         texts = [self._of_scene(one.words) for one in sentences]
         said = [n for n, one in enumerate(sentences) if question or not one.question]
-        kept = {n for n in said if not sentences[n].optional}
-        words = self._words + sum(texts[n].count(" ") + 1 for n in kept) + (0 if first else _FACT_WORDS * len(due))
+        kept = {n for n in said if not sentences[n].optional} or set(said[:1])
+        words = self._words + sum(texts[n].count(" ") + 1 for n in kept) + _FACT_WORDS * len(self._due)
         for n in talk.stream.shuffled([n for n in said if n not in kept]):
             length = texts[n].count(" ") + 1
             if words + length / 2 <= aim:
                 kept.add(n)
                 words += length
-        ending = [n for n in sorted(kept) if sentences[n].question]
         for n in sorted(kept):
-            if n not in ending:
-                self.say(texts[n])
-        if due and not first:
-            self._state_all(due)
-        for n in ending:
             self.say(texts[n])
+        self._state_due()
 
     def end(self, index: int, last: bool, asked: list[Statement]) -> None:
-        """Hand over: with the question for a fact that the next turn states, or with the end of the talk."""
+        """Hand over: with the question for a fact that the next turn states, or take leave when all is told."""
         plan = self._talk.plan
+        leave = "close.remote" if plan.place_id is None else "close"
+        people, left = len(plan.speakers), plan.turn_count - 1 - index
         if plan.kind.with_assistant:
             if last:
                 self.frame("pa.close" if self.who.assistant else "pa.user.close")
-        elif index >= plan.turn_count - len(plan.speakers):
-            if index == plan.turn_count - len(plan.speakers):
-                self.frame("close.remote" if plan.place_id is None else "close")
-            elif last:
-                self.frame("close.reply")
+        elif last:
+            self.frame(leave if self._teller else "close.reply")
+        elif self._teller and left < people and (self.speaker + left) % people != self.speaker:
+            self.frame(leave)
         for statement in asked:
             self.say(self._fact(statement.prompt, statement))
 
     # ------------------------------------------------------------ facts
 
-    def _state_all(self, due: list[Statement]) -> None:
-        for statement in due:
+    def _state_due(self) -> None:
+        for statement in self._due:
             self._state(statement, linked=self._talk.stream.chance(LINKED))
+            self._aside = True
+        self._due = []
 
     def _state(self, statement: Statement, linked: bool) -> None:
         text = self._fact(statement.frame, statement)
@@ -313,25 +325,31 @@ class _Turn:
             self.say(self._fact(f"level.{statement.level}", statement))
 
     def _react_to(self, statement: Statement) -> None:
-        """Take up a fact without giving its value."""
+        """Take up a fact without giving its value, and the wish that went with it."""
         found = catalogue(self._talk.library.banks)
         form, attribute, _ = statement.frame.split(".")
         slots = dict(statement.slots)
-        rule = "detail"
-        if attribute in found.community:
-            kind = found.community[attribute]
-            rule, slots["about"] = "community", kind.fill(kind.about, "you", "", slots["group"])
-        elif attribute in ("friends", "not_friends"):
-            rule = "tie"
-        elif attribute in ("happening", "find", "fate"):
-            rule = attribute
-        elif form == "change":
-            rule = "change"
+        restricted = bool(statement.level) and statement.level != "public"
         if self.who.assistant:
-            known = rule in ("detail", "community")
-            self.frame("pa.react" if known else "pa.react.other", **slots)
+            if attribute in found.community:
+                kind = found.community[attribute]
+                slots["about"] = kind.fill(kind.about, "you", "", slots["group"])
+            self.frame("pa.react" if "about" in slots else "pa.react.other", **slots)
+            if restricted:
+                self.frame("pa.react.level")
             return
-        self.frame(f"react.{rule}", **slots)
+        if form == "change":
+            self.frame("react.change")
+        elif attribute in ("find", "fate"):
+            self.frame(f"react.{attribute}", **slots)
+        elif attribute in ("friends", "not_friends"):
+            self.frame("react.tie", **slots)
+        else:
+            self.say(
+                self._fact(f"react.{found.moods[slots['do']] if attribute == 'happening' else attribute}", statement)
+            )
+        if restricted:
+            self.frame("react.level")
 
     def _fact(self, rule: str, statement: Statement) -> str:
         slots = {**self._slots, **dict(statement.slots)}
