@@ -29,8 +29,8 @@ def to_html(
 
     Shares of fewer than ``least_questions`` questions are left out of its tables.
 
-    Nothing is fetched, and nothing of a run is executed: the policy in its head allows by their hashes its own style and
-    the script that sorts and filters, and nothing else. Every text of a run is escaped by the template.
+    Nothing is fetched, and nothing of a run is executed: the policy in its head allows its own style and script
+    by their hashes, and nothing else. Every text of a run is escaped by the template.
     """
     style = (_FOLDER / "style.css").read_text(encoding="utf-8")
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
