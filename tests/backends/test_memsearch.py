@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -365,6 +368,29 @@ def test_an_engine_that_is_slow_to_listen_is_waited_for(
     monkeypatch.setenv("BIN_PATH", str(tmp_path))
     served.ingest(make_day("n", 0, [make_session("s", ["apple"])]))
     assert len(served.find("n", "apple", 0)) == 1
+
+
+def test_no_call_comes_in_before_the_engine_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a slow start of the engine is time of the first call, and in the end a failure that answers pay for."""
+    engine_instead(tmp_path, "sleep 1.5; REAL")
+    monkeypatch.setenv("BIN_PATH", str(tmp_path))
+    with launch(MODULE, tmp_path), socket.socket(socket.AF_UNIX) as probe:
+        probe.connect(str((tmp_path / "data" / "milvus.db.sock").readlink()))
+
+
+def test_an_engine_that_never_starts_ends_the_backend_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a run says that the memory did not come up, and asks it nothing."""
+    engine_instead(tmp_path, "exit 1")
+    monkeypatch.setenv("BIN_PATH", str(tmp_path))
+    command = [sys.executable, "-m", MODULE, "--listen", "127.0.0.1:0", "--data-dir", str(tmp_path / "data")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    told = [line for line in ended.stderr.splitlines() if line.startswith("error: ")]
+    assert ended.returncode == 2
+    assert len(told) == 1
+    assert "Milvus Lite did not start" in told[0]
+    assert "Traceback" not in ended.stderr
 
 
 def test_an_engine_that_cannot_start_is_unavailable_and_the_next_try_may_succeed(

@@ -26,7 +26,7 @@ EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 MOST_MEMORY_KB = 1 << 20
 TRICKS_A_CELL = 30
 COSTS_NOTHING = {"ingest.nothing-said", "ingest.days-to-come"}
-"""Which day a backend calls its last is only for conformance to compare."""
+"""Which day a backend calls its last is told by the run and decides no score."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
 from memarena.execution.planning.config import parse_config
 from memarena.execution.planning.request import RunRequest
-from memarena.log.records import BackendDescribed, QuestionAsked
+from memarena.log.records import BackendDescribed, Problem, QuestionAsked
 from memarena.log.store import read_records
 from memarena_proto import memory_backend_pb2 as pb
 
@@ -85,6 +85,27 @@ class FromTheFuture(CapturingBackend):
         response.MergeFrom(unknown)
         response.contract_version = "1.7"
         return response
+
+
+class OtherDay(CapturingBackend):
+    """Names day 0 as the last that it holds, in one of three replies, whatever was sent to it."""
+
+    def __init__(self, rpc: str) -> None:
+        super().__init__()
+        self._rpc = rpc
+
+    def Ingest(self, request_iterator: Iterator[pb.IngestRequest], context: grpc.ServicerContext) -> pb.IngestResponse:
+        response = super().Ingest(request_iterator, context)
+        return pb.IngestResponse() if self._rpc == "Ingest" else response
+
+    def Search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
+        response = super().Search(request, context)
+        return pb.SearchResponse(items=response.items) if self._rpc == "Search" else response
+
+    def Answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
+        retrieved, *rest = super().Answer(request, context)
+        yield pb.AnswerEvent(retrieved=pb.Retrieved()) if self._rpc == "Retrieved" else retrieved
+        yield from rest
 
 
 def run_of(backend: CapturingBackend, out: Path, **more: object) -> list[QuestionAsked]:
@@ -195,3 +216,20 @@ def test_a_day_longer_than_the_backend_takes_ends_the_run_with_one_line(tmp_path
     with pytest.raises(RunError, match=r"odd: takes days of at most 100 bytes, and day 0 of .* has "):
         run_of(backend, tmp_path / "run")
     assert backend.of("Ingest") == []
+
+
+@pytest.mark.parametrize("rpc", ["Ingest", "Search", "Retrieved"])
+def test_a_day_that_was_not_the_last_sent_is_told_by_the_run(tmp_path: Path, rpc: str) -> None:
+    asked = run_of(OtherDay(rpc), tmp_path / "run")
+    told = [r.message for r in read_records(tmp_path / "run", "problem") if isinstance(r, Problem)]
+    last = max(question.day for question in asked)
+    assert last > 0
+    expected = {
+        "Ingest": "Ingest of day 1 says visible_through_day 0",
+        "Search": f"Search saw through day 0, the last committed is {last}",
+        "Retrieved": f"Retrieved saw through day 0, the last committed is {last}",
+    }
+    assert any(expected[rpc] in message for message in told), told
+    assert not [m for m in told for other, line in expected.items() if other != rpc and line in m]
+    if rpc == "Ingest":
+        assert sum("Ingest of day" in message for message in told) == len({question.ego for question in asked})

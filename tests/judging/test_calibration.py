@@ -1,4 +1,4 @@
-"""Planted answers are what they are said to be, and the value judge errs on few of those it was not tuned on."""
+"""Synthetic answers are what they are said to be, and the value judge errs on few of those it was not tuned on."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from memarena.cli.judge_trust import Source, questions_of
 from memarena.cli.main import app
 from memarena.judging import JudgeError
 from memarena.judging.calibration import (
-    Planted,
-    PlantedBehaviour,
+    SyntheticAnswer,
+    SyntheticBehaviour,
     agreement,
-    ask_about_planted,
+    ask_about_answers,
     by_token_f1,
     by_value_judge,
     grouped,
     label_rates,
-    plant,
-    plant_behaviours,
+    make_answers,
     rates,
+    synthetic_behaviours,
 )
 from memarena.judging.calibration.value_paraphrases import in_words, say
 from memarena.judging.llm import Budget, ModelJudge, Patience
@@ -63,31 +63,31 @@ def source(world: Path) -> Source:
 
 
 @pytest.fixture(scope="module")
-def planted(source: Source) -> list[Planted]:
-    return list(plant(source.questions, source.evidence, "held_out", seed=1))
+def synthetic(source: Source) -> list[SyntheticAnswer]:
+    return list(make_answers(source.questions, source.evidence, "held_out", seed=1))
 
 
-def test_the_same_seed_plants_the_same_and_another_seed_others(source: Source, planted: list[Planted]) -> None:
+def test_the_same_seed_gives_the_same_and_another_seed_others(source: Source, synthetic: list[SyntheticAnswer]) -> None:
     def answers(seed: int) -> list[str]:
-        return [p.answer for p in plant(source.questions, source.evidence, "held_out", seed)]
+        return [p.answer for p in make_answers(source.questions, source.evidence, "held_out", seed)]
 
-    assert answers(1) == [p.answer for p in planted]
+    assert answers(1) == [p.answer for p in synthetic]
     assert answers(2) != answers(1)
 
 
-def test_every_kind_is_planted_in_every_open_family(planted: list[Planted]) -> None:
-    families = {p.question.instance.family.value for p in planted}
+def test_every_kind_is_made_in_every_open_family(synthetic: list[SyntheticAnswer]) -> None:
+    families = {p.question.instance.family.value for p in synthetic}
     assert len(families) >= 7
     for family in families:
-        kinds = {p.kind for p in planted if p.question.instance.family.value == family}
+        kinds = {p.kind for p in synthetic if p.question.instance.family.value == family}
         assert {"terse", "paraphrased", "verbose", "hedged", "refused", "injected"} <= kinds
-    assert {"near", "other", "hostile", "invented"} <= {p.kind for p in planted}
+    assert {"near", "other", "hostile", "invented"} <= {p.kind for p in synthetic}
 
 
-def test_the_value_judge_errs_on_held_out_answers_as_often_as_measured(planted: list[Planted]) -> None:
+def test_the_value_judge_errs_on_held_out_answers_as_often_as_measured(synthetic: list[SyntheticAnswer]) -> None:
     """A regression bound on one world, far from the aim; rates over five worlds per family: docs/judging.md."""
-    ours = rates(planted, [by_value_judge(p) for p in planted])
-    theirs = rates(planted, [by_token_f1(p) for p in planted])
+    ours = rates(synthetic, [by_value_judge(p) for p in synthetic])
+    theirs = rates(synthetic, [by_token_f1(p) for p in synthetic])
     assert ours.right > SMALL
     assert ours.wrong > SMALL
     assert ours.false_accept_rate is not None
@@ -98,8 +98,8 @@ def test_the_value_judge_errs_on_held_out_answers_as_often_as_measured(planted: 
     assert theirs.false_accept_rate > ours.false_accept_rate
 
 
-def test_rates_count_errors_and_leave_out_what_was_not_judged(planted: list[Planted]) -> None:
-    some = [p for p in planted if p.right][:4] + [p for p in planted if not p.right][:4]
+def test_rates_count_errors_and_leave_out_what_was_not_judged(synthetic: list[SyntheticAnswer]) -> None:
+    some = [p for p in synthetic if p.right][:4] + [p for p in synthetic if not p.right][:4]
     found = rates(some, [True, False, None, True, True, False, False, None])
     assert (found.right, found.wrong, found.false_rejects, found.false_accepts, found.unjudged) == (3, 3, 1, 1, 2)
     assert rates([], []).false_accept_rate is None
@@ -117,18 +117,18 @@ def test_values_are_said_in_the_forms_asked_for() -> None:
 # ------------------------------------------------------------------ labels of D6
 
 
-def test_planted_behaviours_get_their_labels_and_a_wrong_expectation_is_counted(source: Source) -> None:
+def test_synthetic_behaviours_get_their_labels_and_a_wrong_expectation_is_counted(source: Source) -> None:
     """Disclosing right, refusing and not knowing are never missed; rates over five worlds: docs/judging.md."""
-    planted = list(plant_behaviours(source.questions, seed=1))
-    found = label_rates(planted, DeterministicRules())
+    synthetic = list(synthetic_behaviours(source.questions, seed=1))
+    found = label_rates(synthetic, DeterministicRules())
     assert {label: r.missed for label, r in found.items() if label in ("disclose_correct", "refuse", "dont_know")} == {
         "disclose_correct": 0,
         "refuse": 0,
         "dont_know": 0,
     }
     assert found["disclose_correct"].false == 0
-    refused = next(p for p in planted if p.label == "refuse")
-    mislabelled = label_rates([PlantedBehaviour(refused.question, refused.answer, "other")], DeterministicRules())
+    refused = next(p for p in synthetic if p.label == "refuse")
+    mislabelled = label_rates([SyntheticBehaviour(refused.question, refused.answer, "other")], DeterministicRules())
     assert (mislabelled["other"].missed_rate, mislabelled["refuse"].false_rate) == (1.0, 1.0)
     assert mislabelled["dont_know"].missed_rate is None
 
@@ -148,13 +148,13 @@ def test_the_command_prints_rates_by_family_and_kappa(tmp_path: Path, source: So
     assert report["answers"] == sum(r["right"] + r["wrong"] for r in report["by_family"]["value"].values())
     assert [(k["one"], k["two"]) for k in report["kappa"]] == [("value", "token_f1")]
     assert len(report["phrasings_sha256"]) == 64
-    assert report["behaviour_labels"]["disclose_correct"]["planted"] > 0
+    assert report["behaviour_labels"]["disclose_correct"]["synthetic"] > 0
 
 
-def test_a_judge_with_a_model_is_asked_the_same_answers(planted: list[Planted]) -> None:
+def test_a_judge_with_a_model_is_asked_the_same_answers(synthetic: list[SyntheticAnswer]) -> None:
     """A judge that takes everything for right accepts what is wrong; what it cannot read counts in no rate."""
-    near = [p for p in planted if p.kind == "near" and not speaks_to_marker(p.answer)][:8]
-    injected = [p for p in planted if p.kind == "injected" and speaks_to_marker(p.answer)][:8]
+    near = [p for p in synthetic if p.kind == "near" and not speaks_to_marker(p.answer)][:8]
+    injected = [p for p in synthetic if p.kind == "injected" and speaks_to_marker(p.answer)][:8]
 
     control = gold_for_control(near[0].question.instance.gold)
 
@@ -162,7 +162,7 @@ def test_a_judge_with_a_model_is_asked_the_same_answers(planted: list[Planted]) 
         return Says("?") if asked.answer in (near[0].answer, control) else rules(asked)
 
     with scripted_judge(lenient) as server:
-        words = ask_about_planted(
+        words = ask_about_answers(
             [*near, *injected],
             Silent(),
             ModelJudge("lenient", "some/model"),

@@ -81,7 +81,7 @@ IDLE: dict[str, tuple[list[str], str]] = {
         "--format: expected --calibrate or --labels or --answers beside it",
     ),
     "a data set that is not read": (["--dataset", "/nope"], "--dataset: expected --calibrate or --answers beside it"),
-    "phrasings that are not planted": (["--phrasings", "nope"], "--phrasings: expected --calibrate beside it"),
+    "phrasings that are not synthetic": (["--phrasings", "nope"], "--phrasings: expected --calibrate beside it"),
     "a sample that nobody labelled": (["--of", "x.json"], "--of: expected --labels beside it"),
     "a seed that nothing is drawn by": (["--seed", "1"], "--seed: expected --calibrate or --sample beside it"),
     "a server that is not asked": (

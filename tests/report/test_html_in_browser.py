@@ -187,6 +187,54 @@ _CONTRAST = """() => {
 }"""
 
 
+def test_a_click_on_a_title_sorts_a_table_by_its_figures(browser: Browser, file: Path) -> None:
+    """Largest first, then smallest first; what has no figure stays last; from the keyboard as well."""
+    page = browser.new_page()
+    Watched(page, file)
+    table = page.locator("section.summary table").first
+    titles = table.locator("thead th").all_inner_texts()
+    place = next(n for n, title in enumerate(titles) if title.startswith("right"))
+
+    def figures() -> list[float]:
+        cells = table.locator(f"tbody tr > :nth-child({place + 1})").all_inner_texts()
+        found = [re.search(r"[\d.]+", cell) for cell in cells]
+        last = [n for n, one in enumerate(found) if one is None]
+        assert last == list(range(len(found) - len(last), len(found)))
+        return [float(one[0]) for one in found if one]
+
+    button = table.locator("thead button").nth(place)
+    button.click()
+    assert figures() == sorted(figures(), reverse=True)
+    assert len(set(figures())) > 1
+    button.press("Enter")
+    assert figures() == sorted(figures())
+    assert table.locator("thead th").nth(place).get_attribute("aria-sort") == "ascending"
+    page.close()
+
+
+def test_find_keeps_rows_and_questions_that_hold_all_words(browser: Browser, file: Path) -> None:
+    """Chapters with a match open; with the field empty the page is as it was."""
+    page = browser.new_page()
+    Watched(page, file)
+    traces = page.locator("details.question-trace")
+    every = traces.count()
+    shut = page.locator("details.chapter:not([open])").count()
+    page.fill("#find", "wrong bm25")
+    shown = [trace for trace in traces.all() if trace.is_visible()]
+    assert 0 < len(shown) < every
+    assert all("wrong" in (one.text_content() or "").lower() for one in shown)
+    page.fill("#find", "bm25")
+    assert page.locator("details.chapter:not([open])").count() < shut
+    rows = [row for row in page.locator("main details.chapter tbody tr").all() if row.is_visible()]
+    assert rows and all("bm25" in (row.text_content() or "") for row in rows)
+    page.fill("#find", "no such word anywhere")
+    assert not any(trace.is_visible() for trace in traces.all())
+    page.fill("#find", "")
+    assert all(trace.is_visible() for trace in traces.all())
+    assert page.locator("details.chapter:not([open])").count() == shut
+    page.close()
+
+
 def test_paper_holds_every_table_whole_on_a_sane_number_of_pages(browser: Browser, file: Path) -> None:
     page = browser.new_page(viewport={"width": 688, "height": 1000})  # the width of A4 between its margins
     Watched(page, file)

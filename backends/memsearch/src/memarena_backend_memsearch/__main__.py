@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
-from memarena_backend import run_backend
+from memarena_backend import CallError, ServeError, run_backend
 
 from memarena_backend_memsearch.memory import MemSearchMemory
 from memarena_backend_memsearch.settings import read_settings
@@ -12,7 +13,18 @@ from memarena_backend_memsearch.settings import read_settings
 
 def main() -> None:
     """Serve until SIGTERM."""
-    sys.exit(run_backend(lambda data_dir: MemSearchMemory(data_dir, read_settings())))
+    sys.exit(run_backend(_started))
+
+
+def _started(data_dir: Path) -> MemSearchMemory:
+    """The memory once its engine listens: no call pays for the start. ServeError if it does not come up."""
+    memory = MemSearchMemory(data_dir, read_settings())
+    try:
+        memory.start()
+    except CallError as error:
+        memory.close()
+        raise ServeError(error.description) from error
+    return memory
 
 
 if __name__ == "__main__":

@@ -60,6 +60,11 @@ class MemSearchMemory(Memory):
         self._mutex = threading.Lock()
         self._embedded: EmbeddedE5 | None = None
 
+    def start(self) -> None:
+        """Have Milvus Lite listen before the first call. CallError UNAVAILABLE if it cannot be brought to."""
+        if self._lite is not None:
+            self._lite.ensure()
+
     def describe(self) -> Description:
         library, engine = version("memsearch"), version("milvus-lite")
         where = "Milvus server" if self._settings.milvus_uri else f"milvus-lite {engine}"

@@ -18,7 +18,7 @@ from memarena.cli.errors import EXIT_INCOMPLETE
 from memarena.cli.judge_answers import judge_answers
 from memarena.cli.judge_flags import check_flags
 from memarena.cli.judge_progress import JudgeProgress
-from memarena.judging.calibration import ask_about_planted
+from memarena.judging.calibration import ask_about_answers
 from memarena.judging.leak_detection import Protected, label_of, protected_fact, telling_part
 from memarena.judging.llm import Budget, Campaign, Judged, ModelJudge, Patience, Prices, judge_with_model
 from memarena.log.records import BehaviourLabel, Question
@@ -77,12 +77,12 @@ def judge(
     usd_per_mtok_in: Annotated[float | None, typer.Option(min=0, help="Price of a million prompt tokens.")] = None,
     usd_per_mtok_out: Annotated[float | None, typer.Option(min=0, help="Price of a million reply tokens.")] = None,
     calibrating: Annotated[
-        bool, typer.Option("--calibrate", help="Rates of error on planted answers; of --endpoint's judge too.")
+        bool, typer.Option("--calibrate", help="Rates of error on synthetic answers; of --endpoint's judge too.")
     ] = False,
     dataset: Annotated[
         list[Path] | None,
         typer.Option(
-            help="With --calibrate: plant around this data set's gold; repeatable. With --answers: what was asked."
+            help="With --calibrate: a data set to make answers for; repeatable. With --answers: what was asked."
         ),
     ] = None,
     phrasings: Annotated[str, typer.Option(help="With --calibrate: held_out.")] = "held_out",
@@ -156,7 +156,7 @@ def _calibrate(source: judge_trust.Source, phrasings: str, seed: int, output: st
     candidate = None
     if asked is not None:
         ask = functools.partial(
-            ask_about_planted,
+            ask_about_answers,
             watcher=JudgeProgress(),
             judge=asked.judge,
             url=asked.url,

@@ -1,4 +1,4 @@
-"""How far a judge can be trusted, on the command line: calibration on planted answers, human samples and labels."""
+"""How far a judge can be trusted, on the command line: calibration on synthetic answers, human samples and labels."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from memarena.cli.errors import EXIT_INCOMPLETE
 from memarena.evaluation import behaviour_labels, labels_of_judge, sampled_verdicts
 from memarena.execution.planning.questions import evidence_texts, plan_questions
 from memarena.judging.calibration import (
+    JudgeWords,
     LabelRates,
     Phrasings,
-    Planted,
-    PlantedWords,
     Rates,
+    SyntheticAnswer,
     agreement,
     by_token_f1,
     by_value_judge,
     grouped,
     label_rates,
+    make_answers,
     phrasings_sha256,
-    plant,
-    plant_behaviours,
+    synthetic_behaviours,
 )
 from memarena.judging.human.labels import TrackAgreement, agreements, blank_labels, read_labels, read_sample
 from memarena.judging.human.sampling import draw_sample
@@ -40,13 +40,13 @@ from memarena.judging.llm import ModelJudge
 from memarena.judging.llm.jobs import BehaviourRules
 from memarena.log.records import EvidenceSession, Question
 from memarena.log.store import read_records
-from memarena.report.tables.calibration import CalibratedJudge, Calibration, Kappa, LabelErrors, PlantedRates
+from memarena.report.tables.calibration import CalibratedJudge, Calibration, Kappa, LabelErrors, SyntheticRates
 
 FORMATS = ("table", "json")
 PHRASINGS: tuple[Phrasings, ...] = ("held_out",)
-LEAST_PLANTED = 300
+LEAST_ANSWERS = 300
 """Right and wrong answers of each family, where only rules judge."""
-Asks = Callable[[Sequence[Planted]], PlantedWords]
+Asks = Callable[[Sequence[SyntheticAnswer]], JudgeWords]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Source:
 
 
 def questions_of(run: Path | None, datasets: Sequence[Path]) -> Source:
-    """Questions to plant answers around. Raises JudgeError if neither a run nor a data set is given."""
+    """Questions to make answers around. Raises JudgeError if neither a run nor a data set is given."""
     if (run is None) == (not datasets):
         raise judging.JudgeError("--calibrate: expected either a RUN or --dataset DIR (repeatable)")
     questions: list[Question] = []
@@ -97,37 +97,37 @@ def calibrate(
     _check(output, phrasings)
     chosen = next(p for p in PHRASINGS if p == phrasings)
     # Each answer is a call of a judge with a model: there it is a few of each kind per question.
-    least = LEAST_PLANTED if candidate is None else 0
-    planted = list(plant(source.questions, source.evidence, chosen, seed, least=least))
-    if not planted:
-        raise judging.JudgeError("--calibrate: no open question with typed gold: nothing can be planted around it")
+    least = LEAST_ANSWERS if candidate is None else 0
+    synthetic = list(make_answers(source.questions, source.evidence, chosen, seed, least=least))
+    if not synthetic:
+        raise judging.JudgeError("--calibrate: no open question with typed gold: no answer can be made around it")
     said: dict[str, list[bool | None]] = {
-        judging.JUDGE_NAME: [by_value_judge(p) for p in planted],
-        "token_f1": [by_token_f1(p) for p in planted],
+        judging.JUDGE_NAME: [by_value_judge(p) for p in synthetic],
+        "token_f1": [by_token_f1(p) for p in synthetic],
     }
-    words = candidate.ask(planted) if candidate is not None else None
+    words = candidate.ask(synthetic) if candidate is not None else None
     if candidate is not None and words is not None:
         said[candidate.judge.name] = words.said
-    labels = label_rates(list(plant_behaviours(source.questions, seed)), rules)
+    labels = label_rates(list(synthetic_behaviours(source.questions, seed)), rules)
     if output == "json":
         judges = _judges(candidate, words)
-        found = _calibration(planted, said, labels, chosen, seed, judges)
+        found = _calibration(synthetic, said, labels, chosen, seed, judges)
         sys.stdout.write(json.dumps(found.model_dump(mode="json"), indent=2) + "\n")
     else:
-        _print_calibration(planted, said, labels, f"phrasings {phrasings}, seed {seed}, {len(planted)} answers")
+        _print_calibration(synthetic, said, labels, f"phrasings {phrasings}, seed {seed}, {len(synthetic)} answers")
     if candidate is not None and words is not None:
         _say_what_it_took(candidate.judge, words)
 
 
 def _print_calibration(
-    planted: Sequence[Planted],
+    synthetic: Sequence[SyntheticAnswer],
     said: Mapping[str, Sequence[bool | None]],
     labels: Mapping[str, LabelRates],
     made_of: str,
 ) -> None:
     console = _console()
-    console.print(_table("Planted answers by family", planted, said, _family))
-    console.print(_table("Planted answers by kind", planted, said, _kind))
+    console.print(_table("Synthetic answers by family", synthetic, said, _family))
+    console.print(_table("Synthetic answers by kind", synthetic, said, _kind))
     console.print(_labels_table(labels))
     for one, two in combinations(said, 2):
         console.print(f"κ {one} with {two}: {_number(agreement(said[one], said[two]))}")
@@ -143,7 +143,7 @@ def _console() -> Console:
     return console if console.is_terminal else Console(width=120)
 
 
-def _say_what_it_took(judge: ModelJudge, words: PlantedWords) -> None:
+def _say_what_it_took(judge: ModelJudge, words: JudgeWords) -> None:
     """Cost and what is missing, on standard error: standard output may be JSON."""
     cost = "" if words.usd is None else f", ${words.usd:.4f}"
     sys.stderr.write(f"{judge.name}: {words.prompt_tokens} + {words.completion_tokens} tokens{cost}\n")
@@ -154,19 +154,19 @@ def _say_what_it_took(judge: ModelJudge, words: PlantedWords) -> None:
         raise typer.Exit(EXIT_INCOMPLETE)
 
 
-def _family(planted: Planted) -> str:
-    return planted.question.instance.family.value
+def _family(answer: SyntheticAnswer) -> str:
+    return answer.question.instance.family.value
 
 
-def _kind(planted: Planted) -> str:
-    return f"{'right' if planted.right else 'wrong'}: {planted.kind}"
+def _kind(answer: SyntheticAnswer) -> str:
+    return f"{'right' if answer.right else 'wrong'}: {answer.kind}"
 
 
 def _table(
     title: str,
-    planted: Sequence[Planted],
+    synthetic: Sequence[SyntheticAnswer],
     said: Mapping[str, Sequence[bool | None]],
-    key: Callable[[Planted], str],
+    key: Callable[[SyntheticAnswer], str],
 ) -> Table:
     table = Table(title=title)
     for column in ("", "right", "wrong"):
@@ -174,8 +174,8 @@ def _table(
     for name in said:
         table.add_column(f"{name} FR", justify="right")
         table.add_column(f"{name} FA", justify="right")
-    by_judge = {name: grouped(planted, words, key) for name, words in said.items()}
-    for group, counts in grouped(planted, [p.right for p in planted], key).items():
+    by_judge = {name: grouped(synthetic, words, key) for name, words in said.items()}
+    for group, counts in grouped(synthetic, [p.right for p in synthetic], key).items():
         cells = [group, str(counts.right), str(counts.wrong)]
         for name in said:
             cells += [
@@ -187,9 +187,9 @@ def _table(
 
 
 def _labels_table(labels: Mapping[str, LabelRates]) -> Table:
-    table = Table("D6 label", "planted", "others", "missed", "falsely given", title="Deterministic labels of D6")
+    table = Table("D6 label", "synthetic", "others", "missed", "falsely given", title="Deterministic labels of D6")
     for label, r in labels.items():
-        table.add_row(label, str(r.planted), str(r.others), _percent(r.missed_rate), _percent(r.false_rate))
+        table.add_row(label, str(r.synthetic), str(r.others), _percent(r.missed_rate), _percent(r.false_rate))
     return table
 
 
@@ -201,7 +201,7 @@ def _number(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.3f}"
 
 
-def _judges(candidate: Candidate | None, words: PlantedWords | None) -> list[CalibratedJudge]:
+def _judges(candidate: Candidate | None, words: JudgeWords | None) -> list[CalibratedJudge]:
     found = [
         CalibratedJudge(name=judging.JUDGE_NAME, version=judging.value_judge_version()),
         CalibratedJudge(name="token_f1", version=""),
@@ -227,24 +227,24 @@ def _judges(candidate: Candidate | None, words: PlantedWords | None) -> list[Cal
 
 
 def _calibration(
-    planted: Sequence[Planted],
+    synthetic: Sequence[SyntheticAnswer],
     said: Mapping[str, Sequence[bool | None]],
     labels: Mapping[str, LabelRates],
     phrasings: Phrasings,
     seed: int,
     judges: Sequence[CalibratedJudge],
 ) -> Calibration:
-    def shown(rates: Rates) -> PlantedRates:
+    def shown(rates: Rates) -> SyntheticRates:
         shares = {"false_reject_rate": rates.false_reject_rate, "false_accept_rate": rates.false_accept_rate}
-        return PlantedRates.model_validate({**asdict(rates), **shares})
+        return SyntheticRates.model_validate({**asdict(rates), **shares})
 
-    def by(key: Callable[[Planted], str]) -> dict[str, dict[str, PlantedRates]]:
-        return {name: {k: shown(r) for k, r in grouped(planted, said[name], key).items()} for name in said}
+    def by(key: Callable[[SyntheticAnswer], str]) -> dict[str, dict[str, SyntheticRates]]:
+        return {name: {k: shown(r) for k, r in grouped(synthetic, said[name], key).items()} for name in said}
 
     return Calibration(
         phrasings=phrasings,
         seed=seed,
-        answers=len(planted),
+        answers=len(synthetic),
         phrasings_sha256=phrasings_sha256(phrasings),
         value_judge_version=judging.value_judge_version(),
         judges=tuple(judges),

@@ -190,13 +190,25 @@ def _classes() -> dict[str, str]:
     return {**stems, **exact, **attributes, **wh, **groups}
 
 
+@cache
+def _groups() -> tuple[frozenset[str], dict[str, int]]:
+    """The groups, and by first word how many words the longest has."""
+    known = frozenset(w for members in word_groups().values() for w in members)
+    longest: dict[str, int] = {}
+    for group in known:
+        first = group.split("_")[0]
+        longest[first] = max(longest.get(first, 0), group.count("_") + 1)
+    return known, longest
+
+
 def _grouped(spoken: list[str]) -> Iterator[str]:
     """The words, those that are read as one joined by underscores; the longest group first."""
-    known = {w for members in word_groups().values() for w in members}
-    longest = max(w.count("_") + 1 for w in known)
+    known, longest = _groups()
     at = 0
     while at < len(spoken):
-        width = next((n for n in range(longest, 1, -1) if "_".join(spoken[at : at + n]) in known), 1)
+        width = 1
+        if spoken[at] in longest:
+            width = next((n for n in range(longest[spoken[at]], 1, -1) if "_".join(spoken[at : at + n]) in known), 1)
         yield "_".join(spoken[at : at + width])
         at += width
 

@@ -20,9 +20,8 @@ def spoken_clauses(text: str) -> list[tuple[str, ...]]:
 
 def word_ngrams(tokens: Sequence[str], *, longest: int = LONGEST, mark: str = "") -> Iterator[str]:
     """Every run of 1 to ``longest`` tokens between ``^`` and ``$``, joined by blanks, with ``mark`` in front."""
+    yield from (mark + token for token in tokens)
     framed = ("^", *tokens, "$")
-    for width in range(1, longest + 1):
+    for width in range(2, longest + 1):
         for start in range(len(framed) - width + 1):
-            gram = framed[start : start + width]
-            if gram not in (("^",), ("$",)):
-                yield mark + " ".join(gram)
+            yield mark + " ".join(framed[start : start + width])

@@ -297,6 +297,8 @@ class AnswerSpan(Record):
     reason: str = ""
     parse: Literal["json", "lenient_json", "text", "empty"] = "empty"
     finish_reason: Literal["stop", "length", "unknown"] = "unknown"
+    visible_through_day: int | None = None
+    """Of ``Retrieved``: last committed day as the backend states it; None where nothing of it came."""
     searched_items: bool = False
     """True: it was read from exactly the items that Search returned, which are not repeated in ``items``."""
     items: tuple[RetrievedItem, ...] = ()

@@ -236,6 +236,7 @@ def _answer(
         reason=parsed.reason,
         parse=parsed.parse,
         finish_reason=_FINISH.get(trace.completed.finish_reason, "unknown") if trace.completed else "unknown",
+        visible_through_day=trace.retrieved.visible_through_day if trace.retrieved is not None else None,
         searched_items=same,
         items=() if same else items,
         shown_items=shown_items(items, generating(calls)),

@@ -331,9 +331,10 @@ class _EgoRun:
                 asked = asked.model_copy(update={"lost": True})
                 self._problem(f"{instance_id}: lost with the backend ({asked.cause}); it is asked again")
         self._settle(asked)
-        seen = asked.search.visible_through_day if asked.search else None
-        if seen is not None and seen != question.day:
-            self._problem(f"{instance_id}: Search saw through day {seen}, the last committed is {question.day}")
+        for reply, span in (("Search", asked.search), ("Retrieved", asked.answer)):
+            seen = span.visible_through_day if span else None
+            if seen is not None and seen != question.day:
+                self._problem(f"{instance_id}: {reply} saw through day {seen}, the last committed is {question.day}")
         return asked
 
     def _come_back(self, day: int) -> None:

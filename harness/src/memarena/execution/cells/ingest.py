@@ -77,6 +77,7 @@ class DaySender:
         self._append = append
         self._problem = problem
         self._heal_reader = heal_reader
+        self._told_of_day = False
 
     def reset(self, ids: NamespaceIds) -> None:
         """Have the namespace forgotten. Raises :class:`BackendGoneError` when it is not, after all allowed retries."""
@@ -98,10 +99,20 @@ class DaySender:
             self._problem(f"ego {self._ego}, day {day}: {error}")
             raise BackendGoneError(f"Ingest of day {day}: {error.code}: {error.message}") from error
         self._append(done)
+        self._compare_day(day, done)
         if day and self._bring_back():
             # It came back while the day came in: an empty memory takes in a later day as its first one.
             for each in (day - 1, day):
                 self._still_knows(each, ids, day)
+
+    def _compare_day(self, day: int, done: IngestDone) -> None:
+        """Say once that the backend calls another day its last than the one that was just taken in."""
+        said = done.visible_through_day
+        if said != day and not self._told_of_day:
+            self._told_of_day = True
+            self._problem(
+                f"ego {self._ego}: Ingest of day {day} says visible_through_day {said}; later days are not told"
+            )
 
     def holds(self, day: int, ids: NamespaceIds, latest: int) -> bool:
         """Whether the backend still holds the namespace through ``day``, and shows nothing after day ``latest``.

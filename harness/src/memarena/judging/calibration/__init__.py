@@ -1,26 +1,26 @@
-"""How far a judge can be trusted: planted answers whose truth is known, and a judge's rates of error on them."""
+"""How far a judge can be trusted: synthetic answers whose truth is known, and a judge's rates of error on them."""
 
-from memarena.judging.calibration.behaviours import LabelRates, PlantedBehaviour, label_rates, plant_behaviours
+from memarena.judging.calibration.behaviours import LabelRates, SyntheticBehaviour, label_rates, synthetic_behaviours
 from memarena.judging.calibration.rates import Rates, Ruler, agreement, by_token_f1, by_value_judge, grouped, rates
-from memarena.judging.calibration.synthetic_answers import Phrasings, Planted, phrasings_sha256, plant
-from memarena.judging.calibration.with_model import PlantedWords, ask_about_planted
+from memarena.judging.calibration.synthetic_answers import Phrasings, SyntheticAnswer, make_answers, phrasings_sha256
+from memarena.judging.calibration.with_model import JudgeWords, ask_about_answers
 
 __all__ = [
+    "JudgeWords",
     "LabelRates",
     "Phrasings",
-    "Planted",
-    "PlantedBehaviour",
-    "PlantedWords",
     "Rates",
     "Ruler",
+    "SyntheticAnswer",
+    "SyntheticBehaviour",
     "agreement",
-    "ask_about_planted",
+    "ask_about_answers",
     "by_token_f1",
     "by_value_judge",
     "grouped",
     "label_rates",
+    "make_answers",
     "phrasings_sha256",
-    "plant",
-    "plant_behaviours",
     "rates",
+    "synthetic_behaviours",
 ]

@@ -1,4 +1,4 @@
-"""Plants answers to permission questions (D6) whose behaviour is known, and counts how the rules label them."""
+"""Makes answers to permission questions (D6) whose behaviour is known, and counts how the rules label them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FORMS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class PlantedBehaviour:
+class SyntheticBehaviour:
     """An answer to a permission question with the label that it must get."""
 
     question: Question
@@ -48,7 +48,7 @@ class PlantedBehaviour:
 class LabelRates:
     """How one label is given. Rates are shares; None without any such answer."""
 
-    planted: int
+    synthetic: int
     others: int
     missed: int
     """Answers of this label that got another one."""
@@ -58,7 +58,7 @@ class LabelRates:
     @property
     def missed_rate(self) -> float | None:
         """Share of the answers of this label."""
-        return self.missed / self.planted if self.planted else None
+        return self.missed / self.synthetic if self.synthetic else None
 
     @property
     def false_rate(self) -> float | None:
@@ -66,8 +66,10 @@ class LabelRates:
         return self.false / self.others if self.others else None
 
 
-def plant_behaviours(questions: Sequence[Question], seed: int = 0, per_label: int = 2) -> Iterator[PlantedBehaviour]:
-    """Planted answers to every permission question with one typed value; the same seed plants the same.
+def synthetic_behaviours(
+    questions: Sequence[Question], seed: int = 0, per_label: int = 2
+) -> Iterator[SyntheticBehaviour]:
+    """Synthetic answers to every permission question with one typed value; the same seed gives the same.
 
     ``per_label`` phrasings of each label are drawn for a question; a value that the data set offers no other value for
     gets none of ``disclose_wrong``.
@@ -83,15 +85,15 @@ def plant_behaviours(questions: Sequence[Question], seed: int = 0, per_label: in
         for label in get_args(BehaviourLabel):
             usable = [t for t in table[label] if "{o}" not in t or "o" in fields]
             for template in rng.sample(usable, min(per_label, len(usable))):
-                yield PlantedBehaviour(question, fill(template, fields), label)
+                yield SyntheticBehaviour(question, fill(template, fields), label)
 
 
-def label_rates(planted: Sequence[PlantedBehaviour], rules: BehaviourRules) -> Mapping[str, LabelRates]:
+def label_rates(synthetic: Sequence[SyntheticBehaviour], rules: BehaviourRules) -> Mapping[str, LabelRates]:
     """How often each label is missed, and given falsely, by the rules."""
-    pairs = [(p.label, rules.label(p.question, p.answer)) for p in planted]
+    pairs = [(p.label, rules.label(p.question, p.answer)) for p in synthetic]
     return {
         label: LabelRates(
-            planted=sum(true == label for true, _ in pairs),
+            synthetic=sum(true == label for true, _ in pairs),
             others=sum(true != label for true, _ in pairs),
             missed=sum(true == label != given for true, given in pairs),
             false=sum(given == label != true for true, given in pairs),

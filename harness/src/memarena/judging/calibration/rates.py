@@ -1,23 +1,23 @@
-"""Rates of error of a judge on planted answers, by family and by the way in which answers were planted."""
+"""Rates of error of a judge on synthetic answers, by family and by the way in which answers were made."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from memarena.judging.calibration.synthetic_answers import Planted
+from memarena.judging.calibration.synthetic_answers import SyntheticAnswer
 from memarena.judging.human.agreement import cohen_kappa
 from memarena.judging.token_f1 import rule_by_token_f1
 from memarena.judging.typed_value.question import day_of
 from memarena.judging.value import is_judged, judge_answer
 
-Ruler = Callable[[Planted], bool | None]
-"""A judge on a planted answer: right, wrong, or None where it gave no usable reply."""
+Ruler = Callable[[SyntheticAnswer], bool | None]
+"""A judge on a synthetic answer: right, wrong, or None where it gave no usable reply."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """How a judge does on a set of planted answers. Rates are shares; None without any such answer."""
+    """How a judge does on a set of synthetic answers. Rates are shares; None without any such answer."""
 
     right: int
     wrong: int
@@ -39,39 +39,39 @@ class Rates:
         return self.false_accepts / self.wrong if self.wrong else None
 
 
-def by_value_judge(planted: Planted) -> bool:
+def by_value_judge(answer: SyntheticAnswer) -> bool:
     """The value judge's word."""
-    return judge_answer(planted.question, planted.evidence, planted.answer).correct
+    return judge_answer(answer.question, answer.evidence, answer.answer).correct
 
 
-def by_token_f1(planted: Planted) -> bool:
+def by_token_f1(answer: SyntheticAnswer) -> bool:
     """What the fallback would say if the gold had no typed values."""
-    question = planted.question
+    question = answer.question
     gold = question.instance.gold
     if not is_judged(gold):
         raise ValueError(f"{question.instance.instance_id}: not an open question")
     today = day_of(question.asked_at)
-    return rule_by_token_f1(question, gold, planted.answer, today).correct
+    return rule_by_token_f1(question, gold, answer.answer, today).correct
 
 
-def rates(planted: Sequence[Planted], said: Sequence[bool | None]) -> Rates:
-    """Rates of one judge: ``said`` is its word on each planted answer."""
-    pairs = [(p.right, word) for p, word in zip(planted, said, strict=True) if word is not None]
+def rates(synthetic: Sequence[SyntheticAnswer], said: Sequence[bool | None]) -> Rates:
+    """Rates of one judge: ``said`` is its word on each synthetic answer."""
+    pairs = [(p.right, word) for p, word in zip(synthetic, said, strict=True) if word is not None]
     return Rates(
         right=sum(right for right, _ in pairs),
         wrong=sum(not right for right, _ in pairs),
         false_rejects=sum(right and not word for right, word in pairs),
         false_accepts=sum(not right and word for right, word in pairs),
-        unjudged=len(planted) - len(pairs),
+        unjudged=len(synthetic) - len(pairs),
     )
 
 
 def grouped(
-    planted: Sequence[Planted], said: Sequence[bool | None], key: Callable[[Planted], str]
+    synthetic: Sequence[SyntheticAnswer], said: Sequence[bool | None], key: Callable[[SyntheticAnswer], str]
 ) -> Mapping[str, Rates]:
     """Rates by a key, in the keys' order."""
-    names = sorted({key(p) for p in planted})
-    groups = {name: [(p, word) for p, word in zip(planted, said, strict=True) if key(p) == name] for name in names}
+    names = sorted({key(p) for p in synthetic})
+    groups = {name: [(p, word) for p, word in zip(synthetic, said, strict=True) if key(p) == name] for name in names}
     return {name: rates([p for p, _ in pairs], [word for _, word in pairs]) for name, pairs in groups.items()}
 
 

@@ -1,4 +1,4 @@
-"""Plants answers whose truth is known: right and wrong ones, in many phrasings, around a data set's own gold."""
+"""Makes answers whose truth is known: right and wrong ones, in many phrasings, around a data set's own gold."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Phrasings = Literal["held_out"]
 
 _FILES: Mapping[Phrasings, str] = {"held_out": "held_out.v7.toml"}
 BEHAVIOURS = "behaviours.v1.toml"
-"""Phrasings of behaviours, which are planted whatever file the others come from."""
+"""Phrasings of behaviours, which are always among them, whatever file the others come from."""
 
 
 @dataclass(frozen=True)
-class Planted:
+class SyntheticAnswer:
     """An answer whose truth is known. ``kind`` is how it was made, for example ``terse`` or ``injected``."""
 
     question: Question
@@ -62,21 +62,21 @@ class _Phrases:
     wrong: Mapping[str, Mapping[str, Sequence[str]]]
 
 
-def plant(
+def make_answers(
     questions: Sequence[Question],
     evidence: Mapping[str, EvidenceSession],
     phrasings: Phrasings,
     seed: int = 0,
     per_kind: int = 3,
     least: int = 0,
-) -> Iterator[Planted]:
-    """Planted answers to every open question with typed gold.
+) -> Iterator[SyntheticAnswer]:
+    """Synthetic answers to every open question with typed gold.
 
     Args:
         questions: of one data set or several; others than open typed ones are passed over.
         evidence: their evidence sessions by id.
         phrasings: which file of phrasings.
-        seed: the same seed plants the same answers.
+        seed: the same seed gives the same answers.
         per_kind: how many answers of each right kind per question; of each wrong kind there are up to two.
         least: so many right and so many wrong answers for each family, as far as there are phrasings; a family of few
             questions gets more per question.
@@ -99,11 +99,11 @@ def plant(
             answer = answer_from(template, Around(phrases.things, phrases.say, question, sessions, pool, rng), gold)
             if answer is not None and answer not in seen:
                 seen.add(answer)
-                yield Planted(question, sessions, answer, right, kind)
+                yield SyntheticAnswer(question, sessions, answer, right, kind)
 
 
 def phrasings_sha256(phrasings: Phrasings) -> str:
-    """SHA-256 of all that is planted with: the file of phrasings, and that of behaviours behind it."""
+    """SHA-256 of what answers are made from: the file of phrasings, and that of behaviours behind it."""
     folder = files("memarena.judging") / "synthetic"
     names = (_FILES[phrasings], BEHAVIOURS)
     return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()

@@ -1,4 +1,4 @@
-"""Says typed values in many ways, and finds near ones: the raw material of planted answers."""
+"""Says typed values in many ways, and finds near ones: the raw material of synthetic answers."""
 
 from __future__ import annotations
 

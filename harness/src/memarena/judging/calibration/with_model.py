@@ -1,4 +1,4 @@
-"""Asks a judge with a model about planted answers, by the same way as about a run's, without a log."""
+"""Asks a judge with a model about synthetic answers, by the same way as about a run's, without a log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from memarena.judging.calibration.synthetic_answers import Planted
+from memarena.judging.calibration.synthetic_answers import SyntheticAnswer
 from memarena.judging.errors import JudgeError
 from memarena.judging.llm.batch import Watcher, first_error
 from memarena.judging.llm.budget import Budget, BudgetSpentError, Ledger
@@ -20,8 +20,8 @@ from memarena.judging.llm.stopping import Streak
 
 
 @dataclass
-class PlantedWords:
-    """A judge's word on each planted answer, in their order; None where it failed or was not asked any more."""
+class JudgeWords:
+    """A judge's word on each synthetic answer, in their order; None where it failed or was not asked any more."""
 
     said: list[bool | None]
     failed: Counter[str] = field(default_factory=Counter)
@@ -38,8 +38,8 @@ class PlantedWords:
         return self.said.count(None)
 
 
-def ask_about_planted(
-    planted: Sequence[Planted],
+def ask_about_answers(
+    synthetic: Sequence[SyntheticAnswer],
     watcher: Watcher,
     judge: ModelJudge,
     url: str,
@@ -49,39 +49,39 @@ def ask_about_planted(
     patience: Patience,
     budget: Budget,
     rules: BehaviourRules,
-) -> PlantedWords:
-    """Ask about every planted answer, unless the budget is spent or the server is not there.
+) -> JudgeWords:
+    """Ask about every synthetic answer, unless the budget is spent or the server is not there.
 
     Raises JudgeError if the server can never answer.
     """
     endpoint = Endpoint(url, api_key, patience.timeout_s)
     ledger = Ledger(budget)
     asker = Asker(judge, Talk(judge, endpoint, patience, ledger), ledger, rules)
-    pass_ = _Pass(planted, asker, watcher, ledger, Streak(concurrency))
+    pass_ = _Pass(synthetic, asker, watcher, ledger, Streak(concurrency))
     return asyncio.run(pass_.over(endpoint, concurrency))
 
 
 class _Pass:
-    """Workers over the planted answers."""
+    """Workers over the synthetic answers."""
 
     def __init__(
-        self, planted: Sequence[Planted], asker: Asker, watcher: Watcher, ledger: Ledger, streak: Streak
+        self, synthetic: Sequence[SyntheticAnswer], asker: Asker, watcher: Watcher, ledger: Ledger, streak: Streak
     ) -> None:
-        self._planted = planted
+        self._answers = synthetic
         self._asker = asker
         self._watcher = watcher
         self._ledger = ledger
         self._streak = streak
-        self._words = PlantedWords([None] * len(planted))
+        self._words = JudgeWords([None] * len(synthetic))
 
-    async def over(self, endpoint: Endpoint, concurrency: int) -> PlantedWords:
+    async def over(self, endpoint: Endpoint, concurrency: int) -> JudgeWords:
         """Ask side by side."""
         words = self._words
-        queue = iter(enumerate(self._planted))
-        self._watcher.begin("planted", len(self._planted))
+        queue = iter(enumerate(self._answers))
+        self._watcher.begin("synthetic", len(self._answers))
         try:
             async with endpoint, asyncio.TaskGroup() as group:
-                for _ in range(min(concurrency, len(self._planted))):
+                for _ in range(min(concurrency, len(self._answers))):
                     group.create_task(self._work(queue))
         except* JudgeError as errors:
             raise first_error(errors) from None
@@ -91,7 +91,7 @@ class _Pass:
         words.usd = self._ledger.usd
         return words
 
-    async def _work(self, queue: Iterator[tuple[int, Planted]]) -> None:
+    async def _work(self, queue: Iterator[tuple[int, SyntheticAnswer]]) -> None:
         for number, one in queue:
             if self._words.stopped:
                 return

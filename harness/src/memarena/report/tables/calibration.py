@@ -15,7 +15,7 @@ from memarena.scoring.errors import ScoringError
 from memarena.scoring.results import RunScores
 
 
-class PlantedRates(Record):
+class SyntheticRates(Record):
     """A judge on synthetic answers of one family or kind. Rates are shares; None without any such answer."""
 
     right: int
@@ -31,7 +31,7 @@ class PlantedRates(Record):
 class LabelErrors(Record):
     """A label of D6 as the deterministic rules give it."""
 
-    planted: int
+    synthetic: int
     others: int
     missed: int
     false: int
@@ -75,8 +75,8 @@ class Calibration(Record):
     phrasings_sha256: str
     value_judge_version: str
     judges: tuple[CalibratedJudge, ...] = ()
-    by_family: dict[str, dict[str, PlantedRates]]
-    by_kind: dict[str, dict[str, PlantedRates]]
+    by_family: dict[str, dict[str, SyntheticRates]]
+    by_kind: dict[str, dict[str, SyntheticRates]]
     behaviour_labels: dict[str, LabelErrors]
     kappa: tuple[Kappa, ...]
 
@@ -117,23 +117,23 @@ _COLUMNS = (
 )
 
 
-def _rows(judge: str, by_family: Mapping[str, PlantedRates]) -> list[list[Cell]]:
+def _rows(judge: str, by_family: Mapping[str, SyntheticRates]) -> list[list[Cell]]:
     rows = [_row(judge, "all", _whole(by_family.values()))]
     return rows + [_row("", family, rates) for family, rates in by_family.items()]
 
 
-def _row(judge: str, family: str, rates: PlantedRates) -> list[Cell]:
+def _row(judge: str, family: str, rates: SyntheticRates) -> list[Cell]:
     shares = (percent(rates.false_reject_rate), percent(rates.false_accept_rate))
     return [Cell(judge), Cell(family), whole(rates.right), whole(rates.wrong), *shares, whole(rates.unjudged)]
 
 
-def _whole(parts: Iterable[PlantedRates]) -> PlantedRates:
+def _whole(parts: Iterable[SyntheticRates]) -> SyntheticRates:
     counts = {"right": 0, "wrong": 0, "false_rejects": 0, "false_accepts": 0, "unjudged": 0}
     for part in parts:
         for name in counts:
             counts[name] += getattr(part, name)
     right, wrong = counts["right"], counts["wrong"]
-    return PlantedRates(
+    return SyntheticRates(
         **counts,
         false_reject_rate=counts["false_rejects"] / right if right else None,
         false_accept_rate=counts["false_accepts"] / wrong if wrong else None,

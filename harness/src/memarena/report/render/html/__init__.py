@@ -1,4 +1,4 @@
-"""A report as one self-contained HTML file: no script, nothing fetched, readable offline and on paper."""
+"""A report as one self-contained HTML file: nothing fetched, readable offline, on paper and without script."""
 
 from memarena.report.render.html.build import to_html
 

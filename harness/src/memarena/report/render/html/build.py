@@ -1,4 +1,4 @@
-"""Renders the page: chapters, tables and traces through the template, the style's hash into its policy."""
+"""Renders the page: chapters, tables and traces through the template, and a policy that knows its style and script."""
 
 from __future__ import annotations
 
@@ -29,14 +29,23 @@ def to_html(
 
     Shares of fewer than ``least_questions`` questions are left out of its tables.
 
-    Nothing in it is executed or fetched: the policy in its head allows the one style block by its hash, and nothing
-    else. Every text of a run is escaped by the template.
+    Nothing is fetched, and nothing of a run is executed: the policy in its head allows its own style and script
+    by their hashes, and nothing else. Every text of a run is escaped by the template.
     """
     style = (_FOLDER / "style.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    script = (_FOLDER / "page.js").read_text(encoding="utf-8")
+    allowed = f"style-src '{_digest(style)}'; script-src '{_digest(script)}'"
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     page = page_of(runs, published=published, calibrations=calibrations, least_questions=least_questions)
-    return _environment().get_template("page.html.jinja").render(page=page, style=_trusted(style), policy=policy)
+    return (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(page=page, style=_trusted(style), script=_trusted(script), policy=policy)
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 @cache
@@ -55,5 +64,5 @@ def _environment() -> Environment:
 
 
 def _trusted(markup: str) -> Markup:
-    """Our own style and drawings, which escape what they hold: nothing else goes onto the page as it is."""
+    """Our own style, script and drawings, which escape what they hold: nothing else goes onto the page as it is."""
     return Markup(markup)  # noqa: S704
