@@ -121,9 +121,13 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
             turn.body(answer.tell if answer else (), question=True)
             beat += 1
         elif asks:
-            if place == 0 and before is not None:
-                turn.frame("pa.shift.ask" if turn.who.assistant else "shift.ask")
-            turn.line("again" if thread.first_beat else "ask")
+            if turn.who.assistant and not thread.first_beat:  # a scene's own questions are those of somebody with eyes
+                if not asked:
+                    turn.frame("pa.ask" if index else "pa.ask.first")
+            else:
+                if place == 0 and before is not None:
+                    turn.frame("pa.shift.ask" if turn.who.assistant else "shift.ask")
+                turn.line("again" if thread.first_beat else "ask")
             opened = True
             turn.body((), question=False)
         elif answer is not None and (speaker - narrator) % people == 1:
