@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from memarena_dataset_quality.coherence import WINDOW_BYTES, Pair, bits_per_byte, pairs, preference, windows
 from memarena_dataset_quality.embedded_model import embedded_model, mean_log_probability, tokens_of
@@ -63,6 +68,22 @@ def test_a_server_that_ends_at_once_is_named() -> None:
     """Not waited for until the deadline."""
     with pytest.raises(QualityError, match=r"json\.tool: ended with"), ServerProcess("json.tool"):
         pass
+
+
+def test_a_server_ends_with_its_user_however_that_one_ends() -> None:
+    """Also by SIGKILL, where nothing tidies up."""
+    script = (
+        "import os, signal\n"
+        "from memarena_dataset_quality.server_process import ServerProcess\n"
+        "with ServerProcess('memarena.readers.extractive_server') as server:\n"
+        "    print(server._process.pid, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    user = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert user.returncode == -signal.SIGKILL
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(int(user.stdout)).wait(20)
+    assert not psutil.pid_exists(int(user.stdout))
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from memarena_dataset_quality.errors import QualityError
 
 START_SECONDS = 120.0
 CALL_SECONDS = 300.0
+_RUN = "memarena_dataset_quality.while_held"
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 
 
@@ -29,7 +30,7 @@ def content_of(reply: Json, module: str) -> str:
 
 
 class ServerProcess:
-    """A server module of the harness, alive inside a ``with`` block."""
+    """A server module of the harness, alive inside a ``with`` block and no longer than this process."""
 
     def __init__(self, module: str, *arguments: str) -> None:
         self._module, self._arguments = module, arguments
@@ -39,7 +40,8 @@ class ServerProcess:
         with tempfile.TemporaryDirectory() as folder:
             address = Path(folder) / "address"
             self._process = subprocess.Popen(
-                [sys.executable, "-m", self._module, "--address-file", str(address), *self._arguments],
+                [sys.executable, "-m", _RUN, self._module, "--address-file", str(address), *self._arguments],
+                stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
@@ -72,6 +74,8 @@ class ServerProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
 
     def post(self, path: str, body: Mapping[str, Json]) -> dict[str, Json]:
         """The reply to a request.
