@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import filecmp
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +26,71 @@ pytest.importorskip("ray")
 def cluster() -> Iterator[RayCluster]:
     with ray_cluster(2) as made:
         yield made
+
+
+def masim(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "memarena_masim",
+        "generate",
+        "--preset",
+        "tiny",
+        "--seed",
+        "5",
+        *map(str, arguments),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+
+
+def test_worlds_made_on_a_cluster_are_those_made_here(cluster: RayCluster, tmp_path: Path) -> None:
+    """Byte for byte; what is complete is not made again, and nothing stays on the nodes."""
+    there, local = tmp_path / "there", tmp_path / "here"
+    on_ray = ("--worlds", "3", "--out", there, "--executor", "ray", "--address", cluster.address)
+    done = masim(*on_ray)
+    assert done.returncode == 0, done.stderr
+    assert masim("--worlds", "3", "--out", local, "--quiet").returncode == 0
+    for world in sorted(path.name for path in local.iterdir()):
+        names = sorted(
+            path.relative_to(local / world).as_posix() for path in (local / world).rglob("*") if path.is_file()
+        )
+        names.remove("run_info.json")  # how long it took
+        assert len(names) > 5
+        assert filecmp.cmpfiles(local / world, there / world, names, shallow=False) == (names, [], [])
+    assert sorted(path.name for path in there.iterdir()) == ["world_00", "world_01", "world_02"]
+    (there / "world_01" / "run_info.json").unlink()
+    again = masim(*on_ray)
+    assert (again.returncode, again.stdout) == (0, done.stdout)
+    assert not (there / "world_01" / "run_info.json").exists(), "it was complete"
+
+
+def test_worlds_that_a_cluster_cannot_make_are_one_line(tmp_path: Path) -> None:
+    """A wrong address, flags that do not go together, a folder that is not empty."""
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    for out, flags, told in (
+        ("out", ("--executor", "ray", "--address", "127.0.0.2:9"), "--address 127.0.0.2:9: nobody answers there"),
+        ("out", ("--executor", "ray", "--address", "nowhere"), "--address nowhere: HOST:PORT or auto is expected"),
+        ("out", ("--executor", "slurm"), "--executor slurm: one of local, ray is expected"),
+        ("out", ("--address", "auto"), "--address: goes with --executor ray"),
+        ("out", ("--executor", "ray", "--workers", "2"), "--workers: does not go with --executor ray"),
+        ("full", ("--executor", "ray"), f"--out {tmp_path / 'full'}: not empty"),
+    ):
+        done = masim("--out", tmp_path / out, *flags)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"error: {told}") and len(done.stderr.splitlines()) == 1, done.stderr
+    assert (tmp_path / "full" / "notes.txt").read_text() == "mine"
+
+
+def test_a_ray_of_its_own_gives_the_scores_of_a_plain_run(plain: Settled, tmp_path: Path) -> None:
+    """One node, which ends with the sweep."""
+    scratch = tmp_path / "scratch"
+    done = memarena(
+        *("sweep", sweep_file(tmp_path, MEMORIES), "--out", tmp_path / "out", "--executor", "ray", "--scratch", scratch)
+    )
+    assert done.returncode == 0, done.stderr
+    assert of_sweep(tmp_path / "out") == [plain] != [{}]
+    assert working_in(scratch) == []
 
 
 def test_a_raylet_and_the_driver_are_killed_and_every_cell_is_sealed_once(
