@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import ipaddress
+import logging
 import os
 import platform
 import secrets
@@ -202,7 +203,7 @@ def _connected(address: str | None) -> Iterator[ModuleType]:
         raise MasimError("--executor ray: needs Ray: pip install 'memarena-masim[ray]'") from error
     folder = tempfile.mkdtemp(prefix="ms-") if address is None else None  # short: sockets have long names
     try:
-        ray.init(**where, _temp_dir=folder, log_to_driver=False, logging_level="error")
+        ray.init(**where, _temp_dir=folder, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
