@@ -1,4 +1,4 @@
-"""All benchmarks, one table each: ``make bench`` (``ARGS='floor stream'`` for some; ``kills`` and ``gpu`` when named).
+"""All benchmarks, one table each: ``make bench`` (``ARGS='floor stream'`` for some; some only when named).
 
 Every comparison takes both sides in the same run on the same machine and prints their ratio or difference; nothing here
 is asserted. Quote medians, and read the ratio before the absolute figure: machines differ, and have neighbours.
@@ -29,11 +29,12 @@ BENCHMARKS = {
     "worlds": "bench_worlds",
     "separation": "bench_separation",
     "kills": "bench_kills",
+    "sweep-faults": "bench_sweep",
     "gpu": "bench_gpu",
 }
-WITH_OPTIONS = ("worlds", "memsearch", "separation", "masim-l", "masim-validate", "kills", "gpu")
-ONLY_NAMED = ("kills", "gpu")
-"""What measures no time, and what needs more than this project installs."""
+WITH_OPTIONS = ("worlds", "memsearch", "separation", "masim-l", "masim-validate", "kills", "sweep-faults", "gpu")
+ONLY_NAMED = ("kills", "sweep-faults", "gpu")
+"""What is mainly about faults, and what needs more than this project installs."""
 
 
 def main() -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from memarena.sweep.manifest import Sent, SweepState, is_sweep, read_manifest, r
 
 from tests.e2e.harnessing import EXAMPLE, count, kill, start, survivors, wait_until
 
+MEMORIES = ("bm25", "vanilla")
 Settled = dict[tuple[str, str], tuple[object, ...]]
 
 
@@ -79,3 +83,18 @@ def struck(
     wait_until(moment, driver)
     family = kill(driver, number)
     return driver.returncode, survivors(family, 60.0)
+
+
+def working_in(folder: Path, timeout_s: float = 60.0) -> list[str]:
+    """Processes that name something in a folder on their command line and are still there after a while."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                words = process.cmdline()
+                if process.pid != os.getpid() and any(f"{folder}/" in word for word in words):
+                    found.append(" ".join(words)[:200])
+        if not found or time.monotonic() > deadline:
+            return found
+        time.sleep(0.1)

@@ -40,6 +40,12 @@ class Told:
         self.forgotten: list[str] = []
         self.cleaned = 0
 
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
     def nodes(self) -> Sequence[Node]:
         return self._nodes
 

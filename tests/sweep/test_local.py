@@ -10,23 +10,9 @@ from pathlib import Path
 import pytest
 from memarena.sweep.storage import RemoteStorage
 
-from tests.e2e.harnessing import EXAMPLE, here, memarena
+from tests.e2e.harnessing import here, memarena
 
-from .sweeping import Settled, asked_so_far, of_run, of_sweep, sent, state, struck, sweep_file
-
-MEMORIES = ("bm25", "vanilla")
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Settled:
-    """A run of the same two cells that nothing disturbs."""
-    out = tmp_path_factory.mktemp("plain") / "run"
-    done = memarena(
-        *("run", "--dataset", EXAMPLE, "--backend", ",".join(MEMORIES), "--reader", "extractive", "--limit", "6"),
-        *("--floor-samples", "0", "--meter", "none", "--out", out),
-    )
-    assert done.returncode == 0, done.stderr
-    return of_run(out)
+from .sweeping import MEMORIES, Settled, asked_so_far, of_sweep, sent, state, struck, sweep_file
 
 
 @pytest.fixture(scope="module")

@@ -69,6 +69,13 @@ def generate(
     timeout_s: Annotated[
         float | None, typer.Option(help="llm: timeout of one request in seconds. Default: 180.")
     ] = None,
+    executor: Annotated[
+        str, typer.Option(help="Where worlds are made: local, or ray, a world a task of a cluster.")
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(help="ray: HOST:PORT of the cluster's head, or auto. Default: a Ray of its own on this machine."),
+    ] = None,
     quiet: Annotated[bool, typer.Option(help="Show no progress.")] = False,
 ) -> None:
     """Generate one or more data sets. After an interruption the same command continues where it stopped.
@@ -82,11 +89,12 @@ def generate(
       masim generate --out worlds/train --preset s --worlds 4 --seed 100
     """
     from memarena_masim.engines.options import EngineFlags  # noqa: PLC0415
-    from memarena_masim.generation import WorldFlags, generate_worlds  # noqa: PLC0415
+    from memarena_masim.generation import Where, WorldFlags, generate_worlds  # noqa: PLC0415
 
     connection = EngineFlags(engine, endpoint, model, api_key_env, concurrency, temperature, timeout_s).connection()
     flags = WorldFlags(seed, preset_name, agents, days, density, banks)
-    generate_worlds(out, flags, connection, worlds=worlds, workers=workers, quiet=quiet)
+    where = Where(executor, address)
+    generate_worlds(out, flags, connection, worlds=worlds, workers=workers, quiet=quiet, where=where)
 
 
 @app.command()

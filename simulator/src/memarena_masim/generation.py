@@ -22,6 +22,9 @@ SESSIONS_PER_PROCESS = 1000
 """A process of its own reads all phrase banks first: fewer sessions than this are sooner put into words without it."""
 
 
+EXECUTORS = ("local", "ray")
+
+
 @dataclass(frozen=True, slots=True)
 class WorldFlags:
     """What a world is made of, as the flags were given; None: as its preset has it."""
@@ -39,13 +42,35 @@ class WorldFlags:
         return sized(found, agents=self.agents, days=self.days, density=self.density, banks=self.banks)
 
 
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where worlds are made: here (``local``), or on a cluster (``ray``) whose head is at ``address``."""
+
+    executor: str = "local"
+    address: str | None = None
+
+
 def generate_worlds(
-    out: Path, flags: WorldFlags, connection: EndpointConfig | None, *, worlds: int, workers: int | None, quiet: bool
+    out: Path,
+    flags: WorldFlags,
+    connection: EndpointConfig | None,
+    *,
+    worlds: int,
+    workers: int | None,
+    quiet: bool,
+    where: Where = Where(),
 ) -> None:
     """Make the worlds that are not complete yet, and print a line for each. MasimError for what a user can mend."""
     for flag, number in (("worlds", worlds), ("workers", workers)):
         if number is not None and number < 1:
             raise MasimError(f"--{flag} {number}: 1 or more is expected")
+    if where.executor not in EXECUTORS:
+        raise MasimError(f"--executor {where.executor}: one of {', '.join(EXECUTORS)} is expected")
+    if where.executor == "ray":
+        _on_ray(out, flags, connection, worlds, workers, where.address)
+        return
+    if where.address is not None:
+        raise MasimError("--address: goes with --executor ray")
     for world in range(worlds):
         config = flags.config(world)
         folder = world_folder(out, world, worlds)
@@ -54,11 +79,49 @@ def generate_worlds(
             counts = counts_of_complete(config, writer.identity, folder) if skip else None
             if counts is None:
                 counts = generate(config, folder, engine=writer, progress=say)
-        sys.stdout.write(f"{folder}: {summary(counts)}\n")
-        sys.stdout.flush()
-        short = shortage(config, counts)
-        if short:
-            _say(f"{folder}: fewer questions than aimed at: {short}")
+        _told(folder, config, counts)
+
+
+def _told(folder: Path, config: WorldConfig, counts: dict[str, int]) -> None:
+    sys.stdout.write(f"{folder}: {summary(counts)}\n")
+    sys.stdout.flush()
+    short = shortage(config, counts)
+    if short:
+        _say(f"{folder}: fewer questions than aimed at: {short}")
+
+
+def _on_ray(
+    out: Path,
+    flags: WorldFlags,
+    connection: EndpointConfig | None,
+    worlds: int,
+    workers: int | None,
+    address: str | None,
+) -> None:
+    """A world a task; those that are complete are not made again."""
+    # Only who has a cluster takes what reaches it.
+    from memarena_masim.on_ray import WorldJob, make_on_ray  # noqa: PLC0415
+
+    if connection is not None or workers is not None:
+        flag = "workers" if connection is None else "engine llm"
+        raise MasimError(f"--{flag}: does not go with --executor ray, where a world is one task of one core")
+    jobs = []
+    for world in range(worlds):
+        config, folder = flags.config(world), world_folder(out, world, worlds)
+        counts = counts_of_complete(config, OfflineEngine(1).identity, folder)
+        if counts is not None:
+            _told(folder, config, counts)
+        elif folder.exists() and any(folder.iterdir()):
+            raise MasimError(f"--out {folder}: not empty; the command without --executor finishes what it began")
+        else:
+            jobs.append(WorldJob(world, config, folder))
+    with _writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+        for job in jobs:
+            if job.folder.exists():
+                job.folder.rmdir()
+        if jobs:
+            make_on_ray(jobs, address, lambda job, counts: _told(job.folder, job.config, counts), _say)
 
 
 def usual_workers(config: WorldConfig) -> int:

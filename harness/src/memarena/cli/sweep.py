@@ -20,12 +20,13 @@ from memarena.sweep.errors import SweepError
 from memarena.sweep.estimates import Estimator, simulate
 from memarena.sweep.executors.base import Executor
 from memarena.sweep.executors.local import LocalExecutor
+from memarena.sweep.executors.ray import RayExecutor
 from memarena.sweep.manifest import ManifestWriter, is_sweep, read_manifest
 from memarena.sweep.placement import Node
 from memarena.sweep.plan import SweepFile, read_sweep
 from memarena.sweep.storage import Storage, storage_of
 
-EXECUTORS = ("local",)
+EXECUTORS = ("local", "ray")
 
 
 def sweep(
@@ -33,14 +34,21 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the sweep: its manifest, and the sealed cells without --storage.")
     ] = None,
-    executor: Annotated[str, typer.Option(help="local: processes of this machine.")] = "local",
+    executor: Annotated[str, typer.Option(help="local: processes of this machine; ray: a cluster.")] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(help="ray: HOST:PORT of the cluster's head, or auto. Default: a Ray of its own on this machine."),
+    ] = None,
     storage: Annotated[
         str | None, typer.Option(help="URL that sealed cells are brought to: s3://…, gs://…, file:///shared/folder.")
     ] = None,
     cores: Annotated[int | None, typer.Option(min=1, help="Cores that cells may take here. Default: all.")] = None,
     gpus: Annotated[float, typer.Option(min=0, help="GPUs that cells may take here.")] = 0.0,
     scratch: Annotated[
-        Path | None, typer.Option(help="Folder on each node for worlds and unfinished cells. Default: OUT/scratch.")
+        Path | None,
+        typer.Option(
+            help="Folder on each node for worlds and unfinished cells. Default: OUT/scratch, ray: the node's own."
+        ),
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Print the cells and what they would take, do nothing.")] = False,
     simulated: Annotated[
@@ -67,11 +75,21 @@ def sweep(
         raise SweepError("--out: expected a folder for the sweep")
     if executor not in EXECUTORS:
         raise SweepError(f"--executor {executor}: expected one of {', '.join(EXECUTORS)}")
+    if executor != "ray" and address is not None:
+        raise SweepError("--address: goes with --executor ray")
+    if address is not None and (cores or gpus):
+        raise SweepError("--cores, --gpus: a cluster's nodes say what they have")
     with ManifestWriter(out) as manifest:
-        begin(manifest, found, cells, storage)
+        sweep_id = begin(manifest, found, cells, storage)
         target = storage_of(out, storage)
-        where = LocalExecutor(scratch or out / "scratch", target, cores or os.cpu_count() or 1, gpus)
-        _finish(_drive(manifest, found, cells, target, where), len(cells), out)
+        where: Executor
+        if executor == "ray":
+            where = RayExecutor(address, target, sweep_id, _say, scratch, cores, gpus)
+        else:
+            where = LocalExecutor(scratch or out / "scratch", target, cores or os.cpu_count() or 1, gpus)
+        with where:
+            outcome = _drive(manifest, found, cells, target, where)
+    _finish(outcome, len(cells), out)
 
 
 def _drive(

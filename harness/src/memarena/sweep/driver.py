@@ -139,7 +139,7 @@ class Driver:
         if self._machine is None or self._machine not in machines:
             self._machine = usual_machine(nodes)
         running = [placed for placed, _ in self._running.values()]
-        for placed in place(self._waiting, nodes, running, self._machine):
+        for placed in place(self._waiting, nodes, running, self._machine, self.manifest.state.nodes):
             cell = placed.cell
             self._waiting.remove(cell)
             self._sent[cell.name] += 1

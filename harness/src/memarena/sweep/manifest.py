@@ -133,6 +133,8 @@ class SweepState:
     planned: Planned | None = None
     worlds: dict[str, str] = field(default_factory=dict)
     sealed: dict[str, Sealed] = field(default_factory=dict)
+    nodes: dict[str, str] = field(default_factory=dict)
+    """The node that each cell was sent to last."""
     lost: dict[str, list[Lost]] = field(default_factory=dict)
     refused: dict[str, Refused] = field(default_factory=dict)
 
@@ -151,6 +153,8 @@ class SweepState:
             self.refused.pop(record.cell, None)
         elif isinstance(record, Lost):
             self.lost.setdefault(record.cell, []).append(record)
+        elif isinstance(record, Sent):
+            self.nodes[record.cell] = record.node
         elif isinstance(record, Refused):
             self.refused[record.cell] = record
 

@@ -32,17 +32,22 @@ class Placed:
 
 
 def place(
-    waiting: Sequence[Cell], nodes: Sequence[Node], running: Sequence[Placed], machine: str | None = None
+    waiting: Sequence[Cell],
+    nodes: Sequence[Node],
+    running: Sequence[Placed],
+    machine: str | None = None,
+    before: Mapping[str, str] = {},
 ) -> list[Placed]:
     """What to start now, in the order of ``waiting``.
 
     A timed cell takes a node on which nothing runs, and nothing else starts there. While timed cells wait for such a
     node, those that would take them get no other cells. ``machine``: the kind of node that timed cells keep to.
+    ``before``: the node that a cell was sent to last, which may hold its log and is taken first.
     """
     now = list(running)
     timed = [cell for cell in waiting if cell.timed]
     for cell in timed:
-        for node in nodes:
+        for node in sorted(nodes, key=lambda node: before.get(cell.name) != node.name):
             busy = any(placed.node.name == node.name for placed in now)
             if not busy and node.timed and machine in (None, node.machine) and fits(cell, node, ()):
                 now.append(Placed(cell, node))
@@ -55,7 +60,7 @@ def place(
             continue
         if all(_load(node, now) >= 1 for node in nodes):
             break
-        for node in sorted(nodes, key=lambda node: _load(node, now)):
+        for node in sorted(nodes, key=lambda node: (before.get(cell.name) != node.name, _load(node, now))):
             reserved = any(node.timed and fits(wish, node, ()) for wish in kept)
             if not reserved and fits(cell, node, _on(node, now)):
                 now.append(Placed(cell, node))

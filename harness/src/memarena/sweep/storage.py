@@ -7,7 +7,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -47,6 +47,10 @@ class FolderStorage:
             probe.mkdir()
             (probe / "probe").write_bytes(b"x" * 4096)
             shutil.rmtree(probe)
+
+    def refusals(self) -> AbstractContextManager[None]:
+        """What is written below this within a ``with`` is refused with one line."""
+        return _refusals(f"{self.root}")
 
     def part(self) -> Path:
         """A new folder that :meth:`keep` may take in."""

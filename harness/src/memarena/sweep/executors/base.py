@@ -22,6 +22,12 @@ class Ended:
 class Executor(Protocol):
     """Carries out cells on nodes. Where it ends, however it ends, everything that it started ends too."""
 
+    def __enter__(self) -> object:
+        """Begin. Raises SweepError with one line where that fails."""
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of everything."""
+
     def nodes(self) -> Sequence[Node]:
         """The nodes that are there now."""
 

@@ -7,6 +7,7 @@ import shutil
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 from memarena.meters.machine import cpu_name
 from memarena.sweep.cells import World
@@ -26,6 +27,12 @@ class LocalExecutor:
         self._ended: queue.Queue[Ended] = queue.Queue()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def nodes(self) -> Sequence[Node]:
         """This machine."""

@@ -1,0 +1,110 @@
+"""A Ray cluster on this machine's loopback: nodes of their own folders, each behind a guard that ends all of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import psutil
+from memarena.processes import GuardedProcess
+
+RAY = Path(sys.executable).parent / "ray"
+ENVIRONMENT = {
+    "RAY_AUTH_MODE": "token",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_memory_monitor_refresh_ms": "0",
+}
+_START_S = 90.0
+
+
+class RayNode:
+    """A raylet with what belongs to it."""
+
+    def __init__(self, guard: GuardedProcess, name: str) -> None:
+        self._guard = guard
+        self.name = name
+
+    def kill_raylet(self) -> None:
+        """SIGKILL to the raylet, as when its machine breaks down."""
+        for process in psutil.Process(self._guard.pid).children(recursive=True):
+            if process.name() == "raylet":
+                process.kill()
+                psutil.wait_procs([process], timeout=20)
+                return
+        raise AssertionError("there is no raylet")
+
+    def stop(self) -> None:
+        """End everything of the node."""
+        self._guard.stop(0.5)
+
+
+class RayCluster:
+    """A head and further nodes, of one core each. The environment variables make programs part of it."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self._folder, self._environment = folder, environment
+        self._stack = ExitStack()
+        self.address = ""
+        self.nodes: list[RayNode] = []
+
+    def add(self, cores: int = 1, environment: Mapping[str, str] = {}) -> RayNode:
+        """Start a node; the first one is the head."""
+        number = len(self.nodes)
+        folder, log = self._folder / str(number), self._folder / f"{number}.log"
+        # Of 127.0.0.1 Ray makes another address.
+        arguments = ["start", "--block", "--node-ip-address", f"127.0.0.{number + 2}", "--node-name", f"node-{number}"]
+        arguments += ["--head", "--port", "0", "--include-dashboard", "false"] if not number else []
+        arguments += ["--address", self.address] if number else []
+        arguments += ["--num-cpus", str(cores), "--resources", json.dumps({"timed": 1}), "--temp-dir", str(folder)]
+        arguments += ["--object-store-memory", "80000000", "--min-worker-port", "0", "--max-worker-port", "0"]
+        guard = GuardedProcess.start([str(RAY), *arguments], log_path=log, env={**self._environment, **environment})
+        node = RayNode(guard, f"node-{number}")
+        self._stack.callback(node.stop)
+        deadline = time.monotonic() + _START_S
+        while "Ray runtime started" not in (told := log.read_text()) or not re.search(r"terminate|terminated", told):
+            assert guard.poll() is None, guard.log_tail(20)
+            assert time.monotonic() < deadline, guard.log_tail(20)
+            time.sleep(0.05)
+        if not number:
+            found = re.search(r"--address='([\d.:]+)'", told)
+            assert found is not None, told
+            self.address = found[1]
+        self.nodes.append(node)
+        return node
+
+    def close(self) -> None:
+        """End all nodes."""
+        self._stack.close()
+
+
+@contextmanager
+def ray_cluster(nodes: int = 2) -> Iterator[RayCluster]:
+    """A cluster that this process and its children can use meanwhile."""
+    # Names of sockets may have 107 characters: the folder has a short one.
+    folder = Path(tempfile.mkdtemp(prefix="mr-", dir="/tmp"))
+    environment = {**ENVIRONMENT, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update(environment)
+    cluster = RayCluster(folder, environment)
+    try:
+        for _ in range(nodes):
+            cluster.add()
+        yield cluster
+    finally:
+        cluster.close()
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        shutil.rmtree(folder, ignore_errors=True)
