@@ -31,6 +31,7 @@ from tests.sweep.cluster import RayCluster, ray_cluster
 from tests.sweep.sweeping import MEMORIES, Settled, of_run, of_sweep, sent, state, sweep_file, working_in
 
 CELLS = 12
+SEEDS = ("s1", "s2", "s3", "s4")
 MOST_STARTS = 5
 VICTIMS = ("driver, SIGKILL", "driver, SIGINT", "raylet, SIGKILL")
 
@@ -88,8 +89,12 @@ def _nodes(folder: Path, cluster: RayCluster, repeats: int) -> Table:
         for repeat in range(repeats):
             here = folder / f"equal-{nodes}-{repeat}"
             here.mkdir()
-            seeds = ", ".join(f'"s{number}"' for number in range(1, CELLS + 1))
-            file = sweep_file(here, ["bm25"], more=f"seeds = [{seeds}]", limit=30)
+            file = here / "equal.toml"
+            memories = "".join(f'[[memories]]\nname = "m{n}"\nbackend = "bm25"\n' for n in range(CELLS // len(SEEDS)))
+            file.write_text(
+                f'seeds = [{", ".join(map(repr, SEEDS))}]\n[[worlds]]\npreset = "tiny"\nseeds = [7]\n{memories}'
+                '[[readers]]\nspec = "extractive"\n'
+            )
             began = time.monotonic()
             done = memarena("sweep", *_arguments(file, here, cluster), timeout_s=1200)
             walls[nodes].append(time.monotonic() - began)
