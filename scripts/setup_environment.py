@@ -79,7 +79,9 @@ def make(folders: Sequence[Path]) -> None:
             ) from error
         MADE_FOR.write_text(identity(), encoding="utf-8")
     pip("-c", str(CONSTRAINTS), *BUILD_TOOLS)
-    editable = [part for folder in folders for part in ("-e", with_extras(folder))]
+    # Named without its extras too: pip finds no local package for another one that needs it plain otherwise.
+    named = [name for folder in folders for name in dict.fromkeys((str(folder), with_extras(folder)))]
+    editable = [part for name in named for part in ("-e", name)]
     pip("--no-build-isolation", "-c", str(CONSTRAINTS), "-r", str(DEV), *editable)
     pip("--no-deps", "-c", str(CONSTRAINTS), "-r", str(MODELS))
 

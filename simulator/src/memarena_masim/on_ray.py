@@ -200,7 +200,7 @@ def _connected(address: str | None) -> Iterator[ModuleType]:
     try:
         import ray  # noqa: PLC0415 (an extra)
     except ImportError as error:
-        raise MasimError("--executor ray: needs Ray: pip install 'ray>=2.55'") from error
+        raise MasimError("--executor ray: needs Ray: pip install 'memarena-masim[ray]'") from error
     folder = tempfile.mkdtemp(prefix="ms-") if address is None else None  # short: sockets have long names
     try:
         ray.init(**where, _temp_dir=folder, log_to_driver=False, logging_level=logging.ERROR)
