@@ -1,10 +1,10 @@
 """Sweeps on Ray: kills at random moments, and what a second node saves.
 
-``make bench ARGS='sweep-faults --faults 20 --seed 1'`` starts two raylets of one core on loopback. First a
-sweep of 12 equal cells on one of them and on both, in turn: wall time, and what the driver adds to each cell. Then
-sweeps of two cells, each struck once, at a random moment: the driver by SIGKILL or SIGINT, or a raylet by SIGKILL.
-What must not happen makes the exit code 1: a cell that is not sealed exactly once, other scores than a plain run's, a
-process or a file that stays.
+``make bench ARGS='sweep-faults --faults 20 --seed 1'`` starts two raylets on loopback, each bound to a core of its own
+(Linux). First a sweep of 12 equal cells on one of them and on both, in turn: wall time, and what the driver adds to
+each cell. Then sweeps of two cells, each struck once, at a random moment: the driver by SIGKILL or SIGINT, or a raylet
+by SIGKILL. What must not happen makes the exit code 1: a cell that is not sealed exactly once, other scores than a
+plain run's, a process or a file that stays.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def tables(*options: str) -> list[Table]:
     parser.add_argument("--seed", type=int, default=1, help="of the moments")
     given = parser.parse_args(options)
     made: list[Table] = []
-    with tempfile.TemporaryDirectory(prefix="memarena-bench-sweep-") as name, ray_cluster(1) as cluster:
+    with tempfile.TemporaryDirectory(prefix="memarena-bench-sweep-") as name, ray_cluster(1, bound=True) as cluster:
         folder = Path(name)
         if given.repeats:
             made.append(_nodes(folder, cluster, given.repeats))

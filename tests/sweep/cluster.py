@@ -51,8 +51,8 @@ class RayNode:
 class RayCluster:
     """A head and further nodes, of one core each. The environment variables make programs part of it."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
-        self._folder, self._environment = folder, environment
+    def __init__(self, folder: Path, environment: Mapping[str, str], bound: bool = False) -> None:
+        self._folder, self._environment, self._bound = folder, environment, bound
         self._stack = ExitStack()
         self.address = ""
         self.nodes: list[RayNode] = []
@@ -67,7 +67,11 @@ class RayCluster:
         arguments += ["--address", self.address] if number else []
         arguments += ["--num-cpus", str(cores), "--resources", json.dumps({"timed": 1}), "--temp-dir", str(folder)]
         arguments += ["--object-store-memory", "80000000", "--min-worker-port", "0", "--max-worker-port", "0"]
-        guard = GuardedProcess.start([str(RAY), *arguments], log_path=log, env={**self._environment, **environment})
+        # Ray counts cores and does not keep a task to one: a run of several processes would take all there are.
+        own_core = ["taskset", "--cpu-list", str(sorted(os.sched_getaffinity(0))[number])] if self._bound else []
+        guard = GuardedProcess.start(
+            [*own_core, str(RAY), *arguments], log_path=log, env={**self._environment, **environment}
+        )
         node = RayNode(guard, f"node-{number}")
         self._stack.callback(node.stop)
         deadline = time.monotonic() + _START_S
@@ -88,14 +92,17 @@ class RayCluster:
 
 
 @contextmanager
-def ray_cluster(nodes: int = 2) -> Iterator[RayCluster]:
-    """A cluster that this process and its children can use meanwhile."""
+def ray_cluster(nodes: int = 2, bound: bool = False) -> Iterator[RayCluster]:
+    """A cluster that this process and its children can use meanwhile.
+
+    ``bound``: all of a node keeps to one core, as on a machine that has no more. Linux alone.
+    """
     # Names of sockets may have 107 characters: the folder has a short one.
     folder = Path(tempfile.mkdtemp(prefix="mr-", dir="/tmp"))
     environment = {**ENVIRONMENT, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     before = {name: os.environ.get(name) for name in environment}
     os.environ.update(environment)
-    cluster = RayCluster(folder, environment)
+    cluster = RayCluster(folder, environment, bound)
     try:
         for _ in range(nodes):
             cluster.add()
