@@ -64,8 +64,17 @@ def test_worlds_made_on_a_cluster_are_those_made_here(cluster: RayCluster, tmp_p
     assert not (there / "world_01" / "run_info.json").exists(), "it was complete"
 
 
-def test_worlds_that_a_cluster_cannot_make_are_one_line(tmp_path: Path) -> None:
+def test_a_wrong_token_is_one_line(cluster: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not what Ray prints while it tries again."""
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 64)
+    done = masim("--out", tmp_path / "out", "--executor", "ray", "--address", cluster.address)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "does not take the token" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_worlds_that_a_cluster_cannot_make_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong address, flags that do not go together, a folder that is not empty."""
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 64)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     for out, flags, told in (

@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -192,15 +193,15 @@ def _connected(address: str | None) -> Iterator[ModuleType]:
     os.environ.setdefault("RAY_AUTH_MODE", "token")
     for name, value in (("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0"), ("RAY_USAGE_STATS_ENABLED", "0")):
         os.environ.setdefault(name, value)
+    if find_spec("ray") is None or find_spec("grpc") is None:
+        raise MasimError("--executor ray: needs Ray: pip install 'memarena-masim[ray]'")
     if address is None:
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(_TOKEN_BYTES))
         where: dict[str, Any] = {"address": "local", "include_dashboard": False}
     else:
         where = {"address": address, "_node_ip_address": _checked(address)}
-    try:
-        import ray  # noqa: PLC0415 (an extra)
-    except ImportError as error:
-        raise MasimError("--executor ray: needs Ray: pip install 'memarena-masim[ray]'") from error
+    import ray  # noqa: PLC0415 (an extra)
+
     folder = tempfile.mkdtemp(prefix="ms-") if address is None else None  # short: sockets have long names
     try:
         ray.init(**where, _temp_dir=folder, log_to_driver=False, logging_level=logging.ERROR)
@@ -219,6 +220,7 @@ def _connected(address: str | None) -> Iterator[ModuleType]:
 def _checked(address: str) -> str | None:
     """The node's own address where it is one of this machine alone. Ray waits minutes for one that is not there."""
     host, colon, port = address.rpartition(":")
+    token = _token()
     if address != "auto":
         if not (colon and host and port.isdigit()):
             raise MasimError(f"--address {address}: HOST:PORT or auto is expected")
@@ -226,13 +228,39 @@ def _checked(address: str) -> str | None:
             socket.create_connection((host, int(port)), timeout=_CONNECT_S).close()
         except OSError as error:
             raise MasimError(f"--address {address}: nobody answers there: {error.strerror or error}") from error
-    token = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
-    if os.environ["RAY_AUTH_MODE"] == "token" and not os.environ.get("RAY_AUTH_TOKEN") and not token.is_file():
-        raise MasimError(f"--executor ray: no token of the cluster: RAY_AUTH_TOKEN is expected, or a file {token}")
+        _check_token(address, token)
     with suppress(ValueError):
         if ipaddress.ip_address(host).is_loopback:
             return host
     return None
+
+
+def _token() -> str:
+    """The token of a cluster; empty where authentication is switched off by name."""
+    if os.environ["RAY_AUTH_MODE"] != "token":
+        return ""
+    named = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
+    token = os.environ.get("RAY_AUTH_TOKEN") or (named.read_text(encoding="utf-8") if named.is_file() else "")
+    if not token.strip():
+        raise MasimError(f"--executor ray: no token of the cluster: RAY_AUTH_TOKEN is expected, or a file {named}")
+    return token.strip()
+
+
+def _check_token(address: str, token: str) -> None:
+    """Ask the head who it is. Ray itself tries a wrong token for 20 s, and prints a line each second."""
+    import grpc  # noqa: PLC0415 (comes with the extra)
+
+    with grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)]) as channel:
+        call: grpc.UnaryUnaryMultiCallable[bytes, bytes]
+        call = channel.unary_unary("/ray.rpc.NodeInfoGcsService/GetClusterId")
+        try:
+            call(b"", timeout=_CONNECT_S, metadata=(("authorization", f"Bearer {token}"),) if token else ())
+        except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.UNAUTHENTICATED:
+                told = "the cluster does not take the token of RAY_AUTH_TOKEN or its file"
+            else:
+                told = f"what answers there is no head of a Ray cluster ({error.code().name})"
+            raise MasimError(f"--address {address}: {told}") from error
 
 
 def _line(error: BaseException) -> str:
