@@ -32,8 +32,8 @@ PYTHON = VENV / "bin" / "python"
 CONSTRAINTS = ROOT / "constraints.txt"
 DEV = ROOT / "requirements-dev.txt"
 MODELS = ROOT / "requirements-models.txt"
-BUILD_TOOLS = ("hatchling", "editables")
-"""Installed first, so that the distributions can be built without an isolated environment for each of them."""
+BUILD_TOOLS = ("hatchling", "editables", "setuptools")
+"""Installed first, so that the distributions, and packages that come as source, are built without isolation."""
 
 
 class SetupError(Exception):
