@@ -128,3 +128,21 @@ def test_bad_input_of_one_cell_is_named_and_does_not_stop_the_others(tmp_path: P
     assert refused.cell in done.stderr
     assert "nobody" in refused.cause
     assert [name.split("_")[1] for name in state(out).sealed] == ["vanilla"]
+
+
+def test_one_model_in_two_settings_is_two_readers_of_one_report(tmp_path: Path) -> None:
+    """By the names of the file; without them the file is refused."""
+    file = sweep_file(tmp_path, MEMORIES)
+    second = '[[readers]]\nspec = "extractive"\nwindow_tokens = 2048\n'
+    file.write_text(file.read_text() + second)
+    done = memarena("sweep", file, "--plan")
+    assert done.returncode == 2 and "readers: extractive is named twice" in done.stderr, done.stderr
+    file.write_text(file.read_text() + 'name = "short"\n')
+    done = memarena("sweep", file, "--out", tmp_path / "out", "--scratch", tmp_path / "scratch")
+    assert done.returncode == 0, done.stderr
+    (cells,) = of_sweep(tmp_path / "out")
+    assert {cell for cell, _ in cells} == {
+        f"{memory}@{reader}/s1" for memory in MEMORIES for reader in ("extractive", "short")
+    }
+    done = memarena("report", tmp_path / "out")
+    assert done.returncode == 0 and "short" in done.stdout, done.stderr

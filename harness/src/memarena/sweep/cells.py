@@ -76,7 +76,7 @@ def _cell(sweep: SweepFile, world: World, memory: MemoryEntry, reader: ReaderEnt
     config: dict[str, Any] = dict(sweep.run)
     backend = memory.backend or memory.name
     config["backends"] = [backend if backend == memory.name else f"{memory.name}={backend}"]
-    config["readers"] = [reader.model_dump(mode="json", exclude={"name", "needs"}, exclude_defaults=True)]
+    config["readers"] = [reader.model_dump(mode="json", exclude={"needs"}, exclude_defaults=True)]
     config["seeds"] = [seed]
     if memory.options:
         config["options"] = {memory.name: memory.options}

@@ -80,8 +80,6 @@ class MemoryEntry(_Part):
 class ReaderEntry(ReaderConfig):
     """A reader, with what it needs of a node."""
 
-    name: _Name | None = None
-    """How cells call it; None: its model, or how it is reached."""
     needs: Needs = Needs()
 
 
@@ -117,6 +115,7 @@ class SweepFile(_Part):
     def _no_name_twice(self) -> Self:
         for field, names in (
             ("memories", [each.name for each in self.memories]),
+            ("readers", [each.name or each.model or each.spec for each in self.readers]),
             ("seeds", [str(each) for each in self.seeds]),
             ("judges", [each.name for each in self.judges]),
         ):

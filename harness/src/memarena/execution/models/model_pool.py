@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -68,7 +69,7 @@ class ReaderPool:
         return fresh
 
     def _start(self, config: ReaderConfig) -> RunningReader:
-        return start_reader(
+        reader = start_reader(
             config.spec,
             work_dir=self._work_dir,
             model=config.model,
@@ -78,6 +79,9 @@ class ReaderPool:
             no_system_role=config.no_system_role or None,
             sglang=_sglang(config),
         )
+        if config.name is None:
+            return reader
+        return replace(reader, ref=reader.ref.model_copy(update={"name": config.name}))
 
 
 def _sglang(config: ReaderConfig) -> SglangSettings | None:

@@ -42,6 +42,8 @@ class ReaderConfig(BaseModel):
     """Further flags of ``sglang:MODEL``."""
     golden_prompt_tokens: dict[str, int] = Field(default_factory=dict)
     """Prompt tokens that the fixed chats of ``readers/golden`` have to have with this reader's template."""
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] | None = None
+    """Its name in reports, for one model in several settings; None: the model's."""
 
 
 class HelperConfig(BaseModel):
