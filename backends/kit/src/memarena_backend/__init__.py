@@ -8,7 +8,8 @@ from memarena_answering import PromptStyle
 
 from memarena_backend.calls import Call
 from memarena_backend.cli import run_backend
-from memarena_backend.endpoints import Endpoint, ModelClient, offered, prefix_of
+from memarena_backend.day_folders import DayFolders
+from memarena_backend.endpoints import Chat, Endpoint, ModelClient, ToolCall, offered, prefix_of
 from memarena_backend.errors import CallError, failed_precondition, invalid_argument, unavailable
 from memarena_backend.fitting import cut_text, fit_ranked, tokens_by_bytes
 from memarena_backend.formatting import date_in_words, line_of, moment_in_words, setting_in_words
@@ -51,7 +52,9 @@ __all__ = [
     "Call",
     "CallError",
     "Capability",
+    "Chat",
     "Day",
+    "DayFolders",
     "Description",
     "Endpoint",
     "Event",
@@ -80,6 +83,7 @@ __all__ = [
     "Session",
     "StoreError",
     "TokenCounting",
+    "ToolCall",
     "Turn",
     "cut_text",
     "date_in_words",

@@ -1,4 +1,4 @@
-"""Calling models that are no readers: vectors of texts and scores of documents, by any OpenAI-compatible endpoint.
+"""Calling models from Ingest and Search: chat, vectors, scores of documents, by any OpenAI-compatible endpoint.
 
 A memory asks the gateway of its call, or an endpoint of its own. Nothing is retried and nothing is made up: a model
 that fails, or that answers with something else than was asked for, ends the call with an error.
@@ -6,6 +6,7 @@ that fails, or that answers with something else than was asked for, ends the cal
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +44,28 @@ class Endpoint:
     url: str
     model: str
     key: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """What a chat model said. Tokens are None where the endpoint does not count them."""
+
+    text: str
+    """Empty where it said nothing, which is not a fault: a small model often does."""
+    finish_reason: str
+    """``stop``, ``length`` for a reply that was cut off, ``tool_calls``, or what else the endpoint names."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A function that the model wants called; ``arguments`` as it wrote them, meant to be a JSON object."""
+
+    name: str
+    arguments: str
+    call_id: str = ""
 
 
 def offered(models: ModelAccess | None, role: ModelRole) -> Endpoint | None:
@@ -98,6 +121,49 @@ class ModelClient:
         if [row.index for row in rows] != list(range(len(texts))):
             raise unavailable(f"the embedding model {endpoint.model} gave {len(rows)} vectors for {len(texts)} texts")
         return [row.embedding for row in rows]
+
+    def chat(
+        self,
+        endpoint: Endpoint,
+        messages: Sequence[Mapping[str, object]],
+        call: Call,
+        *,
+        max_tokens: int,
+        temperature: float = 0.0,
+        response_format: Mapping[str, object] | None = None,
+        tools: Sequence[Mapping[str, object]] = (),
+        tool_choice: str | Mapping[str, object] | None = None,
+    ) -> Chat:
+        """The reply to a chat, whole. ``messages``, ``response_format`` and ``tools`` are of the OpenAI API's form.
+
+        Raises CallError UNAVAILABLE where the model fails or sends no choice, DEADLINE_EXCEEDED or CANCELLED where
+        nobody waits for the call any more. What the model says is not judged here.
+        """
+        call.check()
+        client = self._client(endpoint.url)
+        body: dict[str, object] = {
+            "model": endpoint.model,
+            "messages": list(messages),
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+        }
+        given = {"response_format": response_format, "tools": list(tools) or None, "tool_choice": tool_choice}
+        body |= {key: value for key, value in given.items() if value is not None}
+        reply = _asked(
+            "chat",
+            endpoint,
+            call,
+            lambda timeout_s: client.post(
+                "/chat/completions",
+                cast_to=object,
+                body=body,
+                options={"headers": _authorization(endpoint), "timeout": timeout_s},
+            ),
+        )
+        chat = _chat(reply)
+        if chat is None:
+            raise unavailable(f"the chat model {endpoint.model} sent a reply without a choice")
+        return chat
 
     def rank(self, endpoint: Endpoint, query: str, documents: Sequence[str], call: Call) -> list[float]:
         """Relevance of every document for the query, in the order of the documents; higher is better.
@@ -169,6 +235,39 @@ def _authorization(endpoint: Endpoint) -> dict[str, str]:
 
 def _is_vector(vector: Sequence[float]) -> bool:
     return len(vector) > 0 and all(map(math.isfinite, vector))
+
+
+def _chat(reply: object) -> Chat | None:
+    """The first choice of a reply; None if it has none."""
+    choices = reply.get("choices") if isinstance(reply, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        return None
+    usage = reply.get("usage") if isinstance(reply, dict) else None
+    counted = usage if isinstance(usage, dict) else {}
+    text = message.get("content")
+    calls = message.get("tool_calls")
+    return Chat(
+        text=text if isinstance(text, str) else "",
+        finish_reason=str(choice.get("finish_reason") or ""),
+        tool_calls=tuple(filter(None, map(_tool_call, calls if isinstance(calls, list) else []))),
+        prompt_tokens=_count(counted.get("prompt_tokens")),
+        completion_tokens=_count(counted.get("completion_tokens")),
+    )
+
+
+def _tool_call(call: object) -> ToolCall | None:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(call, dict) or not isinstance(function, dict):
+        return None
+    arguments = function.get("arguments")
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return ToolCall(str(function.get("name") or ""), text, str(call.get("id") or ""))
+
+
+def _count(tokens: object) -> int | None:
+    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) else None
 
 
 def _scores(reply: object) -> dict[int, float]:
