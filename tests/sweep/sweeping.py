@@ -60,6 +60,12 @@ def of_sweep(folder: Path) -> list[Settled]:
     return [settled(source.load()[0]) for source in run_sources(folder)]
 
 
+def reader_urls(folder: Path) -> list[str]:
+    """Where each cell of a sweep reached its reader, sorted."""
+    runs = (load_facts(folder / "cells" / name) for name in read_manifest(folder).sealed)
+    return sorted(str(reader.base_url) for run in runs for reader in run.started.manifest.readers)
+
+
 def sent(folder: Path) -> list[str]:
     """Cells that were sent, in order."""
     return [record.cell for record in records(folder) if isinstance(record, Sent)]

@@ -12,7 +12,7 @@ from memarena.sweep.storage import RemoteStorage
 
 from tests.e2e.harnessing import here, memarena
 
-from .sweeping import MEMORIES, Settled, asked_so_far, of_sweep, sent, state, struck, sweep_file
+from .sweeping import MEMORIES, Settled, asked_so_far, of_sweep, reader_urls, sent, state, struck, sweep_file
 
 
 @pytest.fixture(scope="module")
@@ -146,3 +146,5 @@ def test_one_model_in_two_settings_is_two_readers_of_one_report(tmp_path: Path) 
     }
     done = memarena("report", tmp_path / "out")
     assert done.returncode == 0 and "short" in done.stdout, done.stderr
+    first, _, second, _ = urls = reader_urls(tmp_path / "out")
+    assert urls == [first, first, second, second] and first != second, "each is started once for all of its cells"

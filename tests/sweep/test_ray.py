@@ -17,7 +17,18 @@ import pytest
 from tests.e2e.harnessing import here, kill, memarena, start, survivors, wait_until
 
 from .cluster import RayCluster, ray_cluster
-from .sweeping import MEMORIES, Settled, asked_so_far, of_sweep, sent, state, struck, sweep_file, working_in
+from .sweeping import (
+    MEMORIES,
+    Settled,
+    asked_so_far,
+    of_sweep,
+    reader_urls,
+    sent,
+    state,
+    struck,
+    sweep_file,
+    working_in,
+)
 
 pytest.importorskip("ray")
 
@@ -99,6 +110,7 @@ def test_a_ray_of_its_own_gives_the_scores_of_a_plain_run(plain: Settled, tmp_pa
     )
     assert done.returncode == 0, done.stderr
     assert of_sweep(tmp_path / "out") == [plain] != [{}]
+    assert len(set(reader_urls(tmp_path / "out"))) == 1, "its cells share a reader"
     assert working_in(scratch) == []
 
 

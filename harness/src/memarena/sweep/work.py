@@ -15,7 +15,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,8 @@ from typing import Literal
 from memarena_dataset.errors import DatasetError
 from memarena_dataset.io.reading import open_dataset
 
+from memarena.execution.models.shared_readers import VARIABLE, may_be_shared
+from memarena.execution.planning.config import ReaderConfig
 from memarena.log.store import LOG_NAME
 from memarena.processes import GuardedProcess, ProcessError
 from memarena.sweep.cells import Cell, World
@@ -43,6 +45,8 @@ How = Literal["sealed", "open", "refused", "lost", "disk_full", "storage", "stop
 Alive = Callable[[], bool]
 GiveWorld = Callable[[World, Path], None]
 """Puts the files of a data set that has a path into a folder of the node."""
+GiveReader = Callable[[ReaderConfig], None]
+"""Has a reader ready that the cells of the node share, noted in :func:`readers_folder`."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +76,21 @@ class _StoppedError(Exception):
     """Somebody wished the cell to stop, or its node is gone."""
 
 
-def carry_out(job: Job, storage: Storage | None, give_world: GiveWorld, stop: threading.Event, alive: Alive) -> End:
+def carry_out(
+    job: Job,
+    storage: Storage | None,
+    give_world: GiveWorld,
+    give_reader: GiveReader,
+    stop: threading.Event,
+    alive: Alive,
+) -> End:
     """Carry out a cell. Never raises; a caller that dies ends everything that was started.
 
     Args:
         job: the cell.
         storage: where the sealed files go; None: they stay in :func:`run_folder` until somebody fetches them.
         give_world: brings a data set that is not made from a seed.
+        give_reader: has a reader ready that may be shared.
         stop: when it is set the run ends in order, and its log stays.
         alive: False when the node is gone although this process is not.
     """
@@ -89,6 +101,8 @@ def carry_out(job: Job, storage: Storage | None, give_world: GiveWorld, stop: th
             world, found = _world(job, give_world, stop, alive)
             sealed = _sealed_before(job)
             if sealed is None:
+                for reader in shared_readers_of(job.cell):
+                    give_reader(reader)
                 end = _run(job, world, held, stop, alive)
                 if end.how != "sealed":
                     return End(end.how, end.line, None, found)
@@ -118,6 +132,17 @@ def run_folder(job: Job) -> Path:
     return cell_folder(job) / "run"
 
 
+def readers_folder(scratch: Path) -> Path:
+    """Where the readers that cells share are noted, below the scratch folder of a node."""
+    return scratch / "readers"
+
+
+def shared_readers_of(cell: Cell) -> list[ReaderConfig]:
+    """The readers of a cell that are started once for all cells of a node."""
+    readers = (ReaderConfig.model_validate(reader) for reader in cell.config["readers"])
+    return [reader for reader in readers if may_be_shared(reader, timed=cell.timed)]
+
+
 def forget(job: Job) -> None:
     """Remove what a cell left on its node, after it has been brought where it belongs."""
     shutil.rmtree(cell_folder(job), ignore_errors=True)
@@ -133,7 +158,8 @@ def _run(job: Job, world: Path, held: int, stop: threading.Event, alive: Alive) 
     output = folder / "output.txt"
     arguments = ["run", str(config), "--out", str(run), *(["--resume"] if (run / LOG_NAME).exists() else [])]
     began = time.monotonic()
-    code = _child([sys.executable, "-m", "memarena", *arguments], output, held, stop, alive)
+    shared = {VARIABLE: str(readers_folder(job.scratch)) if shared_readers_of(job.cell) else ""}
+    code = _child([sys.executable, "-m", "memarena", *arguments], output, held, stop, alive, shared)
     wall_s, line = time.monotonic() - began, "" if code == _COMPLETE else _last_line(output)
     if code in (_COMPLETE, _INCOMPLETE):
         for judge in job.cell.judges:
@@ -161,9 +187,16 @@ def _sealed_before(job: Job) -> Seal | None:
     return found if found is not None and fault_of(run_folder(job), found) is None else None
 
 
-def _child(argv: list[str], output: Path, held: int, stop: threading.Event, alive: Alive) -> int:
+def _child(
+    argv: list[str],
+    output: Path,
+    held: int,
+    stop: threading.Event,
+    alive: Alive,
+    env: Mapping[str, str] | None = None,
+) -> int:
     """Run a command to its end and return its exit code. Raises _StoppedError after a wish to stop."""
-    with GuardedProcess.start(argv, log_path=output, cwd=output.parent, grace_s=GRACE_S, held=held) as child:
+    with GuardedProcess.start(argv, log_path=output, env=env, cwd=output.parent, grace_s=GRACE_S, held=held) as child:
         while (code := child.poll()) is None:
             if stop.wait(POLL_S) or not alive():
                 child.stop(GRACE_S)

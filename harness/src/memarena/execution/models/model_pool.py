@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from memarena.execution.errors import RunError
+from memarena.execution.models.shared_readers import published
 from memarena.execution.planning.config import HelperConfig, ReaderConfig, RunConfig
 from memarena.gateway import Upstream
 from memarena.readers import (
@@ -69,19 +70,24 @@ class ReaderPool:
         return fresh
 
     def _start(self, config: ReaderConfig) -> RunningReader:
-        reader = start_reader(
-            config.spec,
-            work_dir=self._work_dir,
-            model=config.model,
-            api_key=self._api_key,
-            window_tokens=config.window_tokens,
-            # Unset leaves it to what the server says of its template.
-            no_system_role=config.no_system_role or None,
-            sglang=_sglang(config),
-        )
+        reader = published(config) or start_configured(config, self._work_dir, self._api_key)
         if config.name is None:
             return reader
         return replace(reader, ref=reader.ref.model_copy(update={"name": config.name}))
+
+
+def start_configured(config: ReaderConfig, work_dir: Path, api_key: str | None = None) -> RunningReader:
+    """Start or reach a reader as it is configured. Raises ReaderError, as :func:`memarena.readers.start_reader`."""
+    return start_reader(
+        config.spec,
+        work_dir=work_dir,
+        model=config.model,
+        api_key=api_key,
+        window_tokens=config.window_tokens,
+        # Unset leaves it to what the server says of its template.
+        no_system_role=config.no_system_role or None,
+        sglang=_sglang(config),
+    )
 
 
 def _sglang(config: ReaderConfig) -> SglangSettings | None:

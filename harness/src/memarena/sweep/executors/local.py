@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
+from memarena.execution.models.model_pool import start_configured
+from memarena.execution.models.shared_readers import ReaderHost
 from memarena.meters.machine import cpu_name
 from memarena.sweep.cells import World
 from memarena.sweep.executors.base import Ended
 from memarena.sweep.placement import Node, Placed
 from memarena.sweep.storage import Storage
-from memarena.sweep.work import GRACE_S, Job, carry_out, forget
+from memarena.sweep.work import GRACE_S, Job, carry_out, forget, readers_folder
 
 
 class LocalExecutor:
@@ -27,6 +29,7 @@ class LocalExecutor:
         self._ended: queue.Queue[Ended] = queue.Queue()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._readers = ReaderHost(readers_folder(self._scratch), start_configured)
 
     def __enter__(self) -> Self:
         return self
@@ -50,7 +53,7 @@ class LocalExecutor:
         thread.start()
 
     def _carry_out(self, placed: Placed, job: Job) -> None:
-        end = carry_out(job, self._storage, copy_world, self._stop, lambda: True)
+        end = carry_out(job, self._storage, copy_world, self._readers.need, self._stop, lambda: True)
         self._ended.put(Ended(placed, end, by_node=end.how == "disk_full"))
 
     def ended(self, timeout_s: float) -> list[Ended]:
@@ -72,6 +75,7 @@ class LocalExecutor:
         self._stop.set()
         for thread in self._threads:
             thread.join(3 * GRACE_S)
+        self._readers.stop()
 
     def clean(self) -> None:
         """Remove the scratch folder."""

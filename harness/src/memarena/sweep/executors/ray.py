@@ -29,6 +29,9 @@ from typing import Any
 
 import grpc
 
+from memarena.execution.models.model_pool import start_configured
+from memarena.execution.models.shared_readers import ReaderHost
+from memarena.execution.planning.config import ReaderConfig
 from memarena.meters.machine import cpu_name
 from memarena.sweep.cells import Cell, World
 from memarena.sweep.errors import StorageError, SweepError
@@ -36,7 +39,16 @@ from memarena.sweep.executors.base import Ended
 from memarena.sweep.placement import Node, Placed
 from memarena.sweep.sealing import Seal
 from memarena.sweep.storage import FolderStorage, Storage
-from memarena.sweep.work import GRACE_S, End, Job, carry_out, forget, run_folder
+from memarena.sweep.work import (
+    GRACE_S,
+    End,
+    Job,
+    carry_out,
+    forget,
+    readers_folder,
+    run_folder,
+    shared_readers_of,
+)
 
 TIMED = "timed"
 """Resource that nodes declare which take timed cells."""
@@ -53,6 +65,7 @@ _CONNECT_S = 5.0
 _READ_S = 120.0
 _NODE_DEATH_S = 2.0
 _TOKEN_BYTES = 32
+_PARENT_POLL_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -95,8 +108,8 @@ def difference(ours: NodeFacts, theirs: NodeFacts) -> str | None:
 class CellActor:
     """One attempt at one cell, in a process of its own on its node."""
 
-    def __init__(self, job: Job, storage: Storage | None, world: Sequence[Any]) -> None:
-        self._job, self._storage, self._world = job, storage, world
+    def __init__(self, job: Job, storage: Storage | None, world: Sequence[Any], readers: Sequence[Any]) -> None:
+        self._job, self._storage, self._world, self._readers = job, storage, world, readers
         self._stop = threading.Event()
         self._raylet = os.getppid()
         # The token opens the whole cluster, and a memory is somebody else's program.
@@ -105,7 +118,17 @@ class CellActor:
 
     def carry_out(self) -> End:
         """Carry out the cell to its end."""
-        return carry_out(self._job, self._storage, self._give, self._stop, lambda: os.getppid() == self._raylet)
+        return carry_out(
+            self._job, self._storage, self._give, self._need, self._stop, lambda: os.getppid() == self._raylet
+        )
+
+    def _need(self, config: ReaderConfig) -> None:
+        import ray  # noqa: PLC0415 (an extra)
+
+        for host in self._readers:
+            # One that is gone notes no reader: the run starts its own.
+            with contextlib.suppress(ray.exceptions.RayError):
+                ray.get(host.need.remote(config))
 
     def _give(self, world: World, folder: Path) -> None:
         import ray  # noqa: PLC0415 (an extra)
@@ -127,6 +150,31 @@ class CellActor:
     def forget(self) -> None:
         """Remove the cell's folder."""
         forget(self._job)
+
+
+class ReaderActor:
+    """The readers that the cells of a node share, in a process that ends with its raylet or its driver."""
+
+    def __init__(self, scratch: Path) -> None:
+        raylet = os.getppid()
+        os.environ.pop("RAY_AUTH_TOKEN", None)
+        _undo_threads(raylet)
+        self._host = ReaderHost(readers_folder(scratch), start_configured)
+        threading.Thread(target=self._end_with, args=(raylet,), daemon=True).start()
+
+    def _end_with(self, raylet: int) -> None:
+        while os.getppid() == raylet:
+            time.sleep(_PARENT_POLL_S)
+        self._host.stop()
+        os._exit(0)
+
+    def need(self, config: ReaderConfig) -> None:
+        """Have a reader ready."""
+        self._host.need(config)
+
+    def stop(self) -> None:
+        """Stop all of them."""
+        self._host.stop()
 
 
 def _undo_threads(raylet: int) -> None:
@@ -173,6 +221,8 @@ class RayExecutor:
     _attempts: list[_Attempt] = field(default_factory=list)
     _sealed: dict[str, _Attempt] = field(default_factory=dict)
     _worlds: dict[str, Any] = field(default_factory=dict)
+    _readers: dict[str, Any] = field(default_factory=dict)
+    """The actor of each node, by Ray's id, that holds the readers which its cells share."""
     _folder: str | None = None
     """Of a Ray of its own."""
     _first_look: bool = True
@@ -262,9 +312,25 @@ class RayExecutor:
                 max_concurrency=3,
                 scheduling_strategy=self._pinned(node_id),
             )
-            .remote(job, None if isinstance(self.storage, FolderStorage) else self.storage, self._packed(cell))
+            .remote(
+                job,
+                None if isinstance(self.storage, FolderStorage) else self.storage,
+                self._packed(cell),
+                self._readers_of(cell, node_id),
+            )
         )
         self._attempts.append(_Attempt(placed, job, actor, actor.carry_out.remote(), node_id))
+
+    def _readers_of(self, cell: Cell, node_id: str) -> list[Any]:
+        """The actor of shared readers on a node, if the cell has one that may be shared."""
+        if not shared_readers_of(cell):
+            return []
+        if node_id not in self._readers:
+            actor = self._ray.remote(ReaderActor).options(
+                num_cpus=0, max_restarts=0, max_concurrency=8, scheduling_strategy=self._pinned(node_id)
+            )
+            self._readers[node_id] = actor.remote(self._scratch_of(node_id))
+        return [self._readers[node_id]]
 
     def _packed(self, cell: Cell) -> list[Any]:
         """A data set of this machine in Ray's store, once; a node fetches it where it has none."""
@@ -368,6 +434,12 @@ class RayExecutor:
             with contextlib.suppress(self._ray.exceptions.RayError):
                 self._ray.kill(attempt.actor)
         self._attempts = []
+        for host in self._readers.values():
+            with contextlib.suppress(self._ray.exceptions.RayError):
+                self._ray.get(host.stop.remote(), timeout=GRACE_S)
+            with contextlib.suppress(self._ray.exceptions.RayError):
+                self._ray.kill(host)
+        self._readers = {}
 
     def clean(self) -> None:
         """Remove the sweep's folder on every node."""

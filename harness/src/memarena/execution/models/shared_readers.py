@@ -1,0 +1,126 @@
+"""Readers that several runs on one machine share: one of them starts each, the others find it in a folder.
+
+Whoever carries out many runs side by side (:mod:`memarena.sweep`) starts a reader once and notes it in a folder; a run
+that is given the folder by ``MEMARENA_SHARED_READERS`` takes the reader from there where it answers, and starts its own
+where it does not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict
+
+from memarena.execution.planning.config import ReaderConfig
+from memarena.gateway import Upstream
+from memarena.log.records import ReaderRef
+from memarena.readers import ReaderError, RunningReader
+from memarena.readers.starting import SGLANG
+
+VARIABLE = "MEMARENA_SHARED_READERS"
+"""Environment variable of a run: the folder in which shared readers are noted."""
+_CONNECT_S = 2.0
+
+Start = Callable[[ReaderConfig, Path], RunningReader]
+"""Starts a reader; the folder takes its log."""
+
+
+class _Note(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ref: ReaderRef
+    upstream: Upstream
+
+
+def may_be_shared(config: ReaderConfig, *, timed: bool) -> bool:
+    """Whether runs may ask one server of this reader at the same time, or one after the other where times count.
+
+    A reader at a URL is shared anyway. With times, our own small servers are started anew for each run, as in a run
+    alone; a cache that is emptied between questions is not shared by runs that go on side by side.
+    """
+    if config.spec.startswith(SGLANG):
+        return timed or config.prefill == "cold"
+    return not timed and config.spec in {"embedded", "extractive"}
+
+
+def published(config: ReaderConfig) -> RunningReader | None:
+    """The shared reader of that configuration; None if there is none that answers."""
+    folder = os.environ.get(VARIABLE)
+    if not folder:
+        return None
+    try:
+        note = _Note.model_validate_json((Path(folder) / f"{_key(config)}.json").read_bytes())
+    except FileNotFoundError:
+        return None
+    return RunningReader(note.ref, note.upstream) if _answers(note.upstream.base_url) else None
+
+
+@dataclass
+class _Held:
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    reader: RunningReader | None = None
+
+
+class ReaderHost:
+    """The shared readers of a machine, started when first needed, stopped together. Safe to share between threads."""
+
+    def __init__(self, folder: Path, start: Start) -> None:
+        self.folder = folder
+        self._start = start
+        self._mutex = threading.Lock()
+        self._held: dict[str, _Held] = {}
+
+    def need(self, config: ReaderConfig) -> None:
+        """Have a reader ready, starting it where it is not there or has ended.
+
+        One that cannot be started is not noted: the run that starts its own then says why.
+        """
+        key = _key(config)
+        with self._mutex:
+            held = self._held.setdefault(key, _Held())
+        with held.lock:
+            if held.reader is not None and held.reader.alive():
+                return
+            note = self.folder / f"{key}.json"
+            note.unlink(missing_ok=True)
+            try:
+                held.reader = self._start(config, self.folder / key)
+            except ReaderError:
+                held.reader = None
+                return
+            part = note.with_suffix(".part")
+            part.touch(mode=0o600)  # a server may have a key
+            content = _Note(ref=held.reader.ref, upstream=held.reader.upstream).model_dump_json()
+            part.write_text(content, encoding="utf-8")
+            part.replace(note)
+
+    def stop(self) -> None:
+        """Stop all of them."""
+        with self._mutex:
+            held, self._held = self._held, {}
+        for key, each in held.items():
+            with each.lock:
+                (self.folder / f"{key}.json").unlink(missing_ok=True)
+                if each.reader is not None:
+                    each.reader.stop()
+
+
+def _key(config: ReaderConfig) -> str:
+    """What tells one server from another: all of the configuration but its name in reports."""
+    return hashlib.sha256(config.model_dump_json(exclude={"name"}).encode()).hexdigest()[:16]
+
+
+def _answers(base_url: str) -> bool:
+    parts = urlsplit(base_url)
+    try:
+        socket.create_connection((parts.hostname or "", parts.port or 80), timeout=_CONNECT_S).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,99 @@
+"""A reader that several runs share: started once, found by configuration, started again when it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from memarena.execution.models.model_pool import ReaderPool, start_configured
+from memarena.execution.models.shared_readers import VARIABLE, ReaderHost, may_be_shared, published
+from memarena.execution.planning.config import ReaderConfig
+from memarena.readers import ReaderError, RunningReader
+
+EXTRACTIVE = ReaderConfig(spec="extractive")
+
+
+class _Started:
+    """Starts readers and remembers them."""
+
+    def __init__(self) -> None:
+        self.readers: list[RunningReader] = []
+
+    def __call__(self, config: ReaderConfig, work_dir: Path) -> RunningReader:
+        self.readers.append(start_configured(config, work_dir))
+        return self.readers[-1]
+
+
+@pytest.fixture
+def started() -> _Started:
+    return _Started()
+
+
+@pytest.fixture
+def host(tmp_path: Path, started: _Started, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReaderHost]:
+    host = ReaderHost(tmp_path / "readers", started)
+    monkeypatch.setenv(VARIABLE, str(host.folder))
+    yield host
+    host.stop()
+
+
+def test_runs_side_by_side_find_one_server_and_leave_it_running(
+    host: ReaderHost, started: _Started, tmp_path: Path
+) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(host.need, [EXTRACTIVE] * 4))
+    (reader,) = started.readers
+    for _ in range(2):
+        with ReaderPool((EXTRACTIVE,), tmp_path, None) as readers:
+            assert readers["extractive"].ref == reader.ref
+            assert readers["extractive"].upstream == reader.upstream
+    assert reader.alive()
+    host.stop()
+    assert not reader.alive()
+    assert published(EXTRACTIVE) is None
+
+
+def test_a_name_in_reports_is_no_other_server_but_another_window_is(host: ReaderHost, started: _Started) -> None:
+    host.need(EXTRACTIVE)
+    named = EXTRACTIVE.model_copy(update={"name": "short"})
+    host.need(named)
+    assert len(started.readers) == 1 and published(named) is not None
+    assert published(EXTRACTIVE.model_copy(update={"window_tokens": 512})) is None
+
+
+def test_one_that_has_ended_is_not_found_and_is_started_again(host: ReaderHost, started: _Started) -> None:
+    host.need(EXTRACTIVE)
+    started.readers[0].stop()
+    assert published(EXTRACTIVE) is None
+    host.need(EXTRACTIVE)
+    found = published(EXTRACTIVE)
+    assert found is not None and found.ref == started.readers[1].ref
+
+
+def test_a_run_starts_its_own_where_none_could_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(config: ReaderConfig, work_dir: Path) -> RunningReader:
+        raise ReaderError("no room")
+
+    host = ReaderHost(tmp_path / "readers", fails)
+    monkeypatch.setenv(VARIABLE, str(host.folder))
+    host.need(EXTRACTIVE)
+    with ReaderPool((EXTRACTIVE,), tmp_path, None) as readers:
+        assert readers["extractive"].process is not None
+
+
+@pytest.mark.parametrize(
+    ("config", "timed", "expected"),
+    [
+        (ReaderConfig(spec="embedded"), False, True),
+        (ReaderConfig(spec="embedded"), True, False),
+        (ReaderConfig(spec="http://127.0.0.1:1/v1"), False, False),
+        (ReaderConfig(spec="sglang:a/b", prefill="cold"), False, True),
+        (ReaderConfig(spec="sglang:a/b", prefill="cold"), True, True),
+        (ReaderConfig(spec="sglang:a/b", prefill="warm"), False, False),
+        (ReaderConfig(spec="sglang:a/b", prefill="warm"), True, True),
+    ],
+)
+def test_what_may_be_shared(config: ReaderConfig, timed: bool, expected: bool) -> None:
+    assert may_be_shared(config, timed=timed) is expected
