@@ -1,6 +1,10 @@
 """Backends of this repository for the tools that check and build them: every folder of backends/ with a backend.toml.
 
-python3 scripts/backend_folders.py compose    the options of `compose -f base.yaml` that build every image, in compose/
+python3 scripts/backend_folders.py compose [NAME…|--all]
+
+prints the options of `compose -f base.yaml` that build images, in compose/: by default those of the harness and of
+every backend, but for backends with an environment of their own, whose images take minutes; with names those of these
+backends alone; with --all every one.
 
 Needs nothing but Python, since images are built without .venv. Manifests are taken as they are here: the harness checks
 them (memarena.execution.backends.manifests), and so do the tests.
@@ -13,6 +17,7 @@ import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSE = "compose"
@@ -35,36 +40,56 @@ def backend_names(root: Path = ROOT) -> list[str]:
     return [str(backend["name"]) for folder in folders(root) for backend in _backends(folder)]
 
 
-def compose_files(root: Path = ROOT) -> dict[str, Path]:
-    """The compose file of every backend that has one, by the backend's name, which is that of its service."""
+def has_environment(folder: Path) -> bool:
+    """Whether backends of a folder run in an environment of their own."""
+    return "environment" in _manifest(folder)
+
+
+def compose_files(root: Path = ROOT, *, with_environments: bool = False) -> dict[str, Path]:
+    """The compose file of every backend that has one, by the backend's name, which is that of its service.
+
+    Without those of backends with an environment of their own, unless these are asked for.
+    """
     return {
         str(backend["name"]): Path(os.path.normpath(folder / str(backend["compose"])))
         for folder in folders(root)
+        if with_environments or not has_environment(folder)
         for backend in _backends(folder)
         if "compose" in backend
     }
 
 
-def build_options(root: Path = ROOT) -> str:
-    """What follows ``compose -f base.yaml`` to build the images of harness and backends and no other."""
-    files = compose_files(root)
-    named = (os.path.relpath(path, root / COMPOSE) for path in files.values())
-    return " ".join([*(f"-f {name}" for name in named), "build", "harness", *files])
+def build_options(root: Path = ROOT, names: Sequence[str] = (), *, everything: bool = False) -> str:
+    """What follows ``compose -f base.yaml`` to build the images of harness and backends, or of ``names`` alone.
+
+    Raises SystemExit for a name that has no compose file.
+    """
+    files = compose_files(root, with_environments=everything or bool(names))
+    if unknown := [name for name in names if name not in files]:
+        raise SystemExit(f"error: {unknown[0]}: no backend of this name has a compose file ({', '.join(files)})")
+    services = list(names) or ["harness", *files]
+    named = (os.path.relpath(files[name], root / COMPOSE) for name in names or files)
+    return " ".join([*(f"-f {name}" for name in named), "build", *services])
 
 
 def _backends(folder: Path) -> list[dict[str, object]]:
     """The tables of a manifest."""
+    return cast(list[dict[str, object]], _manifest(folder)["backend"])
+
+
+def _manifest(folder: Path) -> dict[str, object]:
     with (folder / "backend.toml").open("rb") as file:
-        tables: list[dict[str, object]] = tomllib.load(file)["backend"]
-    return tables
+        return tomllib.load(file)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print what a tool asks for; the exit code."""
-    if list(arguments) != ["compose"]:
-        sys.stderr.write("error: expected compose\n")
+    what, *names = arguments or [""]
+    everything = names == ["--all"]
+    if what != "compose" or (not everything and any(name.startswith("-") for name in names)):
+        sys.stderr.write("error: expected compose, then names of backends or --all\n")
         return 2
-    sys.stdout.write(f"{build_options()}\n")
+    sys.stdout.write(f"{build_options(names=() if everything else names, everything=everything)}\n")
     return 0
 
 

@@ -1,20 +1,23 @@
 """Builds the wheel of every distribution of this repository: python scripts/build_wheels.py [FOLDER] (default: dist).
 
 Each is built from a copy of its folder with the licence beside it, so that every wheel carries the licence and nothing
-that lies about in a checkout gets in. What is for developers alone is left out. Needs hatchling (`make setup`).
+that lies about in a checkout gets in. What is for developers alone is left out. A backend with an environment of its
+own carries the files that this is made from; folders in its requirements become releases. Needs hatchling.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+_FOLDER = re.compile(r"^(?:-e|--editable)[\s=]+(?P<folder>[^\s\[]+)", re.MULTILINE)
 NOT_SHIPPED = frozenset({"memarena-judge-training"})
 """Texts and programs that train the judge's models."""
 
@@ -33,6 +36,22 @@ def project(folder: Path) -> dict[str, object]:
     return table
 
 
+def environment_files(folder: Path) -> dict[str, str]:
+    """What a backend's environment is made from, by name; of the folders in it, ``-e ../kit``, their releases."""
+    manifest = folder / "backend.toml"
+    table = tomllib.loads(manifest.read_text(encoding="utf-8")).get("environment", {}) if manifest.exists() else {}
+    names = [table[key] for key in ("requirements", "constraints") if key in table]
+    return {name: _FOLDER.sub(_release(folder), (folder / name).read_text(encoding="utf-8")) for name in names}
+
+
+def _release(folder: Path) -> Callable[[re.Match[str]], str]:
+    def of(match: re.Match[str]) -> str:
+        told = project(folder / match["folder"])
+        return f"{told['name']}=={told['version']}"
+
+    return of
+
+
 def build(out: Path) -> list[Path]:
     """Build all wheels into ``out``; earlier wheels of ours that lie there are removed. The wheels, by name."""
     out.mkdir(parents=True, exist_ok=True)
@@ -45,6 +64,8 @@ def build(out: Path) -> list[Path]:
             for name in ("pyproject.toml", "README.md", "backend.toml"):
                 if (folder / name).exists():
                     shutil.copy(folder / name, copy)
+            for name, content in environment_files(folder).items():
+                (copy / name).write_text(content, encoding="utf-8")
             shutil.copy(ROOT / "LICENSE", copy)
             shutil.copytree(folder / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__"))
             command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out.resolve())]

@@ -2,10 +2,11 @@
 
 python -m scripts.conformance [BACKEND[+VARIANT]…]    exit 1 if one fails a check, 2 if one cannot be started
 
-Without a name: every backend of backends/, in each of the ways that its manifest names (``conformance``). BACKEND is
-what ``memarena run --backend`` takes and can be started here: a name, a folder or a backend.toml. Several are held side
-by side, since most of a run of the suite is waiting. It ends with the time that each took. More than two minutes is a
-warning, not a failure: the machine decides it too.
+Without a name: every backend of backends/, in each of the ways that its manifest names (``conformance``); one whose
+environment is not made is left out, with a line. BACKEND is what ``memarena run --backend`` takes and can be started
+here: a name, a folder or a backend.toml; its environment is made if need be. Several are held side by side, since most
+of a run of the suite is waiting. It ends with the time that each took. More than two minutes is a warning, not a
+failure: the machine decides it too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memarena.conformance import ConformanceError, SuiteResult, result_line, run_suite, summary_line
+from memarena.execution.backends.environment_making import make_environment
 from memarena.execution.backends.manifests import (
     ConformanceVariant,
     LaunchableBackend,
@@ -38,17 +40,19 @@ SIDE_BY_SIDE = 3
 """Backends held at a time: one takes a quarter of a core, and start and end of the largest take more."""
 
 
+Chosen = tuple[LaunchableBackend, ConformanceVariant | None]
+
+
 def main(names: Sequence[str]) -> int:
     """Run the suite against each backend and print what failed; the exit code."""
     results: dict[str, SuiteResult] = {}
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         try:
-            chosen = {name: _chosen(name) for name in names or all_names()}
+            chosen = _ready({name: _chosen(name) for name in names or all_names()}, by_name=bool(names))
             begun = {name: pool.submit(_held, *each) for name, each in chosen.items()}
             for name, held in begun.items():
                 results[name] = held.result()
-                sys.stdout.write("".join(f"{line}\n" for line in lines_of(name, results[name])))
-                sys.stdout.flush()
+                _say("\n".join(lines_of(name, results[name])))
         except (RunError, LaunchError, ConformanceError) as error:
             return _refuse(str(error))
         finally:
@@ -63,11 +67,30 @@ def all_names(root: Path = backend_folders.ROOT) -> list[str]:
     return [name for each in backends for name in _names_of(each)]
 
 
+def _ready(chosen: Mapping[str, Chosen], *, by_name: bool) -> dict[str, Chosen]:
+    """Those whose environment is there, or, where they were asked for by name, is made now."""
+    ready = {}
+    for name, (backend, variant) in chosen.items():
+        environment = backend.environment
+        if environment is not None and by_name:
+            make_environment(environment, _say)
+        elif environment is not None and (missing := environment.missing()) is not None:
+            _say(f"{name}: left out: {missing}")
+            continue
+        ready[name] = (backend, variant)
+    return ready
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 def _names_of(backend: LaunchableBackend) -> list[str]:
     return [f"{backend.name}+{variant.name}" for variant in backend.manifest.conformance] or [backend.name]
 
 
-def _chosen(name: str) -> tuple[LaunchableBackend, ConformanceVariant | None]:
+def _chosen(name: str) -> Chosen:
     """What a name means. Raises RunError if there is no such backend or variant."""
     of, plus, wanted = (name, "", "") if Path(name).exists() else name.partition("+")
     backend = choose_backend(of)

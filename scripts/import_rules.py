@@ -7,6 +7,7 @@ What is not ours (the standard library, dependencies) is left to other contracts
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import cast
 
@@ -55,6 +56,9 @@ class BackendsImportOnly(Contract):
         sources = sorted(backend_folders.packages())
         if not sources:
             return _verdict(())
+        # Packages of backends with an environment of their own are not installed; they are read, never run.
+        places = (str(package.parent) for package in backend_folders.packages().values())
+        sys.path.extend(place for place in places if place not in sys.path)
         backends = grimp.build_graph(*sources, include_external_packages=True, cache_dir=None)
         illegal = _illegal(backends, sources, _names(self.allowed_modules), _ours(self))
         circles = [f"{source}: a circle, {step}" for source in sources for step in _circles(backends, source)]

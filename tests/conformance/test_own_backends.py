@@ -100,10 +100,13 @@ def test_images_of_all_backends_with_a_compose_file_are_built_and_no_others() ->
     assert [(ROOT / "compose" / name).resolve() for name in named] == list(backend_folders.compose_files().values())
 
 
-@pytest.mark.parametrize("name", backend_folders.compose_files())
+COMPOSE_FILES = backend_folders.compose_files(with_environments=True)
+
+
+@pytest.mark.parametrize("name", COMPOSE_FILES)
 def test_a_compose_file_runs_the_backend_under_its_name(name: str) -> None:
     """The harness is told of it by a variable of its own, and of a diagnostic, that it is one."""
-    services = yaml.safe_load(backend_folders.compose_files()[name].read_text(encoding="utf-8"))["services"]
+    services = yaml.safe_load(COMPOSE_FILES[name].read_text(encoding="utf-8"))["services"]
     assert "build" in services[name]
     told = services["harness"]["environment"]
     assert told[f"MEMARENA_BACKEND_{name.upper()}"] == f"{name}={name}:50051"

@@ -72,13 +72,21 @@ def providers(module: str) -> set[str]:
     return BRINGS.get(top, {f"a distribution that provides {top}"})
 
 
+def apart(folder: Path) -> bool:
+    """Whether it is a backend with an environment of its own: what it needs is not installed here."""
+    manifest = ROOT / folder / "backend.toml"
+    return manifest.exists() and "environment" in tomllib.loads(manifest.read_text(encoding="utf-8"))
+
+
 def missing(folder: Path, sources: dict[str, str]) -> list[str]:
     known = declared(folder)
     return sorted(
         f"{name} imports {module}, but {folder}/pyproject.toml does not declare {' or '.join(sorted(brings))}"
         for name, source in sources.items()
         for module in imported(source)
-        if (brings := providers(module)) and not brings & known
+        if (brings := providers(module))
+        and not brings & known
+        and not (apart(folder) and module.partition(".")[0] not in BRINGS)
     )
 
 

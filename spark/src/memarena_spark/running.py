@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from memarena import judging
-from memarena.execution.backends.manifests import choose_backend
+from memarena.execution.backends.manifests import LaunchableBackend, choose_backend
 from memarena.execution.engine import execute
 from memarena.execution.errors import InfraError
 from memarena.execution.planning.plan import choose_questions
@@ -129,7 +129,11 @@ def run_certification(
 def _check_input(loaded: LoadedPlan) -> None:
     """What can be wrong with the run's own settings is told at once, not after the gates."""
     for name in loaded.plan.run.backends:
-        choose_backend(name)
+        backend = choose_backend(name)
+        environment = backend.environment if isinstance(backend, LaunchableBackend) else None
+        if environment is not None and (missing := environment.missing()) is not None:
+            # Nothing is installed on a node between its preflight and a run.
+            raise SparkError(f"--backend {name}: cannot be started: {missing}")
     with open_dataset(loaded.plan.run.dataset) as dataset:
         choose_questions(loaded.plan.run, dataset)
 

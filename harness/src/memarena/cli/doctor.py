@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from memarena.cli.backends import environment_line
 from memarena.cli.errors import EXIT_FAULTS
 from memarena.client.backend import BackendClient, Deadlines
 from memarena.client.errors import BackendCallError, BackendContractError
@@ -105,6 +106,8 @@ def _backend(backend: LaunchableBackend, *, start: bool) -> Finding:
     if (missing := backend.missing()) is not None:
         return Finding(what, "missing", missing)
     kind = ", diagnostic" if backend.diagnostic else ""
+    if backend.environment is not None:
+        kind += f", {environment_line(backend.environment)}"
     if not start:
         return Finding(what, "ok", f"installed{kind}; --start tries it")
     with tempfile.TemporaryDirectory(prefix="memarena-") as folder:

@@ -29,6 +29,10 @@ class Commands(LazyGroup):
             "memarena.cli.doctor:doctor",
             "Say what this machine can run and what is missing. Exit 1 if something is broken.",
         ),
+        "backends": LazyCommand(
+            "memarena.cli.backends:app",
+            "List memory backends; make and remove the environments that some have of their own.",
+        ),
         "conformance": LazyCommand(
             "memarena.cli.conformance:conformance",
             "Test any implementation of the contract. Exit 0 if it passes, 1 if a check fails, 2 if it cannot be "

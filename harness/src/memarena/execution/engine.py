@@ -42,6 +42,7 @@ from memarena.execution.planning.preflight import (
     check_writable,
     deadlines,
     logged_plan,
+    make_environments,
     previous_progress,
     settled_config,
 )
@@ -94,6 +95,8 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         backends = [choose_backend(text) for text in config.backends]
         check_writable(request.out)
         check_space(request.out)
+        # Before anything is metered, and before a model takes up memory.
+        make_environments(backends, config, display.note)
         containers = _container_host(stack, config, backends)
         readers = stack.enter_context(ReaderPool(config.readers, request.out / "readers", request.reader_api_key))
         helpers = stack.enter_context(HelperPool(config, request.out / "readers", readers.readers()))

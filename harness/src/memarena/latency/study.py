@@ -148,7 +148,8 @@ def _named(plan: StudyPlan, backends: Sequence[str], flag: str) -> dict[str, str
 
 
 def _missing(choice: BackendChoice, settings: Mapping[str, str] | None) -> str | None:
-    return choice.missing(settings) if isinstance(choice, LaunchableBackend) else None
+    """What a run of the study would refuse; an environment is what it makes."""
+    return choice.unmet(settings) if isinstance(choice, LaunchableBackend) else None
 
 
 _BY_BACKEND = ("options", "settings", "prompt_styles", "diagnostic", "access_markers", "whole_corpus")

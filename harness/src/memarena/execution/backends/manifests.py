@@ -13,6 +13,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
+from memarena.execution.backends.environments import BackendEnvironment, EnvironmentTable
 from memarena.execution.backends.installed import MANIFEST, installed_manifests
 from memarena.execution.errors import RunError
 
@@ -38,7 +40,8 @@ class ConformanceVariant(_Strict):
     """One way in which ``make conformance`` holds a backend to the suite, called ``BACKEND+NAME`` there.
 
     ``settings`` and ``stand_in`` may use ``{key}``, a secret made for the one run. ``stand_in`` may also use
-    ``{python}`` and ``{folder}``, and ``settings`` ``{url}``, the first line that the stand-in prints.
+    ``{python}`` (this interpreter, always) and ``{folder}``, and ``settings`` ``{url}``, the first line that the
+    stand-in prints.
     """
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
@@ -57,8 +60,9 @@ class ConformanceVariant(_Strict):
 class BackendManifest(_Strict):
     """One backend of a manifest file.
 
-    ``command`` may use ``{python}`` (this interpreter), ``{address_file}``, ``{data_dir}`` and ``{folder}`` (of the
-    manifest). The program writes ``HOST:PORT`` to the address file once it listens.
+    ``command`` may use ``{python}`` (of the manifest's environment, else this interpreter), ``{address_file}``,
+    ``{data_dir}`` and ``{folder}`` (of the manifest). The program writes ``HOST:PORT`` to the address file once it
+    listens.
     """
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
@@ -96,6 +100,8 @@ class ManifestFile(_Strict):
     """A ``backend.toml``."""
 
     schema_version: Literal[1] = Field(alias="schema")
+    environment: EnvironmentTable | None = None
+    """What the backends run in; None: in the environment of the harness."""
     backend: Annotated[tuple[BackendManifest, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -115,6 +121,13 @@ class LaunchableBackend(_Strict):
     name: str
     manifest: BackendManifest
     folder: Path
+    environment: BackendEnvironment | None = None
+    """Of its own; None: it runs in that of the harness."""
+
+    @property
+    def python(self) -> str:
+        """The interpreter that ``{python}`` in its command stands for."""
+        return sys.executable if self.environment is None else str(self.environment.place().python)
 
     @property
     def diagnostic(self) -> bool:
@@ -126,8 +139,9 @@ class LaunchableBackend(_Strict):
         told = {"description", "build", "compose", "conformance"}
         places = {self.folder, other.folder}
         by_folder = any("{folder}" in word for word in (*self.manifest.command, *self.manifest.requires))
+        own = self.environment is not None or other.environment is not None
         return self.manifest.model_dump(exclude=told) == other.manifest.model_dump(exclude=told) and (
-            len(places) == 1 or not by_folder
+            len(places) == 1 or not (by_folder or own)
         )
 
     def missing(self, settings: Mapping[str, str] | None = None) -> str | None:
@@ -135,6 +149,12 @@ class LaunchableBackend(_Strict):
 
         ``settings`` are environment variables that it will be given beside its own.
         """
+        if (unmet := self.unmet(settings)) is not None:
+            return unmet
+        return None if self.environment is None else self.environment.missing()
+
+    def unmet(self, settings: Mapping[str, str] | None = None) -> str | None:
+        """As ``missing``, but for its environment, which a run makes."""
         program = self.manifest.command[0]
         if "{" not in program and shutil.which(program) is None:
             return f"{program} is not installed"
@@ -251,7 +271,10 @@ def load_manifest(path: Path) -> list[LaunchableBackend]:
         where = "".join(f"{part}." for part in first["loc"]).removesuffix(".")
         message = first["msg"].removeprefix("Value error, ")
         raise RunError(f"{path}: {where}: {message}" if where else f"{path}: {message}") from error
-    return [LaunchableBackend(name=b.name, manifest=b, folder=path.resolve().parent) for b in parsed.backend]
+    folder = path.resolve().parent
+    table, name = parsed.environment, parsed.backend[0].name
+    environment = None if table is None else BackendEnvironment(name=name, folder=folder, table=table)
+    return [LaunchableBackend(name=b.name, manifest=b, folder=folder, environment=environment) for b in parsed.backend]
 
 
 def _only(path: Path) -> LaunchableBackend:

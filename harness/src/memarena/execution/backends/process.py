@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from memarena.execution.backends.environments import outside_the_harness
 from memarena.execution.backends.manifests import LaunchableBackend
 from memarena.meters.footprint import Footprint, footprint_of_processes
 from memarena.processes import GuardedProcess
@@ -80,7 +80,7 @@ def launch(
     address_file = cell_dir / "address"
     address_file.unlink(missing_ok=True)
     values = {
-        "python": sys.executable,
+        "python": backend.python,
         "address_file": str(address_file.resolve()),
         "data_dir": str(data_dir.resolve()),
         "folder": str(backend.folder),
@@ -88,6 +88,8 @@ def launch(
     argv = [_fill(argument, values) for argument in backend.manifest.command]
     # A backend reaches models through the gateway alone: the keys of model servers are none of its business.
     env = {**backend.manifest.env, **(settings or {}), **dict.fromkeys(KEY_VARIABLES, "")}
+    if backend.environment is not None:
+        argv = outside_the_harness(argv, env)
     process = GuardedProcess.start(argv, log_path=cell_dir / "backend.log", env=env)
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:

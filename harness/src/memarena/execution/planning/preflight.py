@@ -6,7 +6,7 @@ import itertools
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from memarena_answering import Asker, PromptTooLongError, ReadingPlan, build_prompt, count_by_bytes
@@ -14,6 +14,7 @@ from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.client.backend import Deadlines
 from memarena.execution.backends.containers import ContainerHost
+from memarena.execution.backends.environment_making import make_environment
 from memarena.execution.backends.manifests import (
     AddressedBackend,
     BackendChoice,
@@ -157,6 +158,19 @@ def check_windows(plan: RunPlan) -> None:
 def _identity(reader: ReaderRef) -> tuple[str, str, str]:
     """What must be the same of a reader for its answers to stand beside earlier ones."""
     return reader.name, reader.model, reader.details.get("weights_sha256", "")
+
+
+def make_environments(backends: Sequence[BackendChoice], config: RunConfig, say: Callable[[str], None]) -> None:
+    """Make what backends are to run in and is not there yet; not if one of them is going to be refused anyway.
+
+    Raises :class:`RunError` where an environment cannot be made.
+    """
+    launched = [backend for backend in backends if isinstance(backend, LaunchableBackend)]
+    if any(backend.unmet(config.settings.get(backend.name)) for backend in launched):
+        return
+    for backend in launched:
+        if backend.environment is not None:
+            make_environment(backend.environment, say)
 
 
 def check_backends(

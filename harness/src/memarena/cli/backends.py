@@ -1,0 +1,93 @@
+"""``memarena backends``: which there are, and the environments that some have of their own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memarena.execution.backends.environment_making import make_environment, megabytes, remove_environments
+from memarena.execution.backends.environments import BackendEnvironment
+from memarena.execution.backends.manifests import LaunchableBackend, backends_by_name, choose_backend, name_clash
+from memarena.execution.errors import RunError
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Names, or folders.", show_default=False)]
+All = Annotated[bool, typer.Option("--all", help="All that can be found.")]
+
+
+@app.command("list")
+def list_command() -> None:
+    """List the backends that can be found, and what each lacks."""
+    rows = [("name", "kind", "where", "state")]
+    for name, found in sorted(backends_by_name().items()):
+        backend = found[0]
+        rows.append((name, backend.manifest.kind, str(backend.folder), name_clash(found) or _state(backend)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+@app.command()
+def install(names: Names = None, everything: All = False) -> None:
+    """Make the environments of backends that have one of their own; what is there already is left alone."""
+    for backend in _chosen(names or [], everything):
+        if backend.environment is None:
+            typer.echo(f"{backend.name} has no environment of its own: nothing to install")
+        else:
+            make_environment(backend.environment, _say)
+            typer.echo(f"{backend.name}: {environment_line(backend.environment)}")
+
+
+@app.command()
+def remove(names: Names = None, everything: All = False) -> None:
+    """Remove the environments of backends, also those that are out of date or were made for another folder."""
+    chosen = {b.environment.name: b.name for b in _chosen(names or [], everything) if b.environment is not None}
+    for environment, name in chosen.items():
+        typer.echo(f"{name}: {_counted(remove_environments(environment, _say))} removed")
+    if not chosen:
+        typer.echo("no environment of its own: nothing to remove")
+
+
+def environment_line(environment: BackendEnvironment) -> str:
+    """Which Python an environment has, how large it is and where; what is out of date beside it."""
+    place = environment.place()
+    made = place.made()
+    if made is None:
+        raise RunError(f"{environment.name}: {environment.missing()}")
+    line = f"environment of {megabytes(made.size_bytes)} with Python {made.python} in {place.path}"
+    if old := environment.out_of_date():
+        size = megabytes(sum(each.size_bytes for each in old))
+        line += f"; {_counted(len(old))} out of date beside it ({size})"
+    return line
+
+
+def _chosen(names: list[str], everything: bool) -> list[LaunchableBackend]:
+    if bool(names) == everything:
+        raise RunError("expected names of backends, or --all")
+    if everything:
+        found = [same for _, same in sorted(backends_by_name().items())]
+        return [same[0] for same in found if same[0].environment is not None and name_clash(same) is None]
+    chosen = [choose_backend(name) for name in names]
+    for name, backend in zip(names, chosen, strict=True):
+        if not isinstance(backend, LaunchableBackend):
+            raise RunError(f"{name}: expected a backend that is started here, not an address or an image")
+    return [backend for backend in chosen if isinstance(backend, LaunchableBackend)]
+
+
+def _state(backend: LaunchableBackend) -> str:
+    if (unmet := backend.unmet()) is not None:
+        return unmet
+    if backend.environment is None:
+        return "ready"
+    missing = backend.environment.missing()
+    return f"ready, {environment_line(backend.environment)}" if missing is None else missing
+
+
+def _counted(count: int) -> str:
+    return f"{count} environment" if count == 1 else f"{count} environments"
+
+
+def _say(message: str) -> None:
+    typer.echo(message, err=True)

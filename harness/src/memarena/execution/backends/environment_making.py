@@ -1,0 +1,136 @@
+"""Making and removing environments of backends: one process at a time, whole or not at all.
+
+A making that ends half-way, however it ends, leaves nothing that has a stamp, and the next one begins anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memarena.execution.backends.environments import (
+    ROOT_VARIABLE,
+    STAMP,
+    BackendEnvironment,
+    Made,
+    Place,
+    environments_named,
+    environments_root,
+    outside_the_harness,
+)
+from memarena.execution.errors import RunError
+from memarena.meters.footprint import disk_bytes
+from memarena.processes import GuardedProcess
+
+_POLL_S = 0.05
+_ERROR_LINES = 3
+
+
+def make_environment(environment: BackendEnvironment, say: Callable[[str], None]) -> Made:
+    """Make an environment unless it is there. ``say`` is told when that begins and ends.
+
+    Raises :class:`RunError` with the last lines of pip if it cannot be made.
+    """
+    place, name = environment.place(), environment.name
+    if (made := place.made()) is not None:
+        return made
+    with _only_one(name, say) as lock:
+        if (made := place.made()) is not None:
+            return made
+        say(f"making the environment of {name} (once; about a minute) …")
+        began = time.monotonic()
+        try:
+            made = _make(environment, place, lock)
+        except OSError as error:
+            raise RunError(f"{place.path}: cannot be made: {error.strerror}") from error
+        finally:
+            if place.made() is None:
+                shutil.rmtree(place.path, ignore_errors=True)
+        say(f"the environment of {name} is made, in {time.monotonic() - began:.0f} s: {megabytes(made.size_bytes)}")
+        return made
+
+
+def remove_environments(name: str, say: Callable[[str], None]) -> int:
+    """Remove every environment of a name, also half-made ones and those of other folders; how many there were."""
+    paths = environments_named(name)
+    if paths:
+        with _only_one(name, say):
+            for path in paths:
+                (path / STAMP).unlink(missing_ok=True)  # from now on it counts as not made
+                shutil.rmtree(path, ignore_errors=False)
+    return len(paths)
+
+
+def megabytes(size_bytes: int) -> str:
+    """A size for people."""
+    return f"{size_bytes / 1e6:.0f} MB"
+
+
+@contextmanager
+def _only_one(name: str, say: Callable[[str], None]) -> Iterator[int]:
+    """Hold the lock of an environment's name; its file descriptor."""
+    path = environments_root() / f"{name}.lock"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("w")
+    except OSError as error:
+        raise RunError(f"{ROOT_VARIABLE}: {path.parent}: cannot be written to: {error.strerror}") from error
+    with file:
+        told = False
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not told:
+                    say(f"waiting for another process that makes the environment of {name} …")
+                    told = True
+                time.sleep(_POLL_S)
+        yield file.fileno()
+
+
+def _make(environment: BackendEnvironment, place: Place, lock: int) -> Made:
+    if place.path.exists():
+        shutil.rmtree(place.path)
+    log = place.path.with_name(f"{environment.name}.log")
+    log.unlink(missing_ok=True)
+    table = environment.table
+    # -I: the folder, in which pip runs, holds no modules of theirs.
+    _run([place.interpreter.program, "-I", "-m", "venv", str(place.path)], environment, log, lock)
+    constraints = ["-c", table.constraints] if table.constraints else []
+    pip = [str(place.python), "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    _run([*pip, *constraints, "-r", table.requirements], environment, log, lock)
+    made = Made(
+        key=place.key,
+        folder=environment.folder,
+        python=place.interpreter.version,
+        size_bytes=disk_bytes(place.path),
+    )
+    written = place.path / f"{STAMP}.part"
+    written.write_text(made.model_dump_json(), encoding="utf-8")
+    written.rename(place.path / STAMP)
+    return made
+
+
+def _run(argv: list[str], environment: BackendEnvironment, log: Path, lock: int) -> None:
+    """Run a step in the backend's folder; it ends with this process, and the lock is held until it has ended."""
+    command = outside_the_harness(argv)
+    with GuardedProcess.start(command, log_path=log, cwd=environment.folder, held=lock) as process:
+        while (code := process.poll()) is None:
+            time.sleep(_POLL_S)
+    if code:
+        raise RunError(
+            f"the environment of {environment.name} could not be made (exit code {code}): {_last_words(log)} "
+            f"(all of it: {log})"
+        )
+
+
+def _last_words(log: Path) -> str:
+    """The last errors in a log, else its last lines."""
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if line.lower().startswith(("error:", "fatal:"))]
+    return " | ".join((errors or lines)[-_ERROR_LINES:])

@@ -1,0 +1,232 @@
+"""Environments of their own, for backends whose libraries do not go together with the harness's.
+
+A manifest's table ``[environment]`` names what pip installs. An environment lies in ``MEMARENA_ENVIRONMENTS`` (default:
+``memarena/environments`` of the user's data folder), under a name that ends with a hash of what it is made from, so
+that one which is out of date is not found. :mod:`memarena.execution.backends.environment_making` makes it; a stamp,
+written last, says that it is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError, field_validator
+
+from memarena.execution.errors import RunError
+
+STAMP = "memarena-environment.json"
+ROOT_VARIABLE = "MEMARENA_ENVIRONMENTS"
+_OF_THE_HARNESS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
+"""Variables by which an interpreter would find the harness's packages in place of its environment's."""
+_INTERPRETER = re.compile(r"python3\.(\d+)")
+_ANSWER_TIMEOUT_S = 10.0
+_OPTION = re.compile(
+    r"(?P<option>-e|--editable|-r|--requirement|-c|--constraint)[\s=]*(?P<value>\S.*?)(?:\s+#.*|\s*;.*)?"
+)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EnvironmentTable(_Strict):
+    """The table ``[environment]`` of a ``backend.toml``. Files are relative to its folder."""
+
+    python: str = ">=3.11"
+    """Which Python, as a version specifier."""
+    requirements: Annotated[str, StringConstraints(min_length=1)]
+    """A requirements file of pip; paths in it are relative to the folder."""
+    constraints: str = ""
+    """A constraints file of pip, which pins every package."""
+
+    @field_validator("python")
+    @classmethod
+    def _is_a_specifier(cls, value: str) -> str:
+        try:
+            SpecifierSet(value)
+        except InvalidSpecifier as error:
+            raise ValueError(f'{value!r} is no version specifier such as ">=3.11"') from error
+        return value
+
+
+class Made(_Strict):
+    """What the stamp of a whole environment says."""
+
+    key: str
+    folder: Path
+    """Of the manifest that it was made for."""
+    python: str
+    """Version, such as ``3.11.2``."""
+    size_bytes: int
+    """On disk, when it was made."""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python that environments can be made with."""
+
+    program: str
+    version: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an environment lies, or would lie."""
+
+    path: Path
+    key: str
+    interpreter: Interpreter
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.path / "bin" / "python"
+
+    def made(self) -> Made | None:
+        """The stamp of the environment; None if it is not there, not whole, or its Python has gone."""
+        stamp = stamp_of(self.path)
+        return stamp if stamp is not None and stamp.key == self.key and self.python.exists() else None
+
+
+class BackendEnvironment(_Strict):
+    """The environment of the backends of one manifest; ``name`` is the first one's."""
+
+    name: str
+    folder: Path
+    table: EnvironmentTable
+
+    def place(self) -> Place:
+        """Where it lies. Raises :class:`RunError` if a file cannot be read or no Python fits."""
+        interpreter = find_interpreter(self.name, self.table.python, os.environ.get("PATH", ""))
+        digest = hashlib.sha256(f"{self.folder}\n{'.'.join(interpreter.version.split('.')[:2])}\n".encode())
+        for path in self._made_from():
+            digest.update(f"{path}\n".encode() + hashlib.sha256(_content(path)).digest())
+        key = digest.hexdigest()
+        return Place(environments_root() / f"{self.name}-{key[:12]}", key, interpreter)
+
+    def missing(self) -> str | None:
+        """One line on why it cannot be used; None if it is there."""
+        try:
+            made = self.place().made()
+        except RunError as error:
+            return str(error)
+        return None if made else f"not installed: run memarena backends install {self.name}"
+
+    def all_of_this_name(self) -> list[Path]:
+        """Environments of this name, whole or not, also those that are out of date or of another folder."""
+        return environments_named(self.name)
+
+    def out_of_date(self) -> list[Made]:
+        """Whole environments of this name and folder that are not used any more."""
+        current = self.place().key
+        stamps = (stamp_of(path) for path in self.all_of_this_name())
+        return [stamp for stamp in stamps if stamp and stamp.folder == self.folder and stamp.key != current]
+
+    def _made_from(self) -> Iterator[Path]:
+        yield from _with_named_files(self.folder / self.table.requirements, self.folder)
+        if self.table.constraints:
+            yield from _with_named_files(self.folder / self.table.constraints, self.folder)
+
+
+def environments_root() -> Path:
+    """The folder of all environments. Raises :class:`RunError` if there is none for this user."""
+    if given := os.environ.get(ROOT_VARIABLE):
+        return Path(given).absolute()
+    try:
+        data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    except RuntimeError as error:
+        raise RunError(f"{ROOT_VARIABLE}: must be set, since there is no home folder") from error
+    return data.absolute() / "memarena" / "environments"
+
+
+def environments_named(name: str) -> list[Path]:
+    """All environments of a name, whole or not."""
+    root = environments_root()
+    wanted = re.compile(re.escape(name) + "-[0-9a-f]{12}")
+    return sorted(path for path in root.iterdir() if wanted.fullmatch(path.name)) if root.is_dir() else []
+
+
+def stamp_of(path: Path) -> Made | None:
+    """The stamp of an environment; None if it has none, or one of another form."""
+    try:
+        return Made.model_validate_json((path / STAMP).read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+@lru_cache
+def find_interpreter(name: str, specifier: str, search_path: str) -> Interpreter:
+    """The harness's own Python if it fits, else the oldest ``python3.N`` of PATH that does.
+
+    Raises :class:`RunError` if none does, with what there is.
+    """
+    wanted = SpecifierSet(specifier)
+    own = Interpreter(sys.executable, platform.python_version())
+    if wanted.contains(own.version, prereleases=True):
+        return own
+    found = list(_interpreters(search_path))
+    for interpreter in found:
+        if wanted.contains(interpreter.version, prereleases=True):
+            return interpreter
+    there = ", ".join(dict.fromkeys([own.version, *(each.version for each in found)]))
+    raise RunError(
+        f"the environment of {name} needs Python {specifier}, found {there}: put a python3.N that fits on PATH"
+    )
+
+
+def _interpreters(search_path: str) -> Iterator[Interpreter]:
+    """Every ``python3.N`` of PATH that starts, the oldest first; of each the one that a shell would take."""
+    programs: dict[int, Path] = {}
+    for folder in filter(None, search_path.split(os.pathsep)):
+        for path in sorted(Path(folder).glob("python3.*")):
+            match = _INTERPRETER.fullmatch(path.name)
+            if match and os.access(path, os.X_OK):
+                programs.setdefault(int(match[1]), path)
+    for _, path in sorted(programs.items()):
+        ask = [str(path), "-I", "-c", "import platform; print(platform.python_version())"]
+        try:
+            done = subprocess.run(ask, capture_output=True, text=True, timeout=_ANSWER_TIMEOUT_S, check=True)
+        except (OSError, subprocess.SubprocessError):
+            continue  # what does not start is no interpreter
+        yield Interpreter(str(path), done.stdout.strip())
+
+
+def outside_the_harness(argv: Sequence[str], given: Collection[str] = ()) -> list[str]:
+    """A command that runs ``argv`` without the variables that lead to the harness's packages, save those ``given``."""
+    unset = [word for name in _OF_THE_HARNESS if name not in given for word in ("-u", name)]
+    return ["env", *unset, *argv]
+
+
+def _with_named_files(path: Path, folder: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
+    """A requirements file, what it names with -r and -c, and the pyproject.toml of folders that it installs from."""
+    if path in above:
+        raise RunError(f"{path}: names itself with -r or -c")
+    yield path
+    for line in _content(path).decode(errors="replace").splitlines():
+        match = _OPTION.fullmatch(line.strip())
+        if match and match["option"] in ("-r", "--requirement", "-c", "--constraint"):
+            named = Path(os.path.normpath(path.parent / match["value"]))
+            yield from _with_named_files(named, folder, (*above, path))
+            continue
+        local = match["value"] if match else line.strip() if line.strip().startswith((".", "/")) else ""
+        project = Path(os.path.normpath(folder / local.partition("[")[0].strip("'\""))) / "pyproject.toml"
+        if local and project.is_file():
+            yield project
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror}") from error
