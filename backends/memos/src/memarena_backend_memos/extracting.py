@@ -1,0 +1,109 @@
+"""Having a day's sessions extracted, and what came of each: the library turns a reply that it cannot read into an error
+of any kind, and one that it can into memories that name nobody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from memarena_backend import Chat, Notice
+from memos.memories.textual.general import GeneralTextMemory  # type: ignore[import-not-found]
+from memos.memories.textual.item import TextualMemoryItem  # type: ignore[import-not-found]
+
+from memarena_backend_memos.conversation import Part
+from memarena_backend_memos.models import CallLLM
+
+_UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
+"""What ``extract`` raises, by no rule, for a reply that is empty, no JSON, or of another shape."""
+
+
+class _Extractor(GeneralTextMemory):  # type: ignore[misc]
+    """The library's extraction with a model of ours; its constructor would make clients and a store."""
+
+    def __init__(self, llm: CallLLM) -> None:
+        self.extractor_llm = llm
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A memory that was extracted and is not stored yet."""
+
+    text: str
+    key: str
+    tags: tuple[str, ...]
+    session_id: str
+    said_at: str
+    """RFC 3339."""
+
+
+@dataclass
+class Extraction:
+    """What came of a day's sessions."""
+
+    sessions: int = 0
+    calls: int = 0
+    unusable: Counter[str] = field(default_factory=Counter)
+    """Replies of which nothing could be used, by reason."""
+    drafts: list[Draft] = field(default_factory=list)
+
+    @property
+    def empty(self) -> int:
+        """Sessions that stored nothing."""
+        return self.sessions - len({draft.session_id for draft in self.drafts})
+
+    def notices(self) -> list[Notice]:
+        """The counts of the day, as every memory that extracts gives them."""
+        unusable = self.unusable.total()
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.unusable.items()))
+        notices = [
+            Notice("sessions_given", "sessions with text", self.sessions),
+            Notice("extraction_calls", "calls of the extracting model", self.calls),
+            Notice("extraction_unusable", f"replies that could not be used: {reasons}", unusable),
+            Notice("extraction_empty", "sessions that stored nothing", self.empty),
+            Notice("memories_stored", "memories added", len(self.drafts)),
+        ]
+        always = ("sessions_given", "memories_stored")
+        return [notice for notice in notices if notice.count or notice.code in always] if self.sessions else []
+
+
+def extract(llm: CallLLM, sessions: Iterable[Sequence[Part]]) -> Extraction:
+    """Memories of the sessions, each in its parts. Raises CallError where the model fails; nothing is stored."""
+    done = Extraction()
+    for parts in sessions:
+        done.sessions += 1
+        for part in parts:
+            done.drafts += _extract_part(llm, part, done.unusable)
+    done.calls = llm.calls
+    return done
+
+
+def _extract_part(llm: CallLLM, part: Part, unusable: Counter[str]) -> list[Draft]:
+    llm.last = None
+    try:
+        items = _Extractor(llm).extract([{"role": each.role, "content": each.content} for each in part.messages])
+    except _UNREADABLE:
+        if llm.last is None:
+            raise  # not for what the model said
+        unusable[_reason(llm.last)] += 1
+        return []
+    return [draft for item in items if (draft := _draft(item, part)).text]
+
+
+def _draft(item: TextualMemoryItem, part: Part) -> Draft:
+    tags = tuple(map(_storable, item.metadata.tags or ()))
+    return Draft(
+        _storable(item.memory).strip(), _storable(item.metadata.key or ""), tags, part.session_id, part.said_at
+    )
+
+
+def _storable(text: str) -> str:
+    """Without what JSON can spell and UTF-8 cannot: halves of surrogate pairs."""
+    return text.encode(errors="replace").decode()
+
+
+def _reason(reply: Chat) -> str:
+    if not reply.text.strip():
+        return "empty"
+    return "cut off" if reply.finish_reason == "length" else "of another form"

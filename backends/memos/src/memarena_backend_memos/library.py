@@ -1,0 +1,53 @@
+"""MemOS's import, kept from what it does beside it: log files, settings from files, schedulers, the network.
+
+The package's own ``__init__`` imports its servers, schedulers and their clients, and its logging writes what it is told
+to a file and takes the root logger over. Neither is wanted: the package is entered without running its ``__init__``,
+and its logging is told that it is set up already.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import os
+import sys
+import warnings
+from pathlib import Path
+
+PACKAGE = "memos"
+_OWN_PREFIXES = ("MEMOS_", "MOS_", "CUSTOM_LOGGER_", "NACOS_", "QDRANT_")
+_LOUD = ("memos", "transformers", "httpx", "qdrant_client")
+
+
+def keep_to_itself(folder: Path) -> None:
+    """Prepare the process for ``import memos.…``: call it once, before anything of the library is imported.
+
+    The library reads no settings but these and writes below ``folder`` only. Raises ModuleNotFoundError where it is not
+    installed.
+    """
+    if PACKAGE in sys.modules:
+        raise RuntimeError(f"{PACKAGE} is imported already")
+    for name in [name for name in os.environ if name.startswith(_OWN_PREFIXES)]:
+        del os.environ[name]
+    os.environ |= {
+        "MEMOS_BASE_PATH": str(folder),
+        "PYTHON_DOTENV_DISABLED": "1",  # it would read a .env of any folder above
+        "HF_HUB_OFFLINE": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HOME": str(folder / "huggingface"),
+        "TRANSFORMERS_OFFLINE": "1",
+        "TRANSFORMERS_VERBOSITY": "error",
+        "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+    }
+    for name in _LOUD:
+        # Their warnings quote replies, which are about a person's life; what matters is counted by the memory.
+        logging.getLogger(name).setLevel(logging.ERROR)
+    # "Payload indexes have no effect in the local Qdrant", with every store that is opened.
+    warnings.filterwarnings("ignore", module=r"qdrant_client\..*|memos\..*")
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None:
+        raise ModuleNotFoundError(f"{PACKAGE} is not installed: memarena backends install memos", name=PACKAGE)
+    sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
+    log = importlib.import_module(f"{PACKAGE}.log")
+    log._LOGGING_CONFIGURED_PID = os.getpid()  # type: ignore[attr-defined]

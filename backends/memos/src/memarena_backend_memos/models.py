@@ -1,0 +1,82 @@
+"""What MemOS takes for its language model and its embedder: the gateway's models of the call at hand.
+
+The library's own clients hold one key for good, retry and log what they send; these hold a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from memarena_backend import (
+    Call,
+    Chat,
+    Endpoint,
+    ModelAccess,
+    ModelClient,
+    ModelRole,
+    invalid_argument,
+    offered,
+    prefix_of,
+    unavailable,
+)
+from memarena_backend.endpoints import Purpose
+from memos.llms.utils import remove_thinking_tags  # type: ignore[import-not-found]
+
+EMBEDDING_LIMIT_CHARS = 8_192
+"""What the library's embedders read of a text unless told otherwise."""
+
+
+def extractor_of(models: ModelAccess | None, field: str) -> Endpoint:
+    """The model that extracts: the call's extractor, else its reader. Raises CallError INVALID_ARGUMENT for neither."""
+    endpoint = offered(models, ModelRole.EXTRACTOR) or offered(models, ModelRole.READER)
+    if endpoint is None:
+        raise invalid_argument(field, "is required with an extractor or a reader: MemOS extracts with a language model")
+    return endpoint
+
+
+def embedder_of(models: ModelAccess | None, field: str) -> Endpoint:
+    """The call's embedder. Raises CallError INVALID_ARGUMENT if there is none."""
+    endpoint = offered(models, ModelRole.EMBEDDER)
+    if endpoint is None:
+        raise invalid_argument(field, "is required with an embedder: MemOS finds memories by their vectors")
+    return endpoint
+
+
+class CallLLM:
+    """The library's ``extractor_llm`` for one call. ``last`` is the last reply, as the model gave it."""
+
+    def __init__(self, client: ModelClient, endpoint: Endpoint, call: Call, max_tokens: int) -> None:
+        self._client, self._endpoint, self._call, self._max_tokens = client, endpoint, call, max_tokens
+        self.calls = 0
+        self.last: Chat | None = None
+
+    def generate(self, messages: Sequence[Mapping[str, object]], **_: object) -> str:
+        """The reply without what a model thought before it. Raises CallError."""
+        self.calls += 1
+        self.last = self._client.chat(self._endpoint, messages, self._call, max_tokens=self._max_tokens)
+        return str(remove_thinking_tags(self.last.text))
+
+
+class CallEmbedder:
+    """The library's ``embedder`` for one call. A text is asked for once."""
+
+    def __init__(self, client: ModelClient, endpoint: Endpoint, call: Call, purpose: Purpose) -> None:
+        self.model = endpoint.model
+        self._client, self._endpoint, self._call = client, endpoint, call
+        self._prefix = prefix_of(endpoint.model, purpose)
+        self._known: dict[str, list[float]] = {}
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector per text, all of one length. Raises CallError."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            shown = [self._prefix + text[:EMBEDDING_LIMIT_CHARS] for text in new]
+            vectors = self._client.embed(self._endpoint, shown, self._call)
+            self._known.update(zip(new, vectors, strict=True))
+        return [self._known[text] for text in texts]
+
+    def expect(self, model: str, dimension: int, vector: Sequence[float]) -> None:
+        """The vector is of the model that the memories were embedded with. Raises CallError UNAVAILABLE if not."""
+        if (self.model, len(vector)) != (model, dimension):
+            found = f"this call's {self.model} gives {len(vector)}"
+            raise unavailable(f"the memories have vectors of {model} with {dimension} dimensions; {found}")

@@ -1,0 +1,36 @@
+"""What an operator sets by environment variables: how much of a session is in one prompt, how long a reply may be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memarena_backend import ServeError
+
+_PREFIX = "MEMARENA_MEMOS_"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of a backend, each named by its variable."""
+
+    part_bytes: int = 12_000
+    """MEMARENA_MEMOS_PART_BYTES: a longer session is extracted in parts; smaller ones for a small window."""
+    reply_tokens: int = 2_048
+    """MEMARENA_MEMOS_REPLY_TOKENS: how much the model may write about a part."""
+
+
+def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+    """Settings from the environment. Raises ServeError naming the variable."""
+    return Settings(
+        part_bytes=_whole(environment, "PART_BYTES", Settings().part_bytes, 1_000, 1_000_000),
+        reply_tokens=_whole(environment, "REPLY_TOKENS", Settings().reply_tokens, 64, 100_000),
+    )
+
+
+def _whole(environment: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
+    value = environment.get(_PREFIX + name) or str(default)
+    if not (value.isascii() and value.isdigit() and least <= int(value) <= most):
+        raise ServeError(f"{_PREFIX}{name}: expected a whole number from {least} to {most}, got {value!r}")
+    return int(value)

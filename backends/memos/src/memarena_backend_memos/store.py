@@ -1,0 +1,144 @@
+"""The memories of one namespace: a collection of the library's embedded Qdrant in a folder, and a note beside it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from memos.configs.vec_db import QdrantVecDBConfig  # type: ignore[import-not-found]
+from memos.memories.textual.general import GeneralTextMemory  # type: ignore[import-not-found]
+from memos.memories.textual.item import TextualMemoryItem, TextualMemoryMetadata  # type: ignore[import-not-found]
+from memos.vec_dbs.item import VecDBItem  # type: ignore[import-not-found]
+from memos.vec_dbs.qdrant import QdrantVecDB  # type: ignore[import-not-found]
+
+from memarena_backend_memos.extracting import Draft
+from memarena_backend_memos.models import CallEmbedder
+
+_NOTE = "memories.json"
+_FOLDER = "qdrant"
+_COLLECTION = "memories"
+_SCORE_DIGITS = 6
+"""Beyond them, scores of equal vectors differ by where these lie in memory."""
+
+
+class StoreFaultError(Exception):
+    """The store does not hold what it was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """With what the memories were embedded, and how many there are."""
+
+    model: str
+    dimension: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A memory that was found; ``score`` is its cosine similarity."""
+
+    text: str
+    score: float
+    session_id: str
+    said_at: str
+    """RFC 3339."""
+    number: int
+    """Of the memory in its namespace, in the order in which they were added."""
+
+
+class _Memories(GeneralTextMemory):  # type: ignore[misc]
+    """The library's memory with an embedder and a store of ours; its constructor would make clients."""
+
+    def __init__(self, embedder: CallEmbedder, vector_db: QdrantVecDB) -> None:
+        self.embedder = embedder
+        self.vector_db = vector_db
+
+
+class Store:
+    """Opened with the folder of a day; one at a time on a folder. Searches may overlap, :meth:`add` runs alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        path = folder / _NOTE
+        self._note = Note(**json.loads(path.read_bytes())) if path.is_file() else None
+        self._db = None if self._note is None else _opened(folder, self._note.dimension)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        if self._db is not None:
+            self._db.client.close()
+            self._db = None
+
+    def add(self, drafts: Sequence[Draft], embedder: CallEmbedder) -> None:
+        """Embed and add memories. Raises CallError where the embedder fails, StoreFaultError where some are missing."""
+        if not drafts:
+            return
+        vectors = embedder.embed([draft.text for draft in drafts])
+        if self._note is None:
+            # The library makes its collection for vectors of a known length, which the first ones tell.
+            self._note = Note(embedder.model, len(vectors[0]), 0)
+            self._db = _opened(self._folder, self._note.dimension)
+        embedder.expect(self._note.model, self._note.dimension, vectors[0])
+        before = self._note.count
+        _Memories(embedder, self._db).add([_item(draft, before + n) for n, draft in enumerate(drafts)])
+        assert self._db is not None
+        after = int(self._db.count())
+        if after != before + len(drafts):
+            raise StoreFaultError(f"{len(drafts)} memories were added to {before}, and the store holds {after}")
+        self._note = Note(self._note.model, self._note.dimension, after)
+        (self._folder / _NOTE).write_text(json.dumps(asdict(self._note)), encoding="utf-8")
+
+    def search(self, text: str, count: int, embedder: CallEmbedder) -> list[Found]:
+        """At most ``count`` memories, the most similar first, equal ones in the order in which they were added."""
+        if self._note is None or self._db is None:
+            return []
+        (vector,) = embedder.embed([text])
+        embedder.expect(self._note.model, self._note.dimension, vector)
+        count = min(count, self._note.count)
+        wanted = count + 1
+        while True:
+            found = sorted(map(_found, self._db.search(vector, wanted)), key=lambda each: (-each.score, each.number))
+            # The store breaks ties by where memories lie, which a restart changes: all of a tie are looked at.
+            if len(found) < wanted or found[count - 1].score != found[-1].score:
+                return found[:count]
+            wanted *= 2
+
+
+def _opened(folder: Path, dimension: int) -> QdrantVecDB:
+    config = QdrantVecDBConfig(
+        collection_name=_COLLECTION,
+        vector_dimension=dimension,
+        distance_metric="cosine",
+        path=str(folder / _FOLDER),
+    )
+    return QdrantVecDB(config)
+
+
+def _item(draft: Draft, number: int) -> TextualMemoryItem:
+    """As the library's ``extract`` makes it, but for the clock's time, in whose place is that of the life."""
+    metadata = TextualMemoryMetadata(
+        key=draft.key,
+        source="conversation",
+        tags=list(draft.tags),
+        session_id=draft.session_id,
+        updated_at=draft.said_at,
+        info={"number": number},
+    )
+    return TextualMemoryItem(id=str(uuid.uuid4()), memory=draft.text, metadata=metadata)
+
+
+def _found(item: VecDBItem) -> Found:
+    payload: dict[str, Any] = item.payload
+    metadata = payload["metadata"]
+    return Found(
+        text=payload["memory"],
+        score=round(float(item.score), _SCORE_DIGITS),
+        session_id=metadata["session_id"],
+        said_at=metadata["updated_at"],
+        number=int(metadata["info"]["number"]),
+    )
