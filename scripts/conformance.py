@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from memarena.conformance import ConformanceError, SuiteResult, result_line, run_suite, summary_line
+from memarena.conformance import ConformanceError, RealModel, SuiteResult, result_line, run_suite, summary_line
 from memarena.execution.backends.environment_making import make_environment
 from memarena.execution.backends.manifests import (
     ConformanceVariant,
@@ -128,7 +128,9 @@ def _held(backend: LaunchableBackend, variant: ConformanceVariant | None) -> Sui
     key = secrets.token_hex(8)
     with _stand_in(backend, variant, key) as url:
         settings = {k: v.replace("{url}", url).replace("{key}", key) for k, v in variant.settings.items()}
-        return _hold(backend, settings)
+        # A stand-in that no setting leads to is a model: it extracts in the place of the suite's own extractor.
+        is_model = url and not any("{url}" in value for value in variant.settings.values())
+        return _hold(backend, settings, RealModel(url, None, None) if is_model else None)
 
 
 @contextmanager
@@ -156,11 +158,11 @@ def _fill(word: str, values: Mapping[str, str]) -> str:
     return word
 
 
-def _hold(backend: LaunchableBackend, settings: Mapping[str, str]) -> SuiteResult:
+def _hold(backend: LaunchableBackend, settings: Mapping[str, str], extractor: RealModel | None = None) -> SuiteResult:
     with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
         process = launch(backend, Path(folder), settings=settings)
         try:
-            return run_suite(process.address)
+            return run_suite(process.address, real_model=extractor)
         finally:
             process.stop()
 
