@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-_FOLDER = re.compile(r"^(?:-e|--editable)[\s=]+(?P<folder>[^\s\[]+)", re.MULTILINE)
+_FOLDER = re.compile(r"^(?:-e|--editable)[\s=]+(?P<folder>[^\s\[]+)(?P<extras>\[[^\]]*\])?", re.MULTILINE)
 NOT_SHIPPED = frozenset({"memarena-judge-training"})
 """Texts and programs that train the judge's models."""
 
@@ -47,7 +47,7 @@ def environment_files(folder: Path) -> dict[str, str]:
 def _release(folder: Path) -> Callable[[re.Match[str]], str]:
     def of(match: re.Match[str]) -> str:
         told = project(folder / match["folder"])
-        return f"{told['name']}=={told['version']}"
+        return f"{told['name']}{match['extras'] or ''}=={told['version']}"
 
     return of
 

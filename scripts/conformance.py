@@ -48,7 +48,7 @@ def main(names: Sequence[str]) -> int:
     results: dict[str, SuiteResult] = {}
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         try:
-            chosen = _ready({name: _chosen(name) for name in names or all_names()}, by_name=bool(names))
+            chosen = ready({name: _chosen(name) for name in names or all_names()}, by_name=bool(names))
             begun = {name: pool.submit(_held, *each) for name, each in chosen.items()}
             for name, held in begun.items():
                 results[name] = held.result()
@@ -67,7 +67,7 @@ def all_names(root: Path = backend_folders.ROOT) -> list[str]:
     return [name for each in backends for name in _names_of(each)]
 
 
-def _ready(chosen: Mapping[str, Chosen], *, by_name: bool) -> dict[str, Chosen]:
+def ready(chosen: Mapping[str, Chosen], *, by_name: bool) -> dict[str, Chosen]:
     """Those whose environment is there, or, where they were asked for by name, is made now."""
     ready = {}
     for name, (backend, variant) in chosen.items():

@@ -59,6 +59,27 @@ def test_a_name_that_means_nothing_is_one_line(capsys: pytest.CaptureFixture[str
     assert err.startswith(f"error: {told}")
 
 
+def test_without_names_a_backend_without_its_environment_is_left_out_and_by_name_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "backend.toml").write_text(
+        'schema = 1\n[environment]\nrequirements = "requirements.txt"\n'
+        '[[backend]]\nname = "apart"\nkind = "competitor"\ncommand = ["{python}"]\n'
+    )
+    (tmp_path / "requirements.txt").touch()
+    monkeypatch.setenv("MEMARENA_ENVIRONMENTS", str(tmp_path / "environments"))
+    made: list[str] = []
+    monkeypatch.setattr(script, "make_environment", lambda environment, say: made.append(environment.name))
+    backend = choose_backend(f"{tmp_path}/backend.toml")
+    assert isinstance(backend, LaunchableBackend)
+    chosen = {"apart": (backend, None)}
+    assert script.ready(chosen, by_name=False) == {}
+    assert capsys.readouterr().out == "apart: left out: not installed: run memarena backends install apart\n"
+    assert made == []
+    assert script.ready(chosen, by_name=True) == chosen
+    assert made == ["apart"]
+
+
 def test_the_time_of_each_is_told_and_too_long_a_one_is_a_warning() -> None:
     told = script.times({"bm25": 6.04, "memobase+double": 120.0, "slow": 120.1})
     assert told[-1] == "warning: slow took 120.1 s, above 120 s"

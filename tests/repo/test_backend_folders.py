@@ -24,6 +24,9 @@ SHARED = (
     "harness/src/memarena/cli/doctor.py",
     "harness/src/memarena/execution/backends/manifests.py",
     "harness/src/memarena/execution/backends/installed.py",
+    "harness/src/memarena/execution/backends/environments.py",
+    "harness/src/memarena/execution/backends/environment_making.py",
+    "harness/src/memarena/cli/backends.py",
     "tests/compose/stack.py",
 )
 EXAMPLES = {("Makefile", "bm25"), ("tests/compose/stack.py", "bm25"), ("tests/compose/stack.py", "memobase")}
@@ -55,3 +58,29 @@ def test_types_of_a_backend_that_is_added_are_checked(tmp_path: Path) -> None:
     listed = check_types.sources(tmp_path, ["proto/src"])
     assert listed == [Path("proto/src"), package.relative_to(tmp_path), Path("backends/added/tests")]
     assert Path("backends/bm25/src/memarena_backend_bm25") in check_types.sources()
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    """A repository with a backend in the harness's environment and one in its own, each with a compose file."""
+    for name, environment in (("near", ""), ("apart", '[environment]\nrequirements = "requirements.txt"\n')):
+        (tmp_path / "backends" / name).mkdir(parents=True)
+        (tmp_path / "backends" / name / "backend.toml").write_text(
+            f'schema = 1\n{environment}[[backend]]\nname = "{name}"\ncompose = "compose.yaml"\n', encoding="utf-8"
+        )
+    return tmp_path
+
+
+def test_images_of_backends_with_an_environment_of_their_own_are_built_when_asked_for(two: Path) -> None:
+    near, apart = "-f ../backends/near/compose.yaml", "-f ../backends/apart/compose.yaml"
+    assert backend_folders.build_options(two) == f"{near} build harness near"
+    assert backend_folders.build_options(two, everything=True) == f"{apart} {near} build harness apart near"
+    assert backend_folders.build_options(two, ["apart"]) == f"{apart} build apart"
+    with pytest.raises(SystemExit, match=r"nobody: no backend of this name has a compose file \(apart, near\)"):
+        backend_folders.build_options(two, ["nobody"])
+
+
+@pytest.mark.parametrize("arguments", [[], ["build"], ["compose", "--every"], ["compose", "--all", "bm25"]])
+def test_a_tool_that_asks_for_something_else_is_told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert backend_folders.main(arguments) == 2
+    assert capsys.readouterr() == ("", "error: expected compose, then names of backends or --all\n")

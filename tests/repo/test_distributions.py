@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from memarena_masim import __version__ as masim_version
 
-from scripts.build_wheels import NOT_SHIPPED, build, distributions, project
+from scripts.build_wheels import NOT_SHIPPED, build, distributions, environment_files, project
 
 ROOT = Path(__file__).parents[2]
 PROJECTS: dict[str, dict[str, Any]] = {name: project(folder) for name, folder in distributions().items()}
@@ -58,8 +58,25 @@ def test_every_wheel_has_licence_types_and_the_data_of_its_source(wheels: dict[s
         assert any(file.endswith(".dist-info/licenses/LICENSE") for file in wheels[name])
         assert any(file.endswith("/py.typed") for file in wheels[name])
         assert ((folder / "backend.toml").exists()) == any(file.endswith("/backend.toml") for file in wheels[name])
+        for file in environment_files(folder):
+            assert [found for found in wheels[name] if found.endswith(f"/{file}")] != []
 
 
 def test_what_trains_the_judge_is_in_no_wheel(wheels: dict[str, list[str]]) -> None:
     assert NOT_SHIPPED.isdisjoint(wheels)
     assert [file for files in wheels.values() for file in files if "judge_training" in file] == []
+
+
+def test_an_environment_is_made_from_releases_where_a_checkout_has_folders(tmp_path: Path) -> None:
+    for name in ("kit", "apart"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pyproject.toml").write_text(f'[project]\nname = "our-{name}"\nversion = "0.2.0"\n')
+    folder = tmp_path / "apart"
+    assert environment_files(folder) == {}
+    (folder / "backend.toml").write_text('[environment]\nrequirements = "r.txt"\nconstraints = "c.txt"\n')
+    (folder / "r.txt").write_text("-e ../kit[fast]\n-e .\nother>=1\n")
+    (folder / "c.txt").write_text("other==1.5\n")
+    assert environment_files(folder) == {
+        "r.txt": "our-kit[fast]==0.2.0\nour-apart==0.2.0\nother>=1\n",
+        "c.txt": "other==1.5\n",
+    }

@@ -149,6 +149,7 @@ def test_a_backend_that_is_added_is_held_to_the_rules_without_being_named(copy: 
     for name, source in files.items():
         (package / f"{name}.py").write_text(f"{source}\n", encoding="utf-8")
     try:
+        assert verdicts(copy)[rule] == "KEPT"  # also where it is not installed
         assert verdicts(copy, package.parent)[rule] == "KEPT"
         (package / "second.py").write_text("import memarena.client\n", encoding="utf-8")
         assert verdicts(copy, package.parent)[rule] == "BROKEN"

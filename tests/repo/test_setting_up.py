@@ -119,3 +119,15 @@ def test_an_environment_of_another_folder_is_not_used(setting_up: ModuleType) ->
     assert not setting_up.usable()
     setting_up.MADE_FOR.write_text("elsewhere", encoding="utf-8")
     assert not setting_up.usable()
+
+
+def test_a_backend_with_an_environment_of_its_own_is_not_installed(setting_up: ModuleType, tmp_path: Path) -> None:
+    before = setting_up.distributions()
+    folder = tmp_path / "backends" / "apart"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text('[project]\nname = "apart"\n', encoding="utf-8")
+    manifest = folder / "backend.toml"
+    manifest.write_text("schema = 1\n", encoding="utf-8")
+    assert setting_up.distributions() == sorted([*before, folder])
+    manifest.write_text('schema = 1\n[environment]\nrequirements = "requirements.txt"\n', encoding="utf-8")
+    assert setting_up.distributions() == before
