@@ -1,0 +1,126 @@
+"""A day as drawers: what one exchange said, word for word, cut where MemPalace's conversation miner would cut.
+
+The miner reads transcripts with one user and one assistant. Here a life's owner stands for the user: an exchange begins
+with what the owner says and ends before the owner speaks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from memarena_backend import Day, Event, Role, Session, Turn, line_of, setting_in_words
+
+LONGEST_CHARS = 800
+"""A drawer's length at most, and..."""
+SHORTEST_CHARS = 30
+"""...what is too short for a drawer of its own: the library's defaults."""
+EVENTS_ROOM = "events"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawer:
+    """What one drawer holds, and of what. A turn longer than a drawer lies in ``pieces`` drawers from ``first`` on."""
+
+    text: str = field(repr=False)
+    source: str
+    """Id of its session or event."""
+    is_event: bool
+    number: int
+    """Place among the drawers of its source, from 0."""
+    first: int
+    pieces: int
+    topic_of: str = field(repr=False)
+    """The text of the whole source, from which the library tells its room."""
+    said_at: str
+    """RFC 3339."""
+    turn_ids: tuple[str, ...] = ()
+
+
+def drawers_of(day: Day) -> list[Drawer]:
+    """The drawers of a day: sessions in their order, then events. Turns without words are left out."""
+    drawers: list[Drawer] = []
+    for session in day.sessions:
+        drawers += _of_session(session)
+    for event in day.events:
+        drawers += _of_event(event)
+    return drawers
+
+
+def _of_session(session: Session) -> list[Drawer]:
+    whole = "\n".join(turn.text for turn in session.turns)
+    setting = setting_in_words(session)
+    opening = f"{setting}\n" if setting else ""
+    drawers: list[Drawer] = []
+    for turns in _units(session.turns, LONGEST_CHARS - len(opening)):
+        pieces = list(_cut(f"{opening}{_text(turns)}"))
+        first = len(drawers)
+        for piece in pieces:
+            said_at, ids = turns[0].said_at.isoformat(), tuple(turn.turn_id for turn in turns)
+            number = len(drawers)
+            drawers.append(Drawer(piece, session.session_id, False, number, first, len(pieces), whole, said_at, ids))
+    return drawers
+
+
+def _of_event(event: Event) -> list[Drawer]:
+    pieces = list(_cut(event.text))
+    said_at = event.happened_at.isoformat()
+    return [
+        Drawer(piece, event.event_id, True, number, 0, len(pieces), event.text, said_at)
+        for number, piece in enumerate(pieces)
+    ]
+
+
+def _units(turns: Iterable[Turn], longest_chars: int) -> list[list[Turn]]:
+    """Turns that share drawers: an exchange, cut between turns where it is too long, joined to the one before where it
+    is too short to be found by itself.
+    """
+    units: list[list[Turn]] = []
+    for exchange in _exchanges(turns):
+        for unit in _packed(exchange, longest_chars):
+            short = len(_text(unit).strip()) <= SHORTEST_CHARS
+            if units and short and len(_text([*units[-1], *unit])) <= longest_chars:
+                units[-1] += unit
+            else:
+                units.append(unit)
+    return units
+
+
+def _exchanges(turns: Iterable[Turn]) -> Iterator[list[Turn]]:
+    exchange: list[Turn] = []
+    for turn in turns:
+        if not turn.text.strip():
+            continue
+        if turn.speaker.role is Role.OWNER and exchange:
+            yield exchange
+            exchange = []
+        exchange.append(turn)
+    if exchange:
+        yield exchange
+
+
+def _packed(exchange: list[Turn], longest_chars: int) -> Iterator[list[Turn]]:
+    """As many turns at a time as fit into a drawer; a turn that alone does not fit is by itself."""
+    packed: list[Turn] = []
+    for turn in exchange:
+        if packed and len(_text([*packed, turn])) > longest_chars:
+            yield packed
+            packed = []
+        packed.append(turn)
+    yield packed
+
+
+def _text(turns: list[Turn]) -> str:
+    return "\n".join(map(line_of, turns))
+
+
+def _cut(text: str) -> Iterator[str]:
+    """Pieces that make the text again, each ending at a white space where its second half has one."""
+    start = 0
+    while len(text) - start > LONGEST_CHARS:
+        half, end = start + LONGEST_CHARS // 2, start + LONGEST_CHARS
+        at = max(text.rfind(space, half, end) for space in " \n\t")
+        end = at + 1 if at >= 0 else end
+        yield text[start:end]
+        start = end
+    yield text[start:]

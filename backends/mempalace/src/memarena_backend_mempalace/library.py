@@ -1,0 +1,201 @@
+"""MemPalace as it is used here: nothing outside a folder of ours, no network, vectors that the caller has made.
+
+The library makes the vector of a question itself, with a model that it configures for the whole process. What stands in
+that model's place gives the vector that the call at hand has made of its question (a context variable).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from mempalace import embedding as library_embedding  # type: ignore[import-not-found]
+from mempalace.backends import get_backend  # type: ignore[import-not-found]
+from mempalace.convo_miner import detect_convo_room  # type: ignore[import-not-found]
+from mempalace.ids import make_convo_drawer_id  # type: ignore[import-not-found]
+from mempalace.palace import (  # type: ignore[import-not-found]
+    clear_validated_embedder_identity,
+    get_collection,
+)
+from mempalace.searcher import search_memories  # type: ignore[import-not-found]
+
+from memarena_backend_mempalace.drawers import EVENTS_ROOM, Drawer
+
+STORE = "sqlite_exact"
+STORE_FILE = "sqlite_exact.sqlite3"
+WING = "life"
+BATCH_DRAWERS = 1_000
+CANDIDATES = ("vector", "union")
+
+_vector: ContextVar[list[float]] = ContextVar("vector of the question")
+
+
+class MemPalaceError(Exception):
+    """The library says that something failed; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A passage that was found: whole, also where it lies in several drawers. Ids of what said it in these words."""
+
+    text: str
+    time: str
+    """RFC 3339."""
+    session_ids: tuple[str, ...]
+    turn_ids: tuple[str, ...]
+    event_ids: tuple[str, ...]
+
+
+def keep_to_itself(home: Path) -> None:
+    """Have the library read no settings but these, and write its locks below ``home``, which is emptied."""
+    shutil.rmtree(home, ignore_errors=True)  # a lock file for each palace that was ever written
+    home.mkdir(mode=0o700)
+    for name in [name for name in os.environ if name.startswith(("MEMPALACE_", "MEMPAL_"))]:
+        del os.environ[name]
+    os.environ |= {
+        "HOME": str(home),
+        "MEMPALACE_CONFIG_DIR": str(home),
+        "MEMPALACE_BACKEND": STORE,
+        # Recorded in each palace: vectors come from an API, not from a model that the library would load.
+        "MEMPALACE_EMBEDDING_MODEL": "openai-compat",
+        "ANONYMIZED_TELEMETRY": "False",
+        "HF_HUB_OFFLINE": "1",
+    }
+    library_embedding.configured_embedding_function = _GivenVectors
+
+
+class _GivenVectors:
+    """What the library takes for its embedding model."""
+
+    def embed_query(self, input: Sequence[str]) -> list[list[float]]:  # noqa: A002 (the library's name)
+        (_,) = input
+        return [_vector.get()]
+
+    def embed_documents(self, input: Sequence[str]) -> list[list[float]]:  # noqa: A002
+        raise MemPalaceError(f"the library wants vectors of {len(input)} drawers, which it should have been given")
+
+
+class Palace:
+    """A palace in a folder of its own. Raises MemPalaceError, sqlite3.Error, or what else the library raises."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = str(folder.resolve())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no drawer was ever added."""
+        return not (Path(self._path) / STORE_FILE).is_file()
+
+    def add(self, drawers: Sequence[Drawer], vectors: Sequence[list[float]]) -> None:
+        """Put drawers in, all of them on disk on return. The palace is closed then, so that it can be copied."""
+        if not drawers:
+            return
+        collection = get_collection(self._path, create=True, backend=STORE)
+        try:
+            before = int(collection.count())
+            for start in range(0, len(drawers), BATCH_DRAWERS):
+                batch = drawers[start : start + BATCH_DRAWERS]
+                collection.upsert(
+                    ids=[_id_of(drawer) for drawer in batch],
+                    documents=[drawer.text for drawer in batch],
+                    metadatas=[_metadata_of(drawer) for drawer in batch],
+                    embeddings=list(vectors[start : start + BATCH_DRAWERS]),
+                )
+            stored = int(collection.count()) - before
+        finally:
+            self.close()
+        if stored != len(drawers):
+            raise MemPalaceError(f"{len(drawers)} drawers were added, but {stored} were stored")
+
+    def search(self, text: str, vector: list[float], count: int, candidates: str) -> list[Found]:
+        """The best passages, best first. ``vector`` is the question's."""
+        token = _vector.set(vector)
+        try:
+            answer = search_memories(text, self._path, n_results=count, candidate_strategy=candidates)
+        finally:
+            _vector.reset(token)
+        if "error" in answer:
+            # The library answers with an empty list and a reason where anything fails.
+            raise MemPalaceError(" ".join(f"{answer['error']} {answer.get('details', '')}".split()))
+        drawers = [[hit, *hit.get("also_in", ())] for hit in answer["results"]]
+        ids = list(dict.fromkeys(str(each["drawer_id"]) for same in drawers for each in same))
+        stored = self._get(ids)
+        found: dict[str, Found] = {}
+        for same in drawers:
+            named = [str(each["drawer_id"]) for each in same]
+            # Pieces of one turn are all named by its first drawer: the best of them stands for the turn.
+            if named[0] not in found:
+                found[named[0]] = self._found([stored[drawer_id] for drawer_id in dict.fromkeys(named)])
+        return list(found.values())
+
+    def close(self) -> None:
+        """Let go of the files."""
+        get_backend(STORE).close_palace(self._path)
+        clear_validated_embedder_identity(self._path)
+
+    def _found(self, same: Sequence[tuple[str, dict[str, Any]]]) -> Found:
+        """One passage of drawers that hold the same words."""
+        text, first = same[0]
+        pieces = int(first["pieces"])
+        if pieces > 1:
+            following = [_name(first, int(first["chunk_index"]) + n) for n in range(1, pieces)]
+            rest = self._get(following)
+            text += "".join(rest[drawer_id][0] for drawer_id in following)
+        metas = [meta for _, meta in same]
+        said = [meta for meta in metas if not meta["event"]]
+        return Found(
+            text=text,
+            time=str(first["filed_at"]),
+            session_ids=tuple(dict.fromkeys(str(meta["source_file"]) for meta in said)),
+            turn_ids=tuple(dict.fromkeys(turn for meta in said for turn in str(meta["turns"]).split())),
+            event_ids=tuple(dict.fromkeys(str(meta["source_file"]) for meta in metas if meta["event"])),
+        )
+
+    def _get(self, ids: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
+        """Text and metadata of drawers. Raises MemPalaceError if one is not there."""
+        collection = get_collection(self._path, create=False, backend=STORE, read_only=True)
+        stored = collection.get(ids=list(ids), include=["documents", "metadatas"])
+        found = dict(zip(stored.ids, zip(stored.documents, stored.metadatas, strict=True), strict=True))
+        if len(found) != len(ids):
+            raise MemPalaceError(f"{len(ids) - len(found)} of {len(ids)} drawers are found, but not there")
+        return found
+
+
+def _room_of(drawer: Drawer) -> str:
+    return EVENTS_ROOM if drawer.is_event else cast(str, detect_convo_room(drawer.topic_of))
+
+
+def _metadata_of(drawer: Drawer) -> dict[str, object]:
+    """As the library's conversation miner writes it, with times of the life, and what leads back to turns."""
+    meta: dict[str, object] = {
+        "wing": WING,
+        "room": _room_of(drawer),
+        "source_file": drawer.source,
+        "chunk_index": drawer.number,
+        "added_by": "memarena",
+        "filed_at": drawer.said_at,
+        "authored_at": drawer.said_at,
+        "ingest_mode": "convos",
+        "extract_mode": "exchange",
+        "event": drawer.is_event,
+        "turns": " ".join(drawer.turn_ids),
+        "pieces": drawer.pieces,
+    }
+    if drawer.pieces > 1:
+        meta["parent_drawer_id"] = _name(meta, drawer.first)
+    return meta
+
+
+def _id_of(drawer: Drawer) -> str:
+    return _name({"room": _room_of(drawer), "source_file": drawer.source, "event": drawer.is_event}, drawer.number)
+
+
+def _name(meta: dict[str, Any], number: int) -> str:
+    """The id of the drawer ``number`` of the source that ``meta`` tells of."""
+    kind = "event" if meta["event"] else "exchange"
+    return cast(str, make_convo_drawer_id(WING, meta["room"], meta["source_file"], kind, number))

@@ -1,0 +1,186 @@
+"""MemPalace as a memory: a palace per namespace, of which each day changes a copy."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from memarena_backend import (
+    Call,
+    Capability,
+    Day,
+    DayFolders,
+    Description,
+    Item,
+    Memory,
+    ModelClient,
+    ModelRole,
+    Notice,
+    OptionSpec,
+    PromptStyle,
+    Query,
+    SearchResult,
+    failed_precondition,
+    fit_ranked,
+    invalid_argument,
+    offered,
+)
+
+from memarena_backend_mempalace.drawers import drawers_of
+from memarena_backend_mempalace.embedding import IN_PROCESS, AtGateway, Embedder, InProcess
+from memarena_backend_mempalace.library import CANDIDATES, Found, Palace
+from memarena_backend_mempalace.settings import Settings
+
+QUERY_LIMIT_CHARS = 8_192
+"""What is searched with of a question; no question needs as much."""
+MODEL_FILE = "embedder"
+"""Beside a palace: the model that made its vectors, since the library knows only that an API did."""
+
+_OPTIONS = (
+    OptionSpec("k", "How many passages are returned at most, an integer of at least 1.", "10"),
+    OptionSpec("candidates", "What is ranked: vector, or union for the best by keyword search too.", "vector"),
+)
+
+
+class MemPalaceMemory(Memory):
+    """One palace per namespace. ``keep_to_itself`` has been called."""
+
+    def __init__(self, data_dir: Path, settings: Settings) -> None:
+        self._settings = settings
+        self._folders = DayFolders(data_dir / "palaces")
+        self._held: dict[str, Path] = {}
+        """Folder of the namespaces whose palace is that of the last day."""
+        self._client = ModelClient()
+        self._embedded: InProcess | None = None
+        self._mutex = threading.Lock()
+
+    def describe(self) -> Description:
+        # Forget makes a namespace again from its days, with no access to models.
+        forget = {Capability.FORGET} if self._settings.only_in_process else set()
+        return Description(
+            name="mempalace",
+            version=f"{version('memarena-backend-mempalace')} (mempalace {version('mempalace')}, sqlite_exact)",
+            capabilities=frozenset({Capability.ANSWER, Capability.PROVENANCE, *forget}),
+            options=_OPTIONS,
+            prompt_style=PromptStyle.JSON_CONTEXT,
+        )
+
+    # -------------------------------------------------------------- days
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        drawers = drawers_of(day)
+        if drawers:
+            embedder = self._embedder(call, self._held.get(namespace), "header.model_access")
+            # People say the same words again, and long texts repeat themselves: each is embedded once.
+            texts = list(dict.fromkeys(drawer.text for drawer in drawers))
+            vectors = dict(zip(texts, embedder.embed(texts, "passage", call), strict=True))
+        folder = self._folders.begin(namespace, day.index)
+        if drawers:
+            (folder / MODEL_FILE).write_text(embedder.model, encoding="utf-8")
+            Palace(folder).add(drawers, [vectors[drawer.text] for drawer in drawers])
+        self._folders.keep(namespace, day.index)
+        self._hold(namespace, folder)
+        given = sum(any(turn.text.strip() for turn in session.turns) for session in day.sessions)
+        if not day.sessions and not drawers:
+            return ()
+        return (
+            Notice("sessions_given", f"{given} sessions with text were given to MemPalace", given),
+            Notice("memories_stored", f"{len(drawers)} drawers were stored", len(drawers)),
+        )
+
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        known = tuple(days)
+        folder = self._folders.restore(namespace, known[-1].index)
+        if folder is not None:
+            self._hold(namespace, folder)
+        elif self._settings.only_in_process:
+            for day in known:
+                self.commit_day(namespace, day, call)
+        else:
+            raise failed_precondition(
+                f"the palace of day {known[-1].index} is not in the data folder, and there is no model at hand to make "
+                "it again: Reset the namespace and ingest it again"
+            )
+
+    def _hold(self, namespace: str, folder: Path) -> None:
+        self._let_go(namespace)
+        self._held[namespace] = folder
+
+    def _let_go(self, namespace: str) -> None:
+        folder = self._held.pop(namespace, None)
+        if folder is not None:
+            Palace(folder).close()
+
+    def unload(self, namespace: str) -> None:
+        self._let_go(namespace)
+        self._folders.unload(namespace)
+
+    def forget(self, namespace: str) -> None:
+        self._let_go(namespace)
+        self._folders.forget(namespace)
+
+    def close(self) -> None:
+        for namespace in list(self._held):
+            self._let_go(namespace)
+        self._client.close()
+
+    # -------------------------------------------------------------- questions
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        count = query.int_option("k", minimum=1)
+        candidates = query.choice_option("candidates", CANDIDATES)
+        folder = self._held[namespace]
+        palace = Palace(folder)
+        if palace.is_empty:
+            return SearchResult(())
+        text = query.text[:QUERY_LIMIT_CHARS]
+        (vector,) = self._embedder(call, folder, "model_access").embed([text], "query", call)
+        found = palace.search(text, vector, count, candidates)
+        return fit_ranked(_items(found), query.max_items, query.max_context_tokens)
+
+    # -------------------------------------------------------------- which embedder
+
+    def _embedder(self, call: Call, folder: Path | None, field: str) -> Embedder:
+        """What embeds in this call. Raises CallError where the palace was made with another model."""
+        endpoint = None if self._settings.only_in_process else offered(call.models, ModelRole.EMBEDDER)
+        made_with = _model_of(folder)
+        if endpoint is None and made_with not in {None, IN_PROCESS} and call.models is None:
+            raise invalid_argument(field, f"is required: the palace was made with {made_with}")
+        embedder: Embedder = self._in_process() if endpoint is None else AtGateway(self._client, endpoint)
+        if made_with not in {None, embedder.model}:
+            raise failed_precondition(
+                f"the palace was made with {made_with}, at hand is {embedder.model}: "
+                "Reset the namespace and ingest it again"
+            )
+        return embedder
+
+    def _in_process(self) -> InProcess:
+        with self._mutex:
+            if self._embedded is None:
+                self._embedded = InProcess()
+            return self._embedded
+
+
+def _model_of(folder: Path | None) -> str | None:
+    """The model that made a palace's vectors; None for one without drawers."""
+    try:
+        return None if folder is None else (folder / MODEL_FILE).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+
+
+def _items(found: Sequence[Found]) -> list[Item]:
+    """Items in the library's order. It does not give what it ranks by, so the place in that order is the score."""
+    return [
+        Item(
+            text=each.text,
+            score=1 / place,
+            session_ids=each.session_ids,
+            turn_ids=each.turn_ids,
+            time=each.time,
+            event_ids=each.event_ids,
+        )
+        for place, each in enumerate(found, start=1)
+    ]
