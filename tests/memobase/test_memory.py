@@ -71,7 +71,7 @@ def test_an_extraction_that_yields_nothing_is_reported_with_its_share(
 ) -> None:
     caplog.set_level("INFO", "memarena_backend_memobase")
     first = served.ingest(day_of("n", 0, told("s1", "My dog is called Rex."), told("s2", "…"), told("s3", "!")))
-    assert notices(first) == {"sessions_given": 3, "extraction_empty": 2}
+    assert notices(first) == {"sessions_given": 3, "extraction_empty": 2, "memories_stored": 2}
     second = served.ingest(day_of("n", 1, told("s4", "…", day=1)))
     assert [notice.message for notice in second.notices] == [
         "so far 3 empty and 0 failed of 4",
@@ -84,10 +84,15 @@ def test_a_log_in_prose_and_facts_in_prose_are_reported(stack: Stack, served: Se
     """The server calls both a success; of the one no line can be found, of the other no entry is made."""
     stack.models.reply = lambda system, user: "Once upon a time." if "### Input Chats" in user else "None that I know."
     first = served.ingest(day_of("n", 0, told("s1", "My dog is called Rex.")))
-    assert notices(first) == {"sessions_given": 1, "log_without_lines": 1, "profile_unchanged": 1}
+    assert notices(first) == {
+        "sessions_given": 1,
+        "log_without_lines": 1,
+        "profile_unchanged": 1,
+        "memories_stored": 1,
+    }
     stack.models.reply = lambda system, user: reply_of(system, user) if "### Input Chats" in user else "None."
     second = served.ingest(day_of("n", 1, told("s2", "My dog is called Rex.", day=1)))
-    assert notices(second) == {"sessions_given": 1, "profile_unchanged": 1}
+    assert notices(second) == {"sessions_given": 1, "profile_unchanged": 1, "memories_stored": 1}
     (line,) = served.search(question("dog", 1, similarity="-1")).items
     assert list(line.source_session_ids) == ["s2"]
     whole = served.search(question("dog", 1, similarity="-1", events="event")).items
@@ -103,7 +108,7 @@ def test_a_session_that_the_model_refuses_is_lost_by_name_and_the_others_are_kep
     days = day_of("n", 0, told("s1", "My dog is called Rex."), told("s2", "too long"), told("s3", "My boat is Aurora."))
     response = served.ingest(days)
     stack.models.status = 200
-    assert notices(response) == {"sessions_given": 3, "flush_failed": 1}
+    assert notices(response) == {"sessions_given": 3, "sessions_failed": 1, "memories_stored": 4}
     assert "Error code: 400" in response.notices[1].message
     assert {"life::dog: Rex", "life::boat: Aurora"} <= set(texts_of(served.search(question("what", 0)).items))
     assert next(iter(stack.double.users.values())).blobs == []
@@ -116,7 +121,7 @@ def test_the_event_of_a_flush_that_failed_half_way_is_removed(stack: Stack, serv
     served.ingest(day_of("n", 0, told("s1", "My dog is called Rex.")))
     stack.double.after_event = fail
     response = served.ingest(day_of("n", 1, told("s2", "My dog is called Luna.", day=1)))
-    assert notices(response) == {"sessions_given": 1, "flush_failed": 1}
+    assert notices(response) == {"sessions_given": 1, "sessions_failed": 1}
     found = texts_of(served.search(question("dog", 1)).items)
     assert "life::dog: Rex" in found
     assert not any("Luna" in text for text in found)
@@ -155,7 +160,7 @@ def test_a_session_longer_than_a_blob_is_given_in_parts_and_counts_once(stack: S
     with serve(memory, stack.data_dir) as served:
         response = served.ingest(day_of("n", 0, make_session("s", [words, "Yes.", "My boat is Aurora."])))
         items = served.search(question("boat dog", 0)).items
-    assert notices(response) == {"sessions_given": 1}
+    assert notices(response) == {"sessions_given": 1, "memories_stored": 7}
     asked = [one for one in stack.models.questions if "### Input Chats" in one]
     assert len(asked) > 3
     assert max(len(one.encode()) for one in asked) < 6_100

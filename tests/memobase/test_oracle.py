@@ -33,7 +33,7 @@ def test_only_the_evidence_is_extracted_in_the_order_in_which_it_was_said(stack:
     items = {item.text: list(item.source_session_ids) for item in response.items}
     assert items["life::dog: Luna"] == ["s1", "s3"]
     assert not any("Aurora" in text for text in items)
-    assert {notice.code: notice.count for notice in response.notices} == {"sessions_given": 2}
+    assert {notice.code: notice.count for notice in response.notices} == {"sessions_given": 2, "memories_stored": 3}
     assert texts_of(oracle.search(asked("s1")).items)[0] == "life::dog: Rex"
 
 

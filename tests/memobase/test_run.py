@@ -122,7 +122,7 @@ def test_the_share_of_empty_extractions_can_be_read_from_the_log(
     given = sum(_count(day, "sessions_given") for day in days)
     assert given > 10
     assert sum(_count(day, "extraction_empty") for day in days) == given
-    assert sum(_count(day, "flush_failed") for day in days) == 0
+    assert sum(_count(day, "sessions_failed") for day in days) == 0
 
 
 def test_an_extractor_that_fails_is_a_failure_of_ours_and_never_a_memory_without_content(

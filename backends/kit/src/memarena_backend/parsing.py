@@ -148,8 +148,8 @@ def wire_items(items: Iterable[Item]) -> list[pb.MemoryItem]:
 
 
 def wire_notices(notices: Iterable[Notice]) -> list[pb.Notice]:
-    """Notices as they cross the wire."""
-    return [pb.Notice(code=notice.code, message=notice.message, count=notice.count) for notice in notices]
+    """Notices as they cross the wire, where a count of 0 means once: what did not happen is left out."""
+    return [pb.Notice(code=each.code, message=each.message, count=each.count) for each in notices if each.count]
 
 
 def wire_description(description: Description) -> pb.DescribeResponse:

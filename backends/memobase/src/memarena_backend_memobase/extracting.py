@@ -70,7 +70,7 @@ def take_in(
     _count_lines(given, events)
     holding = _holding(before, day.index, given, events, slots)
     _expect_findable(server, user, before, holding)
-    return holding, _notices(day.index, given, holding.tally)
+    return holding, [*_notices(day.index, given, holding.tally), *_changes(before, holding)]
 
 
 def _bundles(sessions: Sequence[Session], flush: Flush) -> Iterator[_Bundle]:
@@ -199,6 +199,19 @@ def _tally(given: Iterable[_Bundle]) -> Tally:
     return total
 
 
+def _changes(before: Holding, after: Holding) -> list[Notice]:
+    """Events and entries of the profile that the day added, changed or removed."""
+    old, new = before.slots, after.slots
+    events = len(after.events.keys() - before.events.keys())
+    entries = len(new.keys() - old.keys())
+    changed = sum(new[name].content != old[name].content for name in new.keys() & old.keys())
+    return [
+        Notice("memories_stored", f"{events} events and {entries} profile entries", events + entries),
+        Notice("memories_changed", "profile entries with other content", changed),
+        Notice("memories_removed", "profile entries that are gone", len(old.keys() - new.keys())),
+    ]
+
+
 def _notices(day: int, given: Sequence[_Bundle], so_far: Tally) -> list[Notice]:
     today = _tally(given)
     if not today.sessions:
@@ -223,5 +236,5 @@ def _notices(day: int, given: Sequence[_Bundle], so_far: Tally) -> list[Notice]:
         notices.append(Notice("profile_unchanged", "sessions that gave an event and no profile entry", today.unchanged))
     if today.failed:
         reason = next(bundle.failure for bundle in given if bundle.failure)
-        notices.append(Notice("flush_failed", f"sessions lost, the first because {reason}", today.failed))
+        notices.append(Notice("sessions_failed", f"sessions lost, the first because {reason}", today.failed))
     return notices

@@ -27,6 +27,7 @@ from memarena.report.tables.grid import (
     token_f1_table,
 )
 from memarena.report.tables.ingest import ingest_table
+from memarena.report.tables.kept import kept_table
 from memarena.report.tables.latency import latency_table, stopwatch_table
 from memarena.report.tables.permission import behaviour_table, permission_table
 from memarena.report.tables.retrieval import error_table, recall_by_family, retrieval_table
@@ -120,6 +121,7 @@ def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Sect
         history_table(rows),
         stopwatch_table(rows),
         ingest_table(rows),
+        kept_table(rows),
         deletion_table(rows),
         energy_table(rows),
         footprint_table(rows),

@@ -309,6 +309,30 @@ class Ingest(Record):
     """Model calls whose end was not observed: ``model_seconds`` is then too small."""
 
 
+class Kept(Record):
+    """What a memory says that it kept of what it was given: counts of its notices over days that were committed."""
+
+    days: int
+    """Days with sessions."""
+    sessions_given: int
+    extraction_calls: int
+    """0 also where the memory does not count them: a server of its own makes them, or it has no LLM."""
+    extraction_unusable: int
+    """Of these, replies of which nothing was used."""
+    extraction_empty: int
+    """Sessions of which nothing was stored."""
+    sessions_failed: int
+    """Sessions lost although their day was committed."""
+    memories_stored: int
+    memories_changed: int
+    memories_removed: int
+    days_nothing_stored: int
+    searches: int
+    """Searches of the headline seeds that ended OK."""
+    searches_empty: int
+    """Of these, without an item."""
+
+
 class Deletion(Record):
     """What a memory still found of what it had been asked to forget; apart from every score."""
 
@@ -407,6 +431,8 @@ class RowScores(Record):
     errors: Errors | None
     latency: Latency | None
     ingest: Ingest | None
+    kept: Kept | None = None
+    """None where the memory does not say what it was given."""
     failures: tuple[Failure, ...]
     after_return_calls: int
     """Model calls after the RPC had returned, refused by the gateway: a violation of the contract."""

@@ -13,6 +13,7 @@ from memarena.scoring.breakdowns import slices
 from memarena.scoring.deletion import deletion
 from memarena.scoring.dimensions.permission import permission
 from memarena.scoring.formulas import sample_sd
+from memarena.scoring.kept import kept
 from memarena.scoring.metrics import cell_metrics, count
 from memarena.scoring.results import (
     MANY_FAILED,
@@ -120,6 +121,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         errors=errors(questions),
         latency=latency(questions, floor(facts)),
         ingest=ingest_cost([facts.ingests[c.cell_id] for c in cells if c.cell_id in facts.ingests], timed=first.timing),
+        kept=kept([facts.ingests[c.cell_id] for c in cells if c.cell_id in facts.ingests], questions),
         failures=_failures(questions),
         after_return_calls=sum(facts.after_return.get(c.cell_id, 0) for c in cells),
         budget_refusals=sum(facts.budget_refusals.get(c.cell_id, 0) for c in cells),

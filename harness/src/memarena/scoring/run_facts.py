@@ -76,6 +76,10 @@ class IngestFacts:
     committed: set[tuple[str, int]] = field(default_factory=set)
     turns_on: dict[tuple[str, int], int] = field(default_factory=dict)
     """Turns that arrived, by namespace and day."""
+    ns_on: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Time that taking a day in took, by namespace and day."""
+    notices: dict[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
+    """What the memory said of a day, by namespace and day."""
     model_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -288,8 +292,11 @@ def _take_ingest(facts: RunFacts, done: IngestDone) -> None:
     ingest.turns_on[done.namespace, done.day] = done.turns
     if done.replayed:
         return
+    if done.notices:
+        ingest.notices[done.namespace, done.day] = done.notices
     ingest.days += 1
     ingest.sessions += done.sessions
     ingest.turns += done.turns
     ingest.payload_bytes += done.payload_bytes
     ingest.duration_ns += done.duration_ns
+    ingest.ns_on[done.namespace, done.day] = done.duration_ns

@@ -1,0 +1,51 @@
+"""What a memory kept of the sessions that it was given, by the notices of its Ingest calls.
+
+docs/backends.md describes the codes. Whoever sends ``sessions_given`` sends the others too: what is absent did not
+happen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from memarena.scoring.results import Kept, QuestionScore
+from memarena.scoring.run_facts import IngestFacts
+
+GIVEN = "sessions_given"
+STORED = "memories_stored"
+_NOTICE = re.compile(r"([a-z0-9_]+) ×(\d+)", re.ASCII)
+
+
+def counted(notices: Iterable[str]) -> Counter[str]:
+    """Counts by code of notices as the log holds them: code, count, message."""
+    found: Counter[str] = Counter()
+    for notice in notices:
+        if match := _NOTICE.match(notice):
+            found[match[1]] += int(match[2])
+    return found
+
+
+def kept(ingests: Sequence[IngestFacts], questions: Iterable[QuestionScore]) -> Kept | None:
+    """Sums over the cells given; None for a memory that does not say how many sessions it was given."""
+    told = (counted(notices) for ingest in ingests for notices in ingest.notices.values())
+    days = [day for day in told if day[GIVEN]]
+    if not days:
+        return None
+    total = sum(days, Counter())
+    searches = [question.retrieved for question in questions if question.retrieved is not None]
+    return Kept(
+        days=len(days),
+        sessions_given=total[GIVEN],
+        extraction_calls=total["extraction_calls"],
+        extraction_unusable=total["extraction_unusable"],
+        extraction_empty=total["extraction_empty"],
+        sessions_failed=total["sessions_failed"],
+        memories_stored=total[STORED],
+        memories_changed=total["memories_changed"],
+        memories_removed=total["memories_removed"],
+        days_nothing_stored=sum(not day[STORED] for day in days),
+        searches=len(searches),
+        searches_empty=sum(not each.items for each in searches),
+    )
