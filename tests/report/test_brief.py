@@ -13,14 +13,14 @@ import pytest
 from memarena.cli.main import main
 from memarena.cli.scores import report_run
 from memarena.report.brief import MOST_LINES, brief_candidates, brief_document, brief_groups
-from memarena.report.brief_rows import BriefRow, with_llm
+from memarena.report.brief_rows import BriefRow, ranked_groups, with_llm
 from memarena.report.figures import best
 from memarena.report.findings import carried_gates, findings, unproven, verdict
 from memarena.report.layout import Document
 from memarena.report.render.markdown import to_markdown
 from memarena.report.render.terminal import count_lines
 from memarena.report.report_input import ReportInput
-from memarena.scoring.results import Permission, Score
+from memarena.scoring.results import Counts, Permission, Score
 from memarena.scoring.uncertainty_records import Interval
 
 from ..support import golden_run, grid_run
@@ -214,3 +214,23 @@ def test_show_gives_the_same_answers_as_json(memarena: Command, run_dir: Path) -
     assert one["judged"][0]["judge"] == "value"
     code, _, err = memarena("show", run_dir, "--answers", "--format", "yaml")
     assert (code, err) == (2, "error: --format yaml: expected one of table, json\n")
+
+
+def test_a_backend_that_failed_every_question_is_said_to_have_and_has_no_figure(grid: ReportInput) -> None:
+    scores = grid.scores
+    row = scores.rows[0]
+
+    def failed(counts: Counts) -> Counts:
+        return counts.model_copy(update={"correct": 0, "wrong": 0, "backend_failed": counts.asked})
+
+    cells = [cell.model_copy(update={"counts": failed(cell.counts)}) for cell in row.cells]
+    lost = row.model_copy(update={"counts": failed(row.counts), "cells": tuple(cells)})
+    run = replace(grid, scores=scores.model_copy(update={"rows": (lost, *scores.rows[1:])}))
+    [(_, rows)] = brief_groups([run])
+    [named] = [each for each in rows if each.scores.label == row.label]
+    assert findings(rows)[0].startswith(f"Right answers of {named.name} ({named.reader}): nothing was measured")
+    assert all(named not in group for group in ranked_groups(rows))
+    text = to_markdown(brief_document([run]))
+    head, _, rest = text.partition("Summary")
+    assert "the backend failed every question of 1 of" in head
+    assert "all failed" in rest

@@ -186,6 +186,8 @@ def _if_enough(cell: Cell, questions: int, least: int) -> Cell:
 
 def _right(row: BriefRow, least: int) -> Cell:
     counts = row.scores.counts
+    if row.nothing_measured:
+        return Cell("all failed")
     if counts.asked < least and counts.asked:
         return SMALL
     cell, made = score(row.right, so_far=counts.missing > 0), row.interval

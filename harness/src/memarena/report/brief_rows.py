@@ -45,6 +45,12 @@ class BriefRow:
         return self.scores.metrics["all"]
 
     @property
+    def nothing_measured(self) -> bool:
+        """Whether the backend failed every question that was asked."""
+        counts = self.scores.counts
+        return bool(counts.asked) and counts.backend_failed == counts.asked
+
+    @property
     def interval(self) -> Interval | None:
         """95% interval of ``right``."""
         return self.scores.intervals.get("all")
@@ -91,7 +97,7 @@ def ranked_groups(rows: Sequence[BriefRow]) -> list[list[BriefRow]]:
     """Rows that were asked the same questions through the same reader, the best first; only those with a figure."""
     groups: dict[tuple[int, str, bool], list[BriefRow]] = {}
     for row in rows:
-        if row.right.value is not None and row.scores.counts.asked:
+        if row.right.value is not None and row.scores.counts.asked and not row.nothing_measured:
             groups.setdefault(_field(row), []).append(row)
     return [sorted(found, key=lambda row: -(row.right.value or 0.0)) for found in groups.values()]
 

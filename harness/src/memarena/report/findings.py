@@ -21,7 +21,13 @@ _LOST = {
 
 def findings(rows: Sequence[BriefRow]) -> list[str]:
     """One sentence for each finding, the verdict first; empty where nothing was asked."""
-    found = [sentence for group in ranked_groups(rows) if (sentence := verdict(group))]
+    found = [
+        f"Right answers of {row.name} ({row.reader}): nothing was measured, since the backend failed every question "
+        f"({row.scores.counts.backend_failed:,} of {row.scores.counts.asked:,})."
+        for row in rows
+        if row.nothing_measured
+    ]
+    found += [sentence for group in ranked_groups(rows) if (sentence := verdict(group))]
     return [*found, *_retrieval(rows), *_losses(rows), *_access(rows), *_times(rows)]
 
 

@@ -51,7 +51,15 @@ def _state(run: RunScores) -> str:
     asked, planned = sum(c.asked for c in counts), sum(c.planned for c in counts)
     segments = f", {run.segments} segments" if run.segments > 1 else ""
     ended = "running, or killed" if run.ended == "running" else run.ended
-    return f"{ended}; {asked:,} of {planned:,} questions asked{segments}"
+    failed = _failed_cells(run)
+    lost = f"; the backend failed every question of {failed} of {counted(len(counts), 'cell')}" if failed else ""
+    return f"{ended}; {asked:,} of {planned:,} questions asked{segments}{lost}"
+
+
+def _failed_cells(run: RunScores) -> int:
+    """Cells in which nothing was measured, since the backend failed every question."""
+    counts = [cell.counts for row in run.rows for cell in row.cells]
+    return sum(bool(c.asked) and c.backend_failed == c.asked for c in counts)
 
 
 def _floor(run: RunScores) -> str:
@@ -70,10 +78,9 @@ def _floor(run: RunScores) -> str:
 def _warnings(run: RunScores) -> list[str]:
     found = []
     counts = [cell.counts for row in run.rows for cell in row.cells]
-    failed = [c for c in counts if c.asked and c.backend_failed == c.asked]
-    if failed:
+    if failed := _failed_cells(run):
         found.append(
-            f"the backend failed every question of {len(failed)} of {counted(len(counts), 'cell')}: nothing was "
+            f"the backend failed every question of {failed} of {counted(len(counts), 'cell')}: nothing was "
             "measured there (see Failures)"
         )
     own = sorted({row.backend for row in run.rows if row.own_model})

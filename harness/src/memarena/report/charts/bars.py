@@ -94,7 +94,11 @@ def average_intervals(rows: Sequence[ReportRow], key: str = "avg-intervals") -> 
 
 def ranked_right(rows: Sequence[BriefRow], key: str = "ranked-right") -> Figure | None:
     """Share right of every row that was asked enough, the best first, as bars with 95% intervals."""
-    known = [row for row in rows if row.right.value is not None and row.scores.counts.asked >= FEWEST_QUESTIONS]
+    known = [
+        row
+        for row in rows
+        if row.right.value is not None and row.scores.counts.asked >= FEWEST_QUESTIONS and not row.nothing_measured
+    ]
     if not known:
         return None
     return _shares(
