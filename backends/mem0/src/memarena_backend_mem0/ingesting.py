@@ -1,0 +1,56 @@
+"""Giving sessions to Mem0 and learning what became of them, which its ``add`` does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena_backend_mem0.library import Store
+from memarena_backend_mem0.messages import Given
+from memarena_backend_mem0.models import Work, working_with
+from memarena_backend_mem0.replies import Worth, worth_of
+from memarena_backend_mem0.tally import Tally
+
+_BY_THE_REPLY = (AttributeError, TypeError, KeyError, ValueError, RecursionError)
+"""What Mem0 falls over with where a reply is JSON of another shape than it takes for granted."""
+
+
+def take_in(store: Store, sessions: Sequence[Sequence[Given]], work: Work, tally: Tally, *, infer: bool) -> None:
+    """Add the sessions of a day, each in one or more parts.
+
+    Raises CallError where a model failed or nobody waits any more, and what Mem0 or its store raised otherwise: the day
+    is then not to be kept.
+    """
+    with working_with(work):
+        for parts in sessions:
+            before = store.count()
+            reported = sum(_added(store, given, work, tally, infer=infer) for given in parts)
+            stored = store.count() - before
+            if stored != reported:
+                raise RuntimeError(f"Mem0 reported {reported} memories of a session, its store took {stored}")
+            tally.memories_stored += stored
+            tally.extraction_empty += infer and not stored
+    tally.extraction_calls += work.calls
+    tally.embedding_cut += work.cut
+
+
+def _added(store: Store, given: Given, work: Work, tally: Tally, *, infer: bool) -> int:
+    work.call.check()
+    work.refusal = ""
+    work.replies.clear()
+    try:
+        added = store.add(given.messages, given.metadata, infer=infer)
+    except Exception as error:
+        if work.failure is not None:
+            raise work.failure from error
+        if work.refusal:
+            tally.lost(work.refusal)
+            return 0
+        if work.replies and isinstance(error, _BY_THE_REPLY):
+            tally.extraction_unusable += 1
+            return 0
+        raise
+    if work.failure is not None:
+        raise work.failure
+    if infer and not added and worth_of(work.replies[-1]) is Worth.UNUSABLE:
+        tally.extraction_unusable += 1
+    return added

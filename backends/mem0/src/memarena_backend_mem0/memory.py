@@ -1,0 +1,203 @@
+"""Mem0 as a memory: a store for each namespace in a folder for each day, filled by extraction or word for word."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from memarena_backend import (
+    Call,
+    Capability,
+    Day,
+    Description,
+    KeptFact,
+    Memory,
+    ModelClient,
+    ModelRole,
+    Notice,
+    OptionSpec,
+    PromptStyle,
+    Query,
+    Retention,
+    SearchResult,
+    Session,
+    failed_precondition,
+    fit_ranked,
+    invalid_argument,
+    offered,
+)
+from memarena_backend.day_folders import DayFolders
+
+from memarena_backend_mem0 import library
+from memarena_backend_mem0.index_note import IndexNote, read_note, write_note
+from memarena_backend_mem0.ingesting import take_in
+from memarena_backend_mem0.library import Store
+from memarena_backend_mem0.messages import Given, item_of, single_turns, whole_session
+from memarena_backend_mem0.models import (
+    IN_PROCESS_MODEL,
+    Embedder,
+    EndpointEmbedder,
+    InProcessEmbedder,
+    Work,
+    working_with,
+)
+from memarena_backend_mem0.settings import Settings
+from memarena_backend_mem0.tally import Tally
+
+_OPTIONS = (
+    OptionSpec("k", "How many memories are returned at most, an integer of at least 1.", "20"),
+    OptionSpec("threshold", "Memories below this cosine similarity are left out, 0 to 1.", "0"),
+)
+_KEPT_FACTS = (KeptFact("My dog is called {value}.", "What is my dog called?"),)
+"""What any extractor that is fit for the task keeps: Mem0's own prompt has the name of a dog among its examples."""
+_RESET = "Reset the namespace and ingest it again"
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    store: Store
+    note: IndexNote
+
+
+class Mem0Memory(Memory):
+    """``infer``: a model extracts facts from each session; without it each turn is stored as it was said."""
+
+    def __init__(self, data_dir: Path, settings: Settings, *, infer: bool) -> None:
+        library.prepare(data_dir)
+        self._settings, self._infer = settings, infer
+        self._days = DayFolders(data_dir / "namespaces")
+        self._folders: dict[str, Path] = {}
+        """Of the last day of each namespace that is loaded."""
+        self._open: dict[str, _Open] = {}
+        self._mutex = threading.Lock()
+        self._models = ModelClient()
+        self._in_process: InProcessEmbedder | None = None
+
+    def describe(self) -> Description:
+        return Description(
+            name="mem0" if self._infer else "mem0_raw",
+            version=f"{version('memarena-backend-mem0')} ({library.versions()})",
+            capabilities=frozenset({Capability.ANSWER, Capability.PROVENANCE}),
+            options=_OPTIONS,
+            prompt_style=PromptStyle.JSON_CONTEXT,
+            retention=Retention.EXTRACTED if self._infer else Retention.VERBATIM,
+            kept_facts=_KEPT_FACTS if self._infer else (),
+        )
+
+    # -------------------------------------------------------------- days
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        sessions = [parts for session in day.sessions if (parts := self._parts(session, day))]
+        tally = Tally(sessions_given=len(sessions))
+        self._close(namespace)
+        if namespace not in self._folders:
+            self._days.forget(namespace)  # nothing is committed: what is there is of a first day that failed
+        folder = self._folders[namespace] = self._days.begin(namespace, day.index)
+        if sessions:
+            work = self._work(folder, day, call)
+            take_in(self._store(namespace, folder, work).store, sessions, work, tally, infer=self._infer)
+        self._days.keep(namespace, day.index)
+        return tally.notices()
+
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        last = deque(days, maxlen=1)[0]
+        folder = self._days.restore(namespace, last.index)
+        if folder is None:
+            raise failed_precondition(f"the store of day {last.index} is not in the data folder. {_RESET}")
+        self._folders[namespace] = folder
+
+    def unload(self, namespace: str) -> None:
+        self._close(namespace)
+        self._folders.pop(namespace, None)
+
+    def forget(self, namespace: str) -> None:
+        # Mem0's delete_all and reset are not called: the folder is the namespace.
+        self.unload(namespace)
+        self._days.forget(namespace)
+
+    def close(self) -> None:
+        for namespace in list(self._open):
+            self._close(namespace)
+        self._models.close()
+
+    # -------------------------------------------------------------- questions
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        count, threshold = query.int_option("k", minimum=1), query.float_option("threshold", 0.0, 1.0)
+        opened = self._opened(namespace)
+        if opened is None:
+            return SearchResult(())
+        if not query.text.strip():
+            return SearchResult((), (Notice("query_blank", "Mem0 refuses to search for white space"),))
+        # More than are returned tell whether there are more, and which of those that score alike come first.
+        work = Work(call, self._embedder(call, opened.note, "model_access"))
+        with working_with(work):
+            found = opened.store.search(query.text, 2 * count, threshold)
+        found.sort(key=lambda memory: (-memory["score"], memory["id"]))
+        items = [item_of(each["memory"], each["score"], each["metadata"], derived=self._infer) for each in found]
+        most = count if query.max_items is None else min(count, query.max_items)
+        return fit_ranked(items, most, query.max_context_tokens)
+
+    # -------------------------------------------------------------- stores
+
+    def _store(self, namespace: str, folder: Path, work: Work) -> _Open:
+        """The store of a day that is being taken in, made where it is the first with something said."""
+        if read_note(folder) is None:
+            dimension = len(work.embedder.embed(["dimension"], "query", work.call)[0])
+            write_note(folder, IndexNote(work.embedder.model, dimension))
+        opened = self._opened(namespace)
+        assert opened is not None
+        return opened
+
+    def _opened(self, namespace: str) -> _Open | None:
+        """The store of a loaded namespace; None where nothing was ever said."""
+        with self._mutex:
+            if namespace not in self._open:
+                folder = self._folders[namespace]
+                note = read_note(folder)
+                if note is None:
+                    return None
+                self._open[namespace] = _Open(Store(folder, note.dimension), note)
+            return self._open[namespace]
+
+    def _close(self, namespace: str) -> None:
+        with self._mutex:
+            opened = self._open.pop(namespace, None)
+        if opened is not None:
+            opened.store.close()
+
+    # -------------------------------------------------------------- models
+
+    def _parts(self, session: Session, day: Day) -> list[Given]:
+        if not self._infer:
+            return single_turns(session, day.owner)
+        whole = whole_session(session, day.owner)
+        return [] if whole is None else [whole]
+
+    def _work(self, folder: Path, day: Day, call: Call) -> Work:
+        field = "header.model_access"
+        work = Work(call, self._embedder(call, read_note(folder), field), self._models, observed=day.date)
+        if self._infer:
+            work.extractor = offered(call.models, ModelRole.EXTRACTOR) or offered(call.models, ModelRole.READER)
+            work.extraction_tokens = self._settings.extraction_tokens
+            if work.extractor is None:
+                raise invalid_argument(field, "is required: Mem0 extracts with a model")
+        return work
+
+    def _embedder(self, call: Call, note: IndexNote | None, field: str) -> Embedder:
+        """The model that the namespace was embedded with; for a new one the one that is offered, else our own."""
+        endpoint = offered(call.models, ModelRole.EMBEDDER)
+        if (note is not None and note.model == IN_PROCESS_MODEL) or (note is None and endpoint is None):
+            with self._mutex:
+                self._in_process = self._in_process or InProcessEmbedder()
+                return self._in_process
+        if endpoint is None:
+            assert note is not None
+            raise invalid_argument(field, f"the embedder {note.model} is required: the namespace was embedded with it")
+        if note is not None and note.model != endpoint.model:
+            raise failed_precondition(f"the namespace was embedded with {note.model}, not {endpoint.model}. {_RESET}")
+        return EndpointEmbedder(self._models, endpoint, self._settings.embedding_chars)

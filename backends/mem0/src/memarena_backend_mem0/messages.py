@@ -1,0 +1,67 @@
+"""A session as Mem0 is given it: messages of ``user`` (the owner) and ``assistant`` (everybody else), and metadata.
+
+Mem0 knows two roles and drops names, so each message opens with the name of its speaker, as its own prompt expects of
+conversations with several speakers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memarena_backend import Item, Participant, Role, Session, Turn, line_of, setting_in_words
+
+Message = dict[str, str]
+
+SESSION_ID, TURN_ID, TIME = "session_id", "turn_id", "said_at"
+"""Keys of the metadata that Mem0 keeps with a memory and gives back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One call of Mem0's ``add``."""
+
+    messages: list[Message]
+    metadata: dict[str, str]
+
+
+def whole_session(session: Session, owner: Participant) -> Given | None:
+    """The session for one extraction; None if nobody said anything. The first message says how it took place."""
+    turns = [turn for turn in session.turns if turn.text.strip()]
+    if not turns:
+        return None
+    messages = [_message(turn, owner) for turn in turns]
+    if setting := setting_in_words(session):
+        messages[0]["content"] = f"{setting} {messages[0]['content']}"
+    return Given(messages, _metadata(session, session.started_at.isoformat()))
+
+
+def single_turns(session: Session, owner: Participant) -> list[Given]:
+    """Each turn with words by itself, so that its memory can name it."""
+    return [
+        Given([_message(turn, owner)], {**_metadata(session, turn.said_at.isoformat()), TURN_ID: turn.turn_id})
+        for turn in session.turns
+        if turn.text.strip()
+    ]
+
+
+def item_of(text: str, score: float, metadata: dict[str, str], *, derived: bool) -> Item:
+    """A memory that was found, with what its metadata says of where it is from."""
+    turn = metadata.get(TURN_ID)
+    return Item(
+        text=text,
+        score=score,
+        session_ids=(metadata[SESSION_ID],),
+        turn_ids=(turn,) if turn else (),
+        time=metadata[TIME],
+        derived=derived,
+    )
+
+
+def _message(turn: Turn, owner: Participant) -> Message:
+    is_owner = turn.speaker.role is Role.OWNER or turn.speaker.participant_id == owner.participant_id
+    return {"role": "user" if is_owner else "assistant", "content": line_of(turn)}
+
+
+def _metadata(session: Session, at: str) -> dict[str, str]:
+    # created_at is the library's own key: left to itself it takes the clock of the machine.
+    return {SESSION_ID: session.session_id, TIME: at, "created_at": at}

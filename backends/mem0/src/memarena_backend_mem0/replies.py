@@ -1,0 +1,66 @@
+"""What an extraction was worth. Mem0 takes a reply that it cannot read for one that holds nothing, without a word."""
+
+from __future__ import annotations
+
+import json
+import re
+from enum import Enum
+
+MAX_REPLY_CHARS = 65_536
+"""No honest reply is longer: it would be above 30 characters a token."""
+
+_FENCED = re.compile(r"^```[a-zA-Z0-9]*\n([\s\S]*?)\n```$")
+_FENCE_WITHIN = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+_HALVES = re.compile(r"[\ud800-\udfff]")
+_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+
+
+class Worth(Enum):
+    """How a reply stands to what the prompt asks for."""
+
+    MEMORIES = "memories"
+    NOTHING = "nothing"
+    """The model says in due form that there is nothing to keep."""
+    UNUSABLE = "unusable"
+    """Empty, garbage, cut off or of another shape: nothing of it can be used."""
+
+
+def worth_of(reply: str) -> Worth:
+    """What Mem0 2.2.1 can make of a reply, by its own rules of reading."""
+    if len(reply) > MAX_REPLY_CHARS:
+        return Worth.UNUSABLE
+    listed = _listed(reply)
+    if not isinstance(listed, list):
+        return Worth.UNUSABLE
+    if not listed:
+        return Worth.NOTHING
+    if not all(isinstance(entry, dict) for entry in listed):
+        return Worth.UNUSABLE  # one such entry, and the library uses none
+    return Worth.MEMORIES if any(_is_text(entry.get("text")) for entry in listed) else Worth.UNUSABLE
+
+
+def _listed(reply: str) -> object:
+    """The value of ``memory``; None if there is none to be read."""
+    text = reply.strip()
+    if fenced := _FENCED.match(text):
+        text = fenced.group(1).strip()
+    text = _THOUGHTS.sub("", text).strip()
+    for candidate in (text, _json_within(text)):
+        try:
+            value = json.loads(candidate, strict=False)
+        except (ValueError, RecursionError):
+            continue
+        return value.get("memory") if isinstance(value, dict) else None
+    return None
+
+
+def _json_within(text: str) -> str:
+    if fence := _FENCE_WITHIN.search(text):
+        return fence.group(1)
+    first, last = text.find("{"), text.rfind("}")
+    return text[first : last + 1] if -1 < first < last else text
+
+
+def _is_text(value: object) -> bool:
+    """Whether a memory can be made of it; half a character (an escaped lone surrogate) cannot be sent anywhere."""
+    return isinstance(value, str) and bool(value.strip()) and not _HALVES.search(value)

@@ -1,0 +1,53 @@
+"""What became of a day, counted for the record: the codes that the report makes its table from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from memarena_backend import Notice
+
+_ALWAYS = ("sessions_given", "memories_stored")
+_MESSAGES = {
+    "sessions_given": "sessions with text that Mem0 was given",
+    "extraction_calls": "calls of the extracting model",
+    "extraction_unusable": "replies of which nothing could be used: empty, cut off, no JSON, or of another shape",
+    "extraction_empty": "sessions of which nothing was stored",
+    "memories_stored": "memories added to the store",
+    "sessions_failed": "sessions that were lost",
+    "embedding_cut": "texts of which only the beginning was embedded",
+}
+
+
+@dataclass
+class Tally:
+    """Counts of one day."""
+
+    sessions_given: int = 0
+    extraction_calls: int = 0
+    extraction_unusable: int = 0
+    extraction_empty: int = 0
+    memories_stored: int = 0
+    sessions_failed: int = 0
+    embedding_cut: int = 0
+    reasons: list[str] = field(default_factory=list)
+    """Why sessions were lost, each once."""
+
+    def lost(self, reason: str) -> None:
+        """A session is lost although its day will be committed."""
+        self.sessions_failed += 1
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+    def notices(self) -> list[Notice]:
+        """A notice for each count that is not 0; none for a day without sessions."""
+        if not self.sessions_given:
+            return []
+        return [
+            Notice(code, self._message(code), count)
+            for code in _MESSAGES
+            if (count := int(getattr(self, code))) or code in _ALWAYS
+        ]
+
+    def _message(self, code: str) -> str:
+        told = _MESSAGES[code]
+        return f"{told}: {'; '.join(self.reasons)}" if code == "sessions_failed" else told

@@ -1,0 +1,224 @@
+"""Days of the variant mem0: what becomes of a session whatever the models do, and what is left of a day that failed."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import grpc
+import pytest
+from memarena_proto import memory_backend_pb2 as pb
+
+from backends.mem0.tests.conftest import FOLDER, MODELS, Running, needs_environment, running
+from backends.mem0.tests.scripted_models import EMBEDDER, ScriptedModels
+from tests.backends.support import bad_fields, code_of, make_session, message_of
+
+pytestmark = needs_environment
+
+REX = "User's dog is called Rex"
+UNUSABLE = {"sessions_given": 1, "extraction_calls": 1, "extraction_unusable": 1, "extraction_empty": 1}
+
+
+def told(session_id: str, text: str, day: int = 0) -> pb.Session:
+    return make_session(session_id, [text, "I see."], day=day)
+
+
+def refused(act: Callable[[], object]) -> grpc.RpcError:
+    with pytest.raises(grpc.RpcError) as caught:
+        act()
+    return caught.value
+
+
+def test_a_fact_is_found_with_the_session_and_the_time_that_it_is_from(extracting: Running) -> None:
+    kept = extracting.ingest("fact", 0, told("s1", "My dog is called Rex."), told("s2", "Nice weather."))
+    assert kept == {
+        "sessions_given": 2,
+        "extraction_calls": 2,
+        "extraction_empty": 1,
+        "memories_stored": 1,
+    }
+    (item,) = extracting.search("fact", "What is my dog called?", 0)
+    assert (item.text, list(item.source_session_ids), item.derived) == (REX, ["s1"], True)
+    assert item.time == "2025-01-01T09:00:00+00:00"
+
+
+def test_the_prompt_is_the_recorded_one_with_the_day_of_the_session_in_it(extracting: Running) -> None:
+    extracting.ingest("prompt", 4, told("s1", "My dog is called Rex.", day=4))
+    assert extracting.models.prompts[-1] == (FOLDER / "tests/recorded_prompt.txt").read_text(encoding="utf-8")
+    assert "## Observation Date\n2025-01-05\n" in extracting.models.prompts[-1]
+
+
+def test_every_model_call_carries_the_token_of_its_call(extracting: Running) -> None:
+    begin = len(extracting.models.tokens)
+    extracting.ingest("token", 0, told("s1", "My dog is called Rex."))
+    assert set(extracting.models.tokens[begin:]) == {extracting.issued[-1]}
+    begin = len(extracting.models.tokens)
+    extracting.search("token", "dog", 0)
+    assert extracting.models.tokens[begin:] == [extracting.issued[-1]]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "I have found nothing, sorry.",
+        '{"memory": [{"id": "0", "text": "User\'s dog is ca',
+        "x" * 1_000_000,
+        json.dumps({"memory": [{"text": "x" * 1_000_000}]}),
+        "[" * 60_000,
+        '{"facts": ["User has a dog"]}',
+        '{"memory": ["User has a dog"]}',
+        '{"memory": [{"text": ["User has a dog"]}]}',
+        '{"memory": [{"text": {"a": 1}}, {"text": "User has a dog"}]}',
+        '{"memory": [{"text": "\\ud800"}]}',
+        '{"memory": 5}',
+    ],
+    ids=["empty", "prose", "cut", "1MB", "1MB-json", "deep", "facts", "strings", "list", "object", "half", "number"],
+)
+def test_a_reply_of_which_nothing_can_be_used_is_counted_and_the_day_stands(
+    extracting: Running, reply: str, request: pytest.FixtureRequest
+) -> None:
+    namespace = request.node.callspec.id
+    extracting.models.reply = lambda system, user: reply
+    assert extracting.ingest(namespace, 0, told("s1", "My dog is called Rex.")) == UNUSABLE
+    assert extracting.search(namespace, "dog", 0) == []
+
+
+def test_a_prompt_that_the_model_cannot_take_loses_the_session_and_says_why(extracting: Running) -> None:
+    extracting.models.reply = lambda system, user: 400
+    kept = extracting.ingest("window", 0, told("s1", "My dog is called Rex."))
+    assert kept == {
+        "sessions_given": 1,
+        "extraction_calls": 1,
+        "extraction_empty": 1,
+        "sessions_failed": 1,
+    }
+
+
+@pytest.mark.parametrize("status", [401, 429, 500, 502])
+def test_a_model_that_fails_ends_the_day_which_leaves_nothing(extracting: Running, status: int) -> None:
+    namespace = f"fails-{status}"
+    reply = extracting.models.reply
+
+    def fail_on_the_second(system: str, user: str) -> str | int:
+        return status if "Luna" in user.partition("## New Messages")[2] else reply(system, user)
+
+    extracting.models.reply = fail_on_the_second
+    day = (told("s1", "My dog is called Rex."), told("s2", "My cat is called Luna."))
+    error = refused(lambda: extracting.ingest(namespace, 0, *day))
+    assert code_of(error) is grpc.StatusCode.UNAVAILABLE
+    assert code_of(refused(lambda: extracting.search(namespace, "dog", 0))) is grpc.StatusCode.NOT_FOUND
+    extracting.models.reply = reply
+    assert extracting.ingest(namespace, 0, *day)["memories_stored"] == 2
+
+
+def test_an_embedder_that_fails_within_a_session_ends_the_day_though_mem0_would_go_on(extracting: Running) -> None:
+    def fail_for_memories(texts: list[str]) -> None:
+        extracting.models.embedding_status = 503 if texts == [REX] else 200
+
+    extracting.ingest("embedder", 0, told("s1", "My cat is called Luna."))
+    extracting.models.before_embedding = fail_for_memories
+    calls = len(extracting.models.tokens)
+    error = refused(lambda: extracting.ingest("embedder", 1, told("s2", "My dog is called Rex.", day=1)))
+    assert code_of(error) is grpc.StatusCode.UNAVAILABLE
+    assert EMBEDDER in message_of(error)
+    assert len(extracting.models.tokens) - calls == 3, "no model is asked again after a failure"
+    assert extracting.texts("embedder", "dog cat called", 0) == ["User's cat is called Luna"]
+
+
+def test_a_deadline_that_passes_in_an_extraction_leaves_nothing(extracting: Running) -> None:
+    go_on = threading.Event()
+    reply = extracting.models.reply
+
+    def late(system: str, user: str) -> str | int:
+        go_on.wait(20)
+        return reply(system, user)
+
+    extracting.models.reply = late
+    error = refused(lambda: extracting.ingest("late", 0, told("s1", "My dog is called Rex."), timeout_s=1.0))
+    go_on.set()
+    assert code_of(error) is grpc.StatusCode.DEADLINE_EXCEEDED
+    extracting.models.reply = reply
+    assert extracting.ingest("late", 0, told("s1", "My cat is called Luna."))["memories_stored"] == 1
+    assert extracting.texts("late", "dog cat called", 0) == ["User's cat is called Luna"]
+
+
+def test_without_an_extracting_model_a_day_with_sessions_is_refused_and_one_without_is_not(extracting: Running) -> None:
+    extracting.offered = MODELS[1:]
+    error = refused(lambda: extracting.ingest("none", 0, told("s1", "My dog is called Rex.")))
+    assert (code_of(error), bad_fields(error)) == (grpc.StatusCode.INVALID_ARGUMENT, ["header.model_access"])
+    assert extracting.ingest("none", 0) == {}
+    assert extracting.search("none", "dog", 0) == []
+
+
+def test_namespaces_whose_names_begin_alike_do_not_mix_and_one_is_forgotten_alone(extracting: Running) -> None:
+    names = {"u1": "Rex", "u10": "Luna", "u_1": "Pip", "U1": "Bo", "u1/../u10": "Ada"}
+    for name, dog in names.items():
+        extracting.ingest(name, 0, told("s1", f"My dog is called {dog}."))
+    extracting.served.reset("u1")
+    for name, dog in names.items():
+        if name != "u1":
+            assert extracting.texts(name, "What is my dog called?", 0) == [f"User's dog is called {dog}"]
+    assert code_of(refused(lambda: extracting.search("u1", "dog", 0))) is grpc.StatusCode.NOT_FOUND
+
+
+def test_killed_in_an_extraction_it_has_all_days_before_and_takes_the_day_again(
+    tmp_path: Path, models: ScriptedModels
+) -> None:
+    day = told("s2", "My cat is called Luna.", day=1)
+    reached, reply = threading.Event(), models.reply
+
+    def hold(system: str, user: str) -> str | int:
+        reached.set()
+        return reply(system, user) if not threading.Event().wait(1) else 500
+
+    with running("mem0", tmp_path, models) as backend:
+        backend.ingest("n", 0, told("s1", "My dog is called Rex."))
+        models.reply = hold
+        sent = threading.Thread(target=lambda: refused(lambda: backend.ingest("n", 1, day)))
+        sent.start()
+        assert reached.wait(10)
+        backend.kill()
+        sent.join(20)
+    models.reply = reply
+    with running("mem0", tmp_path, models) as backend:
+        asked = len(models.prompts)
+        assert backend.texts("n", "dog cat called", 0) == [REX]
+        assert len(models.prompts) == asked, "what was extracted is not extracted again"
+        assert backend.ingest("n", 1, day)["memories_stored"] == 1
+        assert sorted(backend.texts("n", "dog cat called", 1)) == ["User's cat is called Luna", REX]
+
+
+def test_a_namespace_whose_store_is_gone_is_to_be_reset(tmp_path: Path, models: ScriptedModels) -> None:
+    with running("mem0", tmp_path, models) as backend:
+        backend.ingest("n", 0, told("s1", "My dog is called Rex."))
+    for mark in (tmp_path / "data/namespaces").glob("*/*.kept"):
+        mark.unlink()
+    with running("mem0", tmp_path, models) as backend:
+        error = refused(lambda: backend.search("n", "dog", 0))
+    assert code_of(error) is grpc.StatusCode.FAILED_PRECONDITION
+    assert "Reset the namespace" in message_of(error)
+
+
+@pytest.mark.parametrize("variant", ["mem0", "mem0_raw"])
+def test_it_writes_below_its_data_folder_and_reaches_nothing_but_its_models(
+    tmp_path: Path, models: ScriptedModels, variant: str
+) -> None:
+    report = tmp_path / "report"
+    before = (
+        str(FOLDER / "tests/watched.py"),
+        str(report),
+        str(tmp_path / "data"),
+        str(tmp_path / "address.tmp"),
+        "--",
+    )
+    with running(variant, tmp_path, models, before=before) as backend:
+        backend.ingest("n", 0, told("s1", "My dog is called Rex."))
+        assert backend.search("n", "dog", 0)
+        backend.process.terminate()
+        assert backend.process.wait(timeout=20) == 0
+    assert report.read_text(encoding="utf-8") == ""
+    assert not list((tmp_path / "home").iterdir())
+    assert not list((tmp_path / "current").iterdir())

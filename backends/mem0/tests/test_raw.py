@@ -1,0 +1,100 @@
+"""The variant mem0_raw: turns word for word, found by embeddings, without any language model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from memarena_proto import memory_backend_pb2 as pb
+
+from backends.mem0.tests.conftest import MODELS, Running, needs_environment, running
+from backends.mem0.tests.scripted_models import ScriptedModels
+from tests.backends.support import bad_fields, code_of, make_session
+
+pytestmark = needs_environment
+
+
+@pytest.fixture(scope="module")
+def raw(models: ScriptedModels, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running("mem0_raw", tmp_path_factory.mktemp("raw"), models) as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def _offered(raw: Running) -> Iterator[None]:
+    yield
+    raw.offered = MODELS
+
+
+def test_a_turn_comes_back_as_it_was_said_with_its_session_turn_and_time(raw: Running) -> None:
+    said = "  My dog\nis called\tRex… 🐕 \x01"
+    prompts = len(raw.models.prompts)
+    assert raw.ingest("n", 0, make_session("s1", [said, ""])) == {"sessions_given": 1, "memories_stored": 1}
+    (item,) = raw.search("n", "dog", 0)
+    assert item.text == f"Maya Chen: {said}"
+    assert (list(item.source_session_ids), list(item.source_turn_ids)) == (["s1"], ["s1.0"])
+    assert (item.time, item.derived) == ("2025-01-01T09:00:00+00:00", False)
+    assert len(raw.models.prompts) == prompts, "no language model is asked"
+
+
+def test_the_same_words_twice_are_two_memories(raw: Running) -> None:
+    assert raw.ingest("twice", 0, make_session("s1", ["Rex barks.", "Rex barks."]))["memories_stored"] == 2
+    assert len(raw.search("twice", "Rex", 0)) == 2
+
+
+def test_the_nearest_come_first_and_no_more_than_asked_for(raw: Running) -> None:
+    raw.ingest("near", 0, make_session("s1", [f"Number {n} is here." for n in range(30)] + ["Rex barks."]))
+    found = raw.search("near", "Rex barks.", 0, k="3")
+    assert found[0].text.endswith("Rex barks.")
+    assert len(found) <= 3
+    assert [item.score for item in found] == sorted((item.score for item in found), reverse=True)
+    assert raw.search("near", "Rex barks.", 0, threshold="0.7") == found[:1]
+    assert raw.search("near", "Rex barks.", 0, threshold="0.99") == []
+
+
+def test_a_long_text_is_kept_whole_and_the_cut_of_what_is_embedded_is_counted(raw: Running) -> None:
+    long = "Rex barks. " * 2_000
+    kept = raw.ingest("long", 0, make_session("s1", [long]))
+    assert kept == {"sessions_given": 1, "memories_stored": 1, "embedding_cut": 1}
+    assert raw.texts("long", "Rex", 0) == [f"Maya Chen: {long}"]
+    assert max(map(len, raw.models.embedded)) == 6_000
+
+
+def test_a_namespace_is_searched_with_the_embedder_that_it_was_made_with(raw: Running) -> None:
+    raw.ingest("made-with", 0, make_session("s1", ["Rex barks."]))
+    raw.offered = ()
+    with pytest.raises(grpc.RpcError) as missing:
+        raw.search("made-with", "Rex", 0)
+    assert (code_of(missing.value), bad_fields(missing.value)) == (grpc.StatusCode.INVALID_ARGUMENT, ["model_access"])
+    raw.offered = (pb.Model(name="another", role=pb.MODEL_ROLE_EMBEDDER),)
+    with pytest.raises(grpc.RpcError) as other:
+        raw.search("made-with", "Rex", 0)
+    assert code_of(other.value) is grpc.StatusCode.FAILED_PRECONDITION
+
+
+def test_without_an_offered_embedder_it_brings_its_own(raw: Running) -> None:
+    raw.offered = ()
+    raw.ingest("own", 0, make_session("s1", ["My dog is called Rex.", "I will buy bread tomorrow."]))
+    begin = len(raw.models.tokens)
+    assert raw.texts("own", "What is the name of my dog?", 0)[0] == "Maya Chen: My dog is called Rex."
+    raw.offered = MODELS
+    assert raw.texts("own", "What is the name of my dog?", 0)[0] == "Maya Chen: My dog is called Rex."
+    assert len(raw.models.tokens) == begin
+
+
+def test_a_question_of_white_space_finds_nothing_and_says_so(raw: Running) -> None:
+    raw.ingest("blank", 0, make_session("s1", ["Rex barks."]))
+    assert raw.search("blank", " \n", 0) == []
+
+
+def test_days_survive_sigkill_and_answers_stay_the_same(tmp_path: Path, models: ScriptedModels) -> None:
+    with running("mem0_raw", tmp_path, models) as backend:
+        for day in range(3):
+            backend.ingest("n", day, make_session(f"s{day}", ["Rex barks.", "Rex sleeps."], day=day))
+        before = backend.search("n", "Rex barks", 2)
+        backend.kill()
+    with running("mem0_raw", tmp_path, models) as backend:
+        assert len(before) == 6
+        assert backend.search("n", "Rex barks", 2) == before
