@@ -30,7 +30,6 @@ STORE = "sqlite_exact"
 STORE_FILE = "sqlite_exact.sqlite3"
 WING = "life"
 BATCH_DRAWERS = 1_000
-CANDIDATES = ("vector", "union")
 
 _vector: ContextVar[list[float]] = ContextVar("vector of the question")
 
@@ -112,11 +111,11 @@ class Palace:
         if stored != len(drawers):
             raise MemPalaceError(f"{len(drawers)} drawers were added, but {stored} were stored")
 
-    def search(self, text: str, vector: list[float], count: int, candidates: str) -> list[Found]:
+    def search(self, text: str, vector: list[float], count: int) -> list[Found]:
         """The best passages, best first. ``vector`` is the question's."""
         token = _vector.set(vector)
         try:
-            answer = search_memories(text, self._path, n_results=count, candidate_strategy=candidates)
+            answer = search_memories(text, self._path, n_results=count)
         finally:
             _vector.reset(token)
         if "error" in answer:

@@ -30,7 +30,7 @@ from memarena_backend import (
 
 from memarena_backend_mempalace.drawers import drawers_of
 from memarena_backend_mempalace.embedding import IN_PROCESS, AtGateway, Embedder, InProcess
-from memarena_backend_mempalace.library import CANDIDATES, Found, Palace
+from memarena_backend_mempalace.library import Found, Palace
 from memarena_backend_mempalace.settings import Settings
 
 QUERY_LIMIT_CHARS = 8_192
@@ -38,10 +38,7 @@ QUERY_LIMIT_CHARS = 8_192
 MODEL_FILE = "embedder"
 """Beside a palace: the model that made its vectors, since the library knows only that an API did."""
 
-_OPTIONS = (
-    OptionSpec("k", "How many passages are returned at most, an integer of at least 1.", "10"),
-    OptionSpec("candidates", "What is ranked: vector, or union for the best by keyword search too.", "vector"),
-)
+_OPTIONS = (OptionSpec("k", "How many passages are returned at most, an integer of at least 1.", "10"),)
 
 
 class MemPalaceMemory(Memory):
@@ -83,8 +80,6 @@ class MemPalaceMemory(Memory):
         self._folders.keep(namespace, day.index)
         self._hold(namespace, folder)
         given = sum(any(turn.text.strip() for turn in session.turns) for session in day.sessions)
-        if not day.sessions and not drawers:
-            return ()
         return (
             Notice("sessions_given", f"{given} sessions with text were given to MemPalace", given),
             Notice("memories_stored", f"{len(drawers)} drawers were stored", len(drawers)),
@@ -130,14 +125,13 @@ class MemPalaceMemory(Memory):
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         count = query.int_option("k", minimum=1)
-        candidates = query.choice_option("candidates", CANDIDATES)
         folder = self._held[namespace]
         palace = Palace(folder)
         if palace.is_empty:
             return SearchResult(())
         text = query.text[:QUERY_LIMIT_CHARS]
         (vector,) = self._embedder(call, folder, "model_access").embed([text], "query", call)
-        found = palace.search(text, vector, count, candidates)
+        found = palace.search(text, vector, count)
         return fit_ranked(_items(found), query.max_items, query.max_context_tokens)
 
     # -------------------------------------------------------------- which embedder

@@ -1,0 +1,221 @@
+"""MemPalace over the contract: words and meaning are found, days are whole, namespaces apart, failures named."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import grpc
+import pytest
+from memarena.readers.scripted import NullReader, Script
+from memarena_proto import memory_backend_pb2 as pb
+
+from backends.mempalace.tests.conftest import FAILING, IN_PROCESS, LACKING, Running, running
+from tests.backends.support import bad_fields, code_of, make_event, make_session, message_of
+
+if LACKING:
+    pytest.skip(LACKING, allow_module_level=True)
+
+OTHERS = {"MEMPALACE_BACKEND": "chroma", "MEMPALACE_EMBEDDING_MODEL": "minilm"}
+"""How somebody may have set up a MemPalace of their own."""
+LONG = " ".join(f"step{number}" for number in range(1_000))
+
+
+def told(session_id: str, text: str, day: int = 0) -> pb.Session:
+    return make_session(session_id, [text, "I see."], day=day)
+
+
+def refused(act: Callable[[], object]) -> grpc.RpcError:
+    with pytest.raises(grpc.RpcError) as caught:
+        act()
+    return caught.value
+
+
+def test_meaning_is_found_and_sources_are_named(alone: Running) -> None:
+    puppy = make_session("s1", ["My puppy chewed the sofa again", "Oh no, bad dog"])
+    kept = alone.ingest("meaning", 0, puppy, told("s2", "The mortgage rate went up"), told("s3", "Rain all week"))
+    assert kept == {"sessions_given": 3, "memories_stored": 3}
+    best, *rest = alone.search("meaning", "animals at home", 0)
+    assert (list(best.source_session_ids), list(best.source_turn_ids)) == (["s1"], ["s1.0", "s1.1"])
+    assert best.text == "Maya Chen: My puppy chewed the sofa again\nOmar Haddad: Oh no, bad dog"
+    assert (best.time, best.derived, len(rest)) == ("2025-01-01T09:00:00+00:00", False, 2)
+
+
+def test_a_long_turn_comes_back_whole_and_once(gateway: Running) -> None:
+    kept = gateway.ingest("long", 0, make_session("s1", [LONG]), told("s2", "Something else was said."))
+    assert kept["memories_stored"] > 8
+    items = gateway.search("long", "step500 step501", 0)
+    whole = [item for item in items if "step500" in item.text]
+    assert [item.text for item in whole] == [f"Maya Chen: {LONG}"]
+    assert list(whole[0].source_turn_ids) == ["s1.0"]
+
+
+def test_the_same_words_of_two_sessions_are_one_item_that_names_both(gateway: Running) -> None:
+    words = "The key of the shed is under the third stone to the left of the old apple tree behind the house, as ever."
+    gateway.ingest("twice", 0, make_session("s1", [words]), make_session("s2", [words]))
+    (item,) = gateway.search("twice", "key", 0)
+    assert sorted(item.source_session_ids) == ["s1", "s2"]
+    assert sorted(item.source_turn_ids) == ["s1.0", "s2.0"]
+
+
+def test_what_happened_is_found_and_names_its_event(gateway: Running) -> None:
+    kept = gateway.ingest("event", 0, events=(make_event("e1", "A storm came over the harbour."),))
+    assert kept == {"memories_stored": 1}
+    (item,) = gateway.search("event", "storm", 0)
+    assert (list(item.source_event_ids), list(item.source_session_ids)) == (["e1"], [])
+
+
+def test_namespaces_never_meet_even_if_one_name_begins_with_another(gateway: Running) -> None:
+    names = ("u1", "u10", "U1", "u_1", "../u1")
+    for name in names:
+        gateway.ingest(name, 0, told("s", f"the secret of {name} is out"))
+    for name in names:
+        (text,) = gateway.texts(name, "secret", 0)
+        assert f"the secret of {name} is out" in text
+
+
+def test_every_embedding_carries_the_token_of_its_call_and_no_text_is_embedded_twice_in_a_day(gateway: Running) -> None:
+    assert gateway.embedder is not None
+    gateway.ingest("token", 0, told("s1", "good morning"), told("s2", "good morning"))
+    assert gateway.embedded() == ["Maya Chen: good morning\nOmar Haddad: I see."]
+    gateway.search("token", "morning", 0)
+    assert gateway.embedded()[1:] == ["morning"]
+    sent = [each.headers["Authorization"] for each in gateway.embedder.received]
+    assert sent == [f"Bearer token-{gateway.calls - 1}", f"Bearer token-{gateway.calls}"]
+
+
+def test_a_day_without_words_is_no_fault_and_asks_nobody(gateway: Running) -> None:
+    assert gateway.ingest("empty", 0) == {}
+    assert gateway.texts("empty", "anything", 0) == []
+    assert gateway.ingest("empty", 1, make_session("s", ["", "  "], day=1)) == {}
+    assert gateway.embedded() == []
+
+
+@pytest.mark.parametrize("script", [FAILING, Script(fault="malformed")], ids=["503", "no JSON"])
+def test_a_day_whose_embedder_fails_leaves_nothing_and_can_be_sent_again(gateway: Running, script: Script) -> None:
+    name = f"fails-{script.fault}"
+    gateway.ingest(name, 0, told("s1", "apple pie"))
+    assert gateway.embedder is not None
+    gateway.embedder.script = script
+    error = refused(lambda: gateway.ingest(name, 1, told("s2", "pear cake", day=1)))
+    assert code_of(error) is grpc.StatusCode.UNAVAILABLE
+    assert "null-embedder" in message_of(error)
+    assert code_of(refused(lambda: gateway.search(name, "apple", 0))) is grpc.StatusCode.UNAVAILABLE
+    gateway.embedder.script = Script()
+    assert len(gateway.texts(name, "apple", 0)) == 1
+    gateway.ingest(name, 1, told("s2", "pear cake", day=1))
+    assert len(gateway.texts(name, "pear", 1)) == 2
+
+
+def test_a_deadline_in_the_middle_of_a_day_leaves_nothing_of_it(gateway: Running) -> None:
+    gateway.ingest("deadline", 0, told("s1", "apple pie"))
+    assert gateway.embedder is not None
+    gateway.embedder.script = Script(first_token_delay_s=3.0)
+    error = refused(lambda: gateway.ingest("deadline", 1, told("s2", "pear cake", day=1), timeout_s=0.5))
+    assert code_of(error) is grpc.StatusCode.DEADLINE_EXCEEDED
+    gateway.embedder.script = Script()
+    assert _until_answered(lambda: gateway.texts("deadline", "pear", 0)) == [
+        "Maya Chen: apple pie\nOmar Haddad: I see."
+    ]
+
+
+def test_a_palace_belongs_to_the_model_that_made_it(gateway: Running) -> None:
+    gateway.ingest("model", 0, told("s1", "apple pie"))
+    gateway.model = "another-embedder"
+    error = refused(lambda: gateway.search("model", "apple", 0))
+    assert code_of(error) is grpc.StatusCode.FAILED_PRECONDITION
+    assert "null-embedder" in message_of(error)
+    error = refused(lambda: gateway.ingest("model", 1, told("s2", "pear", day=1)))
+    assert code_of(error) is grpc.StatusCode.FAILED_PRECONDITION
+    gateway.embedder = None
+    error = refused(lambda: gateway.search("model", "apple", 0))
+    assert (code_of(error), bad_fields(error)) == (grpc.StatusCode.INVALID_ARGUMENT, ["model_access"])
+
+
+def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: Path, embedder: NullReader) -> None:
+    with running(tmp_path, embedder) as backend:
+        backend.ingest("n", 0, told("s1", "apple pie"))
+        embedder.script = Script(first_token_delay_s=5.0)
+        before = len(embedder.received)
+        sending = threading.Thread(
+            target=refused, args=[lambda: backend.ingest("n", 1, told("s2", "pear cake", day=1))]
+        )
+        sending.start()
+        _until(lambda: len(embedder.received) > before)
+        backend.kill()
+        sending.join()
+    embedder.script = Script()
+    with running(tmp_path, embedder) as backend:
+        assert len(backend.texts("n", "pie", 0)) == 1
+        backend.ingest("n", 1, told("s2", "pear cake", day=1))
+        assert len(backend.texts("n", "pear", 1)) == 2
+
+
+def test_a_lost_palace_is_told_and_with_the_model_inside_made_again(tmp_path: Path, embedder: NullReader) -> None:
+    with running(tmp_path, embedder) as backend:
+        backend.ingest("n", 0, told("s1", "apple pie"))
+    shutil.rmtree(tmp_path / "data" / "palaces")
+    with running(tmp_path, embedder) as backend:
+        error = refused(lambda: backend.search("n", "apple", 0))
+        assert code_of(error) is grpc.StatusCode.FAILED_PRECONDITION
+        assert "Reset the namespace" in message_of(error)
+    with running(tmp_path, settings=IN_PROCESS) as backend:
+        assert len(backend.texts("n", "apple", 0)) == 1
+
+
+def test_what_is_forgotten_is_gone_and_the_rest_stays(alone: Running) -> None:
+    alone.ingest("forget", 0, told("s1", "my code is 4711 for the gate"), told("s2", "the cat is on the roof again"))
+    alone.served.stub.Forget(pb.ForgetRequest(namespace="forget", session_id="s1"), timeout=20)
+    (text,) = alone.texts("forget", "code of the gate", 0)
+    assert "cat" in text
+
+
+def test_with_no_network_it_works_and_it_writes_into_its_data_folder_alone(tmp_path: Path) -> None:
+    guard = (
+        "import sys, os\n"
+        "def told(event, args):\n"
+        "    host = args[1][0] if event == 'socket.connect' and isinstance(args[1], tuple) else None\n"
+        "    host = args[0] if event == 'socket.getaddrinfo' else host\n"
+        "    if host not in (None, '', '127.0.0.1', '::1', 'localhost', '0.0.0.0'):\n"
+        "        os.write(2, f'NETWORK {event} {host}\\n'.encode()); os._exit(9)\n"
+        "sys.addaudithook(told)\n"
+    )
+    with running(tmp_path, code=guard, settings=IN_PROCESS) as backend:
+        backend.ingest("n", 0, told("s1", "apple pie"))
+        backend.ingest("n", 1, told("s2", "pear cake", day=1))
+        assert len(backend.texts("n", "apple", 1)) == 2
+        backend.process.terminate()
+        assert backend.process.wait(timeout=20) == 0
+    assert "NETWORK" not in (tmp_path / "stderr.log").read_text()
+    for name in ("home", "tmp", "current"):
+        assert list((tmp_path / name).rglob("*")) == []
+
+
+def test_settings_of_a_palace_of_ones_own_do_not_reach_it(tmp_path: Path, embedder: NullReader) -> None:
+    (tmp_path / "home" / ".mempalace").mkdir(parents=True)
+    (tmp_path / "home" / ".mempalace" / "config.json").write_text('{"backend": "chroma", "collection_name": "mine"}')
+    with running(tmp_path, embedder, settings=OTHERS) as backend:
+        backend.ingest("n", 0, told("s1", "apple pie"))
+        assert len(backend.texts("n", "apple", 0)) == 1
+    assert len(list((tmp_path / "data").rglob("sqlite_exact.sqlite3"))) == 1
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    give_up_at = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)
+
+
+def _until_answered(ask: Callable[[], list[str]]) -> list[str]:
+    """What is answered once the call before has ended."""
+    give_up_at = time.monotonic() + 20
+    while True:
+        try:
+            return ask()
+        except grpc.RpcError as error:
+            assert code_of(error) is grpc.StatusCode.ABORTED and time.monotonic() < give_up_at
+            time.sleep(0.05)
