@@ -6,11 +6,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import grpc
 import pytest
 from memarena.execution.backends.manifests import load_manifest
 from memarena_proto import memory_backend_pb2 as pb
@@ -36,7 +37,14 @@ def _lacking() -> str | None:
 
 
 LACKING = _lacking()
-needs_environment = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+"""Why the backend cannot be started here, None if it can."""
+
+
+def refused(act: Callable[[], object]) -> grpc.RpcError:
+    """The error that a call ends with."""
+    with pytest.raises(grpc.RpcError) as caught:
+        act()
+    return caught.value
 
 
 @dataclass

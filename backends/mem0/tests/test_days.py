@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import grpc
 import pytest
 from memarena_proto import memory_backend_pb2 as pb
 
-from backends.mem0.tests.conftest import FOLDER, MODELS, Running, needs_environment, running
+from backends.mem0.tests.conftest import FOLDER, LACKING, MODELS, Running, refused, running
 from backends.mem0.tests.scripted_models import EMBEDDER, ScriptedModels
 from tests.backends.support import bad_fields, code_of, make_session, message_of
 
-pytestmark = needs_environment
+if LACKING:
+    pytest.skip(LACKING, allow_module_level=True)
 
 REX = "User's dog is called Rex"
 UNUSABLE = {"sessions_given": 1, "extraction_calls": 1, "extraction_unusable": 1, "extraction_empty": 1}
@@ -23,12 +23,6 @@ UNUSABLE = {"sessions_given": 1, "extraction_calls": 1, "extraction_unusable": 1
 
 def told(session_id: str, text: str, day: int = 0) -> pb.Session:
     return make_session(session_id, [text, "I see."], day=day)
-
-
-def refused(act: Callable[[], object]) -> grpc.RpcError:
-    with pytest.raises(grpc.RpcError) as caught:
-        act()
-    return caught.value
 
 
 def test_a_fact_is_found_with_the_session_and_the_time_that_it_is_from(extracting: Running) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +10,12 @@ import grpc
 import pytest
 from memarena_proto import memory_backend_pb2 as pb
 
-from backends.mem0.tests.conftest import MODELS, Running, needs_environment, running
+from backends.mem0.tests.conftest import LACKING, MODELS, Running, refused, running
 from backends.mem0.tests.scripted_models import ScriptedModels
 from tests.backends.support import bad_fields, code_of, make_session
 
-pytestmark = needs_environment
+if LACKING:
+    pytest.skip(LACKING, allow_module_level=True)
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +56,15 @@ def test_the_nearest_come_first_and_no_more_than_asked_for(raw: Running) -> None
     assert raw.search("near", "Rex barks.", 0, threshold="0.99") == []
 
 
+def test_searching_changes_no_score(raw: Running) -> None:
+    raw.ingest(
+        "again", 0, make_session("s1", [f"Rex saw {n} birds and {n + 1} cats in {n + 2} days." for n in range(40)])
+    )
+    first = raw.search("again", "How many birds did Rex see in 7 days?", 0, k="40")
+    assert len(first) == 40
+    assert all(raw.search("again", "How many birds did Rex see in 7 days?", 0, k="40") == first for _ in range(10))
+
+
 def test_a_long_text_is_kept_whole_and_the_cut_of_what_is_embedded_is_counted(raw: Running) -> None:
     long = "Rex barks. " * 2_000
     kept = raw.ingest("long", 0, make_session("s1", [long]))
@@ -65,13 +76,10 @@ def test_a_long_text_is_kept_whole_and_the_cut_of_what_is_embedded_is_counted(ra
 def test_a_namespace_is_searched_with_the_embedder_that_it_was_made_with(raw: Running) -> None:
     raw.ingest("made-with", 0, make_session("s1", ["Rex barks."]))
     raw.offered = ()
-    with pytest.raises(grpc.RpcError) as missing:
-        raw.search("made-with", "Rex", 0)
-    assert (code_of(missing.value), bad_fields(missing.value)) == (grpc.StatusCode.INVALID_ARGUMENT, ["model_access"])
+    missing = refused(lambda: raw.search("made-with", "Rex", 0))
+    assert (code_of(missing), bad_fields(missing)) == (grpc.StatusCode.INVALID_ARGUMENT, ["model_access"])
     raw.offered = (pb.Model(name="another", role=pb.MODEL_ROLE_EMBEDDER),)
-    with pytest.raises(grpc.RpcError) as other:
-        raw.search("made-with", "Rex", 0)
-    assert code_of(other.value) is grpc.StatusCode.FAILED_PRECONDITION
+    assert code_of(refused(lambda: raw.search("made-with", "Rex", 0))) is grpc.StatusCode.FAILED_PRECONDITION
 
 
 def test_without_an_offered_embedder_it_brings_its_own(raw: Running) -> None:
@@ -87,6 +95,29 @@ def test_without_an_offered_embedder_it_brings_its_own(raw: Running) -> None:
 def test_a_question_of_white_space_finds_nothing_and_says_so(raw: Running) -> None:
     raw.ingest("blank", 0, make_session("s1", ["Rex barks."]))
     assert raw.search("blank", " \n", 0) == []
+
+
+def test_killed_in_a_search_it_answers_the_same_question_after_its_start(
+    tmp_path: Path, models: ScriptedModels
+) -> None:
+    reached = threading.Event()
+
+    def hold(texts: list[str]) -> None:
+        reached.set()
+        threading.Event().wait(1)
+
+    with running("mem0_raw", tmp_path, models) as backend:
+        backend.ingest("n", 0, make_session("s1", ["Rex barks."]))
+        before = backend.search("n", "Rex", 0)
+        models.before_embedding = hold
+        asked = threading.Thread(target=lambda: refused(lambda: backend.search("n", "Rex", 0)))
+        asked.start()
+        assert reached.wait(10)
+        backend.kill()
+        asked.join(20)
+    models.before_embedding = lambda texts: None
+    with running("mem0_raw", tmp_path, models) as backend:
+        assert backend.search("n", "Rex", 0) == before != []
 
 
 def test_days_survive_sigkill_and_answers_stay_the_same(tmp_path: Path, models: ScriptedModels) -> None:
