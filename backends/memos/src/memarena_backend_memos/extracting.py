@@ -75,16 +75,16 @@ def extract(llm: CallLLM, sessions: Iterable[Sequence[Part]]) -> Extraction:
         done.sessions += 1
         for part in parts:
             done.drafts += _extract_part(llm, part, done.unusable)
-    done.calls = llm.calls
+    done.calls = llm.replies
     return done
 
 
 def _extract_part(llm: CallLLM, part: Part, unusable: Counter[str]) -> list[Draft]:
-    llm.last = None
+    heard = llm.replies
     try:
         items = _Extractor(llm).extract([{"role": each.role, "content": each.content} for each in part.messages])
     except _UNREADABLE:
-        if llm.last is None:
+        if llm.last is None or llm.replies == heard:
             raise  # not for what the model said
         unusable[_reason(llm.last)] += 1
         return []

@@ -14,10 +14,10 @@ from memarena_backend import (
     ModelAccess,
     ModelClient,
     ModelRole,
+    failed_precondition,
     invalid_argument,
     offered,
     prefix_of,
-    unavailable,
 )
 from memarena_backend.endpoints import Purpose
 from memos.llms.utils import remove_thinking_tags  # type: ignore[import-not-found]
@@ -43,17 +43,17 @@ def embedder_of(models: ModelAccess | None, field: str) -> Endpoint:
 
 
 class CallLLM:
-    """The library's ``extractor_llm`` for one call. ``last`` is the last reply, as the model gave it."""
+    """The library's ``extractor_llm`` for one call. ``replies`` counts what came, ``last`` is the last as it was."""
 
     def __init__(self, client: ModelClient, endpoint: Endpoint, call: Call, max_tokens: int) -> None:
         self._client, self._endpoint, self._call, self._max_tokens = client, endpoint, call, max_tokens
-        self.calls = 0
+        self.replies = 0
         self.last: Chat | None = None
 
     def generate(self, messages: Sequence[Mapping[str, object]], **_: object) -> str:
         """The reply without what a model thought before it. Raises CallError."""
-        self.calls += 1
         self.last = self._client.chat(self._endpoint, messages, self._call, max_tokens=self._max_tokens)
+        self.replies += 1
         return str(remove_thinking_tags(self.last.text))
 
 
@@ -76,7 +76,7 @@ class CallEmbedder:
         return [self._known[text] for text in texts]
 
     def expect(self, model: str, dimension: int, vector: Sequence[float]) -> None:
-        """The vector is of the model that the memories were embedded with. Raises CallError UNAVAILABLE if not."""
+        """The vector is of the model that the memories were embedded with. Raises FAILED_PRECONDITION if not."""
         if (self.model, len(vector)) != (model, dimension):
             found = f"this call's {self.model} gives {len(vector)}"
-            raise unavailable(f"the memories have vectors of {model} with {dimension} dimensions; {found}")
+            raise failed_precondition(f"the memories have vectors of {model} with {dimension} dimensions; {found}")

@@ -1,0 +1,60 @@
+"""Put before a Python process by PYTHONPATH: what it does beyond loopback or its folders is refused and written down.
+
+``MEMARENA_GUARD_LOG`` is where, ``MEMARENA_GUARD_FOLDERS`` the folders that it may write to, separated as in PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from typing import Any
+
+_LOG = os.environ["MEMARENA_GUARD_LOG"]
+_FOLDERS = tuple(os.path.realpath(folder) for folder in os.environ["MEMARENA_GUARD_FOLDERS"].split(os.pathsep))
+_FREE = ("/dev/null", "/proc/self/")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_PATHS = {
+    "os.mkdir": (0,),
+    "os.rename": (0, 1),
+    "os.remove": (0,),
+    "os.symlink": (1,),
+    "os.link": (1,),
+    "shutil.copyfile": (1,),
+    "sqlite3.connect": (0,),
+}
+
+
+def _watch(event: str, given: tuple[Any, ...]) -> None:
+    if event in ("socket.connect", "socket.sendto", "socket.bind") and given[0].family != socket.AF_UNIX:
+        _only_loopback(event, given[1][0])
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
+        _only_loopback(event, given[0])
+    elif event == "open" and isinstance(given[2], int) and given[2] & _WRITES and not isinstance(given[0], int):
+        _only_below(event, given[0])
+    elif event == "subprocess.Popen" and given[0] != "uname":  # asked by the standard library's platform
+        _refuse(event, given[0])
+    for place in _PATHS.get(event, ()):
+        _only_below(event, given[place])
+
+
+def _only_loopback(event: str, host: object) -> None:
+    if host not in _LOOPBACK:
+        _refuse(event, host)
+
+
+def _only_below(event: str, path: Any) -> None:
+    whole = os.path.realpath(os.fsdecode(path))
+    below = whole in _FOLDERS or whole.startswith((*(f"{each}/" for each in _FOLDERS), *_FREE, _LOG))
+    if not below and os.fsdecode(path) != ":memory:":
+        _refuse(event, whole)
+
+
+def _refuse(event: str, what: object) -> None:
+    with open(_LOG, "a", encoding="utf-8") as log:  # noqa: PTH123 (before anything else is imported)
+        log.write(f"{event} {what}\n")
+    raise PermissionError(f"{event}: {what}")
+
+
+sys.addaudithook(_watch)

@@ -1,0 +1,130 @@
+"""The backend as a process in an environment of its own, and a client of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memarena.execution.backends.manifests import load_manifest
+from memarena_proto import memory_backend_pb2 as pb
+
+from backends.memos.tests.scripted_extractor import ScriptedExtractor
+from tests.backends.support import Served, connect, make_query, make_session
+
+FOLDER = Path(__file__).parent.parent
+START_TIMEOUT_S = 120.0
+EXTRACTOR = pb.Model(name="extractor", role=pb.MODEL_ROLE_EXTRACTOR)
+EMBEDDER = pb.Model(name="embedder", role=pb.MODEL_ROLE_EMBEDDER)
+MODELS = (EXTRACTOR, EMBEDDER)
+
+
+def reason_to_skip() -> str | None:
+    """Why tests of the real library cannot run, in one line; None where they can."""
+    if os.environ.get("MEMARENA_SYSTEMS_TEST") != "1":
+        return "MEMARENA_SYSTEMS_TEST=1 is not set: MemOS itself is not tested"
+    return load_manifest(FOLDER / "backend.toml")[0].missing()
+
+
+@dataclass
+class Running:
+    """A backend that runs in ``folder``; its words and logs are below it, its model is the scripted one."""
+
+    folder: Path
+    model: ScriptedExtractor
+    process: subprocess.Popen[bytes]
+    served: Served
+    _namespaces: set[str] = field(default_factory=set)
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def access(self, models: Sequence[pb.Model] = MODELS) -> pb.ModelAccess:
+        return pb.ModelAccess(base_url=self.model.base_url, token="of-this-call", models=models)  # noqa: S106 (no secret)
+
+    def ingest(
+        self, day: Sequence[pb.IngestRequest], models: Sequence[pb.Model] = MODELS, timeout_s: float = 60.0
+    ) -> dict[str, int]:
+        """Take a day in with access to models; the counts of its notices."""
+        return {code: notice.count for code, notice in self.notices(day, models, timeout_s).items()}
+
+    def notices(
+        self, day: Sequence[pb.IngestRequest], models: Sequence[pb.Model] = MODELS, timeout_s: float = 60.0
+    ) -> dict[str, pb.Notice]:
+        """As ``ingest``, whole notices by their code."""
+        sent = pb.IngestRequest.FromString(day[0].SerializeToString())
+        sent.header.model_access.CopyFrom(self.access(models))
+        self._namespaces.add(sent.header.namespace)
+        return {notice.code: notice for notice in self.served.ingest([sent, *day[1:]], timeout_s).notices}
+
+    def search(
+        self, namespace: str, as_of_day: int, text: str = "What is called what?", **fields: object
+    ) -> list[pb.MemoryItem]:
+        query = make_query(namespace, text, as_of_day, **{"model_access": self.access(), **fields})
+        return list(self.served.search(query).items)
+
+    def texts(self, namespace: str, as_of_day: int) -> list[str]:
+        return sorted(item.text for item in self.search(namespace, as_of_day))
+
+    def forget_all(self) -> None:
+        """Reset what was ingested, and the model's script."""
+        while self._namespaces:
+            self.served.reset(self._namespaces.pop())
+        self.model.rehearse()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(timeout=10)
+
+
+@contextmanager
+def running(folder: Path, model: ScriptedExtractor, settings: Mapping[str, str] | None = None) -> Iterator[Running]:
+    """Start the backend with the data that ``folder`` holds; killed at the end. It runs in an empty home and folder."""
+    home, temporary = folder / "home", folder / "tmp"
+    home.mkdir(exist_ok=True)
+    temporary.mkdir(exist_ok=True)
+    address = folder / "address"
+    address.unlink(missing_ok=True)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "XDG_"))}
+    environment |= {"HOME": str(home), "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1", **(settings or {})}
+    command = [
+        *(load_manifest(FOLDER / "backend.toml")[0].python, "-m", "memarena_backend_memos"),
+        *("--listen", "127.0.0.1:0", "--address-file", str(address), "--data-dir", str(folder / "data")),
+    ]
+    with (folder / "log").open("ab") as log:
+        process = subprocess.Popen(command, stderr=log, stdout=log, env=environment, cwd=home)
+    try:
+        give_up_at = time.monotonic() + START_TIMEOUT_S
+        while not address.exists():
+            assert process.poll() is None, (folder / "log").read_text()
+            assert time.monotonic() < give_up_at, "the backend did not start"
+            time.sleep(0.05)
+        with connect(address.read_text().strip()) as served:
+            yield Running(folder, model, process, served)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(timeout=10)
+
+
+def names_pet(session_id: str, pet: str, name: str, *, day: int = 0) -> pb.Session:
+    """A session in which the owner tells the name of a pet, from which one memory can be extracted."""
+    return make_session(session_id, [f"My {pet} is called {name}.", "How lovely!"], day=day)
+
+
+def memory_of(pet: str, name: str) -> str:
+    """What the scripted model makes of it."""
+    return f"The {pet} of Maya Chen is called {name}."
+
+
+def all_written(folder: Path) -> Iterable[Path]:
+    """Files below a folder."""
+    return [path for path in folder.rglob("*") if path.is_file()]

@@ -1,0 +1,166 @@
+"""What the models may do wrong: replies of no use are counted and the day goes on; a model that fails ends the day."""
+
+from __future__ import annotations
+
+import json
+import threading
+from functools import partial
+from pathlib import Path
+
+import grpc
+import pytest
+from memarena_proto import memory_backend_pb2 as pb
+
+from backends.memos.tests.scripted_extractor import ScriptedExtractor, conversation_of, reply_of
+from backends.memos.tests.system import MODELS, Running, memory_of, names_pet, running
+from tests.backends.support import code_of, make_day, message_of, retry_delay_s
+
+MEMORY = {"key": "k", "memory_type": "UserMemory", "value": "Maya has a dog.", "tags": ["dog"]}
+UNUSABLE = {
+    "empty": "",
+    "blank": " \n\t",
+    "prose": "I could not find anything to remember, sorry!",
+    "code block of nothing": "```",
+    "a number": "42",
+    "garbage of 1 MB": "lorem ipsum {" * 80_000,
+    "nested JSON of 1 MB": '{"a":' * 200_000,
+    "cut off": '{"memory list": [{"key": "k", "value": "Maya has',
+    "other keys": '{"memories": []}',
+    "no list": '{"memory list": 7}',
+    "null": '{"memory list": null}',
+    "texts": '{"memory list": ["Maya has a dog."]}',
+    "a key is missing": '{"memory list": [{"key": "k", "value": "Maya has a dog."}]}',
+    "value is a list": json.dumps({"memory list": [{**MEMORY, "value": ["Maya"]}]}),
+    "tags are a text": json.dumps({"memory list": [{**MEMORY, "tags": "dog"}]}),
+    "a number of 10,000 digits": '{"memory list": [], "summary": ' + "9" * 10_000 + "}",
+}
+
+
+def day_of_two() -> list[pb.IngestRequest]:
+    return make_day("n", 0, [names_pet("s1", "cat", "Mimi"), names_pet("s2", "dog", "Rolo")])
+
+
+def only_of_a_dog(reply: str, prompt: str) -> str:
+    """What a model says that answers ``reply`` to whatever is not of a dog."""
+    return reply_of(prompt) if "dog" in conversation_of(prompt) else reply
+
+
+def test_replies_of_no_use_are_counted_and_take_nothing_else_with_them(backend: Running) -> None:
+    for number, (kind, reply) in enumerate(UNUSABLE.items()):
+        backend.model.reply = partial(only_of_a_dog, reply)
+        namespace = f"n{number}"
+        day = make_day(namespace, 0, [names_pet("s1", "cat", "Mimi"), names_pet("s2", "dog", "Rolo")])
+        asked = len(backend.model.prompts)
+        expected = {"sessions_given": 2, "extraction_calls": 2, "memories_stored": 1}
+        assert backend.ingest(day) == {**expected, "extraction_unusable": 1, "extraction_empty": 1}, kind
+        assert len(backend.model.prompts) == asked + 2, f"{kind}: asked again"
+        assert backend.texts(namespace, 0) == [memory_of("dog", "Rolo")], kind
+
+
+def test_the_notice_says_why(backend: Running) -> None:
+    backend.model.reply = lambda _: ""
+    told = backend.notices(day_of_two())["extraction_unusable"]
+    assert told.message == "replies that could not be used: 2 empty"
+    backend.model.reply, backend.model.finish_reason = (lambda _: '{"memory list": [{"key'), "length"
+    told = backend.notices(make_day("m", 0, [names_pet("s1", "cat", "Mimi")]))["extraction_unusable"]
+    assert told.message == "replies that could not be used: 1 cut off"
+
+
+def test_nothing_to_remember_is_no_fault(backend: Running) -> None:
+    backend.model.reply = lambda _: '{"memory list": [], "summary": ""}'
+    counts = backend.ingest(day_of_two())
+    assert counts == {"sessions_given": 2, "extraction_calls": 2, "extraction_empty": 2}
+    assert backend.search("n", 0) == []
+
+
+def test_a_reply_of_1_mb_that_is_sound_is_stored_whole(backend: Running) -> None:
+    memories = [{**MEMORY, "value": f"Fact {number}: {'x' * 9_900}"} for number in range(100)]
+    backend.model.reply = lambda _: json.dumps({"memory list": memories})
+    counts = backend.ingest(make_day("n", 0, [names_pet("s1", "cat", "Mimi")]))
+    assert counts == {"sessions_given": 1, "extraction_calls": 1, "memories_stored": 100}
+    assert len(backend.search("n", 0, options=[pb.Option(key="k", value="1000")])) == 100
+    assert max(map(len, backend.model.embedded)) == 8_192
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '<think>A {dog}?</think>{"memory list": [{"key": "k", "value": "Maya has a dog.", "tags": []}]}',
+        'Here you are: {"memory list": [{"key": null, "value": " Maya has a dog. ", "tags": null}]}',
+        '{"memory list": [{"key": "\\ud800", "value": "Maya has a dog.", "tags": ["\\udfff"]}]}',
+        '{"memory list": [{"key": "k", "value": "Maya has a dog.", "tags": []}, {"key": "", "value": " ", "tags": []}]}',  # noqa: E501
+    ],
+)
+def test_what_the_library_can_read_is_kept(backend: Running, reply: str) -> None:
+    backend.model.reply = lambda _: reply
+    assert backend.ingest(make_day("n", 0, [names_pet("s1", "cat", "Mimi")]))["memories_stored"] == 1
+    assert backend.texts("n", 0) == ["Maya has a dog."]
+
+
+@pytest.mark.parametrize("status", [400, 403, 429, 500, 502])
+def test_a_model_that_fails_ends_the_day_and_nothing_of_it_is_left(backend: Running, status: int) -> None:
+    backend.ingest(make_day("n", 0, [names_pet("s0", "cow", "Elsa")]))
+    second = make_day("n", 1, [names_pet("s1", "cat", "Mimi", day=1), names_pet("s2", "dog", "Rolo", day=1)])
+    backend.model.reply = lambda prompt: status if "Rolo" in prompt else reply_of(prompt)
+    with pytest.raises(grpc.RpcError) as failed:
+        backend.ingest(second)
+    assert code_of(failed.value) is grpc.StatusCode.UNAVAILABLE and retry_delay_s(failed.value)
+    assert f"{status}" in message_of(failed.value)
+    assert backend.texts("n", 0) == [memory_of("cow", "Elsa")]
+    backend.model.reply = reply_of
+    assert backend.ingest(second)["memories_stored"] == 2
+    assert len(backend.texts("n", 1)) == 3
+
+
+def test_an_embedder_that_fails_ends_the_day_and_the_search(backend: Running) -> None:
+    backend.ingest(make_day("n", 0, [names_pet("s0", "cow", "Elsa")]))
+    backend.model.embedding_status = 502
+    with pytest.raises(grpc.RpcError) as failed:
+        backend.ingest(make_day("n", 1, [names_pet("s1", "cat", "Mimi", day=1)]))
+    assert code_of(failed.value) is grpc.StatusCode.UNAVAILABLE
+    with pytest.raises(grpc.RpcError) as unsearched:
+        backend.search("n", 0)
+    assert code_of(unsearched.value) is grpc.StatusCode.UNAVAILABLE
+    backend.model.embedding_status = 200
+    assert backend.texts("n", 0) == [memory_of("cow", "Elsa")]
+
+
+def test_a_deadline_ends_the_day_and_the_namespace_works_on(backend: Running) -> None:
+    go_on = threading.Event()
+    backend.model.before_chat = lambda: go_on.wait(30)
+    with pytest.raises(grpc.RpcError) as late:
+        backend.ingest(day_of_two(), timeout_s=1.0)
+    assert code_of(late.value) is grpc.StatusCode.DEADLINE_EXCEEDED
+    go_on.set()
+    while True:
+        try:
+            assert backend.ingest(day_of_two())["memories_stored"] == 2
+        except grpc.RpcError as pending:
+            assert code_of(pending) is grpc.StatusCode.ABORTED  # the call before still ends (GEN-5)
+            continue
+        break
+    assert backend.texts("n", 0) == sorted([memory_of("cat", "Mimi"), memory_of("dog", "Rolo")])
+
+
+def test_vectors_of_another_embedder_are_refused(backend: Running) -> None:
+    backend.ingest(day_of_two())
+    other = (MODELS[0], pb.Model(name="another", role=pb.MODEL_ROLE_EMBEDDER))
+    with pytest.raises(grpc.RpcError) as refused:
+        backend.search("n", 0, model_access=backend.access(other))
+    assert code_of(refused.value) is grpc.StatusCode.FAILED_PRECONDITION
+    assert "vectors of embedder with 64 dimensions" in message_of(refused.value)
+
+
+def test_a_lost_folder_is_said_and_not_taken_for_an_empty_memory(
+    tmp_path: Path, mortal: Running, model: ScriptedExtractor
+) -> None:
+    mortal.ingest(day_of_two())
+    mortal.kill()
+    (mortal.data / "memories").rename(tmp_path / "lost")
+    with running(tmp_path, model) as again:
+        with pytest.raises(grpc.RpcError) as refused:
+            again.search("n", 0)
+        assert code_of(refused.value) is grpc.StatusCode.FAILED_PRECONDITION
+        assert "Reset the namespace" in message_of(refused.value)
+        again.served.reset("n")
+        assert again.ingest(day_of_two())["memories_stored"] == 2
