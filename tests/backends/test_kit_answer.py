@@ -248,13 +248,17 @@ def test_what_is_wrong_with_a_request_is_named_from_its_own_root(reading: Readin
         ("reading.model", reading.request(model="embed")),
         ("reading.model", reading.request(model="unknown")),
         ("reading.temperature", reading.request(temperature=-1.0)),
-        ("reading.prompt_style", reading.request(prompt_style=9)),
-        ("reading.thinking", reading.request(thinking=9)),
     ):
         with pytest.raises(grpc.RpcError) as caught:
             reading.answer(request)
         assert (code_of(caught.value), bad_fields(caught.value)) == (INVALID, [field])
     assert reading.calls == []
+
+
+def test_values_of_a_later_version_mean_the_same_as_none(reading: Reading) -> None:
+    for request in (reading.request(prompt_style=9), reading.request(thinking=9)):
+        assert kinds(reading.answer(request))[-1] == "completed"
+    assert len(reading.calls) == 2
 
 
 def test_a_question_above_the_window_is_refused(reading: Reading) -> None:

@@ -68,17 +68,14 @@ def parse_reading(request: pb.AnswerRequest, models: ModelAccess | None) -> Read
         raise invalid_argument("reading.max_tokens", "expected at least 1")
     if not (math.isfinite(sent.temperature) and sent.temperature >= 0):
         raise invalid_argument("reading.temperature", f"expected a number of at least 0, got {sent.temperature}")
-    if sent.prompt_style not in _STYLES:
-        raise invalid_argument("reading.prompt_style", f"unknown value {sent.prompt_style}")
-    if sent.thinking not in _THINKING:
-        raise invalid_argument("reading.thinking", f"unknown value {sent.thinking}")
     return ReadingPlan(
         model=sent.model,
         max_tokens=sent.max_tokens,
         temperature=sent.temperature,
         seed=sent.seed,
-        style=_STYLES[sent.prompt_style],
-        thinking=_THINKING[sent.thinking],
+        # A value of a later version means the same as none (VER-5).
+        style=_STYLES.get(sent.prompt_style, PromptStyle.TEXT_SESSIONS),
+        thinking=_THINKING.get(sent.thinking, "default"),
         context_window_tokens=model.context_window_tokens,
         max_context_tokens=request.search.max_context_tokens,
         no_system_role=model.no_system_role,
