@@ -213,9 +213,36 @@ class ShortDays(CapturingBackend):
 
 def test_a_day_longer_than_the_backend_takes_ends_the_run_with_one_line(tmp_path: Path) -> None:
     backend = ShortDays()
-    with pytest.raises(RunError, match=r"odd: takes days of at most 100 bytes, and day 0 of .* has "):
+    with pytest.raises(RunError, match=r"odd: takes days of at most 100 bytes, and on day 0 of \w+ it has "):
         run_of(backend, tmp_path / "run")
     assert backend.of("Ingest") == []
+
+
+class ShortTexts(CapturingBackend):
+    """Takes texts of a few bytes, of the kind that ``limit`` names."""
+
+    def __init__(self, limit: str) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
+        response = super().Describe(request, context)
+        setattr(response.limits, self._limit, 20)
+        return response
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ("max_turn_text_bytes", r"odd: takes turns and events of at most 20 bytes, and on day \d of \w+ the longest"),
+        ("max_query_text_bytes", r"odd: takes questions of at most 20 bytes, and \w+ has "),
+    ],
+)
+def test_a_text_longer_than_the_backend_takes_ends_the_run_with_one_line(tmp_path: Path, limit: str, told: str) -> None:
+    backend = ShortTexts(limit)
+    with pytest.raises(RunError, match=told):
+        run_of(backend, tmp_path / "run")
+    assert backend.of("Ingest" if "turn" in limit else "Search") == []
 
 
 @pytest.mark.parametrize("rpc", ["Ingest", "Search", "Retrieved"])

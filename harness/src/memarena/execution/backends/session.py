@@ -219,9 +219,9 @@ class BackendSession:
         return _changed(self._description, description)
 
     @property
-    def max_day_bytes(self) -> int:
-        """Most bytes of a day's frames that the backend takes; 0 where it sets no limit (SPEC.md LIM-6)."""
-        return self._description.limits.max_day_bytes if self._description is not None else 0
+    def limits(self) -> pb.Limits:
+        """The limits that the backend states (SPEC.md LIM-3); 0 where it states none."""
+        return self._description.limits if self._description is not None else pb.Limits()
 
     def close(self) -> None:
         """Close the connection and end the process. Calling it twice is fine."""

@@ -16,7 +16,7 @@ from memarena.execution.cells.asking import ask
 from memarena.execution.cells.context import AskContext, fixed_names
 from memarena.execution.cells.deletion import DeletionProbe, draw_targets
 from memarena.execution.cells.ingest import DaySender, NamespaceLostError, lost_after_crash
-from memarena.execution.cells.messages import add_privileged_evidence, search_request
+from memarena.execution.cells.messages import add_privileged_evidence, check_questions, search_request
 from memarena.execution.cells.opaque_ids import NamespaceIds, opaque_id
 from memarena.execution.cells.setup import CellHost, CellSetup
 from memarena.execution.cells.timed_search import time_searches
@@ -44,9 +44,10 @@ class CellRun:
         """Ask every question that is not settled yet. ``questions`` are ordered by ego, then day.
 
         Raises CellError where the backend does not come up, does not fit, or is gone from its address, InfraError where
-        a failure of ours stays.
+        a failure of ours stays, RunError where a day or a question is above a limit that the backend states.
         """
         description = self._session.open(self._cell)
+        check_questions(self._cell.backend, description.limits, questions)
         self._host.append(described(self._cell.cell_id, description))
         self._host.opened()
         context = self._context(description)

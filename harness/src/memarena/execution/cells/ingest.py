@@ -15,7 +15,7 @@ from memarena.client.errors import BackendCallError
 from memarena.execution.backends.session import BackendGoneError, BackendSession
 from memarena.execution.cells.asking import notice_texts
 from memarena.execution.cells.context import AskContext, hung
-from memarena.execution.cells.messages import DayBatch, check_day_size, day_batch
+from memarena.execution.cells.messages import DayBatch, check_day, day_batch
 from memarena.execution.cells.opaque_ids import NamespaceIds
 from memarena.execution.errors import InfraError
 from memarena.gateway import CallContext
@@ -26,7 +26,8 @@ T = TypeVar("T")
 _TRIES = 5
 _ONCE_MORE = frozenset({"DEADLINE_EXCEEDED", "DATA_LOSS"})
 """Codes after which the same call is sent a second time and never a third (SPEC.md ING)."""
-_BACKOFF_S = 0.2
+_BACKOFF_S = 1.0
+"""Doubled with every try where the backend names no delay (SPEC.md ERR-3)."""
 _LONGEST_WAIT_S = 30.0
 
 
@@ -182,7 +183,7 @@ class DaySender:
         token = context.begin(CallContext(phase="ingest", cell_id=context.cell.cell_id, ego=self._ego, day=day))
         access = context.access(token, "extractor")
         batch = day_batch(self._dataset, self._ego, day, ids, access, context.cell.projection)
-        check_day_size(context.cell.backend, self._link.max_day_bytes, day, self._ego, batch)
+        check_day(context.cell.backend, self._link.limits, day, self._ego, batch)
         failure: BackendCallError | None = None
         response, duration_ns = pb.IngestResponse(), 0
         began = time.monotonic_ns()

@@ -51,13 +51,32 @@ class DayBatch:
     payload_bytes: int
 
 
-def check_day_size(backend: str, limit: int, day: int, ego: str, batch: DayBatch) -> None:
-    """Raise :class:`RunError` for a day longer than the backend takes (SPEC.md LIM-6); a limit of 0 is none."""
-    size = sum(frame.ByteSize() for frame in batch.frames) if limit else 0
-    if size > limit:
-        raise RunError(
-            f"--backend {backend}: takes days of at most {limit:,} bytes, and day {day} of {ego} has {size:,}"
-        )
+def check_day(backend: str, limits: pb.Limits, day: int, ego: str, batch: DayBatch) -> None:
+    """Raise :class:`RunError` for a day that the backend says it cannot take (SPEC.md LIM-3, LIM-6)."""
+    checked = [("days", limits.max_day_bytes, batch.payload_bytes, "it")]
+    if limits.max_turn_text_bytes:
+        texts = [turn.text for frame in batch.frames for turn in frame.session.turns]
+        texts += [frame.event.text for frame in batch.frames if frame.HasField("event")]
+        longest = max((len(text.encode()) for text in texts), default=0)
+        checked.append(("turns and events", limits.max_turn_text_bytes, longest, "the longest of them"))
+    for what, limit, size, which in checked:
+        if limit and size > limit:
+            raise RunError(
+                f"--backend {backend}: takes {what} of at most {limit:,} bytes, and on day {day} of {ego} {which} has "
+                f"{size:,}"
+            )
+
+
+def check_questions(backend: str, limits: pb.Limits, questions: Iterable[Question]) -> None:
+    """Raise :class:`RunError` for a question that is longer than the backend says it takes (SPEC.md LIM-3)."""
+    limit = limits.max_query_text_bytes
+    for question in questions if limit else ():
+        size = len(question.question_text.encode())
+        if size > limit:
+            raise RunError(
+                f"--backend {backend}: takes questions of at most {limit:,} bytes, and "
+                f"{question.instance.instance_id} has {size:,}"
+            )
 
 
 def day_batch(
