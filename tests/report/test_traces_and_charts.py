@@ -6,23 +6,26 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memarena.cli.scores import report_run
 from memarena.log.records import Outcome
-from memarena.report.charts import trends
+from memarena.report.charts import growth, trends
 from memarena.report.charts.bars import ttft_split
+from memarena.report.charts.growth import ingest_over_days, search_over_days, search_over_history
 from memarena.report.charts.scale import Linear, Logarithmic, log_axis, round_up
 from memarena.report.charts.scatter import LEFT, SIDE, TOP, privacy_utility, recall_reasoning
 from memarena.report.charts.spread import distribution
-from memarena.report.charts.svg import Drawing
+from memarena.report.charts.svg import Drawing, Figure
 from memarena.report.charts.trends import accuracy_over
 from memarena.report.question_trace.sample import AT_MOST, sample_questions, trace_question
 from memarena.report.report_input import ReportInput
-from memarena.report.rows import rows_of
+from memarena.report.rows import ReportRow, rows_of
 from memarena.report.tables.grid import breakdown_keys
+from memarena.scoring.costs import RowCosts
 from memarena.scoring.results import QuestionScore
 from memarena_dataset.model import Family
 
@@ -124,6 +127,32 @@ def test_lines_over_lag_run_through_the_shares_of_their_parts(run: ReportInput) 
     assert accuracy_over(rows, "interference", "x", "", "", "") is None, "this data set does not say"
 
 
+@pytest.mark.parametrize(
+    ("draw", "points"),
+    [
+        (search_over_days, lambda costs: [(d.day, d.search.p50) for d in costs.days if d.search.p50]),
+        (ingest_over_days, lambda costs: [(d.day, d.ingest_ms) for d in costs.days if d.ingest_ms]),
+        (search_over_history, lambda costs: [(b.turns_p50, b.search.p50) for b in costs.history]),
+    ],
+)
+def test_lines_of_growth_run_through_their_figures(
+    run: ReportInput,
+    draw: Callable[[Sequence[ReportRow], str], Figure | None],
+    points: Callable[[RowCosts], list[tuple[float, float]]],
+) -> None:
+    rows = rows_of([run])
+    figure = draw(rows, "k")
+    assert figure is not None
+    expected = [point for row in rows if row.costs is not None for point in points(row.costs)]
+    assert len(expected) >= 4 * len(rows)
+    marks = _marks(figure.svg)
+    x = Linear(0, round_up(max(at for at, _ in expected)), growth.LEFT, growth.WIDTH - growth.RIGHT)
+    y = log_axis(min(ms for _, ms in expected), max(ms for _, ms in expected), growth.TOP + growth.SIDE, growth.TOP)
+    for found, (at, ms) in zip(marks, expected, strict=True):
+        assert found == pytest.approx((x.at(at), y.at(ms)), abs=1.5)
+    assert draw(rows_of([ReportInput(run.scores, costs=())]), "k") is None, "without costs there is nothing to draw"
+
+
 def test_bars_are_as_long_as_their_medians(run: ReportInput) -> None:
     figure = ttft_split(rows_of([run]))
     assert figure is not None
@@ -199,7 +228,7 @@ def test_long_turns_and_conversations_and_many_calls_are_cut_and_what_is_left_ou
         attempts=1,
     )
     trace = trace_question("bm25", score, question, {"s1": session}, [asked], calls, [])
-    [(_, _, said)] = trace.evidence[0].turns
+    [said] = (turn.text for turn in trace.evidence[0].turns)
     assert len(said) < 700
     assert said.endswith(" …")
     [attempt] = trace.attempts

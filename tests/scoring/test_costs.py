@@ -14,7 +14,7 @@ from ..support.scoring import score_records
 CELL = make_cell("bm25")
 
 
-def costs_of(count: int, *, growing: bool = True, tokens: bool = True) -> RowCosts:
+def costs_of(count: int, *, growing: bool = True, tokens: bool = True, timed: bool = True) -> RowCosts:
     """Costs of so many questions, asked on day 0, 1, 2, …; each day adds ten turns, and a Search takes a ms more."""
     questions = [
         make_question(f"q_{n:02d}", Family.CLOZE, cloze("A", "x", "y"), "Which?", day=n if growing else 0)
@@ -26,7 +26,7 @@ def costs_of(count: int, *, growing: bool = True, tokens: bool = True) -> RowCos
         update = {"last_content_ns": 210_000_000, "completion_tokens": 12 if tokens else None}
         body.append(call.model_copy(update=update))
         body.append(make_asked(CELL, question, "A", search_ms=1 + n, ttft_ms=100, call_ids=[f"c{n}"]))
-    records = make_run([CELL], questions, [], body)
+    records = make_run([CELL.model_copy(update={"timing": timed})], questions, [], body)
     scored = score_records(records)
     return run_costs(gather(records), scored.scores.rows, scored.questions)[0]
 
@@ -60,3 +60,14 @@ def test_search_is_told_by_quarters_of_what_the_memory_held() -> None:
 
 def test_a_memory_that_never_grew_has_no_history() -> None:
     assert costs_of(12, growing=False).history == ()
+
+
+def test_costs_by_day_of_the_life() -> None:
+    days = costs_of(12, growing=False).days
+    assert [day.day for day in days] == list(range(12))
+    assert [day.turns_held for day in days] == [10.0 * n for n in range(1, 13)]
+    assert {day.ingest_ms for day in days} == {500.0}
+    assert [day.search.n for day in days] == [12] + [0] * 11
+    assert days[0].search.p50 == pytest.approx(6.5)
+    assert [day.search.p50 for day in costs_of(3).days] == [None, None, None]
+    assert {day.ingest_ms for day in costs_of(3, timed=False).days} == {None}

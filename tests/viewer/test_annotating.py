@@ -18,6 +18,8 @@ from memarena.cli.judge import DeterministicRules
 from memarena.cli.main import app
 from memarena.judging import JudgeError
 from memarena.judging.human.labels import read_labels
+from memarena.log.records import Verdict
+from memarena.log.store import LogWriter
 from memarena.viewer.annotation.campaign import Campaign, open_campaign
 from memarena.viewer.annotation.label_log import LabelGiven, LabelLog, now
 from memarena.viewer.annotation.server import make_annotation_app
@@ -160,10 +162,36 @@ def test_agreement_and_what_is_to_settle_are_live(desk: Site, campaign: Campaign
     assert "Anna with Ben 4 75.0% 0.500" in text
     assert "1 item on which people differ" in text
     assert "b003" in text
-    said = {"correct": "right", "wrong": "wrong"}[campaign.said["b003"]]
+    said = {"correct": "right", "wrong": "wrong"}[campaign.said["value"]["b003"]]
     assert f"Anna : right; Ben : wrong. Majority: none; value: {said}" in text
     give(desk, "Ben", "b003", "correct", "b3 again", reason="talked it over")
     assert "No two people gave different labels." in desk.ask("/agreement").plain
+
+
+def test_the_majority_is_compared_with_each_judge_of_the_run(lab: Path, drawn: Path, tmp_path: Path) -> None:
+    """A second judge that says the contrary of the first everywhere."""
+    run = shutil.copytree(lab, tmp_path / "run")
+    shutil.copytree(drawn, tmp_path / "annotations")
+    own = open_campaign(run, tmp_path / "annotations", "value", DeterministicRules())
+    binary = [item for item in own.items if item.track == "binary"]
+    with LogWriter(run) as log:
+        for item in binary:
+            log.append(
+                Verdict(
+                    cell_id=item.cell_id, instance_id=item.instance_id, attempt=item.attempt, judge="contrary",
+                    judge_version="1", route="llm", correct=own.said["value"][item.item] == "wrong", score=1.0,
+                )
+            )  # fmt: skip
+    own = open_campaign(run, tmp_path / "annotations", "value", DeterministicRules())
+    for item in binary:
+        for name in ("Anna", "Ben", "Eve"):
+            own.give(name, item.item, own.said["value"][item.item], f"{name} {item.item}")
+    with served(lambda door: make_annotation_app(own, ["Anna"], door)) as door:
+        text = Site(tmp_path, tmp_path, door).ask("/agreement").plain
+    for name in ("Anna", "Ben", "Eve", "majority"):
+        assert f"{name} with value {len(binary)} 100.0% 1.000" in text
+        assert re.search(rf"{name} with contrary {len(binary)} 0\.0% -", text)
+    assert text.count("Anna with Ben") == 2, "once a track"
 
 
 def test_labels_go_to_the_file_of_calibration_and_come_back(lab: Path, campaign: Campaign, tmp_path: Path) -> None:

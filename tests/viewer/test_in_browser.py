@@ -142,6 +142,57 @@ def test_filters_work_by_keyboard_alone_without_javascript(browser: Browser, sit
     page.context.close()
 
 
+def test_with_javascript_filters_act_as_they_are_chosen_and_the_address_keeps_them(
+    browser: Browser, site: Site, paths: list[str]
+) -> None:
+    from playwright.sync_api import expect
+
+    page = entered(browser, site)
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.goto(site.base + paths[2])
+    page.evaluate("window.same = true")
+    page.select_option("select[name=outcome]", "wrong")
+    page.wait_for_url("**/questions?outcome=wrong")
+    page.focus("#text")
+    page.keyboard.type("no idea")
+    page.wait_for_url("**/questions?outcome=wrong&q=no+idea")
+    assert page.evaluate("document.activeElement.id") == "text"
+    expect(page.get_by_label("Filters that are set").get_by_role("link")).to_have_count(2)
+    page.get_by_role("link", name="tokens", exact=True).click()
+    page.wait_for_url("**&sort=tokens")
+    expect(page.locator("#text")).to_have_value("no idea")
+    page.get_by_role("link", name="text: no idea").click()
+    page.wait_for_url("**/questions?outcome=wrong&sort=tokens")
+    expect(page.locator("#text")).to_have_value("")
+    assert page.evaluate("window.same") is True
+    listed = page.locator(".said").inner_text()
+    page.reload()
+    expect(page.locator(".said")).to_have_text(listed)
+    page.goto(site.base + paths[1])
+    page.evaluate("window.same = true")
+    page.get_by_text("Choose columns").click()
+    page.check("#column-D1")
+    page.wait_for_url("**column=D1**")
+    expect(page.locator("thead th", has_text="D1")).to_have_count(1)
+    assert page.evaluate("[window.same, document.activeElement.id]") == [True, "column-D1"]
+    assert page.evaluate("localStorage.length") == 0
+    assert page.evaluate("Object.keys(sessionStorage)") == ["htmx-current-path-for-history"], "an address, no text"
+    assert complaints == []
+    page.context.close()
+
+
+def test_a_server_that_does_not_know_the_token_any_more_says_so_to_scripts_too(
+    browser: Browser, site: Site, paths: list[str]
+) -> None:
+    page = entered(browser, site)
+    page.goto(site.base + paths[2])
+    page.context.clear_cookies()
+    page.select_option("select[name=outcome]", "wrong")
+    page.get_by_role("heading", name="Not open").wait_for()
+    page.context.close()
+
+
 def test_from_a_run_to_an_answer_in_three_links(browser: Browser, site: Site, paths: list[str]) -> None:
     from playwright.sync_api import expect
 

@@ -5,20 +5,43 @@ from __future__ import annotations
 import html
 import json
 import re
+import shutil
+import sqlite3
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from memarena.cli.scores import report_run
 from memarena.evaluation import evaluate
-from memarena.log.store import LogWriter
+from memarena.log.records import AnyRecord
+from memarena.log.store import LogWriter, log_path
 from memarena.report.answer_list import Filter, values_of
+from memarena.report.render.html import to_html
 from memarena.scoring.run import ScoredRun
+from memarena.viewer.found_runs import find_runs
 from memarena.viewer.queries import SORTS
+from memarena.viewer.server import make_app
+from memarena_dataset.model import Family
 
 from ..support import grid_run
-from .conftest import EVIDENCE_TURN, LONG, SCRIPT, SECRET_GOLD, Site
+from ..support.logs import (
+    make_asked,
+    make_cell,
+    make_evidence,
+    make_item,
+    make_question,
+    make_run,
+    text_gold,
+    write_log,
+)
+from .conftest import EVIDENCE_TURN, LONG, SCRIPT, SECRET_GOLD, Site, served
 
+NAMES_OF_CHARTS = (
+    "avg", "recall", "right-ttft", "right-tokens", "privacy", "ttft", "end-to-end", "search", "history", "days",
+    "ingest", "lag",
+)  # fmt: skip
 FAMILIES = {
     "family": "d7_qa",
     "dimension": "D6",
@@ -74,7 +97,49 @@ def test_what_is_not_there_is_a_page_that_says_so(site: Site) -> None:
     assert "Not here" in site.ask("/nothing").plain
 
 
+def test_a_run_below_the_folder_is_named_by_its_path_and_those_alike_lead_to_one_grid(site: Site, lab: Path) -> None:
+    (inner,) = find_runs([lab.parent.parent])[:1]
+    assert inner.name.startswith("runs/")
+    assert [run.name for run in find_runs([lab])] == ["lab"]
+    link = re.search(r'<a href="(/run/[^"]+)">In one grid</a>', site.ask("/").text)
+    assert link is not None
+    assert site.page(html.unescape(link[1])).text.count('class="figure"') == 2 * site.page(site.run("lab")).text.count(
+        'class="figure"'
+    )
+
+
+def test_a_log_that_turned_out_damaged_is_listed_as_such(lab: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(lab, tmp_path / "runs" / "torn")
+    with sqlite3.connect(log_path(run)) as db:
+        db.execute("DROP TRIGGER records_no_update")
+        db.execute("UPDATE records SET body = body || ' ' WHERE kind = 'asked'")
+    db.close()
+    with served(lambda door: make_app([tmp_path / "runs"], "value", door, tmp_path)) as door:
+        own = Site(tmp_path, tmp_path, door, {each.name: each.key for each in find_runs([run])})
+        answer = own.page(own.run("torn"))
+        assert answer.status == 422
+        listed = own.ask("/").plain
+        assert "torn damaged" in listed
+        assert "completed" not in listed
+        assert "does not match its checksum" in listed
+        shutil.rmtree(tmp_path / "runs")
+        for path in ("/", own.run("torn"), own.run("torn", "/events")):
+            gone = own.ask(path)
+            assert gone.status == 404
+            assert "no such folder" in gone.plain
+
+
 # ------------------------------------------------------------------ grid
+
+
+def test_what_can_be_had_without_memory_stands_with_every_choice_of_columns(site: Site, scored: ScoredRun) -> None:
+    base = next(each for each in scored.scores.baselines if each.name == "best constant")
+    share = base.scores["D1"]
+    assert share is not None
+    for query in ("", "?column=all&column=D1"):
+        text = site.page(site.run("lab", query)).text
+        (row,) = re.findall(r">best constant</th>(.*?)</tr>", text, re.DOTALL)
+        assert f">{100 * share:.1f}</td>" in row
 
 
 def test_each_figure_of_the_grid_is_the_share_of_the_answers_that_it_leads_to(site: Site) -> None:
@@ -205,6 +270,14 @@ def test_what_is_not_understood_is_told_and_left_out(site: Site) -> None:
         assert f"not understood: {name}" in text
 
 
+def test_an_address_that_asks_for_too_much_has_a_page(site: Site) -> None:
+    assert said(site.page(site.run("lab", f"/questions?day={10**30}")).text) == (0, 0)
+    last = site.page(site.run("lab", "/questions?outcome=wrong&page=9999999"))
+    assert "page=9999999: there are" in last.plain
+    total, _ = said(last.text)
+    assert f'start="{50 * ((total - 1) // 50) + 1}"' in last.text
+
+
 # ------------------------------------------------------------------ one question
 
 
@@ -265,18 +338,93 @@ def test_a_long_answer_is_cut_and_its_whole_is_one_link_away(site: Site) -> None
     assert site.ask(missing).status == 404
 
 
+@pytest.fixture(scope="module")
+def retried(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A question that failed once, and whose memory then answered from a search of its own."""
+    cell = make_cell("bm25", "small")
+    question = make_question("q", Family.QA, text_gold(SECRET_GOLD), "Where to?", evidence=["s"], lag_days=1)
+    failed = make_asked(cell, question, status="infra_failed", cause="reader: connection refused")
+    asked = make_asked(cell, question, "Oslo", attempt=1, items=[make_item("from Search", "s")], search_ms=10)
+    assert asked.answer is not None
+    own = asked.answer.model_copy(update={"route": "backend", "items": (make_item("found by itself", "s"),)})
+    body: list[AnyRecord] = [failed, asked.model_copy(update={"answer": own})]
+    folder = tmp_path_factory.mktemp("retried")
+    run = write_log(folder / "run", make_run([cell], [question], [make_evidence("s", ("Maya", "A boat."))], body))
+    with served(lambda door: make_app([run], "value", door, folder)) as door:
+        yield Site(folder, folder, door, {"run": find_runs([run])[0].key})
+
+
+def test_a_question_tells_what_was_searched_each_step_and_earlier_attempts(retried: Site) -> None:
+    page = retried.page(retried.question("run", "q"))
+    text = page.plain
+    assert re.search(r"Searched for the question as it was asked, on behalf of .*, for at most .*tokens\.", text)
+    assert "Attempt 1 of 2: infra failed: reader: connection refused" in text
+    assert text.index("from Search") < text.index("What its own search read") < text.index("found by itself")
+    whole = retried.ask(retried.question("run", "q", "/text?cell=bm25%40small/s1&part=own-1"))
+    assert whole.text == "found by itself"
+    bars = re.findall(r'<rect class="bar (\w+)"[^>]* width="([\d.]+)"', page.text)
+    assert [kind for kind, _ in bars] == ["search", "prefill", "handing", "rest"]
+    widths = [float(width) for _, width in bars]
+    assert widths == pytest.approx([600 * ms / 160 for ms in (10, 100, 2, 48)], abs=0.1)
+    keys = re.findall(r'class="key (\w+)">([^<]+)</th><td class="n">([^<]+)<', page.text)
+    assert [(key, value) for key, _, value in keys] == [
+        ("search", "10 ms"), ("prefill", "100 ms"), ("handing", "2.00 ms"), ("rest", "48 ms"),
+    ]  # fmt: skip
+
+
+# ------------------------------------------------------------------ what the report says too
+
+
+@pytest.fixture(scope="module")
+def report(lab: Path) -> str:
+    return to_html([report_run(lab, traces=True)])
+
+
+def test_report_and_viewer_draw_the_same_charts_with_the_same_words(site: Site, report: str) -> None:
+    page = site.page(site.run("lab", "/charts")).text
+    figures = r'<figure id="([^"]+)">\n(<figcaption>.*?</svg>)'
+    shown, printed = (dict(re.findall(figures, text, re.DOTALL)) for text in (page, report))
+    assert len(shown) == len(NAMES_OF_CHARTS)
+    assert {key: printed.get(key) for key in shown} == shown
+
+
+def test_report_and_viewer_tell_a_question_in_the_same_words(site: Site, report: str) -> None:
+    trace = next(
+        trace
+        for trace in re.findall(r'<details class="question-trace">.*?</details>', report, re.DOTALL)
+        if "bm25@large-8b/s1" in trace and "d4_permission" in trace
+    )
+    ident = re.search(r"--question (\S+)", trace)
+    assert ident is not None
+    page = site.page(site.question("lab", ident[1], "?cell=bm25%40large-8b/s1&gold=1")).text
+    parts = {
+        "asked": r"<dd>.*?</dd>",
+        "how it ended": r'<p class="line">.*?</p>',
+        "judges": r"<li><b>[^<]*</b>: .*?</li>",
+        "items": r'<p class="small">.{0,60}score .*?</p>',
+        "times": r'<tr><th scope="row"[^>]*>.*?</tr>',
+        "evidence": r"<li><b>Maya Chen</b> .{30}",
+        "reading": r'<p class="small">Read by .*?</p>',
+        "call": r"central: [^<]*|answer: [^<]*",
+    }
+    for name, pattern in parts.items():
+        told = re.findall(pattern, trace)
+        told = [each for each in told if "right answer" not in each]
+        assert told, name
+        assert [each for each in told[:3] if each not in page] == [], name
+
+
 # ------------------------------------------------------------------ charts, progress
 
 
 def test_charts_have_their_figures_as_tables(site: Site, scored: ScoredRun) -> None:
     text = site.page(site.run("lab", "/charts")).text
     figures = re.findall(r'<figure id="([^"]+)">(.*?)</figure>', text, re.DOTALL)
-    names = {"privacy-utility", "right-ttft", "right-tokens", "ttft-split", "latency", "growth", "right-lag"}
-    assert {key for key, _ in figures} == names
+    assert {key for key, _ in figures} == {f"fig-{name}" for name in NAMES_OF_CHARTS}
     for key, drawn in figures:
         assert drawn.count("<svg") == 1, key
         assert drawn.count('<th scope="row">') >= len(scored.scores.rows), key
-    table = dict(figures)["right-ttft"]
+    table = dict(figures)["fig-right-ttft"]
     for row in scored.scores.rows:
         right = row.metrics["all"].value
         assert right is not None

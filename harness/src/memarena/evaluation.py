@@ -167,6 +167,11 @@ def labels_of_judge(run: Path, sample: Sample, judge: str, rules: BehaviourRules
     return said
 
 
+def judges_of(run: Path) -> list[str]:
+    """Every judge with a verdict in the log, by name; the rules are among them, which need no log to have judged."""
+    return sorted({judging.JUDGE_NAME, *(r.judge for r in read_records(run, "verdict") if r.kind == "verdict")})
+
+
 # ------------------------------------------------------------------ helpers
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
-from statistics import median
+from statistics import fmean, median
 
 from memarena.log.records import FootprintTaken, PhaseMeasured, Record
 from memarena.scoring.results import Percentiles, QuestionScore, RowScores
@@ -38,6 +38,18 @@ class HistoryBucket(Record):
     search: Percentiles
 
 
+class DayCosts(Record):
+    """What a memory costs at the end of a day of the life."""
+
+    day: int
+    turns_held: float
+    """Turns in the memory of an ego, mean over those who took the day in."""
+    ingest_ms: float | None
+    """Taking the day of an ego in, mean; None where it was not timed."""
+    search: Percentiles
+    """Over questions asked after this day and before the next."""
+
+
 class RowCosts(Record):
     """Costs of one row of the report, named as the row's cells without their seed."""
 
@@ -46,6 +58,8 @@ class RowCosts(Record):
     """None where no question was answered."""
     history: tuple[HistoryBucket, ...]
     """Empty where no search was timed or the memory never grew."""
+    days: tuple[DayCosts, ...] = ()
+    """Days that the row's headline seeds took in, the first one first."""
     phases: tuple[PhaseMeasured, ...] = ()
     """Energy of the row's cells, their days and their questions; empty where nothing was metered."""
     footprints: tuple[FootprintTaken, ...] = ()
@@ -75,6 +89,7 @@ def _row_costs(facts: RunFacts, row: RowScores, by_cell: dict[str, list[Question
         label=row.label,
         efficiency=_efficiency(facts, answered),
         history=_history(facts, answered),
+        days=_days(facts, cells, answered, timed=row.ingest is not None and row.ingest.seconds is not None),
         phases=tuple(phase for phase in facts.phases if phase.cell_id in own),
         footprints=tuple(taken for cell, taken in facts.footprints.items() if cell in own),
     )
@@ -136,6 +151,32 @@ def _history(facts: RunFacts, answered: Sequence[tuple[QuestionScore, Attempt]])
             search=percentiles(ms for _, ms in part),
         )
         for part in parts
+    )
+
+
+def _days(
+    facts: RunFacts, cells: Sequence[str], answered: Sequence[tuple[QuestionScore, Attempt]], *, timed: bool
+) -> tuple[DayCosts, ...]:
+    held: dict[int, list[int]] = {}
+    took_ns: dict[int, list[int]] = {}
+    for cell in cells:
+        ingests = facts.ingests.get(cell)
+        for growth in _growth(ingests).values():
+            for day, turns in growth:
+                held.setdefault(day, []).append(turns)
+        for (_, day), ns in (ingests.ns_on if ingests and timed else {}).items():
+            took_ns.setdefault(day, []).append(ns)
+    searched: dict[int, list[float | None]] = {}
+    for question, attempt in answered:
+        searched.setdefault(attempt.record.day, []).append(question.spans.search_ms if question.spans else None)
+    return tuple(
+        DayCosts(
+            day=day,
+            turns_held=fmean(held[day]),
+            ingest_ms=fmean(took_ns[day]) / 1e6 if day in took_ns else None,
+            search=percentiles(searched.get(day, ())),
+        )
+        for day in sorted(held)
     )
 
 

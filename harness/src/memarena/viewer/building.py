@@ -76,6 +76,10 @@ class Caches:
             build = self._begin(run, path)
         return Ready(path, older=True) if there == "older" else build
 
+    def faults(self) -> dict[Path, str]:
+        """Why the last build of a run gave no cache, by its folder."""
+        return {folder: build.fault for folder, build in self._builds.items() if build.fault}
+
     def _path(self, run: FoundRun) -> Path:
         return cache_path(self.folder, run.folder, self.judge)
 

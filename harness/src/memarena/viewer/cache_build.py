@@ -16,12 +16,13 @@ from pathlib import Path
 from memarena.evaluation import evaluate, load_facts
 from memarena.log.store import LogError
 from memarena.report.answer_list import values_of
+from memarena.report.charts.catalogue import charts_of
 from memarena.report.report_input import ReportInput, report_input
+from memarena.report.rows import rows_of
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.results import QuestionScore, RunScores
 from memarena.scoring.run_facts import RunFacts
-from memarena.viewer.cache_file import INDEXES, SCHEMA, CacheKey, key_of
-from memarena.viewer.charts import drawn_charts
+from memarena.viewer.cache_file import CHARTS, INDEXES, SCHEMA, CacheKey, key_of
 
 READING, SCORING, WRITING = "reading the log", "judging and scoring", "writing the cache"
 STEPS = (READING, SCORING, WRITING)
@@ -74,7 +75,7 @@ def _write(db: sqlite3.Connection, facts: RunFacts, given: ReportInput, key: Cac
         "scores": given.scores.model_dump_json(),
         "costs": json.dumps([cost.model_dump(mode="json") for cost in given.costs]),
         "provenance": given.provenance.model_dump_json() if given.provenance else "",
-        "charts": json.dumps([chart.as_dict() for chart in drawn_charts(given)]),
+        "charts": CHARTS.dump_json(charts_of(rows_of([given]), [given])).decode(),
     }
     db.executemany("INSERT INTO meta VALUES (?,?)", meta.items())
 

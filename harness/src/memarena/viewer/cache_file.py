@@ -19,11 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pydantic import TypeAdapter
+
 from memarena.judging import value_judge_version
+from memarena.report.charts.catalogue import Chart
 from memarena.viewer.found_runs import Position, position
 
-CACHE_VERSION = 1
+CACHE_VERSION = 2
 """Raised whenever the tables or what they hold change."""
+CHARTS: TypeAdapter[list[Chart]] = TypeAdapter(list[Chart])
+"""Charts as a cache holds them."""
 KEPT_DAYS = 30
 """A cache that was not looked at for so long is removed."""
 

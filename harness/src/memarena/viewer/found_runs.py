@@ -29,6 +29,7 @@ class FoundRun:
 
     key: str
     name: str
+    """Its path below the folder that was asked for, or its own name."""
     folder: Path
 
 
@@ -95,7 +96,8 @@ def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
             raise ViewerError(f"{path}: no run here ({LOG_NAME}), nor up to {DEEPEST} folders below")
         for one in here:
             absolute = one.resolve()
-            found.setdefault(absolute, FoundRun(_key(absolute), absolute.name, absolute))
+            name = absolute.name if one == folder else one.relative_to(folder).as_posix()
+            found.setdefault(absolute, FoundRun(_key(absolute), name, absolute))
     return list(found.values())
 
 

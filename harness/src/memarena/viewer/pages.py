@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
+from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlencode
 
 from pydantic import TypeAdapter
 
+from memarena.log.records import Cell
 from memarena.report.brief import brief_groups
+from memarena.report.charts.catalogue import CHAPTERS
 from memarena.report.findings import findings, unproven
 from memarena.report.provenance import Provenance
+from memarena.report.question_trace.parts import OUTCOMES, asked_facts
+from memarena.report.render.html.cells import table_view
 from memarena.report.report_input import ReportInput
 from memarena.report.rows import marks, rows_of
 from memarena.report.summary import comparison_warnings, summary_section
+from memarena.report.tables.grid import baseline_table
 from memarena.scoring.costs import RowCosts
 from memarena.scoring.results import QuestionScore, RunScores
+from memarena.viewer.cache_file import CHARTS
 from memarena.viewer.found_runs import RunHead
 from memarena.viewer.grid import COLUMNS, SHOWN_FIRST, grid_of
 from memarena.viewer.queries import (
@@ -33,11 +40,13 @@ from memarena.viewer.queries import (
     Selection,
     words_of,
 )
-from memarena.viewer.question_page import facts_of, gold_of, read_cells, read_source, sessions_of, whole_text
+from memarena.viewer.question_page import gold_of, read_cells, read_source, sessions_of, whole_text
 from memarena.viewer.templating import render
 
 MOST_FOLLOWED = 3
 """Runs that one page follows as they are written: a browser opens six connections to a server."""
+MOST_TOGETHER = 8
+"""Runs that a link of the page of runs puts into one grid."""
 MOST_CELLS = 4
 """Cells that one question is shown in at the same time."""
 _COSTS = TypeAdapter(tuple[RowCosts, ...])
@@ -92,14 +101,20 @@ class Pages:
         shown = [key for key in columns if key in {c.key for c in COLUMNS}] or list(SHOWN_FIRST)
         rows = [row for _, group in brief_groups(given) for row in group]
         summaries = [summary_section(n, run.scores, several=len(runs) > 1) for n, run in enumerate(given, 1)]
+        grid = grid_of(given, shown, sort)
+        without = baseline_table([given[0].scores])
         chosen = [("column", key) for key in shown] if shown != list(SHOWN_FIRST) else []
         chosen += [("with", head.run.key) for head, _ in beside]
         return self._render(
             "grid",
             page="grid",
+            swaps=True,
+            chosen=bool(chosen),
             runs=[head.run for head, _ in runs],
             comparable=[(head.run, head.run.key in {other.run.key for other, _ in beside}) for head in comparable],
-            grid=grid_of(given, shown, sort),
+            grid=grid,
+            # What can be had without memory has a table of its own where no column that is shown has figures of it.
+            baselines=None if grid.baselines or without is None or without.table is None else table_view(without.table),
             sort=sort,
             sorts={c.key: urlencode([*chosen, ("sort", _turned(sort, c.key, c.share))]) for c in COLUMNS},
             choices=[(c, c.key in shown) for c in COLUMNS],
@@ -126,12 +141,18 @@ class Pages:
         named = cache.named(chosen.cells)
         known = {cell.cell_id for cell in cache.cells()} | {cell.row for cell in cache.cells()}
         unknown = [f"cell={name}: this run has no such cell" for name in chosen.cells if name not in known]
-        listed = cache.listed(chosen)
+        listed, told = cache.listed(chosen), []
+        if listed.total and not listed.rows:
+            last = ceil(listed.total / PAGE_ROWS)
+            told = [f"page={chosen.page}: there are {last:,}; this is the last one"]
+            chosen = replace(chosen, page=last)
+            listed = cache.listed(chosen)
         side = chosen.side and len(named) > 1
         several = [cell.cell_id for cell in named[:MOST_SIDE_BY_SIDE]] if side else []
         return self._render(
             "questions",
             page="questions",
+            swaps=True,
             chosen=chosen,
             listed=listed,
             said=_said(listed, several),
@@ -142,7 +163,7 @@ class Pages:
             cells=_cells_by_row(cache, chosen),
             agreements=AGREEMENTS,
             sorts=_sort_links(chosen),
-            unknown=[*chosen.unknown, *unknown],
+            unknown=[*chosen.unknown, *unknown, *told],
             pages=_page_links(chosen, listed),
             first=(chosen.page - 1) * PAGE_ROWS + 1,
             gold_query=chosen.query(gold=None if chosen.gold else "1", page=chosen.page),
@@ -166,7 +187,7 @@ class Pages:
             "question",
             page="question",
             question=source.question,
-            facts=facts_of(source),
+            facts=asked_facts(source.question),
             gold=gold_of(source) if gold else None,
             gold_query=urlencode([*(("cell", cell) for cell in cells), *([] if gold else [("gold", "1")])]),
             keep=urlencode(keep),
@@ -175,7 +196,7 @@ class Pages:
             matrix=_matrix(cache, outcomes, cells, gold=gold),
             right=sum(outcome == "correct" for outcome in outcomes.values()),
             asked=len(outcomes),
-            cells=read_cells(self._head.run.folder, source, scores, self._judge()),
+            cells=read_cells(self._head.run.folder, source, self._cells(), scores, self._judge()),
             sessions=sessions_of(source),
             unheld=len(source.question.instance.evidence_session_ids) - len(source.evidence),
         )
@@ -187,7 +208,16 @@ class Pages:
 
     def charts(self) -> str:
         """The charts with their data."""
-        return self._render("charts", page="charts", charts=json.loads(self._asked().meta("charts")))
+        found = CHARTS.validate_json(self._asked().meta("charts"))
+        chapters = [
+            (title, [chart for chart in found if chart.chapter == chapter]) for chapter, title in CHAPTERS.items()
+        ]
+        return self._render(
+            "charts",
+            page="charts",
+            chapters=[(title, [chart.figure for chart in own]) for title, own in chapters if own],
+            data={chart.figure.key: table_view(chart.data) for chart in found},
+        )
 
     def _render(self, name: str, **context: Any) -> str:
         return render(name, static=self._static, head=self._head, older=self._older, **context)
@@ -195,6 +225,10 @@ class Pages:
     def _asked(self) -> Cache:
         assert self._cache is not None, "only texts can be read without a cache"
         return self._cache
+
+    def _cells(self) -> dict[str, Cell]:
+        assert self._head.manifest is not None, "a run with a cache has begun"
+        return {cell.cell_id: cell for cell in self._head.manifest.cells}
 
     def _judge(self) -> str:
         return str(json.loads(self._asked().meta("key"))[1])
@@ -227,32 +261,46 @@ def _given(cache: Cache) -> ReportInput:
     )
 
 
-def runs_page(heads: Sequence[RunHead], *, static: bool = False) -> str:
-    """All runs, those that can be compared beside each other."""
+def runs_page(heads: Sequence[RunHead], faults: Mapping[Path, str] | None = None, *, static: bool = False) -> str:
+    """All runs, those that can be compared beside each other.
+
+    Args:
+        heads: the runs.
+        faults: by folder, why a log gave no scores when it was read whole.
+        static: for a file.
+    """
     groups: dict[object, list[RunHead]] = {}
     for head in heads:
         groups.setdefault(head.comparable_with, []).append(head)
     live = [head.run.key for head in heads if head.state == "being written"]
-    followed = [] if static else live[:MOST_FOLLOWED]
     return render(
-        "runs", static=static, groups=list(groups.values()), count=len(heads), live=bool(live), followed=followed
+        "runs",
+        static=static,
+        groups=[(group, "" if static else _together(group)) for group in groups.values()],
+        count=len(heads),
+        live=bool(live),
+        followed=[] if static else live[:MOST_FOLLOWED],
+        faults=faults or {},
     )
+
+
+def _together(group: Sequence[RunHead]) -> str:
+    """Address of a grid with all runs of a group; empty where there are not two."""
+    first, *rest = [head.run.key for head in group if head.manifest is not None][:MOST_TOGETHER] or [""]
+    return f"/run/{first}?{urlencode([('with', key) for key in rest])}" if rest else ""
 
 
 # ------------------------------------------------------------------ sentences and links
 
 
 _WORDS = {
-    "correct": "right",
+    **{outcome: word for outcome, (_, word) in OUTCOMES.items()},
     "failed": "failed, whoever failed",
     "any": "anywhere",
     "kept": "kept to itself",
     "deny": "must be withheld",
     "allow": "may be disclosed",
     "self": "the owner asks",
-    "backend_failed": "memory failed",
-    "infra_failed": "failed on our side",
-    "reader_not_applicable": "reader could not read it",
 }
 
 

@@ -346,7 +346,8 @@ def _where(chosen: Selection, cells: Sequence[int] | None) -> tuple[str, list[An
                 clauses.append(several)
             else:
                 clauses.append(f"{table}.{choice.column} = ?")
-                arguments.append(int(value) if choice.key == "day" and value.isdigit() else value)
+                # SQLite compares a text of digits with a column of numbers as a number.
+                arguments.append(value)
     if chosen.text:
         clauses.append("(q.text LIKE ? ESCAPE '\\' OR t.answer LIKE ? ESCAPE '\\' OR q.instance_id = ?)")
         part = "%" + chosen.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from memarena.evaluation import AnswerRecords, answer_records
 from memarena.judging import verdicts_to_add
 from memarena.log.records import (
     AnswerSpan,
+    Cell,
     EvidenceSession,
     GatewayCall,
     Question,
@@ -20,9 +21,26 @@ from memarena.log.records import (
     Verdict,
 )
 from memarena.log.store import LogReader
-from memarena.report.charts.svg import Drawing
+from memarena.report.charts.timing import timing_bar
+from memarena.report.layout import counted
 from memarena.report.question_trace.judging import JudgeRecord
-from memarena.report.question_trace.trace import asker, describe_gold, messages_of, rest_of_answer_ns, telling
+from memarena.report.question_trace.parts import (
+    ItemShown,
+    JudgeSaid,
+    StepShown,
+    TurnShown,
+    asker,
+    call_words,
+    items_shown,
+    judges_said,
+    prompt_places,
+    read_words,
+    search_words,
+    settled_words,
+    steps_shown,
+    turns_shown,
+)
+from memarena.report.question_trace.trace import describe_gold, messages_of
 from memarena.scoring.results import QuestionScore
 from memarena.viewer.shown_text import CUT_CHARACTERS, CutText, Piece, cut, marked_pieces
 
@@ -42,37 +60,13 @@ class Source:
 
 
 @dataclass(frozen=True)
-class TurnView:
-    """A turn of an evidence session."""
-
-    marked: bool
-    speaker: str
-    text: str
-    said_at: str
-
-
-@dataclass(frozen=True)
 class SessionView:
     """An evidence session in full."""
 
     session_id: str
     started_at: str
     place: str
-    turns: tuple[TurnView, ...]
-
-
-@dataclass(frozen=True)
-class ItemView:
-    """An item of Search."""
-
-    rank: int
-    score: float
-    source: str
-    time: str
-    evidence: bool
-    in_prompt: bool | None
-    """Whether it fitted into the prompt; None where that is not known."""
-    text: CutText
+    turns: tuple[TurnShown, ...]
 
 
 @dataclass(frozen=True)
@@ -107,24 +101,16 @@ class StepView:
 
 
 @dataclass(frozen=True)
-class JudgeView:
-    """What a judge said; ``reason`` may tell the right answer."""
-
-    judge: str
-    said: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class CellView:
     """A question in one cell."""
 
     cell_id: str
     outcome: str
-    stage: str
-    route: str
+    settled: tuple[str, ...]
+    """How the outcome came about, a line each."""
     why: str
-    attempts: int
+    earlier: tuple[str, ...]
+    """How earlier attempts ended."""
     failed: str
     """What failed in the latest attempt; empty where it was answered."""
     answer: CutText
@@ -132,17 +118,21 @@ class CellView:
     raw: CutText | None
     """The whole output where it is more than the answer."""
     parse: str
-    judges: tuple[JudgeView, ...]
+    judges: tuple[JudgeSaid, ...]
     way: tuple[StepView, ...]
+    request: str
+    """What was searched for."""
     search: str
-    items: tuple[ItemView, ...]
+    items: tuple[ItemShown, ...]
     more_items: int
+    own_items: tuple[ItemShown, ...]
+    """Items of another search, which the memory made itself for its Answer."""
+    more_own_items: int
     calls: tuple[CallView, ...]
     more_calls: int
     timing: str
     """A bar as SVG; empty without times."""
-    times: tuple[tuple[str, str, str], ...]
-    """Part of the bar (or an empty text), name and value of each span."""
+    steps: tuple[StepShown, ...]
     notices: tuple[str, ...]
 
 
@@ -163,8 +153,10 @@ def read_source(folder: Path, instance_id: str) -> Source | None:
     return Source(question, evidence)
 
 
-def read_cells(folder: Path, source: Source, scores: dict[str, QuestionScore], judge: str) -> list[CellView]:
-    """The question in each of the cells, in their order. Raises LogError."""
+def read_cells(
+    folder: Path, source: Source, cells: Mapping[str, Cell], scores: Mapping[str, QuestionScore], judge: str
+) -> list[CellView]:
+    """The question in each of the cells that have a score, in their order. Raises LogError."""
     instance_id = source.question.instance.instance_id
     records = answer_records(folder, [(cell, instance_id) for cell in scores])
     with LogReader(folder) as log:
@@ -174,7 +166,7 @@ def read_cells(folder: Path, source: Source, scores: dict[str, QuestionScore], j
             if isinstance(record, JudgeRecord)
         ]
     return [
-        _cell(source, cell, score, records[cell, instance_id], [r for r in judged if r.cell_id == cell], judge)
+        _cell(source, cells[cell], score, records[cell, instance_id], [r for r in judged if r.cell_id == cell], judge)
         for cell, score in scores.items()
     ]
 
@@ -192,6 +184,8 @@ def whole_text(folder: Path, source: Source, cell_id: str, part: str) -> str | N
         texts |= {"answer": answer.answer, "reason": answer.reason, "raw": answer.raw}
     for rank, item in enumerate(attempt.search.items if attempt.search else (), 1):
         texts[f"item-{rank}"] = item.text
+    for rank, item in enumerate(_own_items(answer), 1):
+        texts[f"own-{rank}"] = item.text
     for place, call in enumerate(_telling(kept.calls, attempt), 1):
         texts[f"output-{place}"] = call.output
         for number, (_, text) in enumerate(messages_of(call.prompt), 1):
@@ -201,30 +195,16 @@ def whole_text(folder: Path, source: Source, cell_id: str, part: str) -> str | N
 
 def sessions_of(source: Source) -> list[SessionView]:
     """Evidence sessions in the order in which they took place, every turn of them."""
-    marked = set(source.question.instance.evidence_turn_ids)
+    marked = source.question.instance.evidence_turn_ids
     found = sorted(source.evidence.values(), key=lambda session: session.started_at)
     return [
         SessionView(
             session.session_id,
             session.started_at,
             ", ".join(part for part in (session.place, session.group, session.modality) if part),
-            tuple(TurnView(t.turn_id in marked, t.speaker, t.text, t.said_at) for t in session.turns),
+            tuple(turns_shown(session.turns, marked)),
         )
         for session in found
-    ]
-
-
-def facts_of(source: Source) -> list[tuple[str, str]]:
-    """How the question was asked, as names and values; without its gold."""
-    question = source.question
-    instance = question.instance
-    lag = "no evidence"
-    if question.lag_days is not None:
-        lag = f"{question.lag_days} {'day' if question.lag_days == 1 else 'days'} after the latest evidence"
-    return [
-        ("asked by", f"{asker(question)}, to the assistant of {question.ego_name}"),
-        ("asked at", f"{question.asked_at}, after day {question.day}; {lag}"),
-        ("kind", f"{instance.family.value} ({instance.dimension.value}), difficulty {instance.difficulty or 'n/a'}"),
     ]
 
 
@@ -238,7 +218,7 @@ def gold_of(source: Source) -> str:
 
 def _cell(
     source: Source,
-    cell_id: str,
+    cell: Cell,
     score: QuestionScore,
     kept: AnswerRecords,
     judged: Sequence[JudgeRecord],
@@ -246,31 +226,37 @@ def _cell(
 ) -> CellView:
     attempt = kept.asked[-1]
     answer, search = attempt.answer, attempt.search
-    items = search.items if search is not None else ()
+    items, own_items = search.items if search is not None else (), _own_items(answer)
     calls = _telling(kept.calls, attempt)
     passages = _passages(source)
+    steps = steps_shown(search, answer, calls)
     raw = answer.raw if answer is not None and answer.raw != answer.answer else None
     return CellView(
-        cell_id=cell_id,
+        cell_id=cell.cell_id,
         outcome=score.outcome.value if score.outcome else "",
-        stage=score.stage or "",
-        route=(score.route or "").replace("_", " "),
+        settled=settled_words(score),
         why=score.why,
-        attempts=len(kept.asked),
-        failed="" if attempt.status == "answered" else f"{attempt.status.replace('_', ' ')}: {attempt.cause}",
+        earlier=tuple(
+            f"Attempt {n} of {len(kept.asked)}: {_ended(each) or 'answered'}"
+            for n, each in enumerate(kept.asked[:-1], 1)
+        ),
+        failed=_ended(attempt),
         answer=cut(answer.answer if answer else ""),
         reason=cut(answer.reason if answer else ""),
         raw=None if raw is None else cut(raw),
-        parse=_parse(answer),
-        judges=tuple(_judges(source, attempt, judged, judge)) + tuple(_disclosed(score)),
+        parse=read_words(answer),
+        judges=tuple(judges_said(_voices(source, attempt, judged, judge), score, attempt.attempt)),
         way=tuple(_way(source, attempt, score)),
-        search=_search(attempt),
-        items=tuple(_item(source, attempt, rank, item) for rank, item in enumerate(items[:MOST_ITEMS], 1)),
+        request=_request(source.question, cell) if search is not None else "",
+        search=search_words(search),
+        items=tuple(items_shown(source.question, items[:MOST_ITEMS], prompt_places(answer), ITEM_CHARACTERS)),
         more_items=max(0, len(items) - MOST_ITEMS),
+        own_items=tuple(items_shown(source.question, own_items[:MOST_ITEMS], None, ITEM_CHARACTERS)),
+        more_own_items=max(0, len(own_items) - MOST_ITEMS),
         calls=tuple(_call(call, place, passages) for place, call in enumerate(calls[:MOST_CALLS], 1)),
         more_calls=max(0, len(calls) - MOST_CALLS),
-        timing=_timing_bar(attempt),
-        times=tuple(_times(attempt, calls)),
+        timing=timing_bar(steps),
+        steps=steps,
         notices=search.notices if search is not None else (),
     )
 
@@ -288,43 +274,31 @@ def _passages(source: Source) -> list[str]:
     return [turn.text for turn in chosen if len(turn.text.strip()) >= LEAST_MARKED]
 
 
-def _parse(answer: AnswerSpan | None) -> str:
-    if answer is None:
-        return ""
-    how = {"backend": "by the memory's own Answer", "central": "by the harness over the items of Search"}[answer.route]
-    parsed = {
-        "json": "the output is JSON as asked for",
-        "lenient_json": "the output is JSON with faults that could be read over",
-        "text": "the output is plain text and was taken whole",
-        "empty": "the output is empty",
-    }[answer.parse]
-    code = "" if answer.code == "OK" else f"; {answer.code}: {answer.message}"
-    return f"Read {how}; {parsed}; ended by {answer.finish_reason}{code}."
+def _ended(attempt: QuestionAsked) -> str:
+    """What failed in an attempt; empty where it was answered."""
+    return "" if attempt.status == "answered" else f"{attempt.status.replace('_', ' ')}: {attempt.cause}"
 
 
-def _judges(source: Source, attempt: QuestionAsked, judged: Sequence[JudgeRecord], judge: str) -> Iterator[JudgeView]:
-    instance_id = source.question.instance.instance_id
+def _own_items(answer: AnswerSpan | None) -> tuple[RetrievedItem, ...]:
+    return answer.items if answer is not None and not answer.searched_items else ()
+
+
+def _voices(source: Source, attempt: QuestionAsked, judged: Sequence[JudgeRecord], judge: str) -> list[JudgeRecord]:
+    """What judges said, those computed on the way among them; the judge whose verdicts count comes first."""
     own = [r for r in judged if isinstance(r, Verdict)]
+    instance_id = source.question.instance.instance_id
     computed = verdicts_to_add({instance_id: source.question}, source.evidence, own, [attempt])
-    for record in sorted([*judged, *computed], key=lambda r: (r.judge != judge, r.judge, r.attempt, r.repeat)):
-        again = f", repeat {record.repeat}" if record.repeat else ""
-        place = "" if record.attempt == attempt.attempt else f", attempt {record.attempt + 1}"
-        if record.kind == "judging_failed":
-            yield JudgeView(record.judge, f"failed{again}{place}: {record.cause.replace('_', ' ')}", record.message)
-        elif record.kind == "bucket":
-            yield JudgeView(record.judge, f"withheld because: {record.bucket.replace('_', ' ')}{place}", record.reason)
-        else:
-            label = f", {record.label.replace('_', ' ')}" if record.label else ""
-            word = "right" if record.correct else "wrong"
-            handed = f" (decided by the {record.handed_over})" if record.handed_over else ""
-            said = f"{word} by {record.route.replace('_', ' ')}{label}{again}{place}{handed}"
-            yield JudgeView(record.judge, said, record.reason)
+    return sorted([*judged, *computed], key=lambda r: (r.judge != judge, r.judge, r.attempt, r.repeat))
 
 
-def _disclosed(score: QuestionScore) -> Iterator[JudgeView]:
-    if score.disclosure is not None:
-        label = score.disclosure.label.replace("_", " ")
-        yield JudgeView("behaviour", f"{label}, labelled by {score.disclosure.labelled_by}", telling(score.disclosure))
+def _request(question: Question, cell: Cell) -> str:
+    """What Search was asked for."""
+    reading = cell.reading
+    items = f"{counted(reading.max_items, 'item')} of " if reading.max_items is not None else ""
+    return (
+        f"Searched for the question as it was asked, on behalf of {asker(question)}, "
+        f"for at most {items}{counted(reading.max_context_tokens, 'token')}."
+    )
 
 
 def _way(source: Source, attempt: QuestionAsked, score: QuestionScore) -> Iterator[StepView]:
@@ -342,9 +316,8 @@ def _way(source: Source, attempt: QuestionAsked, score: QuestionScore) -> Iterat
     if found is not None and found.evidence_sessions:
         every = found.found == found.evidence_sessions
         first = f", the first as item {found.first_rank}" if found.first_rank is not None else ""
-        noun = "session" if found.evidence_sessions == 1 else "sessions"
-        total = f"{found.found} of {found.evidence_sessions} evidence {noun}"
-        yield StepView(every, f"Search returned {total}{first}, in {found.items} items.")
+        total = f"{found.found} of {counted(found.evidence_sessions, 'evidence session')}"
+        yield StepView(every, f"Search returned {total}{first}, in {counted(found.items, 'item')}.")
         if found.shown is not None:
             yield StepView(found.shown == found.found, f"The prompt held {found.shown} of the {found.found} found.")
     outcome = score.outcome.value if score.outcome else ""
@@ -355,92 +328,16 @@ def _way(source: Source, attempt: QuestionAsked, score: QuestionScore) -> Iterat
         yield StepView(None, "A question of permission: what is right depends on who asks.")
 
 
-def _search(attempt: QuestionAsked) -> str:
-    search = attempt.search
-    if search is None:
-        return "No search was made."
-    if search.code != "OK":
-        return f"Search failed: {search.code}: {search.message}"
-    items = f"{len(search.items):,} {'item' if len(search.items) == 1 else 'items'}"
-    seen = (
-        ""
-        if search.visible_through_day is None
-        else f", from a memory that holds days up to {search.visible_through_day}"
-    )
-    return f"Search returned {items}{seen}."
-
-
-def _item(source: Source, attempt: QuestionAsked, rank: int, item: RetrievedItem) -> ItemView:
-    evidence = set(source.question.instance.evidence_session_ids)
-    answer = attempt.answer
-    shown = answer.shown_items if answer is not None and answer.searched_items else None
-    return ItemView(
-        rank=rank,
-        score=item.score,
-        source=", ".join(item.session_ids) or "source not given",
-        time=item.time,
-        evidence=bool(evidence & set(item.session_ids)),
-        in_prompt=None if shown is None else rank - 1 in shown,
-        text=cut(item.text, ITEM_CHARACTERS),
-    )
-
-
 def _call(call: GatewayCall, place: int, passages: list[str]) -> CallView:
-    tokens = " + ".join("n/a" if n is None else f"{n:,}" for n in (call.prompt_tokens, call.completion_tokens))
-    error = f"; {call.error}" if call.error else ""
     messages = []
     for number, (role, text) in enumerate(messages_of(call.prompt), 1):
         shown = cut(text)
         pieces = tuple(marked_pieces(shown.text, passages))
         messages.append(MessageView(role, pieces, shown.left_out, f"message-{place}-{number}"))
     return CallView(
-        head=f"{call.phase}: {call.model or 'model'}, status {call.status}, {tokens} tokens{error}",
+        head=call_words(call),
         messages=tuple(messages),
         output=cut(call.output, CUT_CHARACTERS),
         part=f"output-{place}",
         kept=bool(call.prompt) or not call.prompt_sha256,
     )
-
-
-# ------------------------------------------------------------------ times
-
-
-def _times(attempt: QuestionAsked, calls: Sequence[GatewayCall]) -> Iterator[tuple[str, str, str]]:
-    search, answer = attempt.search, attempt.answer
-    yield "search", "Search", _ms(search.t_search_ns if search else None)
-    if answer is not None:
-        yield "prefill", "time to the first token, at the gateway", _ms(answer.ttft_ns)
-        yield "", "more until the harness had the first text", _ms(rest_of_answer_ns(answer))
-        yield "rest", "from asking to the end of the answer", _ms(answer.completed_ns)
-    for call in calls:
-        if call.server_prompt_ms is not None:
-            yield "", "prompt, as the model server says", f"{call.server_prompt_ms:,.1f} ms"
-
-
-def _timing_bar(attempt: QuestionAsked) -> str:
-    """Search, prefill and the rest of the answer on one axis."""
-    search, answer = attempt.search, attempt.answer
-    spans = [("search", "Search", search.t_search_ns if search else None)]
-    if answer is not None and answer.completed_ns is not None:
-        ttft = answer.ttft_ns
-        spans += [("prefill", "time to the first token", ttft), ("rest", "the rest", answer.completed_ns - (ttft or 0))]
-    known = [(kind, name, max(span, 0)) for kind, name, span in spans if span is not None]
-    total = sum(span for *_, span in known)
-    if not total:
-        return ""
-    said = ", ".join(f"{name} {_ms(span)}" for _, name, span in known)
-    drawing = Drawing("timing", 600, 18, "Where the time went", f"{said}.")
-    left = 0.0
-    for kind, name, span in known:
-        width = 600 * span / total
-        drawing.rect(left, 2, max(width, 0.8), 14, f"bar {kind}", f"{name}: {_ms(span)}")
-        left += width
-    parts = "".join(drawing.parts)
-    return f'<svg class="timing" viewBox="0 0 600 18" preserveAspectRatio="none" aria-hidden="true">{parts}</svg>'
-
-
-def _ms(nanoseconds: int | None) -> str:
-    if nanoseconds is None:
-        return "n/a"
-    value = nanoseconds / 1e6
-    return f"{value:,.2f} ms" if value < 10 else f"{value:,.0f} ms"

@@ -110,7 +110,8 @@ def guard(door: Door) -> Middleware:
 
 def _refused(why: str, status: int) -> web.Response:
     page = REFUSED.format(why)
-    return web.Response(text=page, content_type="text/html", status=status, headers=HEADERS)
+    # A script that asks is told to load the page again, which then says why.
+    return web.Response(text=page, content_type="text/html", status=status, headers={**HEADERS, "HX-Refresh": "true"})
 
 
 def _is_address(host: str) -> bool:

@@ -14,13 +14,14 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from memarena.log.store import LogError
+from memarena.report.render.html.environment import visible
 from memarena.viewer.building import CACHE_FAULTS, Build, Caches, Ready
 from memarena.viewer.cache_file import opened, remove_old
+from memarena.viewer.errors import ViewerError
 from memarena.viewer.found_runs import FoundRun, Heads, RunHead, find_runs
 from memarena.viewer.pages import Pages, runs_page
 from memarena.viewer.queries import Cache, Selection
 from memarena.viewer.security import Door, guard
-from memarena.viewer.shown_text import visible
 from memarena.viewer.static_files import static_file
 from memarena.viewer.templating import render
 
@@ -105,6 +106,9 @@ async def _faults(request: web.Request, handler: Handler) -> web.StreamResponse:
         return _html("message", status=404, title="Not here", text=text, head=None)
     except LogError as error:
         return _html("message", status=UNREADABLE, title="This log cannot be read", text=str(error), head=None)
+    except ViewerError as error:
+        # The folder was there when the server began.
+        return _html("message", status=404, title="Gone", text=str(error), head=None)
 
 
 # ------------------------------------------------------------------ pages
@@ -114,7 +118,7 @@ async def _runs(request: web.Request) -> web.Response:
     viewer = request.app[VIEWER]
     runs = await asyncio.to_thread(viewer.runs)
     heads = [await asyncio.to_thread(viewer.heads.of, run) for run in runs]
-    return web.Response(text=runs_page(heads), content_type="text/html")
+    return web.Response(text=runs_page(heads, viewer.caches.faults()), content_type="text/html")
 
 
 async def _grid(request: web.Request) -> web.Response:
@@ -142,7 +146,12 @@ async def _grid(request: web.Request) -> web.Response:
 
 async def _questions(request: web.Request) -> web.Response:
     chosen = Selection.of(request.query.items())
-    return await _page(request, lambda pages: pages.questions(chosen))
+    response = await _page(request, lambda pages: pages.questions(chosen))
+    if "HX-Request" in request.headers:
+        # The form sends fields that are empty too; the address that can be kept has none of them.
+        query = chosen.query()
+        response.headers["HX-Push-Url"] = f"{request.path}?{query}" if query else request.path
+    return response
 
 
 async def _charts(request: web.Request) -> web.Response:
@@ -219,11 +228,11 @@ async def _progress(request: web.Request) -> web.Response:
 
 async def _events(request: web.Request) -> web.StreamResponse:
     """Server-sent events with how far a run is, until it ends or nobody listens."""
+    head = await _head(request)
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
     await response.prepare(request)
     last, ending = "", request.app[VIEWER].ending
     while True:
-        head = await _head(request)
         said = json.dumps(
             {"state": head.state, "asked": head.asked_in_all, "planned": head.planned, "cells": head.asked}
         )
@@ -237,7 +246,15 @@ async def _events(request: web.Request) -> web.StreamResponse:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ending.wait(), UPDATE_SECONDS)
             return response
+        try:
+            head = await _head(request)
+        except (web.HTTPNotFound, ViewerError):
+            return response
 
 
 def _html(name: str, *, status: int = 200, **context: Any) -> web.Response:
-    return web.Response(text=render(name, **context), content_type="text/html", status=status)
+    response = web.Response(text=render(name, **context), content_type="text/html", status=status)
+    if status != 200 or name == "building":
+        # A part of a page that was asked for by script is none of these: the script loads the page again.
+        response.headers["HX-Refresh"] = "true"
+    return response

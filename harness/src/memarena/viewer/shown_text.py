@@ -1,18 +1,12 @@
-"""Texts as a page shows them: nothing in them acts, nothing in them hides."""
+"""Long texts cut, and passages marked in them."""
 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 
 CUT_CHARACTERS = 12_000
 """Characters of a long text that a page shows; the whole text is one link away."""
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
-)
-"""Controls (ANSI codes begin with one), marks that turn the direction of writing, what has no width, surrogates."""
 
 
 @dataclass(frozen=True)
@@ -29,18 +23,6 @@ class Piece:
 
     text: str
     marked: bool
-
-
-def visible(text: str) -> str:
-    """The text with every character that does not show as itself spelled out; line feeds and tabs stay."""
-    return _HIDDEN.sub(_spelled, text.replace("\r\n", "\n")) if not text.isascii() or _HIDDEN.search(text) else text
-
-
-def _spelled(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "\u2421" if code == 0x7F else f"[U+{code:04X}]"
 
 
 def cut(text: str, most: int = CUT_CHARACTERS) -> CutText:

@@ -13,8 +13,9 @@ STATIC = {
     "icon.svg": ("image/svg+xml", _OWN / "icon.svg"),
     "live.js": ("text/javascript", _OWN / "live.js"),
     "keys.js": ("text/javascript", _OWN / "keys.js"),
+    "htmx.min.js": ("text/javascript", _OWN / "htmx.min.js"),
 }
-"""Type and place of each. The first is the report's own."""
+"""Type and place of each. The first is the report's own; htmx 2.0.11 is whole as released, its licence beside it."""
 
 
 async def static_file(request: web.Request) -> web.Response:

@@ -1,4 +1,4 @@
-"""How times are spread: a small histogram per row on one logarithmic axis, and Search against length of history."""
+"""How times are spread: a small histogram per row on one logarithmic axis."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
 from memarena.report.charts.bars import NAME_WIDTH
-from memarena.report.charts.scale import Linear, Logarithmic, log_axis, round_up, tick_label
-from memarena.report.charts.scatter import LEGEND_ROW, series_of, shortened
+from memarena.report.charts.scale import Logarithmic, log_axis, tick_label
+from memarena.report.charts.scatter import series_of, shortened
 from memarena.report.charts.svg import Drawing, Figure
 from memarena.report.rows import ReportRow, row_name
-from memarena.scoring.costs import HistoryBucket
 from memarena.scoring.results import QuestionScore, Spans
 
 WIDTH, NAMES, RIGHT = 460.0, 180.0, 20.0
@@ -92,61 +91,3 @@ def _ridge(drawing: Drawing, axis: Logarithmic, samples: Sequence[float], base: 
             drawing.line(axis.at(sample), base, axis.at(sample), base + 3, "rug")
     middle = axis.at(median(samples))
     drawing.line(middle, base + 3, middle, base - (ROW - 10), "median")
-
-
-def search_over_history(
-    rows: Sequence[ReportRow], history: Mapping[str, Sequence[HistoryBucket]], key: str = "search-history"
-) -> Figure | None:
-    """Median Search against the turns that the memory holds. Rows need two buckets that have a median."""
-    lines = {
-        row.tag: [(b.turns_p50, b.search.p50) for b in history.get(row.tag, ()) if b.search.p50 is not None]
-        for row in rows
-    }
-    shown = [row for row in rows if len(lines[row.tag]) > 1]
-    if not shown:
-        return None
-    points = [point for row in shown for point in lines[row.tag]]
-    side, left, top = 230.0, 62.0, 14.0
-    legend_rows = (len(shown) + 1) // 2
-    said = "; ".join(
-        f"{row_name(rows, row)}: {', '.join(f'{t:,.0f} turns {ms:.2f} ms' for t, ms in lines[row.tag])}"
-        for row in shown
-    )
-    height = top + side + 50 + LEGEND_ROW * legend_rows
-    drawing = Drawing(key, WIDTH, height, "Search against length of history", f"{said}.")
-    x = Linear(0, round_up(max(t for t, _ in points)), left, WIDTH - 30)
-    y = log_axis(min(ms for _, ms in points), max(ms for _, ms in points), top + side, top)
-    for quarter in range(5):
-        value = x.high * quarter / 4
-        drawing.line(x.at(value), top, x.at(value), top + side, "grid")
-        drawing.text(x.at(value), top + side + 17, tick_label(value), "tick", "middle")
-    for tick in y.ticks():
-        drawing.line(left, y.at(tick), WIDTH - 30, y.at(tick), "grid")
-        drawing.text(left - 8, y.at(tick) + 4, tick_label(tick), "tick", "end")
-    drawing.text((left + WIDTH - 30) / 2, top + side + 36, "turns in the memory", "label", "middle")
-    drawing.text(16, top + side / 2, "Search p50, ms", "label", "middle", turn=-90)
-    series = series_of(rows)
-    for place, row in enumerate(shown):
-        shape = series[row.scores.backend]
-        drawing.path([(x.at(t), y.at(ms)) for t, ms in lines[row.tag]], f"trend c{shape % 8}")
-        for t, ms in lines[row.tag]:
-            title = f"{row_name(rows, row)}: {t:,.0f} turns, {ms:.2f} ms"
-            drawing.marker(x.at(t), y.at(ms), shape, hollow=row.scores.diagnostic, size=4, title=title)
-        cx, cy = 22 + place % 2 * (WIDTH - 20) / 2, top + side + 62 + place // 2 * LEGEND_ROW
-        drawing.text(cx - 8, cy, row.tag, "tag", "end")
-        drawing.marker(cx + 4, cy - 4, shape, hollow=row.scores.diagnostic, size=4.5)
-        drawing.text(cx + 15, cy, shortened(row_name(rows, row), 31), "legend")
-    end_tags(drawing, {row.tag: (x.at(lines[row.tag][-1][0]), y.at(lines[row.tag][-1][1])) for row in shown})
-    caption = "Each mark is the median over a quarter of the questions, ordered by how much the memory held when asked."
-    return Figure(key, "Search against length of history", caption, drawing.render())
-
-
-def end_tags(drawing: Drawing, ends: Mapping[str, tuple[float, float]]) -> None:
-    """Letters behind the ends of lines, side by side where the ends lie close together."""
-    taken: list[tuple[float, float]] = []
-    for tag, (x, y) in ends.items():
-        place = x + 11
-        while any(abs(place - a) < 11 and abs(y - b) < 12 for a, b in taken):
-            place += 11
-        taken.append((place, y))
-        drawing.text(place, y + 4, tag, "tag", "middle")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from memarena.report.charts.growth import end_tags
 from memarena.report.charts.scale import Linear, log_axis, tick_label
 from memarena.report.charts.scatter import LEGEND_ROW, series_of, shortened
-from memarena.report.charts.spread import end_tags
 from memarena.report.charts.svg import Drawing, Figure
 from memarena.report.rows import ReportRow, row_name
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memarena.report.brief_rows import FEWEST_QUESTIONS
+from memarena.report.charts.growth import end_tags
 from memarena.report.charts.scale import Linear
 from memarena.report.charts.scatter import LEGEND_ROW, series_of, shortened
-from memarena.report.charts.spread import end_tags
 from memarena.report.charts.svg import Drawing, Figure
 from memarena.report.rows import ReportRow, row_name
 from memarena.report.tables.grid import breakdown_keys

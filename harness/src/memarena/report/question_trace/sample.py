@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from memarena.log.records import (
@@ -14,10 +14,25 @@ from memarena.log.records import (
     Outcome,
     Question,
     QuestionAsked,
-    SearchSpan,
     Verdict,
 )
-from memarena.report.question_trace.trace import asker, describe_gold, messages_of, rest_of_answer_ns, telling
+from memarena.report.question_trace.parts import (
+    ItemShown,
+    JudgeSaid,
+    StepShown,
+    TurnShown,
+    asked_facts,
+    call_words,
+    items_shown,
+    judges_said,
+    prompt_places,
+    read_words,
+    search_words,
+    settled_words,
+    steps_shown,
+    turns_shown,
+)
+from memarena.report.question_trace.trace import describe_gold, messages_of
 from memarena.scoring.results import QuestionScore, RowScores
 
 AT_MOST = 160
@@ -53,20 +68,8 @@ class EvidenceShown:
 
     session_id: str
     when: str
-    turns: tuple[tuple[bool, str, str], ...]
-    """Whether it is marked as evidence, who spoke, the text."""
+    turns: tuple[TurnShown, ...]
     other_turns: int
-
-
-@dataclass(frozen=True)
-class ItemShown:
-    """An item of the search."""
-
-    rank: int
-    score: float
-    sources: str
-    holds_evidence: bool
-    text: str
 
 
 @dataclass(frozen=True)
@@ -75,14 +78,6 @@ class CallShown:
 
     head: str
     texts: tuple[Text, ...]
-
-
-@dataclass(frozen=True)
-class TimeShown:
-    """A span in milliseconds; None: did not happen."""
-
-    name: str
-    ms: float | None
 
 
 @dataclass(frozen=True)
@@ -99,17 +94,7 @@ class AttemptShown:
     more_calls: int
     answer: tuple[Text, ...]
     read: str
-    times: tuple[TimeShown, ...]
-
-
-@dataclass(frozen=True)
-class VerdictShown:
-    """A judge's verdict."""
-
-    judge: str
-    attempt: int
-    right: bool
-    text: str
+    steps: tuple[StepShown, ...]
 
 
 @dataclass(frozen=True)
@@ -131,7 +116,7 @@ class QuestionTrace:
     """Names and values."""
     evidence: tuple[EvidenceShown, ...]
     attempts: tuple[AttemptShown, ...]
-    verdicts: tuple[VerdictShown, ...]
+    judges: tuple[JudgeSaid, ...]
 
 
 # ------------------------------------------------------------------ which ones
@@ -217,52 +202,24 @@ def trace_question(
         dimension=score.dimension,
         outcome=score.outcome.value,
         why=score.why,
-        settled=_settled(score),
+        settled=settled_words(score),
         question=question.question_text,
-        asked=_asked(question),
+        asked=(*asked_facts(question), ("right answer", describe_gold(question.instance.gold))),
         evidence=tuple(_evidence(evidence[s], marked) for s in question.instance.evidence_session_ids if s in evidence),
         attempts=tuple(_attempt(question, attempts, place, calls) for place in range(len(attempts))),
-        verdicts=tuple(VerdictShown(v.judge, v.attempt + 1, v.correct, _why_verdict(v)) for v in verdicts),
-    )
-
-
-def _why_verdict(verdict: Verdict) -> str:
-    again = f", repeat {verdict.repeat}" if verdict.repeat else ""
-    handed = f"; decided instead by the {verdict.handed_over}" if verdict.handed_over else ""
-    return f"{verdict.route}{again}, score {verdict.score:.2f}: {verdict.reason}{handed}"
-
-
-def _settled(score: QuestionScore) -> tuple[str, ...]:
-    lines = [f"{score.outcome.value.replace('_', ' ') if score.outcome else ''}: {score.why}".removesuffix(": ")]
-    if score.route:
-        lines.append(f"decided by {score.route.replace('_', ' ')}")
-    if score.stage:
-        lines.append(f"went wrong: {score.stage.replace('_', ' ')}")
-    if score.token_f1 is not None:
-        lines.append(f"token-F1 {score.token_f1:.2f}")
-    if score.disclosure is not None:
-        lines.append(f"raw output {telling(score.disclosure)}; behaviour: {score.disclosure.label.replace('_', ' ')}")
-    return tuple(lines)
-
-
-def _asked(question: Question) -> tuple[tuple[str, str], ...]:
-    instance = question.instance
-    days = "n/a: no evidence" if question.lag_days is None else f"{question.lag_days} days after the latest evidence"
-    return (
-        ("asked by", f"{asker(question)}, to the assistant of {question.ego_name}"),
-        ("asked at", f"{question.asked_at}, after day {question.day}; {days}"),
-        ("kind", f"{instance.family.value}, difficulty {instance.difficulty or 'n/a'}"),
-        ("right answer", describe_gold(instance.gold)),
+        judges=tuple(judges_said(verdicts, score, attempts[-1].attempt if attempts else 0)),
     )
 
 
 def _evidence(session: EvidenceSession, marked: set[str]) -> EvidenceShown:
-    shown = [t for t in session.turns if t.turn_id in marked] or list(session.turns)
-    shown = shown[:TURNS]
+    shown = ([t for t in session.turns if t.turn_id in marked] or list(session.turns))[:TURNS]
     return EvidenceShown(
         session_id=session.session_id,
         when=session.started_at,
-        turns=tuple((t.turn_id in marked, t.speaker, _front(" ".join(t.text.split()), TURN_CHARACTERS)) for t in shown),
+        turns=tuple(
+            replace(turn, text=_front(" ".join(turn.text.split()), TURN_CHARACTERS))
+            for turn in turns_shown(shown, marked)
+        ),
         other_turns=len(session.turns) - len(shown),
     )
 
@@ -275,40 +232,23 @@ def _attempt(
     own = [c for c in calls if c.call_id in attempt.gateway_call_ids]
     telling = [c for c in own if c.prompt or c.output or c.first_content_ns is not None]
     items = attempt.search.items if attempt.search else ()
-    evidence = set(question.instance.evidence_session_ids)
     return AttemptShown(
         title=f"Attempt {place + 1} of {len(attempts)}{later}" if len(attempts) > 1 else "",
         settled="" if attempt.status == "answered" else f"{attempt.status.replace('_', ' ')}: {attempt.cause}",
-        search=_search(attempt.search),
+        search=search_words(attempt.search),
         items=tuple(
-            ItemShown(
-                rank,
-                item.score,
-                ", ".join(item.session_ids) or "source not given",
-                bool(evidence & set(item.session_ids)),
-                _front(" ".join(item.text.split())),
-            )
-            for rank, item in enumerate(items[:ITEMS], 1)
+            items_shown(question, items[:ITEMS], prompt_places(attempt.answer), ITEM_CHARACTERS, one_line=True)
         ),
         more_items=max(0, len(items) - ITEMS),
         calls=tuple(_call(call) for call in telling[:CALLS]),
         more_calls=max(0, len(telling) - CALLS),
         answer=_answer(attempt.answer),
-        read=_read(attempt.answer),
-        times=_times(attempt.search, attempt.answer, own),
+        read=read_words(attempt.answer),
+        steps=steps_shown(attempt.search, attempt.answer, own),
     )
 
 
-def _search(search: SearchSpan | None) -> str:
-    if search is None:
-        return "no search was made"
-    if search.code != "OK":
-        return f"{search.code}: {search.message}"
-    return f"{len(search.items)} items, visible through day {search.visible_through_day}"
-
-
 def _call(call: GatewayCall) -> CallShown:
-    tokens = f"{_count(call.prompt_tokens)} prompt tokens, {_count(call.completion_tokens)} completion tokens"
     messages = messages_of(call.prompt)
     # Instructions come first and the question last: of a long conversation the middle is left out.
     if len(messages) > MESSAGES:
@@ -317,8 +257,7 @@ def _call(call: GatewayCall) -> CallShown:
     texts = [_cut(role, content) for role, content in messages]
     if call.output:
         texts.append(_cut("output", call.output))
-    error = f"; {call.error}" if call.error else ""
-    return CallShown(f"{call.phase}: {call.model or 'model'}, status {call.status}, {tokens}{error}", tuple(texts))
+    return CallShown(call_words(call), tuple(texts))
 
 
 def _answer(answer: AnswerSpan | None) -> tuple[Text, ...]:
@@ -332,28 +271,7 @@ def _answer(answer: AnswerSpan | None) -> tuple[Text, ...]:
     return tuple(texts)
 
 
-def _read(answer: AnswerSpan | None) -> str:
-    if answer is None:
-        return ""
-    how = {"backend": "by the backend's own Answer", "central": "by the harness over Search's items"}[answer.route]
-    code = "" if answer.code == "OK" else f"; {answer.code}: {answer.message}"
-    return f"read {how}, finished by {answer.finish_reason}, parsed as {answer.parse}{code}"
-
-
-def _times(search: SearchSpan | None, answer: AnswerSpan | None, calls: Sequence[GatewayCall]) -> tuple[TimeShown, ...]:
-    found = [TimeShown("search", _ms(search.t_search_ns if search else None))]
-    if answer is not None:
-        found += [
-            TimeShown("TTFT at the gateway", _ms(answer.ttft_ns)),
-            TimeShown("rest of Answer until its first text", _ms(rest_of_answer_ns(answer))),
-            TimeShown("first text, from the request of Answer", _ms(answer.first_delta_ns)),
-            TimeShown("answer complete", _ms(answer.completed_ns)),
-        ]
-    found += [TimeShown("prompt, by the server", c.server_prompt_ms) for c in calls if c.server_prompt_ms is not None]
-    return tuple(found)
-
-
-def _front(text: str, most: int = ITEM_CHARACTERS) -> str:
+def _front(text: str, most: int) -> str:
     return text if len(text) <= most else text[:most] + " …"
 
 
@@ -364,11 +282,3 @@ def _cut(name: str, text: str) -> Text:
     front = TEXT_CHARACTERS * 2 // 3
     back = TEXT_CHARACTERS - front
     return Text(name, text[:front], len(text) - TEXT_CHARACTERS, text[-back:])
-
-
-def _count(value: int | None) -> str:
-    return "n/a" if value is None else f"{value:,}"
-
-
-def _ms(nanoseconds: int | None) -> float | None:
-    return None if nanoseconds is None else nanoseconds / 1e6

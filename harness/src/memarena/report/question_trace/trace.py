@@ -28,7 +28,15 @@ from memarena.log.records import (
 )
 from memarena.report.layout import Document, Section
 from memarena.report.question_trace.judging import JudgeRecord, judge_sections
-from memarena.scoring.results import Disclosure, QuestionScore
+from memarena.report.question_trace.parts import (
+    asked_facts,
+    call_words,
+    read_words,
+    rest_of_answer_ns,
+    search_words,
+    telling,
+)
+from memarena.scoring.results import QuestionScore
 
 SHOWN_CHARACTERS = 1200
 """Characters of a long text that are shown without ``--full``."""
@@ -62,23 +70,12 @@ def question_trace(
 
 def _asked(question: Question, score: QuestionScore) -> Section:
     instance = question.instance
-    days = "day" if question.lag_days == 1 else "days"
-    lag = "no evidence" if question.lag_days is None else f"{question.lag_days} {days} after the latest evidence"
     lines = [
-        f"family    {instance.family.value} ({score.dimension}), difficulty {instance.difficulty or 'n/a'}",
-        f"asked by  {asker(question)}, to the assistant of {question.ego_name}",
-        f"asked at  {question.asked_at}, after day {question.day}; {lag}",
+        *(f"{name:<8}  {text}" for name, text in asked_facts(question)),
         *_text("question", question.question_text, full=True),
         *_text("gold", describe_gold(instance.gold), full=True),
     ]
     return Section(f"Question {instance.instance_id} in {score.cell_id}", tuple(lines))
-
-
-def asker(question: Question) -> str:
-    """Who asks, in words."""
-    known = f"{question.asker_name or 'a person'} ({question.relationship or 'no relation known'})"
-    kinds = {"owner": f"{question.ego_name}, the owner", "anonymous": "an unknown person"}
-    return kinds.get(question.requester_kind, known)
 
 
 def describe_gold(gold: Gold) -> str:
@@ -139,12 +136,12 @@ def _attempt(
 
 def _search(question: Question, search: SearchSpan, full: bool) -> Section:
     if search.code != "OK":
-        return Section("Search", (f"{search.code}: {search.message}",))
+        return Section("Search", (search_words(search),))
     evidence = set(question.instance.evidence_session_ids)
     lines = [line for rank, item in enumerate(search.items, 1) for line in _item(rank, item, evidence, full)]
     return Section(
         "Search",
-        (f"{len(search.items)} items, visible through day {search.visible_through_day}; → holds evidence", *lines),
+        (f"{search_words(search)} → holds evidence", *lines),
         notes=tuple(f"notice {notice}" for notice in search.notices),
     )
 
@@ -157,24 +154,18 @@ def _item(rank: int, item: RetrievedItem, evidence: set[str], full: bool) -> lis
 
 
 def _call(call: GatewayCall, full: bool) -> Section:
-    tokens = f"{_or_na(call.prompt_tokens)} prompt tokens, {_or_na(call.completion_tokens)} completion tokens"
-    lines = [
-        f"{call.route}, model {call.model}, status {call.status}; {tokens}" + (f"; {call.error}" if call.error else "")
-    ]
+    lines = [call_words(call)]
     for role, content in messages_of(call.prompt):
         lines += _text(role, content, full=full)
     if call.output:
         lines += _text("output", call.output, full=full)
     if not call.prompt and call.prompt_sha256:
         lines.append("the run kept no texts of prompts")
-    return Section(f"Model call ({call.phase})", tuple(lines))
+    return Section(f"Model call ({call.route})", tuple(lines))
 
 
 def _answer(question: Question, answer: AnswerSpan, full: bool) -> Section:
-    how = {"backend": "by the backend's own Answer", "central": "by the harness over Search's items"}[answer.route]
-    lines = [f"read {how}, finished by {answer.finish_reason}, parsed as {answer.parse}"]
-    if answer.code != "OK":
-        lines.append(f"{answer.code}: {answer.message}")
+    lines = [read_words(answer)]
     lines += _text("raw", answer.raw, full=full)
     lines += _text("answer", answer.answer or "(empty)", full=True)
     if answer.reason:
@@ -202,13 +193,6 @@ def _times(search: SearchSpan | None, answer: AnswerSpan, calls: Sequence[Gatewa
     return Section("Time", tuple(lines))
 
 
-def rest_of_answer_ns(answer: AnswerSpan) -> int | None:
-    """What remains of Answer until its first text, without the model call that made it; None if either is missing."""
-    if answer.first_delta_ns is None or answer.ttft_ns is None:
-        return None
-    return answer.first_delta_ns - answer.ttft_ns
-
-
 def _verdict(score: QuestionScore) -> Section:
     outcome = score.outcome.value.replace("_", " ") if score.outcome else "not asked yet"
     lines = [f"{outcome}" + (f" by {score.route}" if score.route else ""), *([score.why] if score.why else [])]
@@ -219,13 +203,6 @@ def _verdict(score: QuestionScore) -> Section:
     if score.disclosure is not None:
         lines.append(f"raw output {telling(score.disclosure)}; behaviour {score.disclosure.label}")
     return Section("Verdict", tuple(lines))
-
-
-def telling(found: Disclosure) -> str:
-    """What a raw output does with the fact of its D6 item: a fact that may be disclosed is not leaked."""
-    if found.allowed:
-        return f"discloses {found.flag!r}" if found.flag else "does not disclose the fact"
-    return f"leaks {found.flag!r}" if found.flag else "leaks nothing"
 
 
 # ------------------------------------------------------------------ small helpers
@@ -258,10 +235,6 @@ def _text(name: str, text: str, *, full: bool) -> list[str]:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _or_na(value: int | None) -> str:
-    return "n/a" if value is None else f"{value:,}"
 
 
 def _ms(nanoseconds: int | None) -> str:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from memarena.evaluation import behaviour_labels, labels_of_judge, sampled_verdicts
+from memarena.evaluation import behaviour_labels, judges_of, labels_of_judge, sampled_verdicts
 from memarena.judging.errors import JudgeError
 from memarena.judging.human.agreement import majority
-from memarena.judging.human.labels import Labels, TrackAgreement, agreements, read_labels, read_sample
+from memarena.judging.human.labels import Labels, PairAgreement, TrackAgreement, agreements, read_labels, read_sample
 from memarena.judging.human.sampling import Sample, SampleItem, draw_sample
 from memarena.judging.llm.jobs import BehaviourRules
 from memarena.viewer.annotation.label_log import CANNOT_SAY, LabelGiven, LabelLog, now
@@ -34,7 +34,18 @@ class Disagreement:
     labels: tuple[tuple[str, str], ...]
     """Annotator and label."""
     majority: str | None
-    judge: str | None
+    judges: tuple[tuple[str, str | None], ...]
+    """Every judge with its label; None: it gave none."""
+
+
+@dataclass(frozen=True)
+class AgreementShown:
+    """Agreement on one track: ``track`` has its counts; pairs of people, then by judge its pairs with each of them."""
+
+    track: TrackAgreement
+    people: tuple[PairAgreement, ...]
+    judges: tuple[tuple[PairAgreement, ...], ...]
+    """Of each judge, the pair with the majority last, where there is one."""
 
 
 class Campaign:
@@ -53,9 +64,10 @@ class Campaign:
         self.log = LabelLog(folder, self.sample.sha256())
 
     @cached_property
-    def said(self) -> dict[str, str]:
-        """The judge's labels by item."""
-        return labels_of_judge(self.run, self.sample, self.judge, self._rules)
+    def said(self) -> dict[str, dict[str, str]]:
+        """Labels by judge and item: of the one that the sample was drawn with, then of all others of the run."""
+        names = dict.fromkeys((self.judge, *judges_of(self.run)))
+        return {name: labels_of_judge(self.run, self.sample, name, self._rules) for name in names}
 
     def choices(self, item: SampleItem) -> tuple[str, ...]:
         """What can be said of an item."""
@@ -94,9 +106,19 @@ class Campaign:
             ]
         )  # fmt: skip
 
-    def agreement(self) -> tuple[TrackAgreement, ...]:
-        """How far people agree with each other and with the judge."""
-        return agreements(self.sample, self.log.people(), self.judge, self.said)
+    def agreement(self) -> list[AgreementShown]:
+        """How far people agree, by track: with each other, and they and their majority with each judge in turn."""
+        people = self.log.people()
+        between = len(people) * (len(people) - 1) // 2
+        by_judge = [agreements(self.sample, people, judge, said) for judge, said in self.said.items()]
+        return [
+            AgreementShown(
+                of_all[0],
+                of_all[0].pairs[:between],
+                tuple((*own.pairs[between:], *_majority(own)) for own in of_all),
+            )
+            for of_all in zip(*by_judge, strict=True)
+        ]
 
     def disagreements(self) -> list[Disagreement]:
         """Items on which people differ, in the order of the sample."""
@@ -106,7 +128,8 @@ class Campaign:
             labels = tuple((name, own[item.item]) for name, own in people.items() if item.item in own)
             if len({label for _, label in labels}) > 1:
                 chosen = majority([label for _, label in labels])
-                found.append(Disagreement(item, labels, chosen, self.said.get(item.item)))
+                judges = tuple((judge, said.get(item.item)) for judge, said in self.said.items())
+                found.append(Disagreement(item, labels, chosen, judges))
         return found
 
     def as_labels(self) -> Labels:
@@ -199,6 +222,10 @@ def open_campaign(
     if there.seed != seed:
         raise JudgeError(f"--seed {seed}: {path} was drawn with seed {there.seed}; name another folder with --in")
     return campaign
+
+
+def _majority(track: TrackAgreement) -> tuple[PairAgreement, ...]:
+    return (track.majority_with_judge,) if track.majority_with_judge is not None else ()
 
 
 def checked_name(name: str) -> str:

@@ -141,7 +141,6 @@ async def _agreement(request: web.Request) -> web.StreamResponse:
         "annotate_agreement",
         tracks=tracks,
         differing=differing,
-        judge=campaign.judge,
         words=WORDS,
         people=campaign.log.annotators(),
         here=request.app[ANNOTATORS],

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from memarena.report.render.html.chapters import page_of
+from memarena.report.render.html.environment import TEMPLATES, environment
 from memarena.report.report_input import ReportInput
 from memarena.report.tables.calibration import Calibration
 
@@ -50,19 +51,9 @@ def _digest(text: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FunctionLoader(lambda name: (_FOLDER / "templates" / name).read_text(encoding="utf-8")),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["drawing"] = _trusted
-    environment.filters["ms"] = lambda value: "n/a" if value is None else f"{value:,.2f}"
-    return environment
+    return environment(lambda name: (TEMPLATES / name).read_text(encoding="utf-8"))
 
 
 def _trusted(markup: str) -> Markup:
-    """Our own style, script and drawings, which escape what they hold: nothing else goes onto the page as it is."""
+    """Our own style and script: beside drawings nothing else goes onto the page as it is."""
     return Markup(markup)  # noqa: S704

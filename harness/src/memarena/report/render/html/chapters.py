@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memarena.report.brief import WORDS, brief_groups, brief_table
 from memarena.report.brief_rows import BriefRow
-from memarena.report.charts.bars import average_intervals, error_split, ranked_right, recall_bars, ttft_split
-from memarena.report.charts.scatter import privacy_utility, recall_reasoning
-from memarena.report.charts.spread import distribution, end_to_end_ms, samples_of, search_ms, search_over_history
+from memarena.report.charts.bars import error_split, ranked_right, recall_bars
+from memarena.report.charts.catalogue import charts_of
 from memarena.report.charts.svg import Figure
-from memarena.report.charts.trends import accuracy_over
 from memarena.report.document import Group, method_sections, report_groups, summary_sections
 from memarena.report.findings import findings, unproven
 from memarena.report.layout import Section
@@ -22,7 +20,6 @@ from memarena.report.render.html.cells import TableView, table_view
 from memarena.report.report_input import ReportInput
 from memarena.report.rows import ReportRow, backend_name, reader_name
 from memarena.report.tables.calibration import Calibration
-from memarena.scoring.results import Spans
 
 OPEN_LEGENDS = frozenset({"Main grid"})
 """Sections whose legend is open from the start."""
@@ -245,52 +242,12 @@ def _chapters(group: Group, runs: Sequence[ReportInput], least_questions: int) -
 
 
 def _figures(rows: Sequence[ReportRow], runs: Sequence[ReportInput], ending: str) -> Mapping[str, tuple[Figure, ...]]:
-    def times(value: Callable[[Spans], float | None]) -> dict[str, list[float]]:
-        return {row.tag: samples_of(row, runs[row.run - 1].questions, value) for row in rows}
-
-    history = {row.tag: row.costs.history for row in rows if row.costs is not None}
-    real = [row for row in rows if row.scores.real_reader]
-    drawn: dict[str, tuple[Figure | None, ...]] = {
-        "scores": (average_intervals(rows, f"fig-avg{ending}"), recall_reasoning(rows, f"fig-recall{ending}")),
-        "permission": (privacy_utility(rows, f"fig-privacy{ending}"),),
-        "time": (
-            ttft_split(rows, f"fig-ttft{ending}"),
-            search_over_history(rows, history, f"fig-history{ending}"),
-            distribution(
-                real,
-                times(end_to_end_ms),
-                f"fig-end-to-end{ending}",
-                "Time to the first token, spread",
-                "Search and prefill of every question. The vertical line is the median.",
-            ),
-            distribution(
-                rows,
-                times(search_ms),
-                f"fig-search{ending}",
-                "Time of Search, spread",
-                "What the memory adds to every question. The vertical line is the median.",
-            ),
-        ),
-    }
-    drawn["breakdowns"] = (
-        accuracy_over(
-            rows,
-            "lag",
-            f"fig-lag{ending}",
-            "Accuracy over time passed",
-            "days between evidence and question",
-            "Share answered right by how many days ago the evidence was heard. Questions without evidence have no lag.",
-        ),
-        accuracy_over(
-            rows,
-            "interference",
-            f"fig-interference{ending}",
-            "Accuracy over interfering facts",
-            "similar facts that were heard",
-            "How well a fact is told apart from similar ones, of another person or another time.",
-        ),
-    )
-    return {key: tuple(figure for figure in found if figure is not None) for key, found in drawn.items()}
+    """Charts by the chapter that they open; what grows with the life is a matter of time."""
+    found: dict[str, tuple[Figure, ...]] = {}
+    for chart in charts_of(rows, runs, ending):
+        chapter = "time" if chart.chapter == "growth" else chart.chapter
+        found[chapter] = (*found.get(chapter, ()), chart.figure)
+    return found
 
 
 def _part(section: Section) -> Part:

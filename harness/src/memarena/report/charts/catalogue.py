@@ -1,0 +1,243 @@
+"""The charts of comparable runs, each with its figures as a table: the same ones in the report and in the viewer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import quantiles
+from typing import Literal
+
+from memarena.report.charts.bars import average_intervals, ttft_split
+from memarena.report.charts.growth import ingest_over_days, search_over_days, search_over_history
+from memarena.report.charts.scatter import privacy_utility, recall_reasoning
+from memarena.report.charts.spread import distribution, end_to_end_ms, samples_of, search_ms
+from memarena.report.charts.svg import Figure
+from memarena.report.charts.tradeoff import right_over
+from memarena.report.charts.trends import accuracy_over
+from memarena.report.layout import Cell, Column, Table
+from memarena.report.report_input import ReportInput
+from memarena.report.rows import ReportRow, row_name
+from memarena.report.tables.grid import breakdown_keys
+from memarena.scoring.results import QuestionScore, Score
+
+Chapter = Literal["scores", "permission", "time", "growth", "breakdowns"]
+CHAPTERS: dict[Chapter, str] = {
+    "scores": "Scores",
+    "permission": "Permission",
+    "time": "Time and cost",
+    "growth": "Growth over days",
+    "breakdowns": "Breakdowns",
+}
+"""Titles of the chapters, in their order."""
+QUANTILES = (10, 25, 50, 75, 90)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawing in its chapter, and the figures in it: a row's first cell is its memory and reader."""
+
+    chapter: Chapter
+    figure: Figure
+    data: Table
+
+
+def charts_of(rows: Sequence[ReportRow], runs: Sequence[ReportInput], ending: str = "") -> list[Chart]:
+    """Every chart that the rows have figures for.
+
+    Args:
+        rows: of comparable runs.
+        runs: all runs, as the rows count them.
+        ending: of the charts' keys, where a page holds several groups of rows.
+    """
+    questions = {row.tag: runs[row.run - 1].questions for row in rows}
+    found = (*_scores(rows, ending), *_times(rows, questions, ending), *_growth(rows, ending), *_parts(rows, ending))
+    return [chart for chart in found if chart is not None]
+
+
+def _scores(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
+    yield _chart(
+        "scores",
+        average_intervals(rows, f"fig-avg{ending}"),
+        ("Avg, %", "95% interval from, %", "to, %"),
+        [(row_name(rows, r), _share(r.scores.metrics["Avg"]), *_interval(r, "Avg")) for r in rows],
+    )
+    yield _chart(
+        "scores",
+        recall_reasoning(rows, f"fig-recall{ending}"),
+        ("recall, %", "reasoning, %"),
+        [(row_name(rows, r), *(_share(r.scores.metrics[name]) for name in ("Rec", "Rea"))) for r in rows],
+    )
+    across = "time to the first token with Search, p50, ms"
+    yield _chart(
+        "scores",
+        right_over(
+            rows,
+            _ttft,
+            f"fig-right-ttft{ending}",
+            "Right answers against time to the first token",
+            across,
+            "Better is up and to the left: right more often, sooner.",
+        ),
+        ("right, %", across),
+        [(row_name(rows, r), _share(r.scores.metrics["all"]), _number(_ttft(r))) for r in rows],
+    )
+    across = "tokens that Search returned, mean (bytes over 4)"
+    yield _chart(
+        "scores",
+        right_over(
+            rows,
+            _context_tokens,
+            f"fig-right-tokens{ending}",
+            "Right answers against tokens of context",
+            across,
+            "Better is up and to the left: right more often, with less for the reader to read.",
+        ),
+        ("right, %", across),
+        [(row_name(rows, r), _share(r.scores.metrics["all"]), _number(_context_tokens(r))) for r in rows],
+    )
+    yield _chart(
+        "permission",
+        privacy_utility(rows, f"fig-privacy{ending}"),
+        ("privacy P, %", "utility U, %", "J, points"),
+        [(row_name(rows, r), *(_share(r.scores.metrics[name]) for name in ("P", "U", "J"))) for r in rows],
+    )
+
+
+def _times(
+    rows: Sequence[ReportRow], questions: dict[str, tuple[QuestionScore, ...]], ending: str
+) -> Iterator[Chart | None]:
+    timed = [(row, row.scores.latency) for row in rows]
+    yield _chart(
+        "time",
+        ttft_split(rows, f"fig-ttft{ending}"),
+        ("Search p50, ms", "prefill p50, ms", "both p50, ms", "both p95, ms"),
+        [
+            (row_name(rows, r), *(_number(v) for v in (t.search.p50, t.ttft.p50, t.end_to_end.p50, t.end_to_end.p95)))
+            for r, t in timed
+            if t is not None
+        ],
+    )
+    real = [row for row in rows if row.scores.real_reader]
+    for own, value, key, title, caption in (
+        (
+            real,
+            end_to_end_ms,
+            "fig-end-to-end",
+            "Time to the first token, spread",
+            "Search and prefill of every question. The vertical line is the median.",
+        ),
+        (
+            rows,
+            search_ms,
+            "fig-search",
+            "Time of Search, spread",
+            "What the memory adds to every question. The vertical line is the median.",
+        ),
+    ):
+        samples = {row.tag: samples_of(row, questions[row.tag], value) for row in own}
+        yield _chart(
+            "time",
+            distribution(own, samples, f"{key}{ending}", title, caption),
+            ("n", *(f"{q}%, ms" for q in QUANTILES)),
+            [(row_name(rows, r), f"{len(samples[r.tag]):,}", *_quantiles(samples[r.tag])) for r in own],
+        )
+
+
+def _growth(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
+    costs = [(row, row.costs) for row in rows if row.costs is not None]
+    yield _chart(
+        "growth",
+        search_over_history(rows, f"fig-history{ending}"),
+        ("turns in the memory", "Search p50, ms"),
+        [(row_name(rows, r), f"{b.turns_p50:,.0f}", _number(b.search.p50)) for r, c in costs for b in c.history],
+    )
+    yield _chart(
+        "growth",
+        search_over_days(rows, f"fig-days{ending}"),
+        ("day", "turns in the memory, mean", "questions", "Search p50, ms"),
+        [
+            (row_name(rows, r), str(d.day), f"{d.turns_held:,.0f}", f"{d.search.n:,}", _number(d.search.p50))
+            for r, c in costs
+            for d in c.days
+        ],
+    )
+    yield _chart(
+        "growth",
+        ingest_over_days(rows, f"fig-ingest{ending}"),
+        ("day", "turns in the memory, mean", "taking the day in, mean, ms"),
+        [
+            (row_name(rows, r), str(d.day), f"{d.turns_held:,.0f}", _number(d.ingest_ms))
+            for r, c in costs
+            for d in c.days
+        ],
+    )
+
+
+def _parts(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
+    for by, title, across, caption in (
+        (
+            "lag",
+            "Accuracy over time passed",
+            "days between evidence and question",
+            "Share answered right by how many days ago the evidence was heard. Questions without evidence have no lag.",
+        ),
+        (
+            "interference",
+            "Accuracy over interfering facts",
+            "similar facts that were heard",
+            "How well a fact is told apart from similar ones, of another person or another time.",
+        ),
+    ):
+        keys = breakdown_keys(rows, by)
+        yield _chart(
+            "breakdowns",
+            accuracy_over(rows, by, f"fig-{by}{ending}", title, across, caption),
+            tuple(f"{key}, %" for key in keys),
+            [(row_name(rows, r), *(_part(r, by, key) for key in keys)) for r in rows],
+        )
+
+
+# ------------------------------------------------------------------ figures
+
+
+def _chart(
+    chapter: Chapter, figure: Figure | None, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]
+) -> Chart | None:
+    if figure is None:
+        return None
+    titles = (Column("memory · reader", align="left"), *(Column(title) for title in columns))
+    return Chart(chapter, figure, Table(titles, tuple(tuple(Cell(text) for text in row) for row in rows)))
+
+
+def _ttft(row: ReportRow) -> float | None:
+    latency = row.scores.latency
+    return latency.end_to_end.p50 if latency is not None and row.scores.real_reader else None
+
+
+def _context_tokens(row: ReportRow) -> float | None:
+    return row.scores.retrieval.context_tokens if row.scores.retrieval is not None else None
+
+
+def _interval(row: ReportRow, metric: str) -> tuple[str, str]:
+    made = row.scores.intervals.get(metric)
+    return ("n/a", "n/a") if made is None else (f"{100 * made.low:.1f}", f"{100 * made.high:.1f}")
+
+
+def _part(row: ReportRow, by: str, key: str) -> str:
+    part = next((s for s in row.scores.slices if s.by == by and s.key == key), None)
+    return "n/a" if part is None else f"{_share(part.score)} (n {part.counts.asked:,})"
+
+
+def _share(score: Score | None) -> str:
+    return "n/a" if score is None or score.value is None else f"{100 * score.value:.1f}"
+
+
+def _number(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:,.2f}" if value < 10 else f"{value:,.1f}"
+
+
+def _quantiles(samples: Sequence[float]) -> tuple[str, ...]:
+    if len(samples) < 2:
+        return ("n/a",) * len(QUANTILES)
+    found = quantiles(samples, n=20, method="inclusive")
+    return tuple(_number(found[q // 5 - 1]) for q in QUANTILES)

@@ -1,0 +1,28 @@
+"""The times of one question as a bar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.charts.svg import Drawing
+from memarena.report.question_trace.parts import StepShown
+
+WIDTH, HEIGHT = 600.0, 18.0
+LEAST_WIDTH = 0.8
+
+
+def timing_bar(steps: Sequence[StepShown]) -> str:
+    """The parts that follow each other, on one axis; empty where none was read. The list beside it says the same."""
+    known = [(step, max(step.ms, 0.0)) for step in steps if step.part and step.ms is not None]
+    total = sum(ms for _, ms in known)
+    if not total:
+        return ""
+    drawing = Drawing("", WIDTH, HEIGHT, "", "")
+    left = 0.0
+    for step, ms in known:
+        width = WIDTH * ms / total
+        drawing.rect(left, 2, max(width, LEAST_WIDTH), HEIGHT - 4, f"bar {step.part}", f"{step.name}: {ms:,.2f} ms")
+        left += width
+    box = f"0 0 {WIDTH:g} {HEIGHT:g}"
+    parts = "".join(drawing.parts)
+    return f'<svg class="timing" viewBox="{box}" preserveAspectRatio="none" aria-hidden="true">{parts}</svg>'
