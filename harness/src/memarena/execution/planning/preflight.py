@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 import itertools
 import json
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +14,7 @@ from pathlib import Path
 from memarena_answering import Asker, PromptTooLongError, ReadingPlan, build_prompt, count_by_bytes
 from memarena_proto import memory_backend_pb2 as pb
 
-from memarena.client.backend import Deadlines
+from memarena.client.backend import Deadlines, Security
 from memarena.execution.backends.containers import ContainerHost
 from memarena.execution.backends.environment_making import make_environment
 from memarena.execution.backends.manifests import (
@@ -195,6 +197,8 @@ def check_backends(
             raise RunError(f"--backend {cell.backend}: cannot be started: {missing}{without}")
     for cell in cells:
         choice = plan.backends[cell.backend]
+        if isinstance(choice, AddressedBackend):
+            check_network(cell.backend, choice.address, request.security)
         if isinstance(choice, LaunchableBackend) and not (cell.backend_options or cell.backend_settings):
             continue
         same = choice.model_copy(update={"name": ""}), cell.backend_settings
@@ -220,6 +224,22 @@ def check_backends(
         asked.append((*same, description))
         if isinstance(choice, AddressedBackend):
             say(_who_answered(choice, cell, description))
+
+
+def check_network(backend: str, address: str, security: Security) -> None:
+    """Raise RunError for a backend beyond private networks that is not reached by TLS with a token (SPEC.md SEC-5)."""
+    if security.tls_ca is not None and security.bearer_token is not None:
+        return
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        found = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
+    except OSError:
+        return  # connecting to it says so
+    if public := sorted(each for each in found if ipaddress.ip_address(each).is_global):
+        raise RunError(
+            f"--backend {backend}: {public[0]} lies beyond private networks, and a life is sent there: "
+            "--tls-ca and --bearer-token-file are needed"
+        )
 
 
 def _who_answered(choice: AddressedBackend, cell: Cell, description: pb.DescribeResponse) -> str:
