@@ -8,6 +8,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,25 +121,38 @@ def test_no_requirements_file_names_an_index() -> None:
 
 
 def test_everything_that_is_required_is_constrained() -> None:
-    """Every dependency named in the repository has a pinned version, so that two set-ups are the same."""
-    pinned = {
-        line.split("==")[0].lower().replace("_", "-")
-        for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-        if "==" in line
-    }
-    ours: set[str] = set()
+    """Every dependency named in the repository has a pinned version, so that two set-ups are the same.
+
+    What a backend with an environment of its own requires is pinned by its own constraints.
+    """
+    ours = {settings_of(folder)["project"]["name"] for folder in distributions()}
     wanted: set[str] = set()
     for folder in distributions():
-        settings = tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))
-        project = settings["project"]
-        ours.add(project["name"])
-        lists = [settings["build-system"]["requires"], project["dependencies"]]
-        wanted.update(name for names in (*lists, *project.get("optional-dependencies", {}).values()) for name in names)
+        settings = settings_of(folder)
+        optional = settings["project"].get("optional-dependencies", {}).values()
+        required = {name for names in (settings["project"].get("dependencies", []), *optional) for name in names}
+        manifest = ROOT / folder / "backend.toml"
+        table = tomllib.loads(manifest.read_text(encoding="utf-8")).get("environment") if manifest.exists() else None
+        if table is not None:
+            assert sorted(names_of(required) - ours - pinned(folder / table["constraints"])) == [], folder
+        wanted.update(settings["build-system"]["requires"], () if table is not None else required)
     for name in ("requirements-dev.txt", "requirements-models.txt"):
         lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
         wanted.update(line for line in lines if line and not line.startswith("#"))
-    names = {re.split(r"[^A-Za-z0-9._-]", requirement)[0].lower().replace("_", "-") for requirement in wanted}
-    assert sorted(names - ours - pinned) == []
+    assert sorted(names_of(wanted) - ours - pinned(Path("constraints.txt"))) == []
+
+
+def settings_of(folder: Path) -> dict[str, Any]:
+    return tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def names_of(requirements: Iterable[str]) -> set[str]:
+    return {re.split(r"[^A-Za-z0-9._-]", each)[0].lower().replace("_", "-") for each in requirements}
+
+
+def pinned(constraints: Path) -> set[str]:
+    lines = (ROOT / constraints).read_text(encoding="utf-8").splitlines()
+    return names_of(line for line in lines if "==" in line)
 
 
 def test_the_licence_is_mit() -> None:
