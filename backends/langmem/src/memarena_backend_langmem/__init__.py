@@ -1,0 +1,1 @@
+"""LangMem memory backend: memories that an LLM writes, in a LangGraph store per namespace."""

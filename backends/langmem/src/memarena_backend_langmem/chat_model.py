@@ -1,0 +1,136 @@
+"""The chat model that LangMem asks: the gateway's, with the token of the call, every reply looked at and counted.
+
+LangMem and trustcall below it take whatever a model says: what they cannot use they log or drop, and where asking fails
+they ask again, hundreds of times. So what ends an extraction is raised as a BaseException, which they do not catch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel  # type: ignore[import-not-found]
+from langchain_core.messages import (  # type: ignore[import-not-found]
+    AIMessage,
+    BaseMessage,
+    convert_to_openai_messages,
+)
+from langchain_core.outputs import ChatGeneration, ChatResult  # type: ignore[import-not-found]
+from langchain_core.utils.function_calling import convert_to_openai_tool  # type: ignore[import-not-found]
+from memarena_backend import Call, CallError, Endpoint, ModelClient, ToolCall
+
+MAX_REPLY_TOKENS = 1_024
+LONGEST_REPLY_CHARS = 65_536
+"""Longer tool calls are not looked at: a model that keeps to the bound above cannot have written them."""
+MAX_CALLS = 5
+"""Model calls that one extraction may make; the library sets no bound to them."""
+
+Tools = Sequence[Mapping[str, Any]]
+
+
+class Abandoned(BaseException):
+    """An extraction is at its end. ``error`` is why the call is, too; None where only this extraction is given up."""
+
+    def __init__(self, error: CallError | None) -> None:
+        super().__init__("extraction abandoned")
+        self.error = error
+
+
+@dataclass
+class Asked:
+    """What came of the model calls of one extraction."""
+
+    calls: int = 0
+    unusable: int = 0
+    """Replies without one tool call that could be used."""
+
+
+class GatewayModel:
+    """Asks a model for one call of ours."""
+
+    def __init__(self, client: ModelClient, endpoint: Endpoint, call: Call) -> None:
+        self._client = client
+        self._endpoint = endpoint
+        self._call = call
+        self.asked = Asked()
+        """Of the extraction at hand; to be replaced before the next."""
+
+    def ask(self, messages: Sequence[BaseMessage], tools: Tools, choice: Any) -> AIMessage:
+        """The reply, with those of its tool calls that can be used. Raises Abandoned."""
+        if self.asked.calls >= MAX_CALLS:
+            raise Abandoned(None)
+        self.asked.calls += 1
+        try:
+            chat = self._client.chat(
+                self._endpoint,
+                convert_to_openai_messages(messages),
+                self._call,
+                max_tokens=MAX_REPLY_TOKENS,
+                tools=tools,
+                tool_choice=choice,
+            )
+        except CallError as error:
+            raise Abandoned(error) from error
+        used = [each for each in (usable(made, tools) for made in chat.tool_calls) if each is not None]
+        self.asked.unusable += not used
+        calls = [
+            {"name": name, "args": args, "id": f"call-{self.asked.calls}-{number}", "type": "tool_call"}
+            for number, (name, args) in enumerate(used)
+        ]
+        return AIMessage(content=chat.text[:LONGEST_REPLY_CHARS], tool_calls=calls)
+
+
+def usable(made: ToolCall, tools: Tools) -> tuple[str, dict[str, Any]] | None:
+    """Name and arguments of a tool call that names a tool and gives what it asks for; None for any other."""
+    wanted = next((tool["function"] for tool in tools if tool["function"]["name"] == made.name), None)
+    if wanted is None or len(made.arguments) > LONGEST_REPLY_CHARS:
+        return None
+    try:
+        args = json.loads(made.arguments)
+        json.dumps(args, ensure_ascii=False).encode()  # half a surrogate pair is no text
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(args, dict) or not set(wanted["parameters"].get("required", ())) <= set(args):
+        return None
+    if made.name == "Memory" and not (isinstance(args["content"], str) and args["content"].strip()):
+        return None
+    return made.name, args
+
+
+def chat_model(ask: Callable[[Sequence[BaseMessage], Tools, Any], AIMessage]) -> BaseChatModel:
+    """What LangMem takes for a chat model."""
+    return _ChatModel(ask=ask)
+
+
+class _ChatModel(BaseChatModel):  # type: ignore[misc]
+    ask: Any
+
+    @property
+    def _llm_type(self) -> str:
+        return "memarena-gateway"
+
+    def bind_tools(self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any) -> Any:
+        given = [convert_to_openai_tool(tool) for tool in tools]
+        return self.bind(tools=given, tool_choice=_choice(tool_choice, given), **kwargs)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: Any = None,
+        tools: Tools = (),
+        tool_choice: Any = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self.ask(messages, tools, tool_choice))])
+
+
+def _choice(wanted: str | None, tools: Tools) -> object:
+    """The library's word for a choice of tools in the OpenAI API's."""
+    if wanted == "any":
+        return "required"
+    if any(tool["function"]["name"] == wanted for tool in tools):
+        return {"type": "function", "function": {"name": wanted}}
+    return wanted

@@ -1,0 +1,56 @@
+"""A session as LangMem is given it: messages of a user, who is the owner, and of everybody else by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memarena_backend import Role, Session, date_in_words, setting_in_words
+
+PART_BYTES = 8_000
+"""Bytes of what was said that one extraction is given; a longer session is extracted in parts, so that a prompt fits
+into the window of a small reader."""
+
+Message = dict[str, str]
+"""``role`` (user or assistant) and ``content``."""
+
+
+def parts_of(session: Session) -> list[list[Message]]:
+    """The session in messages, in as many parts as it takes; none if no word was said.
+
+    Each part begins with the date and where the session was, since a memory of "yesterday" is worth nothing without.
+    """
+    parts: list[list[Message]] = []
+    room = 0
+    for role, text in _said(session):
+        size = len(text.encode())
+        if parts and size <= room:
+            parts[-1].append({"role": role, "content": text})
+        else:
+            parts.append([{"role": role, "content": f"{_opening(session)}\n{text}"}])
+            room = PART_BYTES
+        room -= size
+    return parts
+
+
+def _said(session: Session) -> Iterator[tuple[str, str]]:
+    """Role and text of each message, none longer than a part."""
+    for turn in session.turns:
+        if turn.text.strip():
+            role = "user" if turn.speaker.role is Role.OWNER else "assistant"
+            before = f"{turn.said_at:%H:%M} {turn.speaker.display_name}: "
+            for piece in _cut(turn.text, max(1, PART_BYTES - len(before.encode()))):
+                yield role, before + piece
+
+
+def _opening(session: Session) -> str:
+    return f"{date_in_words(session.started_at)} {setting_in_words(session)}".rstrip()
+
+
+def _cut(text: str, size_bytes: int) -> Iterator[str]:
+    """Pieces of at most so many bytes of UTF-8 that make the text again."""
+    data = text.encode()
+    start = 0
+    while start < len(data):
+        piece = data[start : start + size_bytes].decode(errors="ignore")
+        yield piece
+        start += len(piece.encode())

@@ -1,0 +1,151 @@
+"""LangMem as a memory: a store per namespace, of which each day changes a copy."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from memarena_backend import (
+    Call,
+    Capability,
+    Day,
+    DayFolders,
+    Description,
+    Endpoint,
+    Item,
+    KeptFact,
+    Memory,
+    ModelClient,
+    ModelRole,
+    Notice,
+    OptionSpec,
+    PromptStyle,
+    Query,
+    Retention,
+    SearchResult,
+    failed_precondition,
+    fit_ranked,
+    invalid_argument,
+    offered,
+)
+
+from memarena_backend_langmem.chat_model import GatewayModel
+from memarena_backend_langmem.conversation import parts_of
+from memarena_backend_langmem.embedding import IN_PROCESS, AtGateway, Embedder, InProcess
+from memarena_backend_langmem.extracting import take_in
+from memarena_backend_langmem.memories import Fact, Memories
+
+QUERY_LIMIT_CHARS = 8_192
+"""What is searched with of a question; no question needs as much."""
+KEPT_FACTS = (KeptFact("My dog is called {value}.", "What is my dog called?"),)
+"""What any extractor that is fit for the task keeps."""
+_OPTIONS = (OptionSpec("k", "How many memories are returned at most, an integer of at least 1.", "10"),)
+
+
+class LangMemMemory(Memory):
+    """One store per namespace, held in RAM and kept in the folder of its last day."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._folders = DayFolders(data_dir / "memories")
+        self._held: dict[str, Memories] = {}
+        """Stores of the namespaces that are as after their last day."""
+        self._client = ModelClient()
+        self._embedded: InProcess | None = None
+        self._mutex = threading.Lock()
+
+    def describe(self) -> Description:
+        return Description(
+            name="langmem",
+            version=f"{version('memarena-backend-langmem')} (langmem {version('langmem')})",
+            capabilities=frozenset({Capability.ANSWER, Capability.PROVENANCE}),
+            options=_OPTIONS,
+            prompt_style=PromptStyle.JSON_CONTEXT,
+            retention=Retention.EXTRACTED,
+            kept_facts=KEPT_FACTS,
+        )
+
+    # -------------------------------------------------------------- days
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        # Until the day is whole nothing is held: the store is changed in place.
+        memories = self._held.pop(namespace, None) or Memories()
+        notices: Sequence[Notice] = ()
+        if any(parts_of(session) for session in day.sessions):
+            model = GatewayModel(self._client, _extractor(call), call)
+            memories.embed_with(self._embedder(call, memories.model, "header.model_access"), call)
+            notices = take_in(memories, day, model, call)
+            memories.embed_with(None, call)
+        folder = self._folders.begin(namespace, day.index)
+        memories.save(folder)
+        self._folders.keep(namespace, day.index)
+        self._held[namespace] = memories
+        return notices
+
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        last = max(day.index for day in days)
+        folder = self._folders.restore(namespace, last)
+        if folder is None:
+            raise failed_precondition(
+                f"the memories of day {last} are not in the data folder, and there is no model at hand to extract them "
+                "again: Reset the namespace and ingest it again"
+            )
+        self._held[namespace] = Memories(folder)
+
+    def unload(self, namespace: str) -> None:
+        self._held.pop(namespace, None)
+        self._folders.unload(namespace)
+
+    def forget(self, namespace: str) -> None:
+        self._held.pop(namespace, None)
+        self._folders.forget(namespace)
+
+    def close(self) -> None:
+        self._client.close()
+
+    # -------------------------------------------------------------- questions
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        count = query.int_option("k", minimum=1)
+        memories = self._held[namespace]
+        if memories.model is None:
+            return SearchResult(())
+        text = query.text[:QUERY_LIMIT_CHARS]
+        (vector,) = self._embedder(call, memories.model, "model_access").embed([text], "query", call)
+        facts = memories.search(text, vector, count)
+        return fit_ranked([_item(fact) for fact in facts], query.max_items, query.max_context_tokens)
+
+    # -------------------------------------------------------------- which models
+
+    def _embedder(self, call: Call, made_with: str | None, field: str) -> Embedder:
+        """What embeds in this call. Raises CallError where the memories were embedded with another model."""
+        endpoint = offered(call.models, ModelRole.EMBEDDER)
+        if endpoint is None and made_with not in {None, IN_PROCESS} and call.models is None:
+            raise invalid_argument(field, f"is required: the memories were embedded with {made_with}")
+        embedder: Embedder = self._in_process() if endpoint is None else AtGateway(self._client, endpoint)
+        if made_with not in {None, embedder.model}:
+            raise failed_precondition(
+                f"the memories were embedded with {made_with}, at hand is {embedder.model}: "
+                "Reset the namespace and ingest it again"
+            )
+        return embedder
+
+    def _in_process(self) -> InProcess:
+        with self._mutex:
+            if self._embedded is None:
+                self._embedded = InProcess()
+            return self._embedded
+
+
+def _extractor(call: Call) -> Endpoint:
+    """The model that extracts in this call. Raises CallError INVALID_ARGUMENT where there is none."""
+    endpoint = offered(call.models, ModelRole.EXTRACTOR) or offered(call.models, ModelRole.READER)
+    if endpoint is None:
+        raise invalid_argument("header.model_access", "is required, with an extractor or a reader: LangMem extracts")
+    return endpoint
+
+
+def _item(fact: Fact) -> Item:
+    source = fact.source
+    return Item(fact.text, fact.score, session_ids=source.session_ids, time=source.time, derived=True)
