@@ -124,6 +124,13 @@ def test_equal_memories_keep_their_order_over_a_restart(
         assert first_five(again) == before
 
 
+def test_scores_stay_what_they_are(backend: Running) -> None:
+    backend.ingest(make_day("n", 0, [names_pet(f"s{n}", "dog", f"Rolo{n}") for n in range(6)]))
+    before = [(item.text, item.score) for item in backend.search("n", 0, "Rolo3")]
+    for _ in range(50):
+        assert [(item.text, item.score) for item in backend.search("n", 0, "Rolo3")] == before
+
+
 def test_searches_of_one_namespace_may_overlap(backend: Running) -> None:
     backend.ingest(make_day("n", 0, [names_pet(f"s{n}", "dog", f"Rolo{n}") for n in range(8)]))
     alone = backend.texts("n", 0)

@@ -97,7 +97,7 @@ def test_what_the_library_can_read_is_kept(backend: Running, reply: str) -> None
     assert backend.texts("n", 0) == ["Maya has a dog."]
 
 
-@pytest.mark.parametrize("status", [400, 403, 429, 500, 502])
+@pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 502, 504])
 def test_a_model_that_fails_ends_the_day_and_nothing_of_it_is_left(backend: Running, status: int) -> None:
     backend.ingest(make_day("n", 0, [names_pet("s0", "cow", "Elsa")]))
     second = make_day("n", 1, [names_pet("s1", "cat", "Mimi", day=1), names_pet("s2", "dog", "Rolo", day=1)])
@@ -110,6 +110,21 @@ def test_a_model_that_fails_ends_the_day_and_nothing_of_it_is_left(backend: Runn
     backend.model.reply = reply_of
     assert backend.ingest(second)["memories_stored"] == 2
     assert len(backend.texts("n", 1)) == 3
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_prompt_that_the_model_does_not_take_loses_its_session_alone(backend: Running, status: int) -> None:
+    backend.model.reply = lambda prompt: status if "Mimi" in prompt else reply_of(prompt)
+    told = backend.notices(day_of_two())
+    assert {code: notice.count for code, notice in told.items()} == {
+        "sessions_given": 2,
+        "extraction_calls": 2,
+        "extraction_empty": 1,
+        "sessions_failed": 1,
+        "memories_stored": 1,
+    }
+    assert f"{status}" in told["sessions_failed"].message
+    assert backend.texts("n", 0) == [memory_of("dog", "Rolo")]
 
 
 def test_an_embedder_that_fails_ends_the_day_and_the_search(backend: Running) -> None:

@@ -5,7 +5,7 @@ of any kind, and one that it can into memories that name nobody.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memarena_backend import Chat, Notice
@@ -13,7 +13,7 @@ from memos.memories.textual.general import GeneralTextMemory  # type: ignore[imp
 from memos.memories.textual.item import TextualMemoryItem  # type: ignore[import-not-found]
 
 from memarena_backend_memos.conversation import Part
-from memarena_backend_memos.models import CallLLM
+from memarena_backend_memos.models import CallLLM, PromptRefusedError
 
 _UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 """What ``extract`` raises, by no rule, for a reply that is empty, no JSON, or of another shape."""
@@ -46,6 +46,8 @@ class Extraction:
     calls: int = 0
     unusable: Counter[str] = field(default_factory=Counter)
     """Replies of which nothing could be used, by reason."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Why the model did not take a prompt, by session."""
     drafts: list[Draft] = field(default_factory=list)
 
     @property
@@ -62,6 +64,7 @@ class Extraction:
             Notice("extraction_calls", "calls of the extracting model", self.calls),
             Notice("extraction_unusable", f"replies that could not be used: {reasons}", unusable),
             Notice("extraction_empty", "sessions that stored nothing", self.empty),
+            Notice("sessions_failed", f"sessions that were lost: {_each_once(self.refused)}", len(self.refused)),
             Notice("memories_stored", "memories added", len(self.drafts)),
         ]
         always = ("sessions_given", "memories_stored")
@@ -74,8 +77,11 @@ def extract(llm: CallLLM, sessions: Iterable[Sequence[Part]]) -> Extraction:
     for parts in sessions:
         done.sessions += 1
         for part in parts:
-            done.drafts += _extract_part(llm, part, done.unusable)
-    done.calls = llm.replies
+            try:
+                done.drafts += _extract_part(llm, part, done.unusable)
+            except PromptRefusedError as error:
+                done.refused[part.session_id] = str(error)
+    done.calls = llm.calls
     return done
 
 
@@ -101,6 +107,10 @@ def _draft(item: TextualMemoryItem, part: Part) -> Draft:
 def _storable(text: str) -> str:
     """Without what JSON can spell and UTF-8 cannot: halves of surrogate pairs."""
     return text.encode(errors="replace").decode()
+
+
+def _each_once(reasons: Mapping[str, str]) -> str:
+    return "; ".join(dict.fromkeys(reasons.values()))
 
 
 def _reason(reply: Chat) -> str:

@@ -5,10 +5,13 @@ The library's own clients hold one key for good, retry and log what they send; t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
+import openai
 from memarena_backend import (
     Call,
+    CallError,
     Chat,
     Endpoint,
     ModelAccess,
@@ -24,6 +27,12 @@ from memos.llms.utils import remove_thinking_tags  # type: ignore[import-not-fou
 
 EMBEDDING_LIMIT_CHARS = 8_192
 """What the library's embedders read of a text unless told otherwise."""
+_UNFIT = frozenset({400, 413, 422})
+"""The model's server does not take this prompt (it is too long, say): the next one may fit again."""
+
+
+class PromptRefusedError(Exception):
+    """The model does not take a prompt; the message is one line."""
 
 
 def extractor_of(models: ModelAccess | None, field: str) -> Endpoint:
@@ -43,22 +52,29 @@ def embedder_of(models: ModelAccess | None, field: str) -> Endpoint:
 
 
 class CallLLM:
-    """The library's ``extractor_llm`` for one call. ``replies`` counts what came, ``last`` is the last as it was."""
+    """The library's ``extractor_llm`` for one call. ``last`` is the last of its ``replies``, as it came."""
 
     def __init__(self, client: ModelClient, endpoint: Endpoint, call: Call, max_tokens: int) -> None:
         self._client, self._endpoint, self._call, self._max_tokens = client, endpoint, call, max_tokens
+        self.calls = 0
         self.replies = 0
         self.last: Chat | None = None
 
     def generate(self, messages: Sequence[Mapping[str, object]], **_: object) -> str:
-        """The reply without what a model thought before it. Raises CallError."""
-        self.last = self._client.chat(self._endpoint, messages, self._call, max_tokens=self._max_tokens)
+        """The reply without what a model thought before it. Raises CallError, PromptRefusedError."""
+        self.calls += 1
+        try:
+            self.last = self._client.chat(self._endpoint, messages, self._call, max_tokens=self._max_tokens)
+        except CallError as error:
+            if isinstance(error.__cause__, openai.APIStatusError) and error.__cause__.status_code in _UNFIT:
+                raise PromptRefusedError(error.description) from error
+            raise
         self.replies += 1
         return str(remove_thinking_tags(self.last.text))
 
 
 class CallEmbedder:
-    """The library's ``embedder`` for one call. A text is asked for once."""
+    """The library's ``embedder`` for one call: vectors of length 1. A text is asked for once."""
 
     def __init__(self, client: ModelClient, endpoint: Endpoint, call: Call, purpose: Purpose) -> None:
         self.model = endpoint.model
@@ -72,7 +88,7 @@ class CallEmbedder:
         if new:
             shown = [self._prefix + text[:EMBEDDING_LIMIT_CHARS] for text in new]
             vectors = self._client.embed(self._endpoint, shown, self._call)
-            self._known.update(zip(new, vectors, strict=True))
+            self._known.update(zip(new, map(_of_length_1, vectors), strict=True))
         return [self._known[text] for text in texts]
 
     def expect(self, model: str, dimension: int, vector: Sequence[float]) -> None:
@@ -80,3 +96,8 @@ class CallEmbedder:
         if (self.model, len(vector)) != (model, dimension):
             found = f"this call's {self.model} gives {len(vector)}"
             raise failed_precondition(f"the memories have vectors of {model} with {dimension} dimensions; {found}")
+
+
+def _of_length_1(vector: Sequence[float]) -> list[float]:
+    length = math.hypot(*vector)
+    return [value / length for value in vector] if length else list(vector)

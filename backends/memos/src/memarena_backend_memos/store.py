@@ -113,7 +113,8 @@ def _opened(folder: Path, dimension: int) -> QdrantVecDB:
     config = QdrantVecDBConfig(
         collection_name=_COLLECTION,
         vector_dimension=dimension,
-        distance_metric="cosine",
+        # Vectors have length 1. By cosine, the embedded store scales them anew in each search, and scores drift.
+        distance_metric="dot",
         path=str(folder / _FOLDER),
     )
     return QdrantVecDB(config)
