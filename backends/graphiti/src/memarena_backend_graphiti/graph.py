@@ -1,0 +1,218 @@
+"""The graph of one namespace in a folder: episodes go in, facts and entities come out with the sessions they stem from."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from memarena_backend import failed_precondition
+
+from memarena_backend_graphiti.database import Driver
+from memarena_backend_graphiti.episodes import Episode, Source
+from memarena_backend_graphiti.library import (
+    EdgeReranker,
+    EdgeSearchConfig,
+    EdgeSearchMethod,
+    Graphiti,
+    GraphitiClients,
+    NodeReranker,
+    NodeSearchConfig,
+    NodeSearchMethod,
+    NoOpTracer,
+    SearchConfig,
+    SearchFilters,
+    search,
+)
+from memarena_backend_graphiti.models import (
+    CallEmbedder,
+    CallModels,
+    Extractor,
+    NoChat,
+    NoEmbedder,
+    NoReranker,
+)
+from memarena_backend_graphiti.settings import Settings
+
+_log = logging.getLogger(__name__)
+
+NOTE_NAME = "embedder.json"
+KEYWORD_LIMIT_WORDS = 100
+"""Graphiti over Kuzu finds nothing by keywords for a question of more than 128 words; no question needs as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a search is to find: how many facts and entities, and above which cosine similarity."""
+
+    facts: int
+    entities: int
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A fact or an entity. ``valid_from`` and ``valid_until`` are None where the model named no time."""
+
+    text: str
+    score: float
+    sources: tuple[Source, ...]
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+
+class Graph:
+    """An open graph. Searches may come from several threads; everything else runs alone."""
+
+    def __init__(self, folder: Path, settings: Settings, *, read_only: bool) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._driver = Driver(folder, settings.buffer_pool_mb, read_only=read_only)
+        # Read once, so that a search pays for no look at where things stem from.
+        self._episodes = {
+            str(uuid): Source.from_json(name)
+            for uuid, name in self._driver.rows("MATCH (e:Episodic) RETURN e.uuid, e.name ORDER BY e.created_at")
+        }
+        self._mentions: dict[str, list[str]] = {}
+        for entity, episode in self._driver.rows("MATCH (e:Episodic)-[:MENTIONS]->(n:Entity) RETURN n.uuid, e.uuid"):
+            self._mentions.setdefault(entity, []).append(episode)
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        self._driver.shut()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing can be found."""
+        return not self._mentions
+
+    def holding(self) -> Mapping[str, tuple[object, ...]]:
+        """What is kept: every fact and entity by its id, with all that can change of it."""
+        facts = self._driver.rows(
+            "MATCH (e:RelatesToNode_) RETURN e.uuid, e.fact, e.episodes, e.valid_at, e.invalid_at, e.expired_at"
+        )
+        entities = self._driver.rows("MATCH (n:Entity) RETURN n.uuid, n.name, n.summary")
+        return {uuid: tuple(map(str, rest)) for uuid, *rest in (*facts, *entities)}
+
+    # -------------------------------------------------------------- a day
+
+    def add(self, episodes: Iterable[Episode], models: CallModels) -> tuple[int, list[str]]:
+        """Have episodes extracted one after the other; how many stored something, and why others were lost.
+
+        Raises CallError where a model failed, and what the database raised; the folder is then of no use.
+        """
+        self._expect_embedder(models)
+        settings = self._settings
+        graphiti = Graphiti(
+            graph_driver=self._driver,
+            llm_client=Extractor(models, settings.response_format, settings.reply_tokens),
+            embedder=CallEmbedder(models),
+            cross_encoder=NoReranker(),
+        )
+        fruitful, lost = 0, []
+        for episode in episodes:
+            try:
+                fruitful += self._add(graphiti, episode)
+            except Exception as error:  # noqa: BLE001 (the library does not say what it raises on an odd reply)
+                reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+                lost.append(reason)
+                _log.warning("an episode of session %s is lost: %s", episode.source.session_id, reason)
+            # What the library swallowed counts all the same, and what it raised for a reason of these is not the reply.
+            models.record.check()
+            if self._driver.fault is not None:
+                raise self._driver.fault
+        return fruitful, lost
+
+    def _add(self, graphiti: Graphiti, episode: Episode) -> bool:
+        before = list(self._episodes)
+        previous = before[-self._settings.previous_episodes :] if self._settings.previous_episodes else []
+        added = asyncio.run(
+            graphiti.add_episode(
+                name=episode.source.to_json(),
+                episode_body=episode.text,
+                source_description="a conversation",
+                # Kuzu drops the offset of a time, and Graphiti reads what comes back as UTC.
+                reference_time=episode.said_at.astimezone(UTC),
+                group_id=Driver.GROUP,
+                previous_episode_uuids=previous,
+            )
+        )
+        self._episodes[added.episode.uuid] = episode.source
+        for edge in added.episodic_edges:
+            self._mentions.setdefault(edge.target_node_uuid, []).append(edge.source_node_uuid)
+        return bool(added.nodes or added.edges)
+
+    # -------------------------------------------------------------- a question
+
+    def search(self, text: str, wanted: Wanted, models: CallModels) -> list[Found]:
+        """Facts and entities for a question, score descending. Raises CallError where the embedder fails."""
+        if self.is_empty or not text.strip():
+            return []
+        self._expect_embedder(models)
+        vector = models.embed([text], "query")[0]
+        clients = GraphitiClients(
+            driver=self._driver,
+            llm_client=NoChat(None),
+            embedder=NoEmbedder(),
+            cross_encoder=NoReranker(),
+            tracer=NoOpTracer(),
+        )
+        words = " ".join(text.split()[:KEYWORD_LIMIT_WORDS])
+        results = asyncio.run(
+            search(clients, words, [Driver.GROUP], _recipe(wanted), SearchFilters(), query_vector=vector)
+        )
+        found = [
+            Found(edge.fact, score, self._sources(edge.episodes), _utc(edge.valid_at), _utc(edge.invalid_at))
+            for edge, score in list(zip(results.edges, results.edge_reranker_scores, strict=True))[: wanted.facts]
+        ]
+        found += [
+            Found(f"{node.name}: {node.summary}", score, self._sources(self._mentions.get(node.uuid, ())))
+            for node, score in list(zip(results.nodes, results.node_reranker_scores, strict=True))[: wanted.entities]
+            if node.summary.strip()
+        ]
+        return sorted(found, key=lambda each: -each.score)
+
+    def _sources(self, episodes: Iterable[str]) -> tuple[Source, ...]:
+        return tuple(self._episodes[episode] for episode in episodes)
+
+    # -------------------------------------------------------------- the embedder that it was made with
+
+    def _expect_embedder(self, models: CallModels) -> None:
+        """Vectors of two models cannot be compared. Raises CallError FAILED_PRECONDITION where there would be such."""
+        note = self._folder / NOTE_NAME
+        if not note.is_file():
+            note.write_text(json.dumps({"model": models.embedder.model}), encoding="utf-8")
+        made_with = json.loads(note.read_text(encoding="utf-8"))["model"]
+        if made_with != models.embedder.model:
+            raise failed_precondition(
+                f"the namespace was embedded with {made_with}, at hand is {models.embedder.model}: "
+                "Reset the namespace and ingest it again"
+            )
+
+
+def _recipe(wanted: Wanted) -> SearchConfig:
+    """The library's hybrid search with ranks fused by reciprocal rank: no cross-encoder, no other model than one vector."""
+    edges = EdgeSearchConfig(
+        search_methods=[EdgeSearchMethod.bm25, EdgeSearchMethod.cosine_similarity],
+        reranker=EdgeReranker.rrf,
+        sim_min_score=wanted.similarity,
+    )
+    nodes = NodeSearchConfig(
+        search_methods=[NodeSearchMethod.bm25, NodeSearchMethod.cosine_similarity],
+        reranker=NodeReranker.rrf,
+        sim_min_score=wanted.similarity,
+    )
+    return SearchConfig(
+        edge_config=edges if wanted.facts else None,
+        node_config=nodes if wanted.entities else None,
+        limit=max(wanted.facts, wanted.entities),
+    )
+
+
+def _utc(at: datetime | None) -> datetime | None:
+    """A time as it comes from Kuzu, which keeps no offset."""
+    return at if at is None or at.tzinfo is not None else at.replace(tzinfo=UTC)

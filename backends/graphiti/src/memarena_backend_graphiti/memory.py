@@ -1,0 +1,242 @@
+"""Graphiti as a memory: a day changes a copy of the graph of the day before, searches read the one that was committed."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+from memarena_backend import (
+    Call,
+    Capability,
+    Day,
+    DayFolders,
+    Description,
+    Item,
+    KeptFact,
+    Memory,
+    ModelClient,
+    ModelRole,
+    Notice,
+    OptionSpec,
+    PromptStyle,
+    Query,
+    Retention,
+    SearchResult,
+    failed_precondition,
+    fit_ranked,
+    invalid_argument,
+    offered,
+)
+
+from memarena_backend_graphiti.database import FILE_NAME, make_empty
+from memarena_backend_graphiti.episodes import Episode, episodes_of
+from memarena_backend_graphiti.graph import Found, Graph, Wanted
+from memarena_backend_graphiti.models import CallModels, Record
+from memarena_backend_graphiti.settings import Settings
+
+_log = logging.getLogger(__name__)
+
+_OPTIONS = (
+    OptionSpec("facts", "How many facts are returned at most, an integer of at least 0.", "20"),
+    OptionSpec("entities", "How many summaries of entities are returned at most, an integer of at least 0.", "5"),
+    OptionSpec("similarity", "Below this cosine similarity something is found by keywords alone, 0 to 1.", "0.6"),
+)
+KEPT_FACTS = (KeptFact("My dog is called {value}.", "What is my dog called?"),)
+"""What any extractor that is fit for the task keeps: a named animal is an entity, and whose it is a fact."""
+
+DEFAULTS = Settings()
+
+
+@dataclass
+class _Tally:
+    """What became of a day's sessions."""
+
+    given: int = 0
+    empty: int = 0
+    failed: int = 0
+    lost: list[str] = field(default_factory=list)
+    """Why episodes were lost."""
+
+    def add(self, fruitful: int, lost: Sequence[str]) -> None:
+        """Count one session, of whose episodes so many stored something."""
+        self.given += 1
+        self.lost += lost
+        if not fruitful:
+            self.failed += bool(lost)
+            self.empty += not lost
+
+
+class GraphitiMemory(Memory):
+    """One graph database and one folder per namespace and day."""
+
+    def __init__(self, data_dir: Path, settings: Settings = DEFAULTS) -> None:
+        self._settings = settings
+        self._folders = DayFolders(data_dir / "graphs")
+        self._empty = data_dir / "empty"
+        shutil.rmtree(self._empty, ignore_errors=True)
+        self._empty.mkdir(parents=True)
+        make_empty(self._empty, settings.buffer_pool_mb)
+        self._client = ModelClient()
+        self._open: dict[str, Graph] = {}
+        """The committed graph of each namespace in use, to be read only."""
+        self._mutex = threading.Lock()
+
+    def describe(self) -> Description:
+        return Description(
+            name="graphiti",
+            version=(
+                f"{version('memarena-backend-graphiti')} (graphiti-core {version('graphiti-core')}, "
+                f"kuzu {version('kuzu')}, an episode per {self._settings.episode})"
+            ),
+            capabilities=frozenset({Capability.ANSWER, Capability.PROVENANCE}),
+            options=_OPTIONS,
+            prompt_style=PromptStyle.JSON_CONTEXT,
+            retention=Retention.EXTRACTED,
+            kept_facts=KEPT_FACTS,
+        )
+
+    # -------------------------------------------------------------- days
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        settings = self._settings
+        sessions = [episodes_of(each, settings.episode, settings.episode_bytes) for each in day.sessions]
+        spoken = [episodes for episodes in sessions if episodes]
+        models = _models_of(self._client, call) if spoken else None
+        self._close(namespace)
+        folder = self._folders.begin(namespace, day.index)
+        if not (folder / FILE_NAME).exists():
+            shutil.copy(self._empty / FILE_NAME, folder)
+        notices = self._take_in(folder, spoken, models) if models else []
+        self._folders.keep(namespace, day.index)
+        self._hold(namespace, folder)
+        return notices
+
+    def _take_in(self, folder: Path, sessions: Sequence[Sequence[Episode]], models: CallModels) -> list[Notice]:
+        graph = Graph(folder, self._settings, read_only=False)
+        try:
+            before = graph.holding()
+            tally = _Tally()
+            for episodes in sessions:
+                tally.add(*graph.add(episodes, models))
+            return _notices(tally, models.record, before, graph.holding())
+        finally:
+            graph.close()
+
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        last = max(day.index for day in days)
+        folder = self._folders.restore(namespace, last)
+        if folder is None:
+            raise failed_precondition(
+                f"the graph of day {last} is not in the data folder any more, and making it again takes models; "
+                "Reset the namespace and ingest it again"
+            )
+        self._hold(namespace, folder)
+
+    def unload(self, namespace: str) -> None:
+        self._close(namespace)
+        self._folders.unload(namespace)
+
+    def forget(self, namespace: str) -> None:
+        self._close(namespace)
+        self._folders.forget(namespace)
+
+    def close(self) -> None:
+        for namespace in list(self._open):
+            self._close(namespace)
+        self._client.close()
+
+    def _hold(self, namespace: str, folder: Path) -> None:
+        graph = Graph(folder, self._settings, read_only=True)
+        with self._mutex:
+            self._open[namespace] = graph
+
+    def _close(self, namespace: str) -> None:
+        with self._mutex:
+            graph = self._open.pop(namespace, None)
+        if graph is not None:
+            graph.close()
+
+    # -------------------------------------------------------------- questions
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        wanted = Wanted(
+            facts=query.int_option("facts", minimum=0),
+            entities=query.int_option("entities", minimum=0),
+            similarity=query.float_option("similarity", 0.0, 1.0),
+        )
+        graph = self._open[namespace]
+        if graph.is_empty or not (wanted.facts or wanted.entities):
+            return SearchResult(())
+        embedder = offered(call.models, ModelRole.EMBEDDER)
+        if embedder is None:
+            raise invalid_argument("model_access", "an embedder is required: Graphiti searches by vectors")
+        found = graph.search(query.text, wanted, CallModels(self._client, call, embedder))
+        return fit_ranked([item_of(each) for each in found], query.max_items, query.max_context_tokens)
+
+
+def item_of(found: Found) -> Item:
+    """A fact or an entity as a reader sees it: with the time that it holds for, where the model named one."""
+    sources = found.sources
+    return Item(
+        text=found.text + _validity(found),
+        score=found.score,
+        session_ids=tuple(dict.fromkeys(source.session_id for source in sources)),
+        turn_ids=tuple(dict.fromkeys(turn for source in sources for turn in source.turn_ids)),
+        time=sources[-1].time if sources else "",
+        valid_from=found.valid_from.isoformat() if found.valid_from else "",
+        valid_until=found.valid_until.isoformat() if found.valid_until else "",
+        derived=True,
+    )
+
+
+def _validity(found: Found) -> str:
+    begin = found.valid_from.date().isoformat() if found.valid_from else ""
+    end = found.valid_until.date().isoformat() if found.valid_until else ""
+    match bool(begin), bool(end):
+        case True, True:
+            return f" (from {begin} to {end})"
+        case True, False:
+            return f" (since {begin})"
+        case False, True:
+            return f" (until {end})"
+        case _:
+            return ""
+
+
+def _models_of(client: ModelClient, call: Call) -> CallModels:
+    """What a day is extracted and embedded with. Raises CallError INVALID_ARGUMENT if the call offers too little."""
+    extractor = offered(call.models, ModelRole.EXTRACTOR) or offered(call.models, ModelRole.READER)
+    embedder = offered(call.models, ModelRole.EMBEDDER)
+    if extractor is None or embedder is None:
+        missing = "a chat model" if extractor is None else "an embedder"
+        raise invalid_argument("header.model_access", f"{missing} is required: Graphiti extracts facts and embeds them")
+    return CallModels(client, call, embedder, extractor)
+
+
+def _notices(
+    tally: _Tally, record: Record, before: Mapping[str, tuple[object, ...]], after: Mapping[str, tuple[object, ...]]
+) -> list[Notice]:
+    stored = len(after.keys() - before.keys())
+    changed = sum(after[name] != held for name, held in before.items() if name in after)
+    removed = len(before.keys() - after.keys())
+    first = f"; the first because of {tally.lost[0]}" if tally.lost else ""
+    always = [
+        Notice("sessions_given", "sessions in which something was said", tally.given),
+        Notice("memories_stored", "facts and entities that are new", stored),
+    ]
+    counted = [
+        Notice("extraction_calls", "requests to the extracting model", record.chats),
+        Notice("extraction_unusable", f"of these, replies that nothing could be taken from{first}", record.unusable),
+        Notice("extraction_empty", "sessions in which the model found neither fact nor entity", tally.empty),
+        Notice("memories_changed", "facts and entities that are no longer what they were", changed),
+        Notice("memories_removed", "facts and entities that are gone", removed),
+        Notice("sessions_failed", f"sessions of which nothing was kept{first}", tally.failed),
+        Notice("episodes_lost", f"episodes of which nothing was kept{first}", len(tally.lost)),
+    ]
+    _log.info("%d sessions, %d calls, %d stored, %d lost", tally.given, record.chats, stored, len(tally.lost))
+    return [*always, *(notice for notice in counted if notice.count)]

@@ -1,0 +1,54 @@
+"""What a model's reply is worth: the JSON object that was asked for, or nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from pydantic import BaseModel, JsonValue, ValidationError
+
+_FENCE = re.compile(r"\A\s*```[\w-]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_SHOWN_CHARS = 80
+
+
+class UnusableReplyError(Exception):
+    """A reply that nothing can be taken from; the message is one line."""
+
+
+def parse_reply(text: str, finish_reason: str, form: type[BaseModel] | None) -> dict[str, JsonValue]:
+    """The object that a reply holds, if it has the form. Raises UnusableReplyError."""
+    if not text.strip():
+        raise UnusableReplyError(f"an empty reply (finish_reason {finish_reason or 'not given'})")
+    fenced = _FENCE.match(text)
+    try:
+        reply = json.loads(fenced[1] if fenced else text)
+    except (ValueError, RecursionError) as error:
+        cut = " and was cut off" if finish_reason == "length" else ""
+        raise UnusableReplyError(f"a reply that is no JSON{cut}: {_shown(text)}") from error
+    if not isinstance(reply, dict):
+        raise UnusableReplyError(f"a reply that is no JSON object: {_shown(text)}")
+    if form is not None:
+        try:
+            form.model_validate(reply)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise UnusableReplyError(
+                f"a reply of another form than {form.__name__}: {place}: {first['msg']}"
+            ) from error
+    _expect_text(reply)
+    return reply
+
+
+def _expect_text(reply: JsonValue) -> None:
+    """No half characters and no U+0000: neither the database nor the contract takes them."""
+    try:
+        written = json.dumps(reply, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise UnusableReplyError("a reply with half a character in it") from error
+    if rb"\u0000" in written:
+        raise UnusableReplyError("a reply with U+0000 in it")
+
+
+def _shown(text: str) -> str:
+    return repr(" ".join(text[: 2 * _SHOWN_CHARS].split())[:_SHOWN_CHARS])

@@ -1,0 +1,64 @@
+"""What an operator sets by environment variables: what an episode is, and how the extracting model is asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeVar, get_args
+
+from memarena_backend import ServeError
+
+EpisodeOf = Literal["session", "turn"]
+ResponseFormat = Literal["json_schema", "json_object", "none"]
+T = TypeVar("T", bound=str)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of a server, each named by its variable."""
+
+    episode: EpisodeOf = "session"
+    """MEMARENA_GRAPHITI_EPISODE: what Graphiti is given at a time. Every episode costs at least one model call, mostly more."""
+    episode_bytes: int = 6_000
+    """MEMARENA_GRAPHITI_EPISODE_BYTES: a session above it is given as several episodes, cut between turns."""
+    previous_episodes: int = 1
+    """MEMARENA_GRAPHITI_PREVIOUS_EPISODES: how many episodes before the current one the model is shown with it."""
+    reply_tokens: int = 2_048
+    """MEMARENA_GRAPHITI_REPLY_TOKENS: the longest reply that is asked for. A longer one is cut off and lost."""
+    response_format: ResponseFormat = "json_schema"
+    """MEMARENA_GRAPHITI_RESPONSE_FORMAT: what the model's server is asked to hold replies to."""
+    buffer_pool_mb: int = 256
+    """MEMARENA_GRAPHITI_BUFFER_POOL_MB: the most memory that Kuzu's pages of one namespace may take, in MiB."""
+
+
+def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+    """Settings from the environment. Raises ServeError naming the variable."""
+
+    def text(name: str, default: object) -> str:
+        return environment.get(f"MEMARENA_GRAPHITI_{name}") or str(default)
+
+    default = Settings()
+    return Settings(
+        episode=_one_of("EPISODE", text("EPISODE", default.episode), get_args(EpisodeOf)),
+        episode_bytes=_whole("EPISODE_BYTES", text("EPISODE_BYTES", default.episode_bytes), 500, 100_000),
+        previous_episodes=_whole("PREVIOUS_EPISODES", text("PREVIOUS_EPISODES", default.previous_episodes), 0, 20),
+        reply_tokens=_whole("REPLY_TOKENS", text("REPLY_TOKENS", default.reply_tokens), 128, 65_536),
+        response_format=_one_of(
+            "RESPONSE_FORMAT", text("RESPONSE_FORMAT", default.response_format), get_args(ResponseFormat)
+        ),
+        buffer_pool_mb=_whole("BUFFER_POOL_MB", text("BUFFER_POOL_MB", default.buffer_pool_mb), 64, 65_536),
+    )
+
+
+def _one_of(name: str, value: str, choices: tuple[T, ...]) -> T:
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise ServeError(f"MEMARENA_GRAPHITI_{name}: expected {' or '.join(choices)}, got {value!r}")
+
+
+def _whole(name: str, value: str, least: int, most: int) -> int:
+    if not (value.isascii() and value.isdigit() and least <= int(value) <= most):
+        raise ServeError(f"MEMARENA_GRAPHITI_{name}: expected a whole number from {least} to {most}, got {value!r}")
+    return int(value)
