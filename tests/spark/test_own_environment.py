@@ -1,4 +1,4 @@
-"""A certification installs nothing: a backend whose environment is not there is refused before anything is looked at."""
+"""A certification installs nothing: a backend whose environment is not there is refused before all else."""
 
 from __future__ import annotations
 
