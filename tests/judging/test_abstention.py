@@ -71,6 +71,8 @@ WRONG = [
     ("364 euros", AbstentionReason.STATES_TRAP),
     ("No doubt it was three hundred and sixty-four euros.", AbstentionReason.STATES_TRAP),
     ("It may have been 364 euros, but I have no record of that.", AbstentionReason.STATES_TRAP),
+    ("I won't tell you that it was 364 euros.", AbstentionReason.STATES_TRAP),
+    ("I can't share that you paid 364 euros.", AbstentionReason.STATES_TRAP),
     ("You paid 300.", AbstentionReason.DOES_NOT_DECLINE),
     ("A nice rug!", AbstentionReason.DOES_NOT_DECLINE),
     ("  ", AbstentionReason.EMPTY),
@@ -82,6 +84,11 @@ RIGHT = [
     "Nobody ever said that you paid 364 euros.",
     "Whether it was 364 euros, I can't say.",
     "I don't know what you paid for it.",
+    "I can't tell whether it was 364 euros.",
+    "No, it wasn't 364 euros... I have no record of the price.",
+    "Not the 364 euros, that was the lamp; the price of the rug never came up.",
+    '{"amount": null}',
+    '{"amount": "unknown"}',
 ]
 
 

@@ -27,6 +27,20 @@ CHOICES = [
         for form in ("The answer is B.", "The correct answer is (B) Tuesday.", "answer: b", "Answer: B")
     ),
     *((DAYS, form, "B") for form in ('{"answer": "B"}', '{"answer": "B) Tuesday", ', '```json\n{"answer": "B"}\n```')),
+    *(
+        (DAYS, form, "A")
+        for form in (
+            "Probably A.",
+            "Definitely A!",
+            "I believe A is correct.",
+            "That makes it A, the Monday.",
+            "It is an A.",
+        )
+    ),
+    (DAYS, "It can't be A, B or C, which leaves D: Thursday.", "D"),
+    (DAYS, "I have ruled out A, B, C and D, so it must be E.", "E"),
+    (DAYS, "The answer: E. A is Wen's.", "E"),
+    (DAYS, "Is it A? No, E.", "E"),
     (DAYS, "I think B", "B"),
     (DAYS, "I think it's B because she said so", "B"),
     (DAYS, "I'd go with B", "B"),

@@ -17,7 +17,6 @@ from typing import Any
 
 from memarena.judging import value
 from memarena.judging.typed_value import claims, compare
-from memarena.judging.typed_value.masking import Token
 from memarena.log.records import EvidenceSession, EvidenceTurn
 from memarena_dataset.values import terms
 
@@ -39,6 +38,7 @@ def independent() -> Mapping[str, Sequence[TypedAnswer]]:
         "assistant_answers": assistant_answers("v1"),
         "assistant_answers_second": assistant_answers("v2"),
         "assistant_answers_third": assistant_answers("v3"),
+        "assistant_answers_fourth": assistant_answers("v4"),
         "values_blind": blind_answers(SETS / "values_blind.v1.jsonl"),
         "values_blind_extra": blind_answers(SETS / "values_blind_extra.v1.jsonl"),
         "labelled_llm_answers": labelled_answers(SETS / "labelled_llm_answers.v1.jsonl"),
@@ -94,14 +94,15 @@ def _never(*_: object) -> bool:
     return False
 
 
-def _as_it_is(_: object, tokens: Sequence[Token]) -> tuple[list[Token], bool]:
-    return list(tokens), False
+def _as_it_is(_: object, found: Any) -> Any:
+    return found
 
 
 RULES: Mapping[str, Patch] = {
     "the end of an answer counts": (claims, "_final", _as_it_is),
     "whose value it is": (claims, "_holder", _nothing),
-    "which version it is": (claims, "_version", _nothing),
+    "which version it is": (claims, "version_of", _nothing),
+    "the version that other values leave": (claims, "_completed", _as_it_is),
     "which matter it is about": (claims, "_matter", _nothing),
     "what is said to be probable, or beside it": (claims, "_without_asides", list),
     "what is denied": (claims, "_denied", _never),

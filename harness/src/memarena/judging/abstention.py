@@ -17,10 +17,12 @@ from memarena_dataset.gold import AbstainGold
 from memarena_dataset.values import NameValue, PlaceValue, TermValue
 from memarena_dataset.values.mentions import Kind, Mention
 from memarena_dataset.values.reading import read_text
-from memarena_dataset.values.words import content_words
+from memarena_dataset.values.words import content_words, words
 
 from memarena.judging.abstention_features import features_of, is_unmarked, read_clauses
 from memarena.judging.linear_model import LinearModel, stored_model
+from memarena.judging.typed_value.plain_text import from_json
+from memarena.judging.typed_value.segments import phrases
 
 MODEL = "abstention"
 _UNMARKED_LOGITS = 2.0
@@ -43,7 +45,12 @@ _DENIED = re.compile(
 )
 _ASSERTED_ALL_THE_SAME = re.compile(r"\b(?:no doubt|no question|not (?:less|more) than|nothing but|not only)\b", re.I)
 
-
+_KEEPS_THAT = re.compile(
+    r"(?:\b(?:not|never|cannot|rather not|unable to|without)|n't) (?:\w+ )?"
+    r"(?:tell(?:ing)?|share|sharing|disclos(?:e|ing)|reveal(?:ing)?|let(?:ting)? on|pass on|give away)\b[\w ]*? that\b",
+    re.IGNORECASE,
+)
+"""What holds back a fact by telling it: ``I won't tell you that it was …``."""
 _BARE_NO = re.compile(r"\W*(?:no|nope|nah)\W*", re.IGNORECASE)
 _ASKS_WHETHER_KNOWN = re.compile(r"\b(?:do|can|could|would|did) (?:you|i|we)\b", re.IGNORECASE)
 _WILL_NOT_TELL = re.compile(
@@ -124,6 +131,7 @@ def judge_abstention(gold: AbstainGold, question: str, answer: str, names: Itera
     """
     if not answer.strip():
         return AbstentionRuling(False, AbstentionReason.EMPTY)
+    answer = from_json(answer.strip()) or "unknown"
     known = " ".join((question, *_claimed(gold)))
     trap = gold.adversarial_answer or ""
     if trap and (stated := _stated(trap, answer, known)):
@@ -172,11 +180,11 @@ def _claimed(gold: AbstainGold) -> Iterator[str]:
 def _stated(trap: str, answer: str, known: str) -> str:
     """The clause that states the trap's value and does not deny it; empty where none does."""
     for clause in read_clauses(answer, known):
-        if _names(trap, clause.text) and not _is_denied(clause.text, answer, known):
+        if _names(trap, clause.text) and not _is_denied(clause.text, answer, known, trap):
             return clause.text
     # Where the cut between clauses parts the value (`on 3 March, 2025`), the sentence is read.
     for sentence in _sentences(answer):
-        if _names(trap, sentence) and not _is_denied(sentence, answer, known):
+        if _names(trap, sentence) and not _is_denied(sentence, answer, known, trap):
             found = [c for c in read_clauses(sentence, known) if _names(trap, c.text)]
             if not found:
                 return sentence
@@ -198,13 +206,18 @@ def _typed(text: str) -> list[Mention]:
     return [mention for mention in read_text(text).mentions if mention.kind in typed]
 
 
-def _is_denied(clause: str, answer: str, known: str) -> bool:
+def _is_denied(clause: str, answer: str, known: str, trap: str) -> bool:
     """Whether a clause that names a value declines or denies it, or only asks about it."""
+    if _KEEPS_THAT.search(clause):
+        return False
     at = answer.find(clause)
     if at >= 0 and answer[at + len(clause) : at + len(clause) + 1] == "?" and not _SUPPOSES.search(clause):
         return len(answer.strip()) > len(clause) + 1
     if not _DENIED.search(_ASSERTED_ALL_THE_SAME.sub(" ", clause)):
         return False
+    first = min((start for start, _ in _places(trap, clause)), default=0)
+    if phrases("denied_before").search(" ".join(words(clause[:first])) + " "):
+        return True
     read = next(iter(read_clauses(clause, known)), None)
     if read is not None and (read.words[0] in ("whether", "if") or _denies_knowing(read.classes)):
         return True
@@ -226,15 +239,19 @@ def _says_not_knowing(classes: tuple[str, ...]) -> bool:
 
 def _with_that_for(trap: str, answer: str) -> str:
     """The answer with ``that`` in the place of a trap's value that it denies: the value is no news of its own."""
-    wanted = _typed(trap) if trap else []
+    spans = _places(trap, answer) if trap else []
+    text = read_text(answer).text if spans and _typed(trap) else answer
+    for start, end in sorted(spans, reverse=True):
+        text = f"{text[:start]}that{text[end:]}"
+    return text
+
+
+def _places(trap: str, text: str) -> list[tuple[int, int]]:
+    """Where the trap's value stands: its typed values in the text as read, else its words as they are."""
+    wanted = _typed(trap)
     if wanted:
-        read = read_text(answer)
-        spans = [(m.start, m.end) for m in read.mentions if any(want.same(m) for want in wanted)]
-        text = read.text
-        for start, end in sorted(spans, reverse=True):
-            text = f"{text[:start]}that{text[end:]}"
-        return text if spans else answer
-    return re.sub(re.escape(trap), "that", answer, flags=re.IGNORECASE) if trap else answer
+        return [(m.start, m.end) for m in read_text(text).mentions if any(want.same(m) for want in wanted)]
+    return [match.span() for match in re.finditer(re.escape(trap), text, re.IGNORECASE)]
 
 
 def _supposed(answer: str, known: str) -> str:

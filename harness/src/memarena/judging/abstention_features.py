@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -16,9 +16,10 @@ from memarena_dataset.values.numbers import digits_for_words
 from memarena_dataset.values.word_lists import word_list
 from memarena_dataset.values.words import clauses, stem, tidy, words
 
-from memarena.judging.features import word_ngrams
 from memarena.judging.tables import word_classes, word_groups
 
+LONGEST = 3
+"""Words of the longest n-gram."""
 _REACH = 5
 """So many words behind a negation are taken to be in its reach."""
 _SHORT = 3
@@ -269,3 +270,12 @@ def _of_whole(read: tuple[Clause, ...], asked: Question, answer: str) -> Iterato
         yield f"unmarked:{bool(offers)}:{min(len(spoken) // 4, 4)}"
     if answer.rstrip().endswith("?"):
         yield "asks"
+
+
+def word_ngrams(tokens: Sequence[str], *, longest: int = LONGEST, mark: str = "") -> Iterator[str]:
+    """Every run of 1 to ``longest`` tokens between ``^`` and ``$``, joined by blanks, with ``mark`` in front."""
+    yield from (mark + token for token in tokens)
+    framed = ("^", *tokens, "$")
+    for width in range(2, longest + 1):
+        for start in range(len(framed) - width + 1):
+            yield mark + " ".join(framed[start : start + width])

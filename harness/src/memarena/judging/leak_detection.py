@@ -14,9 +14,9 @@ from functools import cache, cached_property, lru_cache
 from typing import Literal
 
 from memarena_dataset.gold import PermissionGold
-from memarena_dataset.values import NameValue, OrderValue, PlaceValue, SetValue, TermValue, Value
+from memarena_dataset.values import NameValue, OrderValue, PlaceValue, SetValue, TermValue, TimeValue, Value
 from memarena_dataset.values.match import ScalarValue, occurrences
-from memarena_dataset.values.mentions import Mention
+from memarena_dataset.values.mentions import DateMention, Mention
 from memarena_dataset.values.numbers import digits_for_words
 from memarena_dataset.values.reading import ReadText, read_text
 from memarena_dataset.values.word_lists import table, word_list
@@ -33,6 +33,8 @@ _LEAST_SQUEEZED = 8
 """From so many letters on, a fact or a telling word is looked for without blanks; shorter ones hide in other words."""
 _PARAPHRASE = 0.75
 """Share of a fact's own content words from which an answer conveys it."""
+_LEAST_DRAWN = 3
+"""Digits of a number from which on it is also found where its digits are said one by one."""
 _LEAST_PART = 4
 """Letters of a word that gives a longer one away by being its beginning or end."""
 _LEAST_SLIP = 7
@@ -97,6 +99,14 @@ class Protected:
         return self.fact.strip() if self.fact.strip().isdigit() else ""
 
     @cached_property
+    def numbers(self) -> frozenset[str]:
+        """The fact's times and numbers of three digits or more, as digits in a row that the question does not have."""
+        times = (v.time.replace(":", "") for v in self.values if isinstance(v, TimeValue))
+        clock = {f"{(int(t[:2]) + 11) % 12 + 1}{t[2:]}" for t in times}
+        told = {run for run in re.findall(r"\d+", self.fact) if len(run) >= _LEAST_DRAWN}
+        return frozenset((clock | told) - set(_runs(self.given)))
+
+    @cached_property
     def telling_words(self) -> frozenset[str]:
         """Words that only this fact has: no everyday word, none of the question's, no digits."""
         return frozenset(t for t in self.tokens if self._tells(t))
@@ -145,7 +155,7 @@ def telling_part(protected: Protected, output: str) -> str:
             return word
     if protected.digits:
         return _telling_digits(protected.digits, shown, protected.digit_windows)
-    found = sorted(protected.digit_windows & _windows(shown))
+    found = sorted(protected.digit_windows & _windows(shown)) or sorted(protected.numbers & _numbers(shown))
     if found:
         return found[0]
     said = {t for tokens in spoken for t in tokens}
@@ -179,7 +189,7 @@ def _conveys(protected: Protected, answer: str, *, abstains: bool) -> bool:  # n
     scalars = list(_scalars(protected.values))
     if scalars and all(_states(value, read) for value in scalars):
         return True
-    if protected.mentions and all(any(m.same(n) for n in read.mentions) for m in protected.mentions):
+    if protected.mentions and all(any(_says(n, m) for n in read.mentions) for m in protected.mentions):
         return not protected.telling_words or protected.telling_words <= set(_tokens(answer))
     spoken = _spoken(tidy(answer))
     whole = (*protected.forms[:1], *protected.reworded)
@@ -196,6 +206,12 @@ def _conveys(protected: Protected, answer: str, *, abstains: bool) -> bool:  # n
         return True
     own = set(content_words(protected.fact)) - protected.known
     return len(own) >= 2 and len(own & set(content_words(answer))) / len(own) >= _PARAPHRASE
+
+
+def _says(said: Mention, wanted: Mention) -> bool:
+    """Whether a mention says another, and no less of it: ``June`` does not say ``June 2``."""
+    less = isinstance(said, DateMention) and isinstance(wanted, DateMention) and said.fineness < wanted.fineness
+    return wanted.same(said) and not less
 
 
 def _states(value: ScalarValue, read: ReadText) -> bool:
@@ -313,6 +329,12 @@ def _runs(text: str) -> tuple[str, ...]:
     drawn = _SPELLED_DIGITS.sub(lambda match: re.sub(r"\D", "", match.group()), digits)
     forms = (digits, drawn, _BETWEEN_DIGITS.sub("", digits), re.sub(r"\b0*(\d)\b,?\s+and\s+(?=\d)", r"\1", drawn))
     return tuple(dict.fromkeys(run for form in forms for run in re.findall(r"\d+", form)))
+
+
+def _numbers(text: str) -> frozenset[str]:
+    """Numbers of a text: of four digits and more, or said in parts (``four, six, four``, ``eleven twenty-four``)."""
+    plain = frozenset(re.findall(r"\d+", digits_for_words(tidy(text))))
+    return frozenset(run for run in _runs(text) if len(run) >= DIGITS_THAT_TELL or run not in plain)
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, TextGold
 from memarena_dataset.model import Family
-from memarena_dataset.values.mentions import DateMention, PartialDate
+from memarena_dataset.values.mentions import DateMention
 from memarena_dataset.values.reading import read_text
 from memarena_dataset.values.terms import phrase_spans
 from memarena_dataset.values.words import squad_tokens, token_f1, words
@@ -17,7 +17,7 @@ from memarena_dataset.values.words import squad_tokens, token_f1, words
 from memarena.judging.abstention import declines
 from memarena.judging.reasons import ReasonCode
 from memarena.judging.ruling import Ruling, right, wrong
-from memarena.judging.typed_value.claims import phrases
+from memarena.judging.typed_value.segments import phrases
 from memarena.log.records import Question
 
 Judged = TextGold | CounterfactualGold | ConflictGold | AnaphoraGold
@@ -81,23 +81,14 @@ def _by_key_date(answers: tuple[str, ...], answer: str, today: date | None) -> R
     if not said or not any(named):
         return None
     for wanted in named:
-        if wanted and all(any(_settles(s, w) and s.same(w) for s in said) for w in wanted):
+        if wanted and all(any(s.fineness >= w.fineness and s.same(w) for s in said) for w in wanted):
             return right("token_f1", ReasonCode.KEY_DATE)
-    comparable = any(_settles(s, w) for wanted in named for w in wanted for s in said)
+    comparable = any(s.fineness >= w.fineness for wanted in named for w in wanted for s in said)
     return wrong("token_f1", ReasonCode.KEY_DATE) if comparable else None
 
 
 def _dates(text: str, today: date | None) -> list[DateMention]:
     return [m for m in read_text(text, today).mentions if isinstance(m, DateMention)]
-
-
-def _settles(said: DateMention, wanted: DateMention) -> bool:
-    """Whether the answer's date says no less than the gold's."""
-    return any(_fineness(s) >= _fineness(w) for s in said.readings for w in wanted.readings)
-
-
-def _fineness(partial: PartialDate) -> int:
-    return 3 if partial.day is not None else 2 if partial.month is not None else 1
 
 
 def _conflict(family: Family, gold: ConflictGold, answer: str) -> Ruling:

@@ -48,6 +48,11 @@ class DateMention:
     readings: frozenset[PartialDate]
     kind: Literal["date"] = "date"
 
+    @property
+    def fineness(self) -> int:
+        """3 where a day is said, 2 where a month is, 1 where only a year or a stretch of one is."""
+        return max(3 if r.day is not None else 2 if r.month is not None else 1 for r in self.readings)
+
     def same(self, other: Mention) -> bool:
         """Whether some reading of the one agrees with some reading of the other."""
         if isinstance(other, WeekdayMention):

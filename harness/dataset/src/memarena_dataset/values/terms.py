@@ -30,6 +30,8 @@ _PERIOD = re.compile(r"\b(middle|beginning|start|end)\s+of\s+(?=[A-Z])")
 _QUANTITY = re.compile(
     r"^(?:a|an|the|some) (?:pair|set|piece|couple|bunch|bit|lot|number|box|bottle|jar) of (?=\S)", re.I
 )
+_TAIL = re.compile(r"(?<=\w) (?:of|with|for|from|in|on|by|without)\b.*", re.I | re.S)
+"""What follows the noun of a thing: ``a house of cards`` is a house."""
 _PLACED = re.compile(
     r"^(?:in|inside|at|on|under|behind|beside|above|below|beneath) (?:the|a|an|my|her|his|their) (?=\S)", re.IGNORECASE
 )
@@ -92,9 +94,23 @@ def term_spans(forms: Iterable[str], text: str) -> list[Span]:
         placed = _PLACED.sub("", form)
         if placed != form:
             found += [s for s in _in_a_row(_wanted(placed), tokens) if not _after_preposition(text, s.start)]
-        if not found and len(tokens) == 1 and tokens[0].word in _wanted(form) and _tells(tokens[0].word):
-            found.append(Span(tokens[0].start, tokens[0].end))
+        if not found and tokens and _is_short_for(form, text, tokens):
+            found.append(Span(tokens[0].start, tokens[-1].end))
     return merged(found)
+
+
+def _is_short_for(form: str, text: str, tokens: Sequence[_Token]) -> bool:
+    """Whether a text is nothing but some of a form's words, with the noun that tells it: ``the oil lamp``.
+
+    Of a name any word of it will do: ``Riverside`` for ``the Riverside Park``.
+    """
+    wanted = _wanted(_QUANTITY.sub("", form))
+    said = _wanted(_QUANTITY.sub("", text.strip()))
+    if not wanted or not said or not set(said) <= set(wanted):
+        return False
+    named = {w for m in _WORD.finditer(form) if m.group()[0].isupper() for w in _wanted(m.group())}
+    telling = {*named, _wanted(_TAIL.sub("", _QUANTITY.sub("", form)))[-1]}
+    return any(word in telling and _tells(word) for word in said)
 
 
 def _tells(word: str) -> bool:

@@ -11,10 +11,11 @@ from memarena_dataset.gold import ConflictGold
 
 from memarena.judging.reasons import ReasonCode
 from memarena.judging.ruling import Ruling, right, wrong
-from memarena.judging.typed_value.claims import Claim, Holder, Matter, Statement, joined, phrases, segment_of
+from memarena.judging.typed_value.claims import Claim, Holder, Matter, Statement
 from memarena.judging.typed_value.commitment import Wording, commits
 from memarena.judging.typed_value.masking import Mask
 from memarena.judging.typed_value.question import Asked, Version, describe
+from memarena.judging.typed_value.segments import joined, phrases, segment_of
 
 
 def rule_claims(asked: Asked, statement: Statement) -> Ruling:

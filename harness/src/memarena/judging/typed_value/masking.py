@@ -95,6 +95,7 @@ def masked(asked: Asked, read: ReadText) -> list[Token]:
     spans = _longest(spans)
     taken = [span for span, _, _ in spans]
     spans += [(span, mask, 0) for span, mask in _others(asked, read) if not _inside(span, taken)]
+    spans = [(_without_stop(read.text, span), mask, which) for span, mask, which in spans]
     spans.sort(key=lambda one: one[0].start)
     return list(_tokens(read.text, spans, asked))
 
@@ -146,6 +147,12 @@ def _others(asked: Asked, read: ReadText) -> Iterable[tuple[Span, Mask]]:
 
 def _without_s(text: str, start: int, end: int) -> Span:
     return Span(start, end - 2 if text[start:end].endswith("'s") else end)
+
+
+def _without_stop(text: str, span: Span) -> Span:
+    """``7:05 am.`` ends with its sentence, ``7:05 a.m. on Friday`` does not."""
+    ends = text[span.start : span.end].endswith(".") and re.match(r"\s*(?:$|\n|[A-Z\"(*])", text[span.end :])
+    return Span(span.start, span.end - 1) if ends else span
 
 
 def _in_question(asked: Asked, said: str) -> bool:

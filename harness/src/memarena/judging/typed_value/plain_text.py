@@ -32,11 +32,12 @@ def plain_text(answer: str, question: str) -> str:
         question: whose words, where the answer repeats all of them in a row, are none of the answer's.
     """
     text = _FENCE.sub("", answer).strip()
-    text = _from_json(text)
+    text = from_json(text)
     text = _without_echo(text, question)
     text = _RULE.sub("", text)
     text = re.sub(r"^\s*\||\|\s*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"\s*\|\s*", ": ", text)
+    text = re.sub(r"\s[-=–]+>\s", " → ", text)
     text = _MARKS.sub("", text)
     text = _BULLET.sub("", text)
     if len(_INLINE_NUMBER.findall(text)) > 1:
@@ -44,8 +45,8 @@ def plain_text(answer: str, question: str) -> str:
     return _LABEL.sub("", text).strip()
 
 
-def _from_json(text: str) -> str:
-    """A JSON object or list as lines; any other text as it is."""
+def from_json(text: str) -> str:
+    """A JSON object or list as lines, empty where it holds nothing but null; any other text as it is."""
     if text[:1] not in "{[" or text[-1:] not in "}]":
         return text
     try:

@@ -14,8 +14,8 @@ from memarena_dataset.values.words import content_words, words
 
 from memarena.judging.reasons import ReasonCode
 from memarena.judging.ruling import Ruling, right, wrong
-from memarena.judging.typed_value.claims import phrases
 from memarena.judging.typed_value.question import Asked, describe
+from memarena.judging.typed_value.segments import phrases
 
 _PIECE = re.compile(r",|;|\band\b|&|\n|[.!?](?:\s|$)|:")
 _MOST_WORDS = 4

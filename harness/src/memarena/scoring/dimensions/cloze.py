@@ -17,7 +17,7 @@ from memarena_dataset.values.reading import read_text
 from memarena_dataset.values.terms import Span, is_everyday, merged, term_spans
 from memarena_dataset.values.words import tidy
 
-from memarena.judging.typed_value.claims import phrases
+from memarena.judging.typed_value.segments import phrases
 
 _NOISE = re.compile(r"```(?:json)?|[*_`\"{}]|(?<!\w)'|'(?!\w)")
 _FIELD = re.compile(r"\b(?:final answer|answer|option|choice|letter)\s*:\s*(?=\S)", re.IGNORECASE)
@@ -46,11 +46,14 @@ _STOPS = re.compile(
     r"[.!?;\n]|\b(?:but|it's|it is|that's|so|yours is|the right|the correct|the answer)\b", re.IGNORECASE
 )
 _NOT = re.compile(
-    r"(?:\b(?:not|never|neither|nor|except|without|excluding|rather than|instead of|unlike|rules? out|excludes?)|n't)"
+    r"(?:\b(?:not|never|neither|nor|except|without|excluding|rather than|instead of|unlike|"
+    r"rul(?:es?|ed|ing) out|exclud(?:es?|ed|ing))|n't)"
     r"(?:\W+(?:option|options|letter|the|a|an|be|either|even|on|in|at|for|fit|possible|answer|right|just))*\W*$",
     re.IGNORECASE,
 )
-_BEFORE_LIST = re.compile(r"(?:\b(?:not|neither|except|nor|rul(?:es?|ing) out|exclud(?:es?|ing))|n't)\b", re.IGNORECASE)
+_BEFORE_LIST = re.compile(
+    r"(?:\b(?:not|neither|except|nor|rul(?:es?|ed|ing) out|exclud(?:es?|ed|ing))|n't)\b", re.IGNORECASE
+)
 _NOT_BEHIND = re.compile(
     r"^\W*(?:\([^)]*\)\W*)?(?:(?:looks|seems|sounds) \w+ (?:but|yet) )?(?:is|are|was|were|looks|seems|"
     r"would be|ca|can|could|does|did)"
@@ -73,7 +76,7 @@ _SOMEONE = re.compile(
 _PERSON = re.compile(r"\b(?:[Yy]ou|[Yy]ours?|[A-Z][a-z]+(?:'s)?)\b")
 _FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine)\b")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[;\n]")
-_SAME_LIST = re.compile(r"^(?:\W|[A-Za-z](?!\w)|\b(?:or|and|nor|option|options)\b)*$")
+_SAME_LIST = re.compile(r"^(?:\W|[A-Za-z](?!\w)|\b(?:be|or|and|nor|option|options)\b)*$")
 _ENDS = re.compile(r"\s*(?:$|[.,;!?)\]\n])")
 _GAP = re.compile(r"^[\s).:\]\-–—,=(]*(?:(?:the|a|an|is|i\.e|that is|namely|on|at|in)\b\s*)*$", re.IGNORECASE)
 
@@ -192,7 +195,10 @@ def _letters(text: str, count: int) -> list[_Mention]:
     for match in re.finditer(_LETTER.format("[A-Z]"), text):
         letter, at = match["l"], match.start("l")
         marked = _BEFORE_CHOICE.search(text[:at]) or not text[:at].strip(" ([\n") or text[:at].rstrip()[-1:] in ".!?;:"
-        if letter in "AI":
+        if letter == "A" and text[:at].strip(" ([\n") and text[:at].rstrip()[-1:] not in '.!?:"':
+            # An article in the middle of a sentence is a small letter.
+            found[at] = letter
+        elif letter in "AI":
             if marked and _BEHIND_CHOICE.match(text, at + 1):
                 found[at] = letter
         elif ord(letter) - ord("A") < count or marked:
@@ -232,11 +238,18 @@ def _unexplained(text: str, mentions: Sequence[_Mention], question: str) -> list
 
 def _is_explained(text: str, mention: _Mention, given: Sequence[_Mention]) -> bool:
     """Whether an option is told as somebody else's, alone or in a list (``A, B and D belong to other people``)."""
-    if _EXPLAINED.match(text[mention.span.end :]) or _SOMEONE.search(text[: mention.span.start]):
+    if (
+        text[mention.span.end :].lstrip(").~ ").startswith("?")
+        or _EXPLAINED.match(text[mention.span.end :])
+        or _SOMEONE.search(text[: mention.span.start])
+    ):
         return True
     later = [m for m in given if m.span.start > mention.span.end]
     return any(
-        _SAME_LIST.match(text[mention.span.end : m.span.start]) and _EXPLAINED.match(text[m.span.end :]) for m in later
+        _SAME_LIST.match(between := text[mention.span.end : m.span.start])
+        and not _SENTENCE_END.search(between)
+        and _EXPLAINED.match(text[m.span.end :])
+        for m in later
     )
 
 

@@ -1,0 +1,85 @@
+"""Stretches of an answer: sentences, segments that speak of one person or version, and phrases in them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+
+from memarena.judging.typed_value.masking import Mask, Token
+
+TABLE = "claims.v1.toml"
+VALUES = (Mask.VALUE, Mask.CHANGED, Mask.PREMISE, Mask.RIVAL)
+_SENTENCE = frozenset((".", "!", "?", "\n"))
+_CUT = frozenset((";", "(", ")", "—", "while", "whereas", "but", "though", "although", "however", "yet", "→", "/"))
+
+
+@cache
+def phrases(section: str) -> re.Pattern[str]:
+    """The phrases of a section of the table as one pattern over words that are joined by single spaces."""
+    lines: Sequence[str] = _table()[section]
+    return re.compile("|".join(rf"(?<!\S)(?:{line})(?!\S)" for line in lines))
+
+
+@cache
+def _table() -> Mapping[str, Sequence[str]]:
+    text = (files("memarena.judging") / "tables" / TABLE).read_text(encoding="utf-8")
+    found: dict[str, Sequence[str]] = tomllib.loads(text)
+    return found
+
+
+def joined(tokens: Sequence[Token]) -> tuple[str, list[int]]:
+    """The words with single spaces between, and where each begins."""
+    starts, text = [], ""
+    for token in tokens:
+        starts.append(len(text))
+        text += (token.mask.value if token.mask and token.mask is not Mask.ASKED else token.word) + " "
+    return text, starts
+
+
+def words_of(tokens: Sequence[Token], low: int, high: int) -> str:
+    """The words of a stretch, each with a space behind."""
+    return joined(tokens[low:high])[0]
+
+
+def sentence_of(tokens: Sequence[Token], at: int) -> tuple[int, int]:
+    """From where to where the sentence around a token goes."""
+    low = next((n + 1 for n in range(at - 1, -1, -1) if _ends(tokens, n)), 0)
+    high = next((n for n in range(at, len(tokens)) if _ends(tokens, n)), len(tokens))
+    return low, high
+
+
+def _ends(tokens: Sequence[Token], n: int) -> bool:
+    if tokens[n].word not in _SENTENCE:
+        return False
+    # "Dr." and "a.m." end no sentence.
+    return (
+        tokens[n].word != "."
+        or n == 0
+        or tokens[n - 1].word not in ("mr", "mrs", "ms", "dr", "prof", "st", "e", "g", "i")
+    )
+
+
+def segment_of(tokens: Sequence[Token], at: int) -> tuple[int, int]:
+    """From where to where the stretch around a token goes that speaks of one person or version."""
+    low, high = sentence_of(tokens, at)
+    start = next((n + 1 for n in range(at - 1, low - 1, -1) if _cuts(tokens, n)), low)
+    end = next((n for n in range(at + 1, high) if _cuts(tokens, n)), high)
+    return start, end
+
+
+def _cuts(tokens: Sequence[Token], n: int) -> bool:
+    """Whether a new segment begins behind a token: a contrast, or a comma or ``and`` before another person or value."""
+    word = tokens[n].word
+    if word in _CUT:
+        return word != "but" or not phrases("all_but").search(words_of(tokens, max(0, n - 2), n).rstrip())
+    if word not in (",", "and", ":"):
+        return False
+    ahead = tokens[n + 1 : n + 4]
+    if word == ":":
+        return False
+    has_before = any(t.mask in VALUES for t in tokens[max(0, n - 12) : n])
+    has_person = any(t.mask in (Mask.OTHER, Mask.ASKED) for t in ahead[:2])
+    return has_before and (has_person or any(t.mask in VALUES for t in ahead) or word == ",")

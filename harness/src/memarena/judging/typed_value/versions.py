@@ -1,0 +1,82 @@
+"""Which version of a value that has changed does a claim give: the former or the current one?
+
+What stands between two values decides first (``OLD, moved to NEW``, ``NEW (formerly OLD)``), then the words right
+behind a value, then those nearest before it. Where a question asks for a version, a value without one has the one that
+the answer's other values leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.judging.typed_value.masking import Token
+from memarena.judging.typed_value.question import Version
+from memarena.judging.typed_value.segments import VALUES, phrases, sentence_of, words_of
+
+_SMALL = frozenset(["the", "a", "an", "it", "is", "was", "it's", "at", "in", "on", "be", "been", "as"])
+"""Words that may stand between what joins two values and the second of them."""
+OPPOSITE = {Version.FORMER: Version.CURRENT, Version.CURRENT: Version.FORMER}
+
+
+def version_of(tokens: Sequence[Token], low: int, at: int, high: int) -> Version | None:
+    """The version of the value at a place of the segment from ``low`` to ``high``; None where no word tells."""
+    start, end = sentence_of(tokens, at)
+    found = _by_order(tokens, start, at, end)
+    if found is not None:
+        return found
+    behind = words_of(tokens, at + 1, end)
+    for section, version in (("former_tight", Version.FORMER), ("current_tight", Version.CURRENT)):
+        if phrases(section).match(behind):
+            return version
+    found = _last(words_of(tokens, low, at))
+    if found is None:
+        found = _first(words_of(tokens, at + 1, min(high, _next(tokens, at, end))))
+    if found is None and low > start and not any(t.mask in VALUES for t in tokens[start:low]):
+        found = _last(words_of(tokens, start, low))
+    return found
+
+
+def _by_order(tokens: Sequence[Token], start: int, at: int, end: int) -> Version | None:
+    """By what joins the value with the next one, else with the one before."""
+    following, previous = _next(tokens, at, end), _previous(tokens, start, at)
+    if following < end and (turn := _joint(tokens, start, at, following)):
+        return OPPOSITE[turn]
+    return _joint(tokens, start, previous, at) if previous >= start else None
+
+
+def _joint(tokens: Sequence[Token], start: int, one: int, other: int) -> Version | None:
+    """The version of the second of two values by what stands between them."""
+    last = other
+    while last > one + 1 and tokens[last - 1].word in _SMALL:
+        last -= 1
+    between = words_of(tokens, one + 1, last)
+    if phrases("turns_into").search(between):
+        return Version.CURRENT
+    if phrases("comes_after").search(between):
+        return Version.FORMER
+    leads = between == "to " and phrases("from_to").search(words_of(tokens, start, one))
+    return Version.CURRENT if leads else None
+
+
+def _next(tokens: Sequence[Token], at: int, end: int) -> int:
+    return next((n for n in range(at + 1, end) if tokens[n].mask in VALUES), end)
+
+
+def _previous(tokens: Sequence[Token], start: int, at: int) -> int:
+    return next((n for n in range(at - 1, start - 1, -1) if tokens[n].mask in VALUES), start - 1)
+
+
+def _last(text: str) -> Version | None:
+    former = max((m.end() for m in phrases("former").finditer(text)), default=-1)
+    current = max((m.end() for m in phrases("current").finditer(text)), default=-1)
+    if former == current:
+        return None
+    return Version.FORMER if former > current else Version.CURRENT
+
+
+def _first(text: str) -> Version | None:
+    former = phrases("former").search(text)
+    current = phrases("current").search(text)
+    if former is None or current is None:
+        return Version.FORMER if former else Version.CURRENT if current else None
+    return Version.FORMER if former.start() < current.start() else Version.CURRENT
