@@ -5,6 +5,7 @@ from __future__ import annotations
 from grpc_health.v1 import health_pb2
 
 from tests.conformance import broken_answers as answers
+from tests.conformance import broken_calls as calls
 from tests.conformance import broken_days as days
 from tests.conformance import broken_memories as memories
 from tests.conformance import broken_retrieval as retrieval
@@ -111,4 +112,27 @@ BROKEN: dict[str, Parts] = {
     "forget-takes-the-day": Parts(engine=days.ForgetTakesTheDay),
     "forget-forgets-the-batch": Parts(engine=days.ForgetForgetsTheBatch),
     "uses-evidence": Parts(memory=memories.UsesEvidence, servicer=wire.LetsEvidenceIn),
+    "answer-keeps-the-chat": Parts(servicer=calls.AnswerKeepsTheChat),
+    "answer-shares-its-buffer": Parts(servicer=calls.AnswerSharesItsBuffer),
+    "answer-knows-strangers": Parts(servicer=calls.AnswerKnowsStrangers),
+    "answer-takes-any-option": Parts(servicer=calls.AnswerTakesAnyOption),
+    "answer-ends-what-broke-off": Parts(servicer=calls.AnswerEndsWhatBrokeOff),
+    "answer-is-never-greedy": Parts(servicer=calls.AnswerIsNeverGreedy),
+    "answer-guesses-usage": Parts(servicer=calls.AnswerGuessesUsage),
+    "refuses-later-values": Parts(servicer=calls.RefusesLaterValues),
+    "sanitises-names": Parts(memory=calls.SanitisesNames),
+    "escapes-text": Parts(memory=calls.EscapesText),
+    "asks-a-query-language": Parts(memory=calls.AsksAQueryLanguage),
+    "lives-by-the-clock": Parts(memory=calls.LivesByTheClock),
+    "names-no-turns": Parts(memory=calls.NamesNoTurns),
+    "counts-turns": Parts(engine=calls.CountsTurns),
+    "one-day-at-a-time": Parts(engine=calls.OneDayAtATime),
+    "compares-half-the-digest": Parts(engine=calls.ComparesHalfTheDigest),
+    "anybody-speaks-later": Parts(engine=calls.AnybodySpeaksLater),
+    "no-leap-second": Parts(engine=calls.NoLeapSecond),
+    "shows-what-arrives": Parts(engine=calls.ShowsWhatArrives),
+    "forget-folds-case": Parts(engine=calls.ForgetFoldsCase),
+    "forget-in-every-namespace": Parts(engine=calls.ForgetInEveryNamespace),
+    "forget-for-good": Parts(engine=calls.ForgetForGood),
+    "not-serving-while-busy": Parts(health=calls.HealthWhileIdle, engine=calls.CountsDays),
 }

@@ -23,7 +23,7 @@ WORKERS = 3
 
 LONG = {"gen.deadline", "gen.many-namespaces", "ing.cancelled", "lim.response", "src.endurance"}
 """Checks of more than half a second."""
-COSTLY = {"dig.every-field", "gen.concurrent", "gen.search-race", "lim.frame", "txt.times"}
+COSTLY = {"dig.every-field", "gen.concurrent", "gen.search-race", "lim.frame", "lim.no-count", "txt.times"}
 """Checks of hundreds of calls or megabytes, which together take a quarter of a run's time on the processor."""
 CHOSEN = LONG | COSTLY
 """Run for the sound backends, and for those whose row names them."""

@@ -11,6 +11,7 @@ import pytest
 from memarena.conformance import SuiteResult, run_suite, shared_causes
 from memarena.conformance.digest_faults import FAULTS, TABLE_1, Encoding
 from memarena.conformance.spelled_limits import names_field, sizes_in
+from memarena.conformance.suite import _last_words
 from memarena_backend import Call, Item
 from memarena_backend.engine import Engine, Ingested
 from memarena_backend.errors import CallError
@@ -73,7 +74,8 @@ def test_the_table_is_that_of_the_contract() -> None:
 @pytest.mark.parametrize("mistake", FAULTS)
 def test_a_known_mistake_of_the_digest_is_named_once(mistake: str, tmp_path: Path) -> None:
     parts = Parts(engine=engine_that_hashes(FAULTS[mistake]))
-    told = failures(held(parts, tmp_path, "dig.accepted", "ing.replay", "src.finds"))
+    days = ("dig.accepted", "ing.replay", "ing.offsets", "src.finds", "txt.any-year", "mod.without-access")
+    told = failures(held(parts, tmp_path, *days))
     assert set(told) == {"dig.gate"}
     # Some mistakes make the same bytes of the smallest day that shows them.
     assert mistake in told["dig.gate"] or "absent" in mistake or "sorted" in mistake or "normalised" in mistake
@@ -100,8 +102,20 @@ def test_what_needs_an_rpc_that_is_not_there_yet_is_skipped_and_the_whole_suite_
         "Search is UNIMPLEMENTED so far",
     }
     assert {"ing.required", "ing.bad-continuation", "dig.every-field"} <= set(step.ids("passed"))
-    whole = held(Parts(servicer=NothingButIngest), tmp_path / "whole", "gen.mandatory", "src.finds")
+    asking = ("src.finds", "src.required", "sec.base-url", "mod.without-access")
+    whole = held(Parts(servicer=NothingButIngest), tmp_path / "whole", "gen.mandatory", *asking)
+    assert set(whole.ids("skipped")) == set(asking)
     assert failures(whole) == {"gen.mandatory": "Search: UNIMPLEMENTED"}
+
+
+def test_of_a_long_stack_the_line_that_says_what_happened_is_told(tmp_path: Path) -> None:
+    stack = [f"\t/src/server/handler_{number}.go:{number} +0x98" for number in range(40)]
+    log = tmp_path / "log"
+    log.write_text("\n".join(["listening", "panic: index out of range [3] with length 3", "", *stack]))
+    told = _last_words(log)
+    assert told == f"; last in its log: panic: index out of range [3] with length 3 | … | {stack[-1].strip()}"
+    log.write_text("\n".join(["an error of yesterday", *["taking in a day"] * 400]))
+    assert "yesterday" not in _last_words(log)
 
 
 @pytest.mark.parametrize(

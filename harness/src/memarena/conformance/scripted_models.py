@@ -44,15 +44,28 @@ class ReaderScript:
 
     pieces: Sequence[str] = ("Yes, ", "that is ", "right.")
     finish: str = "stop"
-    prompt_tokens: int = 31
+    prompt_tokens: int | None = 31
+    """None: the reader reports no tokens at all."""
     completion_tokens: int = 7
     status: int = 200
+    breaks_off: bool = False
+    """The connection ends after the first piece, as when the model's server dies."""
     redirect: str = ""
     """URL to send the caller on to, with 307."""
     hold_reply: threading.Event | None = None
     hold_rest: threading.Event | None = None
     hold_timeout_s: float = HOLD_TIMEOUT_S
     held_out: bool = False
+
+    def usage(self) -> dict[str, int] | None:
+        """What the reader reports of its tokens."""
+        if self.prompt_tokens is None:
+            return None
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "total_tokens": self.prompt_tokens + self.completion_tokens,
+        }
 
     def hold(self, gate: threading.Event | None) -> None:
         """Wait for a gate that the check opens."""
@@ -330,16 +343,15 @@ class _Handler(BaseHTTPRequestHandler):
         if script.status != 200:
             self._send(script.status, _error(script.status, "as the check wants it"))
             return
-        usage = {
-            "prompt_tokens": script.prompt_tokens,
-            "completion_tokens": script.completion_tokens,
-            "total_tokens": script.prompt_tokens + script.completion_tokens,
-        }
+        usage = script.usage()
         head = {"id": "c1", "created": 0, "model": body.get("model")}
         if body.get("stream") is not True:
             message = {"role": "assistant", "content": "".join(script.pieces)}
             choice = {"index": 0, "message": message, "finish_reason": script.finish}
-            self._json(200, {**head, "object": "chat.completion", "choices": [choice], "usage": usage})
+            whole: dict[str, object] = {**head, "object": "chat.completion", "choices": [choice]}
+            if usage is not None:
+                whole["usage"] = usage
+            self._json(200, whole, cut_short=script.breaks_off)
             return
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
@@ -351,10 +363,13 @@ class _Handler(BaseHTTPRequestHandler):
         for number, delta in enumerate(deltas):
             self._event(json.dumps({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}))
             if number == 1:
+                if script.breaks_off:
+                    self.close_connection = True
+                    return
                 script.hold(script.hold_rest)
         self._event(json.dumps({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": script.finish}]}))
         options = body.get("stream_options")
-        if isinstance(options, dict) and options.get("include_usage"):
+        if usage is not None and isinstance(options, dict) and options.get("include_usage"):
             self._event(json.dumps({**head, "choices": [], "usage": usage}))
         self._event("[DONE]")
         self.wfile.write(b"0\r\n\r\n")
@@ -368,15 +383,16 @@ class _Handler(BaseHTTPRequestHandler):
         status, message = _REFUSALS[phase]
         self._send(status, _error(status, message))
 
-    def _json(self, status: int, value: Mapping[str, object]) -> None:
-        self._send(status, json.dumps(value).encode())
+    def _json(self, status: int, value: Mapping[str, object], *, cut_short: bool = False) -> None:
+        self._send(status, json.dumps(value).encode(), cut_short=cut_short)
 
-    def _send(self, status: int, data: bytes) -> None:
+    def _send(self, status: int, data: bytes, *, cut_short: bool = False) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(data)
+        self.wfile.write(data[: len(data) // 2] if cut_short else data)
+        self.close_connection = self.close_connection or cut_short
 
 
 def _error(status: int, message: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -28,6 +29,10 @@ _POLL_S = 0.05
 _PROBE_S = 3.0
 _GONE_S = 1.0
 _LOG_LINES = 3
+_STACK_LINES = 300
+_CAUSE = re.compile(
+    r"\bpanic\b|fatal|exception|error\b|abort|terminate called|assertion|out of memory|SIG[A-Z]{3}", re.I
+)
 _RESTARTS = 5
 """A backend that dies more often is not worth the wait."""
 _RESTART_COMMAND_TIMEOUT_S = 120.0
@@ -109,7 +114,7 @@ def run_suite(
         backend = BackendUnderTest(wire, models, _describe(wire), settings.patience, restart)
         if backend.has(pb.CAPABILITY_CELL_MODEL_ACCESS):
             backend.cell_access = models.grant("cell")
-        backend.missing_rpcs = _missing_rpcs(wire)
+        backend.missing_rpcs = wire.missing = _missing_rpcs(wire)
         run = _Run(backend, settings, on_result)
         if digest_gate.gate not in checks and any(check.chapter not in _WITHOUT_DAYS for check in checks):
             run.hold(digest_gate.gate, quietly=True)
@@ -258,10 +263,16 @@ def _last_words(log: Path | None) -> str:
     if log is None:
         return ""
     try:
-        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        text = log.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         return f"; its log {log} cannot be read: {error.strerror}"
-    return f"; last in its log: {' | '.join(lines[-_LOG_LINES:])}" if lines else "; its log is empty"
+    lines = [line.strip() for line in text.strip().splitlines()]
+    # A stack may stand behind the line that says what happened.
+    said = [place for place, line in enumerate(lines) if _CAUSE.search(line) and place >= len(lines) - _STACK_LINES]
+    shown = lines[-_LOG_LINES:]
+    if said and said[-1] < len(lines) - _LOG_LINES:
+        shown = [lines[said[-1]], "…", *shown[-1:]]
+    return f"; last in its log: {' | '.join(shown)}" if lines else "; its log is empty"
 
 
 def _run(check: Check, backend: BackendUnderTest, not_run: str | None) -> CheckResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from memarena.conformance.check import Check
 from memarena.conformance.checks import (
     answer,
+    answer_calls,
     describe,
     digest,
     digest_gate,
@@ -18,6 +19,7 @@ from memarena.conformance.checks import (
     ingest,
     limits,
     models,
+    questions,
     reset,
     search,
     search_results,
@@ -33,8 +35,8 @@ CHAPTERS = {
     "dsc": (describe,),
     "ing": (ingest,),
     "dig": (digest_gate, digest),
-    "src": (search, search_results, endurance),
-    "ans": (answer,),
+    "src": (search, search_results, questions, endurance),
+    "ans": (answer, answer_calls),
     "rst": (reset,),
     "fgt": (forget,),
     "evd": (evidence,),

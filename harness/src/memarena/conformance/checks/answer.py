@@ -47,13 +47,13 @@ REQUIRED: dict[str, Callable[[pb.AnswerRequest], object]] = {
 """REQUIRED fields of a request for an answer by path, and what empties them."""
 
 
-def _life(backend: BackendUnderTest) -> tuple[NamespaceFixture, Fact]:
+def told_life(backend: BackendUnderTest) -> tuple[NamespaceFixture, Fact]:
     ns, fact = backend.namespace(), backend.fact()
     ns.tell(fact)
     return ns, fact
 
 
-def _complete(received: Received, what: str = "a sound request") -> pb.Completed:
+def completion(received: Received, what: str = "a sound request") -> pb.Completed:
     """The reply. Raises BrokenError where the call failed or did not complete."""
     if received.refused is not None:
         raise BrokenError(f"Answer: {what} was refused: {received.refused}")
@@ -62,7 +62,7 @@ def _complete(received: Received, what: str = "a sound request") -> pb.Completed
     return received.completed
 
 
-def _chat(calls: list[ModelCall]) -> ModelCall:
+def reader_call(calls: list[ModelCall]) -> ModelCall:
     """The call of the reader. Raises BrokenError if there is none."""
     for call in reversed(calls):
         if call.path == "/chat/completions" and call.model == READER:
@@ -74,7 +74,7 @@ def _chat(calls: list[ModelCall]) -> ModelCall:
     "ans.undeclared", "GEN-2", "ERR-4", title="without ANSWER the RPC is UNIMPLEMENTED", applies=requirements.no_answer
 )
 def undeclared(backend: BackendUnderTest) -> None:
-    ns, _ = _life(backend)
+    ns, _ = told_life(backend)
     received = ns.answer(ns.answer_request("What?"))
     if received.refused is None or received.refused.code != "UNIMPLEMENTED":
         raise BrokenError(f"Answer: expected UNIMPLEMENTED, got {received.refused or 'OK'}")
@@ -89,7 +89,7 @@ def undeclared(backend: BackendUnderTest) -> None:
     applies=requirements.answer,
 )
 def required(backend: BackendUnderTest) -> None:
-    ns, fact = _life(backend)
+    ns, fact = told_life(backend)
     sound = ns.answer_request(fact.question)
     sound.search.CopyFrom(with_models(backend, sound.search))
     for path, edit in REQUIRED.items():
@@ -98,7 +98,7 @@ def required(backend: BackendUnderTest) -> None:
     _refused(
         ns, sound, "reading.model", lambda r: setattr(r.reading, "model", "another"), "a model that is not offered"
     )
-    _complete(ns.answer(ns.answer_request(fact.question)))
+    completion(ns.answer(ns.answer_request(fact.question)))
 
 
 def _refused(
@@ -125,11 +125,11 @@ def _refused(
     applies=requirements.answer,
 )
 def events(backend: BackendUnderTest) -> None:
-    ns, fact = _life(backend)
+    ns, fact = told_life(backend)
     ns.expect_visible(fact)
     with backend.models.recording() as calls:
         received = ns.answer(ns.answer_request(fact.question))
-    completed = _complete(received)
+    completed = completion(received)
     kinds = received.kinds()
     if kinds[0] != "retrieved" or kinds[-1] != "completed" or set(kinds[1:-1]) - {"text_delta"}:
         raise BrokenError(f"expected retrieved, text_delta …, completed; got {', '.join(kinds)}")
@@ -144,7 +144,7 @@ def events(backend: BackendUnderTest) -> None:
     if retrieved.visible_through_day != ns.last_day:
         raise BrokenError(f"Retrieved says visible_through_day {retrieved.visible_through_day}, not {ns.last_day}")
     # The question names the fact, too.
-    prompt = "\n".join(text for _, text in _chat(calls).messages()).lower().replace(fact.question.lower(), "")
+    prompt = "\n".join(text for _, text in reader_call(calls).messages()).lower().replace(fact.question.lower(), "")
     if fact.value.lower() not in prompt:
         raise BrokenError("the prompt does not hold the fact that was retrieved")
 
@@ -174,7 +174,7 @@ def bounds(backend: BackendUnderTest) -> None:
         setattr(request.search, name, bound)
         with backend.models.recording() as calls:
             received = ns.answer(request)
-        _complete(received, what)
+        completion(received, what)
         items = received.events[0].retrieved.items
         if not items:
             raise BrokenError(f"{what}: Retrieved holds no items")
@@ -183,7 +183,7 @@ def bounds(backend: BackendUnderTest) -> None:
         used = sum(count_tokens(item.text) for item in items)
         if "tokens" in what and requirements.counts_bytes(backend) is None and used > tokens:
             raise BrokenError(f"{what}: Retrieved counts {used} tokens")
-        prompt = "\n".join(text for _, text in _chat(calls).messages()).lower()
+        prompt = "\n".join(text for _, text in reader_call(calls).messages()).lower()
         most = tokens * 5 + _SCAFFOLD_BYTES + _ITEM_LAYOUT_BYTES * len(items) + len(question.encode())
         if "tokens" in what and len(prompt.encode()) > most:
             raise BrokenError(f"{what}: the prompt has {len(prompt.encode())} bytes, at most {most} are allowed")
@@ -221,13 +221,13 @@ def as_of_day(backend: BackendUnderTest) -> None:
                 f"as_of_day 0 without TIME_TRAVEL: expected FAILED_PRECONDITION, got {received.refused or 'OK'}"
             )
         return
-    _complete(received, "as_of_day 0")
+    completion(received, "as_of_day 0")
     retrieved = received.events[0].retrieved
     if mentions(retrieved.items, second):
         raise BrokenError("as of day 0 Retrieved holds what was told on day 3")
     if retrieved.visible_through_day != 0:
         raise BrokenError(f"as of day 0 Retrieved says visible_through_day {retrieved.visible_through_day}")
-    prompt = "\n".join(text for _, text in _chat(calls).messages()).lower().replace(second.question.lower(), "")
+    prompt = "\n".join(text for _, text in reader_call(calls).messages()).lower().replace(second.question.lower(), "")
     if second.value.lower() in prompt:
         raise BrokenError("as of day 0 the prompt holds what was told on day 3")
 
@@ -242,8 +242,8 @@ def as_of_day(backend: BackendUnderTest) -> None:
     applies=requirements.answer,
 )
 def own_life(backend: BackendUnderTest) -> None:
-    ns, first = _life(backend)
-    _, foreign = _life(backend)
+    ns, first = told_life(backend)
+    _, foreign = told_life(backend)
     second = backend.fact()
     # Asked in the same words both times, so that what was kept from the first answer shows in the second.
     words = [fact.question for fact in (first, second, foreign)] if backend.keeps_words else [first.question]
@@ -253,9 +253,9 @@ def own_life(backend: BackendUnderTest) -> None:
             ns.tell(second)
         with backend.models.recording() as calls:
             received = ns.answer(ns.answer_request(question))
-        _complete(received)
+        completion(received)
         items = received.events[0].retrieved.items
-        prompt = "\n".join(text for _, text in _chat(calls).messages()).lower()
+        prompt = "\n".join(text for _, text in reader_call(calls).messages()).lower()
         for word in words:
             prompt = prompt.replace(word.lower(), "")
         if mentions(items, foreign) or foreign.value.lower() in prompt:
@@ -273,14 +273,14 @@ def own_life(backend: BackendUnderTest) -> None:
     applies=requirements.our_reader,
 )
 def retrieved_first(backend: BackendUnderTest) -> None:
-    ns, fact = _life(backend)
+    ns, fact = told_life(backend)
     script = ReaderScript(hold_reply=threading.Event(), hold_timeout_s=backend.patience.hold_s)
 
     def let_go(event: pb.AnswerEvent) -> None:
         if event.HasField("retrieved") and script.hold_reply is not None:
             script.hold_reply.set()
 
-    _complete(ns.answer(ns.answer_request(fact.question), script, on_event=let_go))
+    completion(ns.answer(ns.answer_request(fact.question), script, on_event=let_go))
     if script.held_out:
         raise BrokenError("Retrieved came only after the reader had begun to answer")
 
@@ -289,14 +289,14 @@ def retrieved_first(backend: BackendUnderTest) -> None:
     "ans.streams", "ANS-3", title="a TextDelta is sent as soon as its text is there", applies=requirements.our_reader
 )
 def streams(backend: BackendUnderTest) -> None:
-    ns, fact = _life(backend)
+    ns, fact = told_life(backend)
     script = ReaderScript(hold_rest=threading.Event(), hold_timeout_s=backend.patience.hold_s)
 
     def let_go(event: pb.AnswerEvent) -> None:
         if event.HasField("text_delta") and script.hold_rest is not None:
             script.hold_rest.set()
 
-    _complete(ns.answer(ns.answer_request(fact.question), script, on_event=let_go))
+    completion(ns.answer(ns.answer_request(fact.question), script, on_event=let_go))
     if script.held_out:
         raise BrokenError("the first TextDelta came only after the reader had gone on")
 
@@ -308,22 +308,30 @@ def streams(backend: BackendUnderTest) -> None:
     applies=requirements.our_reader,
 )
 def unaltered(backend: BackendUnderTest) -> None:
-    ns, fact = _life(backend)
+    ns, fact = told_life(backend)
     scripts = {
         "white space, tags and emoji": ReaderScript(
             pieces=(" \n<think>", "hm</think>\n", '```json\n{"a": ', "1}\n```", " caf\u00e9 cafe\u0301 👩‍👧 ", "\n\n")
         ),
         "an empty reply": ReaderScript(pieces=()),
         "a reply that was cut off": ReaderScript(finish="length", prompt_tokens=123, completion_tokens=64),
+        "a reply without token counts": ReaderScript(prompt_tokens=None),
     }
     for what, script in scripts.items():
-        completed = _complete(ns.answer(ns.answer_request(fact.question), script), what)
+        completed = completion(ns.answer(ns.answer_request(fact.question), script), what)
         if completed.text != "".join(script.pieces):
             raise BrokenError(f"{what}: the reader said {''.join(script.pieces)!r}, Completed says {completed.text!r}")
         expected = pb.FINISH_REASON_LENGTH if script.finish == "length" else pb.FINISH_REASON_STOP
         if completed.finish_reason != expected:
             said = enum_name(pb.FinishReason.DESCRIPTOR, completed.finish_reason)
             raise BrokenError(f"{what}: the reader ended with {script.finish}, finish_reason is {said}")
+        if script.prompt_tokens is None:
+            if completed.HasField("usage"):
+                raise BrokenError(
+                    f"{what}: usage says {completed.usage.prompt_tokens} and "
+                    f"{completed.usage.completion_tokens} tokens, which nobody counted"
+                )
+            continue
         usage = (completed.usage.prompt_tokens, completed.usage.completion_tokens)
         if usage != (script.prompt_tokens, script.completion_tokens):
             raise BrokenError(
@@ -334,20 +342,21 @@ def unaltered(backend: BackendUnderTest) -> None:
 
 @check("ans.sampling", "ANS-5", title="the reader is asked as the request says", applies=requirements.our_reader)
 def sampling(backend: BackendUnderTest) -> None:
-    ns, fact = _life(backend)
+    ns, fact = told_life(backend)
     request = ns.answer_request(fact.question, max_tokens=37)
-    request.reading.temperature, request.reading.seed = 0.25, 7_001
-    with backend.models.recording() as calls:
-        _complete(ns.answer(request))
-    body = _chat(calls).body
-    asked = body.get("max_tokens", body.get("max_completion_tokens"))
-    for name, got, expected in (
-        ("max_tokens", asked, 37),
-        ("temperature", body.get("temperature"), 0.25),
-        ("seed", body.get("seed"), 7_001),
-    ):
-        if got != expected:
-            raise BrokenError(f"the reader was asked with {name} {got}, the request says {expected}")
+    for temperature, seed in ((0.25, 7_001), (0.0, 0)):
+        request.reading.temperature, request.reading.seed = temperature, seed
+        with backend.models.recording() as calls:
+            completion(ns.answer(request))
+        body = reader_call(calls).body
+        asked = body.get("max_tokens", body.get("max_completion_tokens"))
+        for name, got, expected in (
+            ("max_tokens", asked, 37),
+            ("temperature", body.get("temperature"), temperature),
+            ("seed", body.get("seed", 0), seed),
+        ):
+            if got != expected:
+                raise BrokenError(f"the reader was asked with {name} {got}, the request says {expected}")
 
 
 @check(
@@ -371,8 +380,8 @@ def window(backend: BackendUnderTest) -> None:
     ns.items(last, verbatim=False)
     request = ns.answer_request(last.question, max_tokens=50)
     with backend.models.recording() as calls:
-        _complete(ns.answer(request, models=default_models(_WINDOW_TOKENS)))
-    messages = _chat(calls).messages()
+        completion(ns.answer(request, models=default_models(_WINDOW_TOKENS)))
+    messages = reader_call(calls).messages()
     used = sum(count_tokens(text) for _, text in messages)
     if used + 50 > _WINDOW_TOKENS:
         raise BrokenError(f"the prompt has {used} tokens, 50 are to be said, and the window holds {_WINDOW_TOKENS}")
@@ -396,16 +405,16 @@ def window(backend: BackendUnderTest) -> None:
     applies=requirements.our_reader,
 )
 def no_system_role(backend: BackendUnderTest) -> None:
-    ns, fact = _life(backend)
+    ns, fact = told_life(backend)
     with backend.models.recording() as calls:
-        _complete(ns.answer(ns.answer_request(fact.question), models=default_models(no_system_role=True)))
-    roles = [role for role, _ in _chat(calls).messages()]
+        completion(ns.answer(ns.answer_request(fact.question), models=default_models(no_system_role=True)))
+    roles = [role for role, _ in reader_call(calls).messages()]
     if "system" in roles or "developer" in roles or "user" not in roles:
         raise BrokenError(f"the messages have the roles {', '.join(roles)}")
     for style in (pb.PROMPT_STYLE_TEXT_SESSIONS, pb.PROMPT_STYLE_JSON_CONTEXT):
         request = ns.answer_request(fact.question)
         request.reading.prompt_style, request.reading.thinking = style, pb.THINKING_OFF
-        _complete(ns.answer(request), f"prompt_style {pb.PromptStyle.Name(style)}")
+        completion(ns.answer(request), f"prompt_style {pb.PromptStyle.Name(style)}")
 
 
 @check(
@@ -417,7 +426,7 @@ def no_system_role(backend: BackendUnderTest) -> None:
     applies=requirements.our_reader,
 )
 def model_errors(backend: BackendUnderTest) -> None:
-    ns, fact = _life(backend)
+    ns, fact = told_life(backend)
     before = ns.items(fact)
     for status, code in ((500, "UNAVAILABLE"), (502, "UNAVAILABLE"), (400, "INTERNAL"), (429, "INTERNAL")):
         received = ns.answer(ns.answer_request(fact.question), ReaderScript(status=status))
@@ -425,6 +434,10 @@ def model_errors(backend: BackendUnderTest) -> None:
             raise BrokenError(f"the gateway answered {status}, and Answer completed with {received.completed.text!r}")
         if received.refused is None or received.refused.code != code:
             raise BrokenError(f"the gateway answered {status}: expected {code}, got {received.refused or 'OK'}")
-    _complete(ns.answer(ns.answer_request(fact.question)))
+    received = ns.answer(ns.answer_request(fact.question), ReaderScript(breaks_off=True))
+    if received.completed is not None or received.refused is None:
+        said = "no Completed" if received.completed is None else f"Completed ({received.completed.text!r})"
+        raise BrokenError(f"the model's server died in the middle of its reply, and Answer ended with OK and {said}")
+    completion(ns.answer(ns.answer_request(fact.question)))
     if requirements.stable_search(backend) is None and differs(before, ns.items(fact)):
         raise BrokenError("answers changed what a Search returns")

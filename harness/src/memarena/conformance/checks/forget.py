@@ -105,12 +105,15 @@ def session(backend: BackendUnderTest) -> None:
     "FGT-1",
     "FGT-2",
     "FGT-3",
-    title="a fact or a subject that was forgotten is never found again; the turns beside it are",
+    "FGT-4",
+    title="a fact or a subject that was forgotten is never found again; the turns beside it are, and what comes later",
     applies=requirements.forget,
 )
 def text(backend: BackendUnderTest) -> None:
     for by_name in (False, True):
         ns, gone, kept = backend.namespace(), backend.fact(), backend.fact()
+        elsewhere = backend.namespace()
+        elsewhere.tell(gone)
         event = fixtures.event(backend.new_id(), f"A storm named {gone.value} passed over the harbour.")
         first = ns.frames(ns.session(gone.statement, kept.statement), events=[event])
         ns.commit(first)
@@ -120,4 +123,9 @@ def text(backend: BackendUnderTest) -> None:
         else:
             _forget(ns, pb.ForgetRequest(fact_text=gone.statement))
             _forget(ns, pb.ForgetRequest(fact_text=event.text))
+            # In other letters it is not what was said.
+            _forget(ns, pb.ForgetRequest(fact_text=kept.statement.upper()))
         _gone(ns, [first], gone, (kept,) if backend.keeps_words else ())
+        elsewhere.expect_visible(gone)
+        ns.tell(gone)
+        ns.items(gone)

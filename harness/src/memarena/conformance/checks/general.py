@@ -16,11 +16,13 @@ from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import mentions, quoted, shows
 from memarena.conformance.fixtures import Fact
 from memarena.conformance.scripted_models import ReaderScript
-from memarena.conformance.wire import RefusedError
+from memarena.conformance.wire import SERVICE, RefusedError
 
 _NAMESPACES = 8
 _RACE_SEARCHES = 40
 _RACE_S = 4.0
+_BESIDE_S = 10.0
+"""For a call on a namespace beside one that is busy."""
 _MANY_NAMESPACES = 100
 _MANY_S = 12.0
 """After it no further namespace is made: a slow backend is held to fewer."""
@@ -121,6 +123,43 @@ def search_race(backend: BackendUnderTest) -> None:
             f"of {made} searches at the same time in {count} namespaces {foreign} returned another namespace's fact, "
             f"and {missed} missed their own"
         )
+
+
+@check(
+    "gen.independent",
+    "GEN-6",
+    "HLT-4",
+    title="while a day of one namespace arrives, others are worked on and health is SERVING",
+    applies=requirements.concurrent_calls,
+)
+def independent(backend: BackendUnderTest) -> None:
+    slow, other = backend.namespace(), backend.namespace()
+    told, later = backend.fact(), backend.fact()
+    other.tell(told)
+    other.expect_visible(told)
+    before = backend.wire.health(SERVICE)
+    half = slow.frames(slow.session("Good morning."), slow.session("Good night."))[:2]
+    with backend.access("Ingest"):
+        open_call = backend.wire.open_ingest(half, backend.wire.timeout_s)
+        try:
+            open_call.wait_until_sent()
+            time.sleep(backend.patience.notice_s)
+            what = "while a day of another namespace arrives"
+            if (status := backend.wire.health(SERVICE)) != before:
+                raise BrokenError(f"{what}, health is {status}, before it was {before}")
+            try:
+                # Not tried again: nothing is pending on this namespace.
+                found = backend.search(other.question(told.question), _BESIDE_S).items
+                backend.ingest(frames := other.frames(other.session(later.statement)), _BESIDE_S)
+            except RefusedError as error:
+                other.skip_for_the_digest(error)
+                raise BrokenError(f"{what}, a call was refused: {error}") from error
+            other.note(frames)
+            if not shows(found, told, verbatim=backend.keeps_words):
+                raise BrokenError(f"{what}, {quoted(told)} is not found")
+        finally:
+            open_call.cancel()
+    other.expect_visible(later)
 
 
 @check("gen.many-namespaces", "GEN-6", "ING-7", title="many namespaces live side by side, the oldest as well")

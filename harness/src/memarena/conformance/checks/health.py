@@ -8,10 +8,11 @@ from functools import partial
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.conformance import requirements
-from memarena.conformance.backend_under_test import BackendUnderTest
+from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import expect_refused
+from memarena.conformance.fixtures import Fact
 from memarena.conformance.wire import SERVICE, RefusedError
 
 RESTART_TIMEOUT_S = 60.0
@@ -72,6 +73,8 @@ def restart(backend: BackendUnderTest) -> None:
     first = ns.frames(ns.session(fact.statement))
     ns.commit(first)
     ns.expect_visible(fact)
+    later = backend.fact()
+    ns.tell(later, day=2)
     gone = backend.namespace()
     gone.tell(backend.fact())
     gone.expect_ok(partial(backend.wire.reset, gone.namespace), "Reset")
@@ -102,8 +105,24 @@ def restart(backend: BackendUnderTest) -> None:
     replayed = ns.expect_ok(partial(backend.ingest, first), "a replay after a restart")
     if not replayed.replayed:
         raise BrokenError("a day that was confirmed before SIGKILL is not known after it")
+    if replayed.visible_through_day != ns.last_day:
+        raise BrokenError(f"after a restart visible_through_day is {replayed.visible_through_day}, not {ns.last_day}")
+    _as_before(ns, first, fact, later)
     ns.commit(second)
     ns.expect_visible(half)
+
+
+def _as_before(ns: NamespaceFixture, first: list[pb.IngestRequest], fact: Fact, later: Fact) -> None:
+    """The ledger of days is what it was: their order, their digests, and what was there when."""
+    backend = ns.backend
+    ns.expect_visible(later)
+    other = ns.frames(ns.session("Good day."), day=0, batch_id=first[0].header.batch_id)
+    expect_refused(partial(backend.ingest, other), "ALREADY_EXISTS", "after a restart, a known batch id, other digest,")
+    back = ns.frames(ns.session("Good day."), day=1)
+    expect_refused(partial(backend.ingest, back), "FAILED_PRECONDITION", "after a restart, a new batch for day 1")
+    if backend.has(pb.CAPABILITY_TIME_TRAVEL):
+        ns.expect_visible(fact, as_of_day=1)
+        ns.expect_hidden(later, "it was told on day 2, after day 1, and the backend was restarted", as_of_day=1)
 
 
 def _await_serving(backend: BackendUnderTest) -> None:

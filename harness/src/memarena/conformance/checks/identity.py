@@ -40,7 +40,18 @@ def isolated(backend: BackendUnderTest) -> None:
 @check("idn.near-names", "IDN-3", title="namespaces whose names are nearly the same are different ones")
 def near_names(backend: BackendUnderTest) -> None:
     stem = backend.new_id()
-    names = [f"{stem}n1", f"{stem}n10", f"{stem}N1", f"{stem}n_1", f"{stem}nx1", f"{stem}n%", f"{stem}n*", f"{stem}n/1"]
+    names = [
+        f"{stem}n1",
+        f"{stem}n10",
+        f"{stem}N1",
+        f"{stem}n_1",
+        f"{stem}nx1",
+        f"{stem}n%",
+        f"{stem}n*",
+        f"{stem}n/1",
+        f"{stem}n-1",
+        f"{stem}n.1",
+    ]
     told = [(backend.namespace(name), backend.fact()) for name in names]
     for ns, fact in told:
         ns.tell(fact)

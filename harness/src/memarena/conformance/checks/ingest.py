@@ -13,8 +13,17 @@ from memarena.conformance import fixtures
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import changed, differs, expect_refused, shows, with_access
+from memarena.conformance.expectations import (
+    changed,
+    differs,
+    expect_refused,
+    mentions,
+    quoted,
+    shows,
+    with_access,
+)
 from memarena.conformance.fixtures import Fact
+from memarena.conformance.wire import RefusedError
 
 _REPLAYS = 10
 _READY_DAYS = 5
@@ -140,7 +149,9 @@ def split_session(backend: BackendUnderTest) -> None:
     ns.expect_visible(*facts)
 
 
-@check("ing.bad-continuation", "ING-3", title="frames that do not continue the session before them are refused")
+@check(
+    "ing.bad-continuation", "ING-3", "ING-4", title="frames that do not continue the session before them are refused"
+)
 def bad_continuation(backend: BackendUnderTest) -> None:
     ns = backend.namespace()
     one, other = ns.session("Good morning."), ns.session("Good evening.")
@@ -148,15 +159,18 @@ def bad_continuation(backend: BackendUnderTest) -> None:
     more.turns.add(
         turn_id=backend.new_id(), speaker_id=fixtures.OWNER.participant_id, text="More.", said_at=fixtures.moment(0)
     )
-    with_place, again = pb.Session(), pb.Session()
+    with_place, stranger, again = pb.Session(), pb.Session(), pb.Session()
     with_place.CopyFrom(more)
     with_place.place = "Harbour"
+    stranger.CopyFrom(more)
+    stranger.turns[0].speaker_id = "nobody"
     again.CopyFrom(one)
     again.turns[0].turn_id = backend.new_id()
     faults: dict[str, list[pb.Session]] = {
         "a continuation of no session": [more, one],
         "a continuation of another session than the one before": [one, other, more],
         "a continuation that sets place": [one, with_place],
+        "a continuation in which somebody speaks who takes no part": [one, stranger],
         "a session that is opened twice in a day": [one, other, again],
     }
     for what, sessions in faults.items():
@@ -165,7 +179,11 @@ def bad_continuation(backend: BackendUnderTest) -> None:
 
 
 @check(
-    "ing.session-rules", "ING-4", title="who takes part, who speaks and when it ends must be sound; little is needed"
+    "ing.session-rules",
+    "ING-4",
+    "IDN-5",
+    "IDN-6",
+    title="who takes part, who speaks and when it ends must be sound; little is needed",
 )
 def session_rules(backend: BackendUnderTest) -> None:
     ns = backend.namespace()
@@ -190,6 +208,13 @@ def session_rules(backend: BackendUnderTest) -> None:
         _among_others,
     )
     ns.commit(ns.frames(*(session_with(edit) for edit in sound)))
+    # Names change, two people share one, and a night is longer than its date.
+    fact = backend.fact()
+    late = ns.session("Good evening.", fact.statement)
+    late.participants[1].display_name = late.participants[0].display_name = "Ada Moreau"
+    late.turns[1].said_at = late.ended_at = fixtures.moment(ns.last_day + 1, 16 * 60)
+    ns.commit(ns.frames(late))
+    ns.expect_visible(fact)
 
 
 @check("ing.offsets", "ING-4", "TXT-3", title="times are compared as moments, whatever their offsets")
@@ -241,12 +266,23 @@ def cancelled(backend: BackendUnderTest) -> None:
             open_call = backend.wire.open_ingest(whole[:2], backend.wire.timeout_s)
             open_call.wait_until_sent()
             time.sleep(underway_s)
+            _not_shown_early(ns, fact)
             open_call.cancel()
         time.sleep(backend.patience.notice_s)
         ns.expect_hidden(fact, "the stream that it came in was cancelled")
         if ns.commit(whole).replayed:
             raise BrokenError("a day whose stream was cancelled half-way counts as committed")
         ns.expect_visible(fact)
+
+
+def _not_shown_early(ns: NamespaceFixture, fact: Fact) -> None:
+    """A caller asks nothing now (GEN-6), so that the backend may refuse or wait; what it answers is without the day."""
+    try:
+        items = ns.backend.search(ns.question(fact.question), ns.backend.patience.deadline_s).items
+    except RefusedError:
+        return
+    if mentions(items, fact):
+        raise BrokenError(f"{quoted(fact)} is found while the frames of its day arrive")
 
 
 @check("ing.no-trailer", "ING-5", "ING-12", title="a stream that ends without a trailer is refused and leaves nothing")
@@ -288,6 +324,9 @@ def digest_checked(backend: BackendUnderTest) -> None:
         "DATA_LOSS",
         {
             "a digest with one bit changed": lambda t: setattr(t, "digest", bytes([t.digest[0] ^ 1]) + t.digest[1:]),
+            "a digest with its last bit changed": lambda t: setattr(
+                t, "digest", t.digest[:-1] + bytes([t.digest[-1] ^ 1])
+            ),
             "a digest of zeros": lambda t: setattr(t, "digest", bytes(32)),
         },
     )

@@ -17,11 +17,13 @@ from memarena.conformance.contract_limits import (
     RESPONSE_BYTES,
     TURN_TEXT_BYTES,
 )
-from memarena.conformance.errors import BrokenError
+from memarena.conformance.errors import BrokenError, SkippedError
 from memarena.conformance.expectations import changed, expect_refused
 from memarena.conformance.fixtures import Fact
 from memarena.conformance.spelled_limits import names_field, sizes_in
 
+_MANY_TURNS, _MANY_SESSIONS = 1_100, 260
+_MODEL_ACCESS_BYTES = 1_024
 _BIG_SESSIONS, _BIG_TURNS, _BIG_TURN_BYTES = 6, 4, 250_000
 """Six megabytes of text: more than a response may hold."""
 
@@ -155,6 +157,22 @@ def max_items(backend: BackendUnderTest) -> None:
     ns.expect_ok(partial(backend.search, question), f"max_items {limit}")
     question.max_items = limit + 1
     _exhausted(partial(backend.search, question), f"max_items {limit + 1}", "max_items", limit)
+
+
+@check("lim.no-count", "LIM-2", title="a day may have any number of sessions, turns and events")
+def no_count(backend: BackendUnderTest) -> None:
+    ns, fact = backend.namespace(), backend.fact()
+    # What extracts asks a model about each part: a tenth is many enough.
+    part = 1 if backend.keeps_words else 10
+    long = ns.session(*(f"Number {n}." for n in range(_MANY_TURNS // part)))
+    many = [ns.session("Good morning.") for _ in range(_MANY_SESSIONS // part)]
+    events = [fixtures.event(backend.new_id(), f"Bell {n} rang.") for n in range(_MANY_SESSIONS // part)]
+    frames = ns.frames(long, *many, ns.session(fact.statement), events=events)
+    most = backend.described.limits.max_day_bytes
+    if most and sum(frame.ByteSize() for frame in frames) + _MODEL_ACCESS_BYTES > most:
+        raise SkippedError(f"max_day_bytes is {most}")
+    ns.commit(frames)
+    ns.expect_visible(fact)
 
 
 @check("lim.response", "LIM-5", "LIM-1", title="a response leaves out items rather than grow above 4 MiB or fail")

@@ -183,9 +183,13 @@ def sources(backend: BackendUnderTest) -> None:
     ns, fact = backend.namespace(), backend.fact()
     # Between other turns and after another session, so that a neighbour's id is another one.
     other, told = ns.session(backend.fact().statement), ns.session("Good morning.", fact.statement, "See you.")
-    ns.commit(ns.frames(other, told))
+    opening, rest = pb.Session(), pb.Session(session_id=told.session_id, continuation=True, turns=told.turns[1:])
+    opening.CopyFrom(told)
+    del opening.turns[1:]
+    frames = ns.frames(other, opening, rest)
+    ns.commit(frames)
     items = ns.items(fact)
-    sessions = {session.session_id: {turn.turn_id for turn in session.turns} for session in ns.sessions}
+    sessions = {session.session_id: {turn.turn_id for turn in session.turns} for session in (other, told)}
     turns = {turn for said in sessions.values() for turn in said}
     for place, item in enumerate(items):
         if foreign := set(item.source_session_ids) - set(sessions):
@@ -199,6 +203,8 @@ def sources(backend: BackendUnderTest) -> None:
         turn = told.turns[1].turn_id
         if not any(turn in item.source_turn_ids or not item.source_turn_ids for item in holders):
             raise BrokenError("PROVENANCE is declared, but the item that holds a fact names other turns than its own")
+        if any(item.text == fact.statement and not item.source_turn_ids for item in holders):
+            raise BrokenError("PROVENANCE is declared, but an item that is a single turn does not name it")
 
 
 @check("src.later-day", "SRC-5", title="as_of_day after the last committed day is refused")

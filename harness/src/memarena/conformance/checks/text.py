@@ -50,6 +50,7 @@ UNNORMALISED = (
     "\u200bzero\u200dwidth\u2060 \ufeff marks \u202eright to left\u202c",
     "control \x01\x07\x1b[0m\x7f\x85 characters",
     "non\u00a0breaking\u3000wide\u2028line\u2029paragraph",
+    "<b>a & b</b> &lt;not&gt; \"quoted\" 'twice' \\n \\u0041 %41 $x {y} `z`",
     "private \ue000 unassigned \u0378 no character \ufffe",
 )
 
@@ -96,16 +97,24 @@ def nul(backend: BackendUnderTest) -> None:
     sound = ns.frames(ns.session(fact.statement), events=[fixtures.event(backend.new_id(), "It rained.", 1)])
     edits: dict[str, tuple[int, Callable[[pb.IngestRequest], None]]] = {
         "header.owner.display_name": (0, lambda f: _set(f.header.owner, "display_name")),
+        "session.modality": (1, lambda f: _set(f.session, "modality")),
         "session.place": (1, lambda f: _set(f.session, "place")),
+        "session.group": (1, lambda f: _set(f.session, "group")),
         "session.turns.text": (1, lambda f: _set(f.session.turns[0], "text")),
         "session.participants.display_name": (1, lambda f: _set(f.session.participants[0], "display_name")),
         "event.text": (2, lambda f: _set(f.event, "text")),
+        "event.category": (2, lambda f: _set(f.event, "category")),
     }
     for path, (place, edit) in edits.items():
         frames = fixtures.sealed(changed(sound[:-1], {place: edit}))
         expect_refused(partial(backend.ingest, frames), "INVALID_ARGUMENT", f"U+0000 in {path}")
     question = ns.question("What\0?")
     expect_refused(lambda: backend.search(question), "INVALID_ARGUMENT", "U+0000 in the text of a question")
+    named = ns.question("What?")
+    named.requester.CopyFrom(
+        pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="p1", display_name="a\0b")
+    )
+    expect_refused(lambda: backend.search(named), "INVALID_ARGUMENT", "U+0000 in requester.display_name")
     ns.expect_visible(kept)
     ns.expect_hidden(fact, "every day that it was part of was refused")
     ns.commit(sound)
@@ -152,6 +161,8 @@ BAD_TIMES = (
     "2025-01-04T09:00:00",
     "2025-13-04T09:00:00Z",
     "2025-01-04T25:00:00Z",
+    "2025-02-29T09:00:00Z",
+    "2025-01-04T09:61:00Z",
     "1735981200",
 )
 GOOD_TIMES = (
@@ -161,6 +172,9 @@ GOOD_TIMES = (
     "2025-01-04T14:30:00+05:30",
     "2025-01-03T23:00:00-10:00",
     "2025-01-04t09:00:00z",
+    "2025-06-30T23:59:60Z",
+    "2025-01-04T09:00:00.123456789012Z",
+    "2025-01-04T09:00:00-00:00",
 )
 
 
@@ -185,6 +199,22 @@ def times(backend: BackendUnderTest) -> None:
             f"the date {date!r}",
         )
     ns.commit(sound)
+
+
+@check(
+    "txt.any-year", "TXT-3", "SRC-10", title="a life is held in its own time, whatever year the backend's clock shows"
+)
+def any_year(backend: BackendUnderTest) -> None:
+    for year in ("1987", "2093"):
+        ns, fact = backend.namespace(), backend.fact()
+        session = ns.session(fact.statement)
+        session.started_at = session.turns[0].said_at = f"{year}-05-04T09:00:00+02:00"
+        session.ended_at = f"{year}-05-04T09:10:00+02:00"
+        frames = fixtures.sealed(changed(ns.frames(session)[:-1], {0: partial(_set_date, f"{year}-05-04")}))
+        ns.expect_ok(partial(backend.ingest, frames), f"a day of {year}")
+        ns.note(frames)
+        ns.asked_at = f"{year}-05-05T08:00:00+02:00"
+        ns.expect_visible(fact)
 
 
 def _set_date(date: str, frame: pb.IngestRequest) -> None:

@@ -12,6 +12,7 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena.conformance import fixtures
 from memarena.conformance.backend_under_test import BackendUnderTest
 from memarena.conformance.check import check
+from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import changed, expect_refused
 
 _UNKNOWN_FIELD = b"\x82\xf7\x02\x05later"
@@ -40,7 +41,12 @@ def unknown_fields(backend: BackendUnderTest) -> None:
     ns.expect_ok(partial(backend.search, question), "a question with a field of a later version")
 
 
-@check("ver.unknown-enums", "VER-3", title="an unknown value in a REQUIRED enum is refused")
+@check(
+    "ver.unknown-enums",
+    "VER-3",
+    "VER-5",
+    title="an unknown value in a REQUIRED enum is refused, in an OPTIONAL one it means its zero value",
+)
 def unknown_enums(backend: BackendUnderTest) -> None:
     ns = backend.namespace()
     sound = ns.frames(ns.session("Good morning."))
@@ -55,3 +61,13 @@ def unknown_enums(backend: BackendUnderTest) -> None:
     question = ns.question("What?")
     setattr(question.requester, "kind", _UNKNOWN_VALUE)  # noqa: B010  (a value that the enum does not have)
     expect_refused(partial(backend.search, question), "INVALID_ARGUMENT", f"requester.kind {_UNKNOWN_VALUE}")
+    if backend.has(pb.CAPABILITY_ANSWER):
+        for name in ("prompt_style", "thinking"):
+            request = ns.answer_request("What?")
+            setattr(request.reading, name, _UNKNOWN_VALUE)
+            received = ns.answer(request)
+            if received.completed is None:
+                raise BrokenError(
+                    f"reading.{name} {_UNKNOWN_VALUE} means its zero value, but Answer ended with "
+                    f"{received.refused or 'no Completed'}"
+                )
