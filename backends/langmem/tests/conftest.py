@@ -14,7 +14,6 @@ from types import MappingProxyType
 
 import pytest
 from memarena.execution.backends.manifests import load_manifest
-from memarena.readers.scripted import NullReader
 from memarena_proto import memory_backend_pb2 as pb
 
 from backends.langmem.tests.scripted_extractor import MODEL, ScriptedExtractor, by_rules
@@ -137,10 +136,3 @@ def backend(_backend: Running, extractor: ScriptedExtractor) -> Running:
     """One process for a file: namespaces of tests differ."""
     _backend.base_url, _backend.offered = extractor.base_url, (EXTRACTOR,)
     return _backend
-
-
-@pytest.fixture
-def null_models() -> Iterator[NullReader]:
-    """An embedder, and a chat model that makes no tool calls."""
-    with NullReader(model=MODEL) as serving:
-        yield serving

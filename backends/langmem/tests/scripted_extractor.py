@@ -1,8 +1,8 @@
 """An extractor by rules in place of a model: it makes the tool calls that LangMem's prompt asks for.
 
-A small OpenAI-compatible server. Of a session it keeps what its user says as ``My … is (called) …``: by the tool Memory,
-or, where a memory of the same thing stands in the prompt, by PatchDoc. Of any other session it says that there is nothing
-to keep, without a tool call. recorded_prompt.json is what LangMem 0.0.30 sends.
+A small OpenAI-compatible server. Of a session it keeps what its user says as ``My … is (called) …``: by the tool
+Memory, or by PatchDoc where the prompt holds a memory of the same thing. Of any other session it says, without a tool
+call, that there is nothing to keep. test_days.py holds the parts that it reads to what LangMem 0.0.30 sends.
 
 python scripted_extractor.py    prints its base URL, then serves until it is killed
 """
@@ -49,7 +49,7 @@ def by_rules(body: Body) -> Message | int | bytes:
         raise ValueError("the prompt is not the one of LangMem 0.0.30")
     _, *said = _MESSAGE.split(session.group(1))
     known = {text.partition(" is ")[0]: key for key, text in _existing(system)}
-    calls = []
+    calls: list[dict[str, Any]] = []
     for role, text in zip(said[::2], said[1::2], strict=True):
         for what, value in _FACT.findall(text) if role == "Human" else ():
             fact = f"User's {what.strip().lower()}"
@@ -79,6 +79,8 @@ class ScriptedExtractor:
         self.bodies: list[Body] = []
         """Requests for a chat so far, the newest last."""
         self.tokens: list[str] = []
+        self.embeddings_left = 0
+        """How many requests for embeddings are answered before they fail."""
         server = self
 
         class Handler(_Handler):
@@ -111,6 +113,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path.endswith("/embeddings"):
+            self._embed(len(body["input"]))
+            return
         self.extractor.bodies.append(body)
         self.extractor.tokens.append(self.headers.get("Authorization", "").removeprefix("Bearer "))
         try:
@@ -127,6 +132,12 @@ class _Handler(BaseHTTPRequestHandler):
             choice = {"index": 0, "message": message, "finish_reason": finish}
             usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
             self._send(200, json.dumps({"model": MODEL, "choices": [choice], "usage": usage}).encode())
+
+    def _embed(self, count: int) -> None:
+        self.extractor.embeddings_left -= 1
+        rows = [{"object": "embedding", "index": number, "embedding": [1.0, 0.5]} for number in range(count)]
+        status = 200 if self.extractor.embeddings_left >= 0 else 503
+        self._send(status, json.dumps({"object": "list", "data": rows, "model": MODEL}).encode())
 
     def _send(self, status: int, body: bytes) -> None:
         self.send_response(status)

@@ -1,0 +1,334 @@
+"""LangMem over the contract: what becomes of a session whatever the models do, and what a failed day leaves."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from memarena_proto import memory_backend_pb2 as pb
+
+from backends.langmem.tests.conftest import EXTRACTOR, LACKING, Running, running
+from backends.langmem.tests.scripted_extractor import Body, ScriptedExtractor, by_rules, tool_call
+from tests.backends.support import bad_fields, code_of, make_session, message_of
+
+if LACKING:
+    pytest.skip(LACKING, allow_module_level=True)
+
+REX, FIDO = "User's dog is called Rex", "User's dog is called Fido"
+NOTHING = {"sessions_given": 1, "extraction_calls": 1, "extraction_unusable": 1, "extraction_empty": 1}
+EMBEDDER = pb.Model(name="null-embedder", role=pb.MODEL_ROLE_EMBEDDER)
+
+
+def told(session_id: str, text: str, day: int = 0) -> pb.Session:
+    return make_session(session_id, [text, "I see."], day=day)
+
+
+def refused(act: Callable[[], object]) -> grpc.RpcError:
+    with pytest.raises(grpc.RpcError) as caught:
+        act()
+    return caught.value
+
+
+def calling(*calls: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "assistant", "content": None, "tool_calls": list(calls)}
+
+
+def test_a_memory_is_found_with_the_session_and_the_time_that_it_is_from(backend: Running) -> None:
+    kept = backend.ingest("fact", 0, told("s1", "My dog is called Rex."), told("s2", "Nice weather."))
+    assert kept == {
+        "sessions_given": 2,
+        "extraction_calls": 2,
+        "extraction_unusable": 1,
+        "extraction_empty": 1,
+        "memories_stored": 1,
+    }
+    (item,) = backend.search("fact", "What is my dog called?", 0)
+    assert (item.text, list(item.source_session_ids), item.derived) == (REX, ["s1"], True)
+    assert item.time == "2025-01-01T09:00:00+00:00"
+
+
+def test_a_rewritten_memory_names_every_session_that_fed_it(backend: Running) -> None:
+    backend.ingest("patch", 0, told("s1", "My dog is called Rex."))
+    assert backend.ingest("patch", 1, told("s2", "My dog is called Fido.", day=1)) == {
+        "sessions_given": 1,
+        "extraction_calls": 1,
+        "memories_changed": 1,
+    }
+    (item,) = backend.search("patch", "dog", 1)
+    assert (item.text, list(item.source_session_ids)) == (FIDO, ["s1", "s2"])
+    assert item.time == "2025-01-02T09:00:00+00:00"
+
+
+def test_the_prompt_is_what_the_scripted_extractor_reads(backend: Running, extractor: ScriptedExtractor) -> None:
+    """The parts that depend on a session, as LangMem 0.0.30 sends them."""
+    backend.ingest("prompt", 4, make_session("s1", ["My dog is called Rex.", "I see."], day=4, place="Luna"))
+    backend.ingest("prompt", 5, told("s2", "My dog is called Fido.", day=5))
+    first, second = extractor.bodies
+    assert [[message["role"] for message in body["messages"]] for body in (first, second)] == [["system", "user"]] * 2
+    session = re.sub(r"session_[0-9a-f-]{36}", "session", str(first["messages"][1]["content"]))
+    assert session[session.index("<session>") :] == (
+        "<session>\n"
+        "================================ Human Message =================================\n\n"
+        "Sunday 5 January 2025 [at Luna]\n09:00 Maya Chen: My dog is called Rex.\n\n"
+        "================================== Ai Message ==================================\n\n"
+        "09:01 Omar Haddad: I see.\n"
+        "</session>"
+    )
+    assert "<existing>" not in str(first["messages"])
+    known = re.sub(r"id=[0-9a-f]{32}", "id=KEY", str(second["messages"][0]["content"]))
+    assert known[known.index("<existing>") :].strip() == (
+        '<existing>\n<instance id=KEY schema_type="Memory">\n'
+        "{'content': \"User's dog is called Rex\"}\n</instance>\n</existing>"
+    )
+    tools = [[tool["function"]["name"] for tool in body["tools"]] for body in (first, second)]
+    assert tools == [["Memory"], ["PatchDoc", "Memory"]]
+    assert [body.get("tool_choice") for body in (first, second)] == [None, "required"]
+    assert [(body["max_tokens"], body["temperature"]) for body in (first, second)] == [(1_024, 0.0)] * 2
+
+
+def test_every_model_call_carries_the_token_of_its_call(backend: Running, extractor: ScriptedExtractor) -> None:
+    backend.ingest("token", 0, told("s1", "My dog is called Rex."), told("s2", "My cat is called Tom."))
+    assert extractor.tokens == [backend.issued[-1]] * 2
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "content": ""},
+        {"role": "assistant", "content": "I have found nothing, sorry."},
+        {"role": "assistant", "content": "x" * 1_000_000},
+        calling(tool_call("Memory", '{"content": "User has a d')),
+        calling(tool_call("Memory", "")),
+        calling(tool_call("Memory", "[" * 50_000)),
+        calling(tool_call("Memory", ["User has a dog"])),
+        calling(tool_call("Memory", {"text": "User has a dog"})),
+        calling(tool_call("Memory", {"content": 5})),
+        calling(tool_call("Memory", {"content": " \n"})),
+        calling(tool_call("Memory", '{"content": "\\ud800"}')),
+        calling(tool_call("Forget", {"content": "User has a dog"})),
+        calling(tool_call("Memory", {"content": "x" * 1_000_000})),
+    ],
+    ids=[
+        *("empty", "prose", "1MB", "cut", "no-arguments", "deep", "list", "other-field", "number", "blank", "half"),
+        *("other-tool", "1MB-tool"),
+    ],
+)
+def test_a_reply_of_which_nothing_can_be_used_is_counted_and_the_day_stands(
+    backend: Running, extractor: ScriptedExtractor, message: dict[str, Any], request: pytest.FixtureRequest
+) -> None:
+    name = request.node.callspec.id
+    extractor.reply = lambda _: message
+    assert backend.ingest(name, 0, told("s1", "My dog is called Rex.")) == NOTHING
+    assert backend.texts(name, "dog", 0) == []
+    extractor.reply = by_rules
+    backend.ingest(name, 1, told("s2", "My dog is called Rex.", day=1))
+    assert backend.texts(name, "dog", 1) == [REX]
+
+
+def test_what_can_be_used_of_a_reply_is_used(backend: Running, extractor: ScriptedExtractor) -> None:
+    good, bad = tool_call("Memory", {"content": REX}), tool_call("Memory", {"nonsense": 1}, 1)
+    extractor.reply = lambda _: calling(good, bad)
+    kept = backend.ingest("half-good", 0, told("s1", "My dog is called Rex."))
+    assert kept == {"sessions_given": 1, "extraction_calls": 1, "memories_stored": 1}
+
+
+def patching(body: Body, patches: object, times: int = 1) -> dict[str, Any]:
+    """Patches of the memory that stands in a prompt; prose where none does."""
+    keys = re.findall(r"<instance id=(\S+) ", str(body["messages"][0]["content"]))
+    args = [{"json_doc_id": key, "planned_edits": "", "patches": patches} for key in keys[:1] * times]
+    return calling(*(tool_call("PatchDoc", each, number) for number, each in enumerate(args)))
+
+
+WITHOUT_TEXT = [{"op": "remove", "path": "/content"}]
+
+
+@pytest.mark.parametrize(
+    "patches",
+    ["no list", [{"op": "replace", "path": "/nowhere/at/all", "value": 1}], WITHOUT_TEXT],
+    ids=["no-list", "nowhere", "removes-the-text"],
+)
+def test_a_patch_that_cannot_be_applied_leaves_the_memory_as_it_was(
+    backend: Running, extractor: ScriptedExtractor, patches: object, request: pytest.FixtureRequest
+) -> None:
+    name = request.node.callspec.id
+    backend.ingest(name, 0, told("s1", "My dog is called Rex."))
+    extractor.reply = lambda body: patching(body, patches)
+    kept = backend.ingest(name, 1, told("s2", "My dog is called Fido.", day=1))
+    assert kept["extraction_empty"] == 1
+    assert "memories_changed" not in kept
+    assert backend.texts(name, "dog", 1) == [REX]
+
+
+def test_a_session_ends_after_five_calls_however_often_the_library_would_ask(
+    backend: Running, extractor: ScriptedExtractor
+) -> None:
+    """Each of nine patches leaves something that is no memory, and for each the library asks again."""
+    backend.ingest("endless", 0, told("s1", "My dog is called Rex."))
+    extractor.bodies.clear()
+    extractor.reply = lambda body: patching(body, WITHOUT_TEXT, times=9)
+    kept = backend.ingest("endless", 1, told("s2", "My dog is called Fido.", day=1), told("s3", "Nice.", day=1))
+    assert len(extractor.bodies) == 10
+    assert kept == {
+        "sessions_given": 2,
+        "extraction_calls": 10,
+        "extraction_unusable": 8,
+        "extraction_empty": 2,
+        "sessions_failed": 2,
+    }
+    assert backend.texts("endless", "dog", 1) == [REX]
+
+
+@pytest.mark.parametrize("reply", [500, b"{not json", b'{"choices": []}'], ids=["500", "no JSON", "no choice"])
+def test_a_model_that_fails_ends_the_day_at_once_and_leaves_nothing_of_it(
+    backend: Running, extractor: ScriptedExtractor, reply: int | bytes, request: pytest.FixtureRequest
+) -> None:
+    name = f"fails-{request.node.callspec.id}"
+    backend.ingest(name, 0, told("s1", "My dog is called Rex."))
+    extractor.bodies.clear()
+    extractor.reply = lambda _: reply
+    error = refused(lambda: backend.ingest(name, 1, told("s2", "My dog is called Fido.", day=1)))
+    assert code_of(error) is grpc.StatusCode.UNAVAILABLE
+    assert "scripted-extractor" in message_of(error)
+    assert len(extractor.bodies) == 1
+    extractor.reply = by_rules
+    assert backend.texts(name, "dog", 0) == [REX]
+    backend.ingest(name, 1, told("s2", "My dog is called Fido.", day=1))
+    assert backend.texts(name, "dog", 1) == [FIDO]
+
+
+def test_an_embedder_that_fails_while_a_memory_is_stored_ends_the_day(
+    backend: Running, extractor: ScriptedExtractor
+) -> None:
+    """LangMem stores in threads whose errors it does not look at: the memory would be lost without a word."""
+    backend.offered = (EXTRACTOR, EMBEDDER)
+    extractor.embeddings_left = 1  # the library looks for memories to change, and then stores
+    error = refused(lambda: backend.ingest("embed", 0, told("s1", "My dog is called Rex.")))
+    assert code_of(error) is grpc.StatusCode.UNAVAILABLE
+    assert "null-embedder" in message_of(error)
+    assert len(extractor.bodies) == 1
+    backend.offered = (EXTRACTOR,)
+    assert code_of(refused(lambda: backend.texts("embed", "dog", 0))) is grpc.StatusCode.NOT_FOUND
+    backend.ingest("embed", 0, told("s1", "My dog is called Rex."))
+    assert backend.texts("embed", "dog", 0) == [REX]
+
+
+def test_a_deadline_leaves_nothing_of_the_day(backend: Running, extractor: ScriptedExtractor) -> None:
+    backend.ingest("deadline", 0, told("s1", "My dog is called Rex."))
+    going_on = threading.Event()
+
+    def late(body: Body) -> Any:
+        going_on.wait(10)
+        return by_rules(body)
+
+    extractor.reply = late
+    fido = told("s2", "My dog is called Fido.", day=1)
+    error = refused(lambda: backend.ingest("deadline", 1, fido, timeout_s=0.5))
+    assert code_of(error) is grpc.StatusCode.DEADLINE_EXCEEDED
+    going_on.set()
+    extractor.reply = by_rules
+    assert _until_answered(lambda: backend.texts("deadline", "dog", 0)) == [REX]
+
+
+def test_without_a_model_a_day_with_words_is_refused_and_one_without_is_not(backend: Running) -> None:
+    backend.offered = ()
+    error = refused(lambda: backend.ingest("none", 0, told("s1", "My dog is called Rex.")))
+    assert (code_of(error), bad_fields(error)) == (grpc.StatusCode.INVALID_ARGUMENT, ["header.model_access"])
+    assert backend.ingest("none", 0, make_session("s1", ["", " "])) == {}
+    assert backend.texts("none", "dog", 0) == []
+
+
+def test_memories_belong_to_the_model_that_embedded_them(backend: Running) -> None:
+    backend.ingest("model", 0, told("s1", "My dog is called Rex."))
+    backend.offered = (EXTRACTOR, EMBEDDER)
+    error = refused(lambda: backend.search("model", "dog", 0))
+    assert code_of(error) is grpc.StatusCode.FAILED_PRECONDITION
+    assert "null-embedder" in message_of(error)
+
+
+def test_namespaces_never_meet_even_if_one_name_begins_with_another(backend: Running) -> None:
+    names = ("u1", "u10", "U1", "u_1", "../u1")
+    for number, name in enumerate(names):
+        backend.ingest(name, 0, told("s", f"My dog is called Rex{number}."))
+    for number, name in enumerate(names):
+        assert backend.texts(name, "dog", 0) == [f"User's dog is called Rex{number}"]
+
+
+def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: Path) -> None:
+    with ScriptedExtractor() as extractor:
+        with running(tmp_path, extractor.base_url) as backend:
+            backend.ingest("n", 0, told("s1", "My dog is called Rex."))
+            asked, going_on = threading.Event(), threading.Event()
+
+            def late(body: Body) -> Any:
+                asked.set()
+                going_on.wait(10)
+                return by_rules(body)
+
+            extractor.reply = late
+            day = told("s2", "My dog is called Fido.", day=1)
+            sending = threading.Thread(target=refused, args=[lambda: backend.ingest("n", 1, day)])
+            sending.start()
+            assert asked.wait(20)
+            backend.kill()
+            going_on.set()
+            sending.join()
+        extractor.reply = by_rules
+        with running(tmp_path, extractor.base_url) as backend:
+            assert backend.texts("n", "dog", 0) == [REX]
+            backend.ingest("n", 1, day)
+            (item,) = backend.search("n", "dog", 1)
+            assert (item.text, list(item.source_session_ids)) == (FIDO, ["s1", "s2"])
+
+
+def test_lost_memories_are_told(tmp_path: Path) -> None:
+    with ScriptedExtractor() as extractor:
+        with running(tmp_path, extractor.base_url) as backend:
+            backend.ingest("n", 0, told("s1", "My dog is called Rex."))
+        shutil.rmtree(tmp_path / "data" / "memories")
+        with running(tmp_path, extractor.base_url) as backend:
+            error = refused(lambda: backend.search("n", "dog", 0))
+    assert code_of(error) is grpc.StatusCode.FAILED_PRECONDITION
+    assert "Reset the namespace" in message_of(error)
+
+
+def test_nothing_leaves_the_machine_and_it_writes_into_its_data_folder_alone(tmp_path: Path) -> None:
+    guard = (
+        "import sys, os\n"
+        "def told(event, args):\n"
+        "    host = args[1][0] if event == 'socket.connect' and isinstance(args[1], tuple) else None\n"
+        "    host = args[0] if event == 'socket.getaddrinfo' else host\n"
+        "    if host not in (None, '', '127.0.0.1', '::1', 'localhost', '0.0.0.0'):\n"
+        "        os.write(2, f'NETWORK {event} {host}\\n'.encode()); os._exit(9)\n"
+        "sys.addaudithook(told)\n"
+    )
+    tracing = {"LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": "key", "LANGCHAIN_TRACING_V2": "true"}
+    with (
+        ScriptedExtractor() as extractor,
+        running(tmp_path, extractor.base_url, code=guard, settings=tracing) as backend,
+    ):
+        backend.ingest("n", 0, told("s1", "My dog is called Rex."))
+        backend.ingest("n", 1, told("s2", "My dog is called Fido.", day=1))
+        assert backend.texts("n", "dog", 1) == [FIDO]
+        backend.process.terminate()
+        assert backend.process.wait(timeout=20) == 0
+    assert "NETWORK" not in (tmp_path / "stderr.log").read_text()
+    for name in ("home", "tmp", "current"):
+        assert list((tmp_path / name).rglob("*")) == []
+
+
+def _until_answered(ask: Callable[[], list[str]]) -> list[str]:
+    """What is answered once the call before has ended."""
+    give_up_at = time.monotonic() + 20
+    while True:
+        try:
+            return ask()
+        except grpc.RpcError as error:
+            assert code_of(error) is grpc.StatusCode.ABORTED and time.monotonic() < give_up_at
+            time.sleep(0.05)
