@@ -166,6 +166,18 @@ def test_a_lost_palace_is_told_and_with_the_model_inside_made_again(tmp_path: Pa
         assert len(backend.texts("n", "apple", 0)) == 1
 
 
+def test_a_palace_that_cannot_be_read_is_no_empty_result(tmp_path: Path) -> None:
+    """MemPalace answers with an empty list and a reason, whatever fails."""
+    with running(tmp_path, settings=IN_PROCESS) as backend:
+        backend.ingest("n", 0, told("s1", "apple pie"))
+    (store,) = (tmp_path / "data").rglob("sqlite_exact.sqlite3")
+    store.write_bytes(store.read_bytes()[:4096] + bytes(50_000))
+    with running(tmp_path, settings=IN_PROCESS) as backend:
+        error = refused(lambda: backend.search("n", "apple", 0))
+    assert code_of(error) is grpc.StatusCode.INTERNAL
+    assert message_of(error).startswith("MemPalaceError: ")
+
+
 def test_what_is_forgotten_is_gone_and_the_rest_stays(alone: Running) -> None:
     alone.ingest("forget", 0, told("s1", "my code is 4711 for the gate"), told("s2", "the cat is on the roof again"))
     alone.served.stub.Forget(pb.ForgetRequest(namespace="forget", session_id="s1"), timeout=20)
