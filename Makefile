@@ -6,7 +6,7 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 # Some container images forbid Python to keep what it compiled: every start of a program then compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help python setup demo readme-demo test lint proto proto-check proto-baseline conformance typescript bench bars wheels wheels-check documented-commands images compose-test clean
+.PHONY: help python setup demo readme-demo test lint proto proto-check proto-baseline conformance systems typescript bench bars wheels wheels-check documented-commands images compose-test clean
 
 help:
 	@echo "make demo            compare four memories on a world made on the spot, in three minutes"
@@ -17,12 +17,13 @@ help:
 	@echo "make wheels          build the wheel of every distribution into dist/"
 	@echo "make wheels-check    install the wheels into a new environment outside the repository, and use them there"
 	@echo "make documented-commands  run the command blocks of README and docs as they stand (ARGS=docs/running.md for some)"
-	@echo "make images          build the images of harness and backends, and print their sizes"
+	@echo "make images          build the images of harness and backends, and print their sizes (ARGS=--all: also those of make systems)"
 	@echo "make compose-test    build the images, bring them up, hold them to the contract (needs Docker)"
 	@echo "make proto           generate the stubs of the contract"
 	@echo "make proto-check     compare the stubs with what the contract generates"
 	@echo "make proto-baseline  make the contract as it is the one to stay compatible with"
 	@echo "make conformance     hold every backend of backends/ to SPEC.md (ARGS=bm25, or a folder; make typescript first)"
+	@echo "make systems         install and test the backends that have an environment of their own (ARGS=mem0 for some)"
 	@echo "make typescript      build and test backends in TypeScript (Node 20 or newer)"
 	@echo "make clean           remove what was set up"
 
@@ -74,6 +75,12 @@ typescript:
 	@command -v npm >/dev/null || { echo "error: npm is not there; Node 20 or newer is needed" >&2; exit 1; }
 	for folder in $(dir $(wildcard backends/*/package.json)); do (cd $$folder && npm ci && npm run build && npm test) || exit 1; done
 
+# Backends with an environment of their own. Their tests need it, and are skipped without MEMARENA_SYSTEMS_TEST;
+# `make conformance` then holds them to SPEC.md as well.
+systems: setup
+	$(BIN)/memarena backends install $(if $(ARGS),$(ARGS),--all)
+	MEMARENA_SYSTEMS_TEST=1 $(BIN)/python -m pytest $(if $(ARGS),$(ARGS:%=backends/%/tests),$(sort $(wildcard backends/*/tests))) -n $(TEST_PROCESSES) --dist loadfile
+
 bench: setup
 	$(BIN)/python bench/run.py $(ARGS)
 
@@ -93,7 +100,7 @@ bars: setup
 # docker-compose 1.29 or Compose v2, whichever is there; another one: make images COMPOSE='podman compose'
 COMPOSE ?= $(if $(shell command -v docker-compose),docker-compose,docker compose)
 images: python
-	options=$$($(PYTHON) scripts/backend_folders.py compose) && cd compose && $(COMPOSE) -f base.yaml $$options
+	options=$$($(PYTHON) scripts/backend_folders.py compose $(ARGS)) && cd compose && $(COMPOSE) -f base.yaml $$options
 	docker images --filter reference='memarena-*' --format 'table {{.Repository}}\t{{.Size}}'
 
 # Images first; then two processes, a file's tests in one of them, since each file has stacks of its own.
