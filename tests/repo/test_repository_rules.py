@@ -69,8 +69,13 @@ def constraint_faults(text: str) -> list[str]:
     return [line for line in lines if not PIN.match(line)] + [name for name in set(names) if names.count(name) > 1]
 
 
-def distributions() -> list[Path]:
+def builds() -> list[Path]:
     return sorted(path.parent for path in committed() if path.name == "pyproject.toml" and path.parent != Path())
+
+
+def distributions() -> list[Path]:
+    """Ours: a pyproject.toml without a project says how the wheel of somebody else's library is made."""
+    return [folder for folder in builds() if "project" in settings_of(folder)]
 
 
 def test_no_file_names_a_package_registry() -> None:
@@ -178,7 +183,7 @@ def test_a_distribution_is_typed_licensed_and_has_a_src_layout(folder: Path) -> 
         assert package.startswith("src/")
         assert Path(package) / "py.typed" in here
         assert Path(package) / "__init__.py" in here
-    nested = {other.relative_to(folder).parts[0] for other in distributions() if folder in other.parents}
+    nested = {other.relative_to(folder).parts[0] for other in builds() if folder in other.parents}
     top = {path.parts[0] for path in here if path.suffix == ".py" and "tests" not in path.parts}
     assert top <= {"src", *nested}, "code outside src/"
     generic = {"harness", "simulator", "proto", "backends", "tests", "spark", "compose"}
