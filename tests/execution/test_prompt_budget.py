@@ -12,6 +12,7 @@ import grpc
 import pytest
 from memarena.cli.main import app
 from memarena.cli.run import finish
+from memarena.execution.cells.asking import BEYOND
 from memarena.execution.engine import execute
 from memarena.execution.planning.config import parse_config
 from memarena.execution.planning.request import RunOutcome, RunRequest
@@ -29,9 +30,10 @@ ABOVE = "the prompt is above the question's budget: context, question, scaffold 
 class Reads(CapturingBackend):
     """Asks the reader with so many bytes of context, and completes with something whatever becomes of it."""
 
-    def __init__(self, context_bytes: int, retrieved: int = 1, seen_day: int = 0) -> None:
+    def __init__(self, context_bytes: int, retrieved: int = 1, seen_day: int = 0, smuggles: int = 0) -> None:
         super().__init__()
-        self._prompt = f"Context:\n- {'word ' * (context_bytes // 5)}\n\nQuestion: What did somebody say?"
+        self._words = "word " * (context_bytes // 5)
+        self._smuggles = smuggles
         self._retrieved = retrieved
         self._seen_day = seen_day
 
@@ -40,7 +42,11 @@ class Reads(CapturingBackend):
         day = request.search.as_of_day + self._seen_day
         yield pb.AnswerEvent(retrieved=pb.Retrieved(items=items, visible_through_day=day))
         access = request.search.model_access
-        body = {"model": request.reading.model, "messages": [{"role": "user", "content": self._prompt}]}
+        frames = map(pb.IngestRequest.FromString, self.of("Ingest") if self._smuggles else ())
+        told = [turn.text for frame in frames for turn in frame.session.turns]
+        context_of_it = "\n- ".join([self._words, *sorted(told, key=len)[-1:]])
+        prompt = f"Context:\n- {context_of_it}\n\nQuestion: What did somebody say?"
+        body = {"model": request.reading.model, "messages": [{"role": "user", "content": prompt}]}
         call = urllib.request.Request(
             f"{access.base_url}/chat/completions",
             data=json.dumps(body).encode(),
@@ -98,6 +104,12 @@ def test_a_prompt_within_the_budget_is_read(tmp_path: Path, capsys: pytest.Captu
     assert {r.status for r in asked} == {"answered"}
     finish(outcome, tmp_path / "run")
     assert "warning" not in capsys.readouterr().err
+
+
+def test_words_of_the_life_that_were_not_retrieved_fail_the_question_however_few(tmp_path: Path) -> None:
+    _, asked = run_of(Reads(100, smuggles=1), tmp_path / "bound")
+    assert {r.status for r in asked} == {"backend_failed"}
+    assert all(r.cause.startswith(f"Answer: CONTRACT: {BEYOND}: “") for r in asked)
 
 
 @pytest.mark.parametrize(

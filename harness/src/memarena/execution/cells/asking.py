@@ -14,6 +14,7 @@ from memarena.client.backend import AnswerTrace, BackendClient
 from memarena.client.errors import BackendCallError, BackendContractError
 from memarena.execution.cells.context import AskContext, generating, hung, ttft_ns
 from memarena.execution.cells.harness_reader import read_centrally
+from memarena.execution.cells.life_words import LifeWords, words_beyond
 from memarena.execution.cells.messages import answer_request, retrieved_items
 from memarena.execution.cells.opaque_ids import NamespaceIds
 from memarena.execution.cells.prompt_attribution import shown_items
@@ -28,6 +29,9 @@ _OWN_TOKEN_BYTES = 8
 _SCAFFOLD_BYTES = 8192
 _ITEM_LAYOUT_BYTES = 256
 
+_QUOTED_CHARS = 60
+BEYOND = "under a bound the prompt holds words of the life that no item of Retrieved holds"
+
 Status = Literal["answered", "backend_failed", "infra_failed", "reader_not_applicable"]
 Calls = tuple[GatewayCall, ...]
 
@@ -41,8 +45,10 @@ def ask(
     request: pb.SearchRequest,
     ids: NamespaceIds,
     attempt: int,
+    life: LifeWords | None = None,
 ) -> QuestionAsked:
-    """Ask once and say how it went, whatever a backend or a reader does.
+    """Ask once and say how it went, whatever a backend or a reader does. ``life``: to find what a prompt holds of it
+    beside the items, where the run sets a bound.
 
     Raises :class:`CellError` where the backend refuses the options that the run set: what is wrong there is ours, and
     no question of the cell could be answered.
@@ -54,7 +60,7 @@ def ask(
     if search.code == "OK":
         began = time.monotonic_ns()
         if context.answers_itself:
-            answer, more = _answer(context, client, question, request, ids, search)
+            answer, more = _answer(context, client, question, request, ids, search, life)
         else:
             answer, more = read_centrally(context, question, search.items)
         calls += more
@@ -197,6 +203,7 @@ def _answer(
     request: pb.SearchRequest,
     ids: NamespaceIds,
     search: SearchSpan,
+    life: LifeWords | None,
 ) -> tuple[AnswerSpan, Calls]:
     bound = prompt_budget_bytes(context, request, search)
     token = context.begin(replace(context.call_context("answer", question), max_prompt_bytes=bound))
@@ -221,6 +228,10 @@ def _answer(
     raw = trace.completed.text if trace.completed is not None else "".join(trace.deltas)
     parsed = parse_answer(raw)
     items = retrieved_items(trace.retrieved.items, ids) if trace.retrieved is not None else ()
+    if code == "OK" and life is not None and (request.max_context_tokens or request.max_items):
+        made = generating(calls)
+        if beyond := words_beyond(items, request.text, made, life.through(question.day)):
+            code, text = "CONTRACT", f"{BEYOND}: “{beyond[:_QUOTED_CHARS]}…”"
     same = trace.retrieved is not None and items == search.items
     span = AnswerSpan(
         route="backend",

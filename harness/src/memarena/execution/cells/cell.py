@@ -16,6 +16,7 @@ from memarena.execution.cells.asking import ask
 from memarena.execution.cells.context import AskContext, fixed_names
 from memarena.execution.cells.deletion import DeletionProbe, draw_targets
 from memarena.execution.cells.ingest import DaySender, NamespaceLostError, lost_after_crash
+from memarena.execution.cells.life_words import LifeWords
 from memarena.execution.cells.messages import add_privileged_evidence, check_questions, search_request
 from memarena.execution.cells.opaque_ids import NamespaceIds, opaque_id
 from memarena.execution.cells.setup import CellHost, CellSetup
@@ -123,6 +124,8 @@ class _EgoRun:
         self._sender = DaySender(
             ego, context, session, setup.dataset, host.append, self._problem, host.heal_reader, anew=self._anew
         )
+        # A diagnostic may be given more than its own life (SPEC.md EVD).
+        self._life = None if context.cell.diagnostic else LifeWords(setup.dataset, ego)
         self._ids: NamespaceIds | None = None
         """Ids of the namespace in use; None while one has still to be opened."""
         self._proven = 0
@@ -322,7 +325,7 @@ class _EgoRun:
             add_privileged_evidence(request, self._dataset, question, ids, access_marker=cell.access_markers)
         attempt = self._progress.attempts.get(instance_id, 0)
         began = time.monotonic_ns()
-        asked = ask(self._context, self._session.client, question, request, ids, attempt)
+        asked = ask(self._context, self._session.client, question, request, ids, attempt, self._life)
         self._phases.add("answer", began, time.monotonic_ns())
         if asked.status == "backend_failed":
             self._session.settle_failure(

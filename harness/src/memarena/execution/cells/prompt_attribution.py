@@ -26,9 +26,16 @@ def shown_items(items: Sequence[RetrievedItem], calls: Sequence[GatewayCall]) ->
     messages = [message for prompt in prompts for message in _messages(prompt)]
     if messages and (parts := split_prompt(messages)) is not None:
         return _matched([item.text for item in parts.items], items)
-    context = _plain("\n".join(message.content for message in messages) or "\n".join(prompts))
-    found = tuple(at for at, item in enumerate(items) if _plain(item.text) and _plain(item.text) in context)
+    context = prompt_text(calls)
+    found = tuple(at for at, item in enumerate(items) if plain(item.text) and plain(item.text) in context)
     return found or None
+
+
+def prompt_text(calls: Sequence[GatewayCall]) -> str:
+    """Everything that the calls asked with, in plain words; empty where no prompt was kept."""
+    prompts = [call.prompt for call in calls if call.prompt]
+    messages = [message for prompt in prompts for message in _messages(prompt)]
+    return plain("\n".join(message.content for message in messages) or "\n".join(prompts))
 
 
 def _messages(prompt: str) -> list[Message]:
@@ -51,8 +58,8 @@ def _matched(shown: Sequence[str], items: Sequence[RetrievedItem]) -> tuple[int,
     found: list[int] = []
     start = 0
     for text in shown:
-        wanted = _plain(text)
-        at = next((n for n in range(start, len(items)) if _is_shown(wanted, _plain(items[n].text))), None)
+        wanted = plain(text)
+        at = next((n for n in range(start, len(items)) if _is_shown(wanted, plain(items[n].text))), None)
         if at is None:
             return None
         found.append(at)
@@ -64,6 +71,6 @@ def _is_shown(shown: str, item: str) -> bool:
     return bool(shown) and item.startswith(shown)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """White space apart, and quotes as JSON writes them: a layout may change both."""
     return " ".join(text.replace('\\"', '"').replace("\\n", " ").split())
