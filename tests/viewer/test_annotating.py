@@ -164,7 +164,12 @@ def test_agreement_and_what_is_to_settle_are_live(desk: Site, campaign: Campaign
     assert "b003" in text
     said = {"correct": "right", "wrong": "wrong"}[campaign.said["value"]["b003"]]
     assert f"Anna : right; Ben : wrong. Majority: none; value: {said}" in text
+    seen = re.search(r'hx-get="(/agreement\?seen=\d+)"', desk.ask("/agreement").text)
+    assert seen is not None
+    asks = {"HX-Request": "true"}
+    assert desk.ask(seen[1], asks).status == 204, "nothing new"
     give(desk, "Ben", "b003", "correct", "b3 again", reason="talked it over")
+    assert desk.ask(seen[1], asks).status == 200
     assert "No two people gave different labels." in desk.ask("/agreement").plain
 
 
@@ -237,6 +242,20 @@ def test_a_sample_is_drawn_once_and_belongs_to_its_run(
     assert "expected --annotator NAME" in str(result.exception)
     result = CliRunner().invoke(app, ["annotate", str(lab), "--annotator", "../x"])
     assert "expected 1 to 60 letters" in str(result.exception)
+
+
+def test_only_those_who_label_have_a_sample_drawn_and_a_judge_is_one_of_the_run(lab: Path, tmp_path: Path) -> None:
+    """Else a mistyped export would settle how large the sample is."""
+    (tmp_path / "labels.json").write_text("{}", encoding="utf-8")
+    for option in (["--export", str(tmp_path / "out.json")], ["--import", str(tmp_path / "labels.json")]):
+        result = CliRunner().invoke(app, ["annotate", str(lab), "--in", str(tmp_path / "none"), *option])
+        assert "there is no sample yet" in str(result.exception)
+    assert not (tmp_path / "none").exists()
+    result = CliRunner().invoke(
+        app, ["annotate", str(lab), "--annotator", "Anna", "--judge", "nobody", "--in", str(tmp_path / "none")]
+    )
+    assert "no verdict by this judge" in str(result.exception)
+    assert "there are: value" in str(result.exception)
 
 
 # ------------------------------------------------------------------ nothing lost, nothing doubled
@@ -364,8 +383,10 @@ def test_two_people_label_by_keyboard_at_once_and_one_browser_is_killed(desk: Si
         at(anna, "b007 ")
         for path in ("/", "/agreement", "/by/Anna/b007"):
             anna.goto(desk.base + path)
-            grave = [v["id"] for v in Axe().run(anna).response["violations"] if v["impact"] in ("serious", "critical")]
-            assert grave == []
+            for scheme in ("dark", "light"):
+                anna.emulate_media(color_scheme=scheme)
+                found = Axe().run(anna).response["violations"]
+                assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == [], (path, scheme)
             for width in (1400, 800, 390):
                 anna.set_viewport_size({"width": width, "height": 900})
                 assert anna.evaluate("document.documentElement.scrollWidth") == width

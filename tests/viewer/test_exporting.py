@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from memarena.cli.main import app
@@ -13,6 +14,9 @@ from memarena.viewer.export import export
 from typer.testing import CliRunner
 
 from .conftest import CHROMIUM, SCRIPT, SECRET_GOLD, Site
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 LIMIT = 25
 
@@ -50,7 +54,9 @@ def test_as_many_questions_have_a_page_as_the_limit_says(out: Path, site: Site) 
 def test_files_hold_no_script_and_no_gold_and_ask_nobody(out: Path, site: Site) -> None:
     for path in out.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        assert not re.search(r"<script|<form|<[a-z][^>]*\s(?:style|on\w+)=|(?:src|href)=\"(?:/|https?:)", text), path
+        assert not re.search(r"<script|<form|hx-|<[a-z][^>]*\s(?:style|on\w+)=|(?:src|href)=\"(?:/|https?:)", text), (
+            path
+        )
         assert SECRET_GOLD not in text
         assert "script-src 'none'" in text
     shown = "".join(unescape(p.read_text(encoding="utf-8")) for p in (out / site.keys["hostile"]).rglob("*.html"))
@@ -76,6 +82,12 @@ def test_nothing_that_is_there_is_overwritten(site: Site, tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
+def no_sideways_scrolling(page: Page) -> None:
+    for width in (1400, 800, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") == width, page.url
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: apt install chromium, or MEMARENA_CHROMIUM")
 def test_files_open_from_a_file_system_with_their_style(out: Path, site: Site) -> None:
     from playwright.sync_api import expect, sync_playwright
@@ -88,11 +100,13 @@ def test_files_open_from_a_file_system_with_their_style(out: Path, site: Site) -
         page.goto((out / "index.html").as_uri())
         page.get_by_role("link", name="lab", exact=True).click()
         expect(page.locator("main table.grid")).to_have_count(1)
-        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        no_sideways_scrolling(page)
         assert page.evaluate("getComputedStyle(document.querySelector('main table')).borderCollapse") == "collapse"
         page.locator("a.figure").first.click()
         page.locator("ol.answers").wait_for()
+        no_sideways_scrolling(page)
         page.locator("ol.answers a").first.click()
         expect(page.get_by_role("heading", name="The fact's way")).to_have_count(1)
+        no_sideways_scrolling(page)
         assert complaints == []
         browser.close()

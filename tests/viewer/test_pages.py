@@ -202,7 +202,7 @@ def test_a_filter_lists_what_memarena_show_lists(site: Site, scored: ScoredRun, 
 def test_filters_offer_every_value_with_its_count(site: Site, scored: ScoredRun) -> None:
     text = site.page(site.run("lab", "/questions")).text
     for key in ("family", "stage", "label", "lag"):
-        choices = re.search(rf'<select name="{key}">(.*?)</select>', text, re.DOTALL)
+        choices = re.search(rf'<select name="{key}"[^>]*>(.*?)</select>', text, re.DOTALL)
         assert choices is not None
         offered = set(re.findall(r'<option value="([^"]+)"', choices[1]))
         assert offered >= {v for q in scored.questions for v in values_of(q, key)}

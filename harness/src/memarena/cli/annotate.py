@@ -48,7 +48,8 @@ def annotate(
     if not (names or take or export):
         raise judging.JudgeError("annotate: expected --annotator NAME, --import FILE or --export FILE")
     run = run_folder(run)
-    campaign = open_campaign(run, folder or run / "annotations", name, DeterministicRules(), size=sample, seed=seed)
+    here = folder or run / "annotations"
+    campaign = open_campaign(run, here, name, DeterministicRules(), size=sample, seed=seed, draw=bool(names))
     if take:
         sys.stdout.write(f"{campaign.take_labels(take):,} labels added to {campaign.folder}\n")
     if export is not None:

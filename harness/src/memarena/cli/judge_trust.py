@@ -293,7 +293,7 @@ def read_people(
     if output not in FORMATS:
         raise judging.JudgeError(f"--format {output}: expected one of {', '.join(FORMATS)}")
     sample = read_sample(sample_path)
-    sample.check_run(run, sample_path)
+    sample.check_run(run, f"--of {sample_path}")
     people = read_labels(paths, sample)
     tracks = agreements(sample, people, judge, labels_of_judge(run, sample, judge, rules))
     if output == "json":

@@ -64,17 +64,15 @@ class Sample(_File):
         covered = (self.run_id, *(i.model_dump_json() for i in self.items))
         return hashlib.sha256("\n".join(covered).encode()).hexdigest()
 
-    def check_run(self, run_dir: Path, own: Path) -> None:
-        """Raise JudgeError, naming the sample's ``own`` file, unless the sample was drawn from this run.
+    def check_run(self, run_dir: Path, own: str) -> None:
+        """Raise JudgeError unless the sample was drawn from this run. ``own`` names its file as it was given.
 
         Other runs have the same cells and questions, so that nothing else would tell.
         """
         found = next((r.run_id for r in read_records(run_dir, "run_started") if r.kind == "run_started"), None)
         if found != self.run_id:
             other = "holds no run yet" if found is None else f"is of run {found}"
-            raise JudgeError(
-                f"--of {own}: run_id: this sample is of run {self.run_id}, the log {log_path(run_dir)} {other}"
-            )
+            raise JudgeError(f"{own}: run_id: this sample is of run {self.run_id}, the log {log_path(run_dir)} {other}")
 
 
 @dataclass(frozen=True)

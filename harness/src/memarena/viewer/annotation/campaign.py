@@ -58,7 +58,7 @@ class Campaign:
         self._rules = rules
         path = folder / SAMPLE_NAME
         self.sample: Sample = read_sample(path)
-        self.sample.check_run(run, path)
+        self.sample.check_run(run, str(path))
         self.items = self.sample.items
         self.places = {item.item: place for place, item in enumerate(self.items)}
         self.log = LabelLog(folder, self.sample.sha256())
@@ -184,7 +184,14 @@ class Campaign:
 
 
 def open_campaign(
-    run: Path, folder: Path, judge: str, rules: BehaviourRules, *, size: int | None = None, seed: int = 0
+    run: Path,
+    folder: Path,
+    judge: str,
+    rules: BehaviourRules,
+    *,
+    size: int | None = None,
+    seed: int = 0,
+    draw: bool = True,
 ) -> Campaign:
     """The campaign of a folder; its sample is drawn where there is none yet.
 
@@ -195,11 +202,17 @@ def open_campaign(
         rules: behaviour labels of D6 for a judge that gives none.
         size: items to draw; None: :data:`SIZE`, or whatever the sample there has.
         seed: the same seed draws the same sample.
+        draw: False: the sample has to be there.
 
     Raises:
-        JudgeError: the sample there is of another size, seed or run; or the run has no verdict by this judge.
+        JudgeError: the sample there is of another size, seed or run, or there is none to go on with; or the run has no
+            verdict by this judge.
     """
-    path = folder / SAMPLE_NAME
+    path, judges = folder / SAMPLE_NAME, judges_of(run)
+    if judge not in judges:
+        raise JudgeError(f"--judge {judge}: no verdict by this judge in {run}; there are: {', '.join(judges)}")
+    if not draw and not path.exists():
+        raise JudgeError(f"{path}: there is no sample yet; memarena annotate RUN --annotator NAME draws one")
     if not path.exists():
         binary = round(BINARY_SHARE * (size or SIZE))
         sample = draw_sample(

@@ -86,6 +86,11 @@ class LabelLog:
             self.refresh()
         return len(new)
 
+    @property
+    def lines(self) -> int:
+        """Lines read so far: the same number, the same labels."""
+        return self._lines
+
     def current(self, annotator: str) -> dict[str, LabelGiven]:
         """What counts of an annotator, by item; without what was taken back."""
         own = self._history.get(annotator, {})

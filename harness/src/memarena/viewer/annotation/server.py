@@ -63,10 +63,20 @@ async def _faults(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 async def _start(request: web.Request) -> web.StreamResponse:
     campaign = await _refreshed(request)
+    if _seen(request, campaign):
+        return web.Response(status=204)
     names = list(dict.fromkeys((*request.app[ANNOTATORS], *campaign.log.annotators())))
     here = request.app[ANNOTATORS]
     people = [(name, len(campaign.log.current(name)), name in here) for name in names]
-    return _html("annotate_start", people=people, total=len(campaign.items), folder=str(campaign.folder), head=None)
+    return _html(
+        "annotate_start",
+        people=people,
+        total=len(campaign.items),
+        folder=str(campaign.folder),
+        lines=campaign.log.lines,
+        head=None,
+        swaps=True,
+    )
 
 
 async def _next(request: web.Request) -> web.StreamResponse:
@@ -135,6 +145,9 @@ async def _label(request: web.Request) -> web.StreamResponse:
 
 async def _agreement(request: web.Request) -> web.StreamResponse:
     campaign = await _refreshed(request)
+    if _seen(request, campaign):
+        return web.Response(status=204)
+    lines = campaign.log.lines
     tracks = await asyncio.to_thread(campaign.agreement)
     differing = await asyncio.to_thread(campaign.disagreements)
     return _html(
@@ -145,7 +158,9 @@ async def _agreement(request: web.Request) -> web.StreamResponse:
         people=campaign.log.annotators(),
         here=request.app[ANNOTATORS],
         faults=campaign.log.faults,
+        lines=lines,
         head=None,
+        swaps=True,
     )
 
 
@@ -160,6 +175,11 @@ async def _refreshed(request: web.Request) -> Campaign:
     campaign = request.app[CAMPAIGN]
     campaign.log.refresh()
     return campaign
+
+
+def _seen(request: web.Request, campaign: Campaign) -> bool:
+    """Whether a page that keeps itself up to date shows all that there is."""
+    return request.query.get("seen") == str(campaign.log.lines) and "HX-Request" in request.headers
 
 
 def _annotator(request: web.Request) -> str:
