@@ -198,7 +198,7 @@ def _named(template: str, question: Question, evidence: Sequence[EvidenceSession
 def write_words() -> int:
     """Write the list of known words anew and return its length."""
     found = word_list()
-    head = "# Words that the model of commitment knows; `python -m judge_training train commitment` writes this file.\n"
+    head = "# Words that the model of commitment knows; `python -m judge_training.commitment` writes this file.\n"
     target = MODELS.parent / "tables" / WORDS
     target.write_text(head + "\n".join(found) + "\n", encoding="utf-8")
     commitment.known_words.cache_clear()

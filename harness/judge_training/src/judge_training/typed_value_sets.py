@@ -102,7 +102,6 @@ RULES: Mapping[str, Patch] = {
     "the end of an answer counts": (claims, "_final", _as_it_is),
     "whose value it is": (claims, "_holder", _nothing),
     "which version it is": (claims, "version_of", _nothing),
-    "the version that other values leave": (claims, "_completed", _as_it_is),
     "which matter it is about": (claims, "_matter", _nothing),
     "what is said to be probable, or beside it": (claims, "_without_asides", list),
     "what is denied": (claims, "_denied", _never),
