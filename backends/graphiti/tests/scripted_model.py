@@ -1,4 +1,4 @@
-"""Models in the place of real ones: a chat model that answers Graphiti's prompts by rule, an embedder that counts words.
+"""Models in the place of real ones: a chat model that answers Graphiti by rule, an embedder that counts words.
 
 An OpenAI-compatible server. It knows the steps of Graphiti 0.31 by the name of the reply's form, and reads what it is
 asked about from the same tags of the prompt as a real model would. ``My … is called X`` becomes an entity X and a fact
@@ -137,7 +137,7 @@ class ScriptedModels:
         self.reply = reply
         self.status = 200
         self.embedding_status = 200
-        self.held: Callable[[], None] = lambda: None
+        self.held: Callable[[], object] = lambda: None
         self.asked: list[dict[str, Any]] = []
         """Bodies of the chats, newest last."""
         self.tokens: set[str] = set()

@@ -1,4 +1,4 @@
-"""The graph of one namespace in a folder: episodes go in, facts and entities come out with the sessions they stem from."""
+"""The graph of one namespace in a folder: episodes go in, facts and entities come out, with the sessions of each."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from memarena_backend import failed_precondition
 
 from memarena_backend_graphiti.database import Driver
 from memarena_backend_graphiti.episodes import Episode, Source
+from memarena_backend_graphiti.items import Found
 from memarena_backend_graphiti.library import (
     EdgeReranker,
     EdgeSearchConfig,
@@ -52,17 +53,6 @@ class Wanted:
     facts: int
     entities: int
     similarity: float
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A fact or an entity. ``valid_from`` and ``valid_until`` are None where the model named no time."""
-
-    text: str
-    score: float
-    sources: tuple[Source, ...]
-    valid_from: datetime | None = None
-    valid_until: datetime | None = None
 
 
 class Graph:
@@ -195,7 +185,7 @@ class Graph:
 
 
 def _recipe(wanted: Wanted) -> SearchConfig:
-    """The library's hybrid search with ranks fused by reciprocal rank: no cross-encoder, no other model than one vector."""
+    """The library's hybrid search, ranks fused by reciprocal rank: no cross-encoder, and one vector of one model."""
     edges = EdgeSearchConfig(
         search_methods=[EdgeSearchMethod.bm25, EdgeSearchMethod.cosine_similarity],
         reranker=EdgeReranker.rrf,

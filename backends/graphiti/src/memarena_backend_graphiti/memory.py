@@ -1,4 +1,4 @@
-"""Graphiti as a memory: a day changes a copy of the graph of the day before, searches read the one that was committed."""
+"""Graphiti as a memory: a day changes a copy of the graph of the day before, searches read the committed one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from memarena_backend import (
     Day,
     DayFolders,
     Description,
-    Item,
     KeptFact,
     Memory,
     ModelClient,
@@ -35,7 +34,8 @@ from memarena_backend import (
 
 from memarena_backend_graphiti.database import FILE_NAME, make_empty
 from memarena_backend_graphiti.episodes import Episode, episodes_of
-from memarena_backend_graphiti.graph import Found, Graph, Wanted
+from memarena_backend_graphiti.graph import Graph, Wanted
+from memarena_backend_graphiti.items import item_of
 from memarena_backend_graphiti.models import CallModels, Record
 from memarena_backend_graphiti.settings import Settings
 
@@ -179,35 +179,6 @@ class GraphitiMemory(Memory):
         return fit_ranked([item_of(each) for each in found], query.max_items, query.max_context_tokens)
 
 
-def item_of(found: Found) -> Item:
-    """A fact or an entity as a reader sees it: with the time that it holds for, where the model named one."""
-    sources = found.sources
-    return Item(
-        text=found.text + _validity(found),
-        score=found.score,
-        session_ids=tuple(dict.fromkeys(source.session_id for source in sources)),
-        turn_ids=tuple(dict.fromkeys(turn for source in sources for turn in source.turn_ids)),
-        time=sources[-1].time if sources else "",
-        valid_from=found.valid_from.isoformat() if found.valid_from else "",
-        valid_until=found.valid_until.isoformat() if found.valid_until else "",
-        derived=True,
-    )
-
-
-def _validity(found: Found) -> str:
-    begin = found.valid_from.date().isoformat() if found.valid_from else ""
-    end = found.valid_until.date().isoformat() if found.valid_until else ""
-    match bool(begin), bool(end):
-        case True, True:
-            return f" (from {begin} to {end})"
-        case True, False:
-            return f" (since {begin})"
-        case False, True:
-            return f" (until {end})"
-        case _:
-            return ""
-
-
 def _models_of(client: ModelClient, call: Call) -> CallModels:
     """What a day is extracted and embedded with. Raises CallError INVALID_ARGUMENT if the call offers too little."""
     extractor = offered(call.models, ModelRole.EXTRACTOR) or offered(call.models, ModelRole.READER)
@@ -225,18 +196,16 @@ def _notices(
     changed = sum(after[name] != held for name, held in before.items() if name in after)
     removed = len(before.keys() - after.keys())
     first = f"; the first because of {tally.lost[0]}" if tally.lost else ""
-    always = [
-        Notice("sessions_given", "sessions in which something was said", tally.given),
-        Notice("memories_stored", "facts and entities that are new", stored),
-    ]
     counted = [
+        Notice("sessions_given", "sessions in which something was said", tally.given),
         Notice("extraction_calls", "requests to the extracting model", record.chats),
         Notice("extraction_unusable", f"of these, replies that nothing could be taken from{first}", record.unusable),
         Notice("extraction_empty", "sessions in which the model found neither fact nor entity", tally.empty),
+        Notice("memories_stored", "facts and entities that are new", stored),
         Notice("memories_changed", "facts and entities that are no longer what they were", changed),
         Notice("memories_removed", "facts and entities that are gone", removed),
         Notice("sessions_failed", f"sessions of which nothing was kept{first}", tally.failed),
         Notice("episodes_lost", f"episodes of which nothing was kept{first}", len(tally.lost)),
     ]
     _log.info("%d sessions, %d calls, %d stored, %d lost", tally.given, record.chats, stored, len(tally.lost))
-    return [*always, *(notice for notice in counted if notice.count)]
+    return [notice for notice in counted if notice.count]

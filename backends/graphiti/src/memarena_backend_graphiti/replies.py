@@ -8,6 +8,8 @@ import re
 from pydantic import BaseModel, JsonValue, ValidationError
 
 _FENCE = re.compile(r"\A\s*```[\w-]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+"""U+0000 as JSON writes it: after a whole number of backslashes that stand for themselves."""
 _SHOWN_CHARS = 80
 
 
@@ -46,7 +48,7 @@ def _expect_text(reply: JsonValue) -> None:
         written = json.dumps(reply, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise UnusableReplyError("a reply with half a character in it") from error
-    if rb"\u0000" in written:
+    if _NUL.search(written):
         raise UnusableReplyError("a reply with U+0000 in it")
 
 

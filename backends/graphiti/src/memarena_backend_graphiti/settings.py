@@ -19,7 +19,7 @@ class Settings:
     """Settings of a server, each named by its variable."""
 
     episode: EpisodeOf = "session"
-    """MEMARENA_GRAPHITI_EPISODE: what Graphiti is given at a time. Every episode costs at least one model call, mostly more."""
+    """MEMARENA_GRAPHITI_EPISODE: what Graphiti is given at a time. Every episode costs several model calls."""
     episode_bytes: int = 6_000
     """MEMARENA_GRAPHITI_EPISODE_BYTES: a session above it is given as several episodes, cut between turns."""
     previous_episodes: int = 1

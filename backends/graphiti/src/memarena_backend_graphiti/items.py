@@ -1,0 +1,50 @@
+"""What a search found, as items of the contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from memarena_backend import Item
+
+from memarena_backend_graphiti.episodes import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A fact or an entity. ``valid_from`` and ``valid_until`` are None where the model named no time."""
+
+    text: str
+    score: float
+    sources: tuple[Source, ...]
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+
+def item_of(found: Found) -> Item:
+    """A fact or an entity as a reader sees it: with the time that it holds for, where the model named one."""
+    sources = found.sources
+    return Item(
+        text=found.text + _validity(found),
+        score=found.score,
+        session_ids=tuple(dict.fromkeys(source.session_id for source in sources)),
+        turn_ids=tuple(dict.fromkeys(turn for source in sources for turn in source.turn_ids)),
+        time=sources[-1].time if sources else "",
+        valid_from=found.valid_from.isoformat() if found.valid_from else "",
+        valid_until=found.valid_until.isoformat() if found.valid_until else "",
+        derived=True,
+    )
+
+
+def _validity(found: Found) -> str:
+    begin = found.valid_from.date().isoformat() if found.valid_from else ""
+    end = found.valid_until.date().isoformat() if found.valid_until else ""
+    match bool(begin), bool(end):
+        case True, True:
+            return f" (from {begin} to {end})"
+        case True, False:
+            return f" (since {begin})"
+        case False, True:
+            return f" (until {end})"
+        case _:
+            return ""

@@ -1,0 +1,273 @@
+"""What a day leaves behind, with a model that does as it is told, one that does not, and a process that is killed."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backends.graphiti.tests.conftest import LACKING, Running, refused, running
+from backends.graphiti.tests.scripted_model import ScriptedModels, reply_of
+from tests.backends.support import make_day, make_session
+
+pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+
+ZORVA = "My dog is called Zorva."
+BRUNOK = "My dog is called Brunok."
+
+
+def test_a_fact_is_found_with_its_session_and_since_when_it_holds(backend: Running) -> None:
+    kept = backend.ingest("n", 0, make_session("s0", [ZORVA, "I see."]))
+    assert (kept["sessions_given"], kept["memories_stored"]) == (1, 4)
+    assert kept["extraction_calls"] == len(backend.models.asked)
+    (item,) = backend.search("n", "What is my dog called?", 0, entities="0")
+    assert item.text == "The dog of Maya Chen is called Zorva (since 2025-01-01)"
+    assert (list(item.source_session_ids), item.valid_from) == (["s0"], "2025-01-01T09:00:00+00:00")
+
+
+def test_a_fact_that_is_no_longer_true_ends_when_the_new_one_begins(backend: Running) -> None:
+    backend.ingest("n", 0, make_session("s0", [ZORVA]))
+    kept = backend.ingest("n", 1, make_session("s1", [BRUNOK], day=1))
+    assert kept["memories_changed"] >= 1
+    assert backend.facts("n", 1) == [
+        "The dog of Maya Chen is called Brunok (since 2025-01-02)",
+        "The dog of Maya Chen is called Zorva (from 2025-01-01 to 2025-01-02)",
+    ]
+
+
+def test_what_is_said_again_is_one_fact_of_both_sessions(backend: Running) -> None:
+    backend.ingest("n", 0, make_session("s0", [ZORVA]))
+    assert backend.ingest("n", 1, make_session("s1", [ZORVA], day=1)).get("memories_stored") is None
+    (item,) = backend.search("n", "What is my dog called?", 1, entities="0")
+    assert list(item.source_session_ids) == ["s0", "s1"]
+
+
+def test_a_question_finds_by_keywords_although_it_ends_in_a_sign_and_rows_were_changed(backend: Running) -> None:
+    for day in range(3):
+        backend.ingest("n", day, make_session(f"s{day}", [ZORVA], day=day))
+    found = backend.search("n", "Is there a\nZorva?", 2, entities="0", similarity="1")
+    assert [item.text[:35] for item in found] == ["The dog of Maya Chen is called Zorv"]
+
+
+def test_an_episode_per_turn_names_turns(tmp_path: Path, models: ScriptedModels) -> None:
+    with running(tmp_path, models, {"MEMARENA_GRAPHITI_EPISODE": "turn"}) as backend:
+        backend.ingest("n", 0, make_session("s0", ["Hello.", "Hi.", ZORVA]))
+        (item,) = backend.search("n", "What is my dog called?", 0, entities="0")
+        assert list(item.source_turn_ids) == ["s0.2"]
+
+
+def test_the_model_is_asked_for_a_form_with_the_token_of_the_call(backend: Running) -> None:
+    backend.ingest("n", 0, make_session("s0", [ZORVA]))
+    assert {each["response_format"]["type"] for each in backend.models.asked} == {"json_schema"}
+    assert {each["max_tokens"] for each in backend.models.asked} == {2048}
+    assert backend.models.tokens == {f"Bearer {backend.issued[0]}"}
+
+
+def test_without_a_schema_in_the_request_the_form_stands_in_the_prompt(tmp_path: Path, models: ScriptedModels) -> None:
+    with running(tmp_path, models, {"MEMARENA_GRAPHITI_RESPONSE_FORMAT": "none"}) as backend:
+        backend.ingest("n", 0, make_session("s0", [ZORVA]))
+        assert all("response_format" not in each for each in models.asked)
+        assert len(backend.facts("n", 0)) == 1
+
+
+def test_namespaces_whose_names_begin_alike_do_not_mix(backend: Running) -> None:
+    for name, text in (("ego", ZORVA), ("ego_1", BRUNOK), ("ego/1", "My dog is called Milo."), ("ego%", "Nothing.")):
+        backend.ingest(name, 0, make_session("s0", [text]))
+    assert [fact[31:36] for fact in backend.facts("ego", 0)] == ["Zorva"]
+    assert [fact[31:37] for fact in backend.facts("ego_1", 0)] == ["Brunok"]
+    assert [fact[31:35] for fact in backend.facts("ego/1", 0)] == ["Milo"]
+    assert backend.facts("ego%", 0) == []
+    backend.served.reset("ego")
+    assert [fact[31:37] for fact in backend.facts("ego_1", 0)] == ["Brunok"]
+
+
+# ------------------------------------------------------------------ a model that does not do as it is told
+
+LONG = json.dumps({"extracted_entities": [{"name": "x" * 1_000_000, "entity_type_id": 0}]})
+
+
+@pytest.mark.parametrize("reply", ["Sure! Here are the facts.", "", '{"extracted_entities": [{"na', "[" * 1_000_000])
+def test_a_reply_of_garbage_is_counted_and_the_day_is_committed(backend: Running, reply: str) -> None:
+    backend.models.reply = lambda form, prompt: reply
+    kept = backend.ingest("n", 0, make_session("s0", [ZORVA]))
+    assert kept == {
+        "sessions_given": 1,
+        "extraction_calls": 1,
+        "extraction_unusable": 1,
+        "sessions_failed": 1,
+        "episodes_lost": 1,
+    }
+    assert backend.facts("n", 0) == []
+
+
+def test_a_reply_of_a_megabyte_is_taken_or_counted(backend: Running) -> None:
+    backend.models.reply = lambda form, prompt: LONG if form == "ExtractedEntities" else reply_of(form, prompt)
+    kept = backend.ingest("n", 0, make_session("s0", [ZORVA]))
+    assert kept["memories_stored"] >= 1 or kept["episodes_lost"] == 1
+    assert len(backend.facts("n", 0)) == (1 if "memories_stored" in kept else 0)
+
+
+def test_a_model_that_finds_nothing_leaves_an_empty_session_that_is_counted(backend: Running) -> None:
+    backend.models.reply = lambda form, prompt: '{"extracted_entities": [], "edges": []}'
+    kept = backend.ingest("n", 0, make_session("s0", [ZORVA]))
+    assert kept["extraction_empty"] == 1
+    assert not kept.keys() & {"extraction_unusable", "memories_stored"}
+
+
+def test_one_session_that_is_lost_takes_no_other_with_it(backend: Running) -> None:
+    def reply(form: str, prompt: str) -> str:
+        return "no" if "GARBLE" in prompt else reply_of(form, prompt)
+
+    backend.models.reply = reply
+    sessions = [make_session("s0", ["GARBLE"]), make_session("s1", [ZORVA], minute=30)]
+    kept = backend.ingest("n", 0, *sessions)
+    assert (kept["sessions_given"], kept["sessions_failed"]) == (2, 1)
+    assert len(backend.facts("n", 0)) == 1
+
+
+def test_a_date_that_cannot_be_had_is_counted_and_the_fact_stays(backend: Running) -> None:
+    def reply(form: str, prompt: str) -> str:
+        if form == "EdgeTimestamps":
+            return "no"
+        return reply_of(form, prompt).replace('"valid_at": "2025', '"valid_at": "never 2025')
+
+    backend.models.reply = reply
+    kept = backend.ingest("n", 0, make_session("s0", [ZORVA]))
+    assert kept["extraction_unusable"] == 1
+    assert backend.facts("n", 0) == ["The dog of Maya Chen is called Zorva"]
+
+
+def test_a_prompt_that_the_server_refuses_is_a_lost_session(backend: Running) -> None:
+    backend.models.status = 400
+    assert backend.ingest("n", 0, make_session("s0", [ZORVA]))["sessions_failed"] == 1
+
+
+@pytest.mark.parametrize("fault", ["status", "embedding_status"])
+def test_a_model_that_fails_ends_the_call_and_the_day_leaves_nothing(backend: Running, fault: str) -> None:
+    backend.ingest("n", 0, make_session("s0", [ZORVA]))
+    setattr(backend.models, fault, 500)
+    error = refused(lambda: backend.ingest("n", 1, make_session("s1", [BRUNOK], day=1)))
+    assert error.code().name == "UNAVAILABLE"
+    setattr(backend.models, fault, 200)
+    assert backend.facts("n", 0) == ["The dog of Maya Chen is called Zorva (since 2025-01-01)"]
+    assert backend.ingest("n", 1, make_session("s1", [BRUNOK], day=1))["memories_stored"] == 2
+
+
+def test_a_fault_that_the_library_swallows_ends_the_call_all_the_same(backend: Running) -> None:
+    def reply(form: str, prompt: str) -> str:
+        if form == "ExtractedEdges":
+            backend.models.status = 503  # from the next request on, which asks for a date
+        return reply_of(form, prompt).replace('"valid_at": "2025', '"valid_at": "never 2025')
+
+    backend.models.reply = reply
+    error = refused(lambda: backend.ingest("n", 0, make_session("s0", [ZORVA])))
+    assert error.code().name == "UNAVAILABLE"
+
+
+def test_a_model_that_takes_too_long_ends_with_the_deadline(backend: Running) -> None:
+    released = threading.Event()
+    backend.models.held = lambda: bool(released.wait(20))
+    error = refused(lambda: backend.ingest("n", 0, make_session("s0", [ZORVA]), timeout_s=1.5))
+    assert error.code().name == "DEADLINE_EXCEEDED"
+    released.set()
+    assert backend.ingest("n", 0, make_session("s0", [ZORVA]))["memories_stored"] == 3
+
+
+def test_without_models_a_day_with_words_is_refused_and_one_without_is_taken(backend: Running) -> None:
+    frames = make_day("n", 0, [make_session("s0", [ZORVA])])
+    error = refused(lambda: backend.served.ingest(frames))
+    assert error.code().name == "INVALID_ARGUMENT"
+    assert "model_access" in (error.details() or "")
+    backend.served.ingest(make_day("n", 0))
+
+
+# ------------------------------------------------------------------ a process that is killed
+
+
+def test_killed_in_a_day_it_keeps_the_days_before_and_nothing_of_that_one(
+    tmp_path: Path, models: ScriptedModels
+) -> None:
+    asked = threading.Event()
+    released = threading.Event()
+    with running(tmp_path, models) as backend:
+        backend.ingest("n", 0, make_session("s0", [ZORVA]))
+
+        def hold() -> None:
+            if len(models.asked) > 8:  # some of the day is in the database by then
+                asked.set()
+                released.wait(30)
+
+        models.held = hold
+        sessions = [make_session(f"s{n}", [f"My cat is called Milo{'abcdef'[n]}."], day=1, minute=n) for n in range(6)]
+        sending = threading.Thread(target=lambda: refused(lambda: backend.ingest("n", 1, *sessions)))
+        sending.start()
+        assert asked.wait(30)
+        backend.process.kill()
+        sending.join(timeout=30)
+        released.set()
+    models.held = lambda: None
+    before = len(models.asked)
+    with running(tmp_path, models) as backend:
+        assert backend.facts("n", 0) == ["The dog of Maya Chen is called Zorva (since 2025-01-01)"]
+        assert not any("Milo" in item.text for item in backend.search("n", "What is my cat called?", 0))
+        assert len(models.asked) == before, "what was committed is not extracted again"
+        assert backend.ingest("n", 1, *sessions)["memories_stored"] >= 6
+
+
+def test_a_graph_that_is_gone_is_not_made_up(tmp_path: Path, models: ScriptedModels) -> None:
+    with running(tmp_path, models) as backend:
+        backend.ingest("n", 0, make_session("s0", [ZORVA]))
+    for mark in (tmp_path / "data" / "graphs").rglob("*.kept"):
+        mark.unlink()
+    with running(tmp_path, models) as backend:
+        error = refused(lambda: backend.facts("n", 0))
+        assert error.code().name == "FAILED_PRECONDITION"
+        assert "Reset the namespace" in (error.details() or "")
+
+
+def test_another_embedder_is_refused_by_name(backend: Running) -> None:
+    backend.ingest("n", 0, make_session("s0", [ZORVA]))
+    backend.offered[1].name = "other"
+    try:
+        error = refused(lambda: backend.facts("n", 0))
+    finally:
+        backend.offered[1].name = "embedder"
+    assert error.code().name == "FAILED_PRECONDITION"
+    assert "other" in (error.details() or "")
+
+
+# ------------------------------------------------------------------ what leaves the process
+
+
+@pytest.fixture
+def watched(tmp_path: Path, models: ScriptedModels) -> Iterator[Running]:
+    """The backend under a guard that writes down every address other than loopback that a socket is connected to."""
+    guard = tmp_path / "guard"
+    guard.mkdir()
+    (guard / "sitecustomize.py").write_text(
+        "import pathlib, sys\n"
+        f"log = pathlib.Path({str(tmp_path / 'left')!r})\n"
+        "def watch(event, args):\n"
+        "    if event == 'socket.connect' and isinstance(args[1], tuple) and args[1][0] not in ('127.0.0.1', '::1'):\n"
+        "        log.open('a').write(f'{args[1]}\\n')\n"
+        "    if event == 'socket.getaddrinfo' and args[0] not in ('127.0.0.1', '::1', 'localhost', None):\n"
+        "        log.open('a').write(f'{args[0]}\\n')\n"
+        "sys.addaudithook(watch)\n"
+    )
+    (tmp_path / "current").mkdir()
+    (tmp_path / "current" / ".env").write_text("GRAPHITI_TELEMETRY_ENABLED=true\nSEMAPHORE_LIMIT=nonsense\n")
+    with running(tmp_path, models, {"PYTHONPATH": str(guard)}) as backend:
+        yield backend
+
+
+def test_nothing_is_sent_elsewhere_and_nothing_written_outside_the_data_folder(
+    watched: Running, tmp_path: Path
+) -> None:
+    watched.ingest("n", 0, make_session("s0", [ZORVA]))
+    assert len(watched.facts("n", 0)) == 1
+    assert not (tmp_path / "left").exists(), (tmp_path / "left").read_text()
+    assert list((tmp_path / "home").iterdir()) == []
+    assert [path.name for path in (tmp_path / "current").iterdir()] == [".env"]

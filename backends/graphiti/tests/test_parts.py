@@ -1,0 +1,116 @@
+"""What needs no Graphiti: episodes of a session, replies of a model, items, settings."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from memarena_backend import Participant, Role, ServeError, Session, Turn
+from memarena_backend_graphiti.episodes import Source, episodes_of
+from memarena_backend_graphiti.items import Found, item_of
+from memarena_backend_graphiti.replies import UnusableReplyError, parse_reply
+from memarena_backend_graphiti.settings import Settings, read_settings
+from pydantic import BaseModel
+
+MAYA = Participant("p0", "Maya Chen", Role.OWNER)
+NINE = datetime(2025, 1, 3, 9, 0, tzinfo=timezone(timedelta(hours=1)))
+
+
+def _session(*texts: str) -> Session:
+    turns = tuple(Turn(f"t{n}", MAYA, text, NINE + timedelta(minutes=n)) for n, text in enumerate(texts))
+    return Session("s1", (MAYA,), NINE, NINE, "phone_call", "Luna Café", "", turns)
+
+
+def test_a_session_is_one_episode_that_says_where_it_was_and_who_spoke() -> None:
+    (episode,) = episodes_of(_session("Hello.", " ", "Bye."), "session", 1_000)
+    assert episode.text == "[phone call, at Luna Café]\nMaya Chen: Hello.\nMaya Chen: Bye."
+    assert episode.source == Source("s1", (), "2025-01-03T09:00:00+01:00")
+    assert Source.from_json(episode.source.to_json()) == episode.source
+
+
+def test_a_session_above_the_limit_is_cut_between_turns_and_keeps_all_of_them() -> None:
+    episodes = episodes_of(_session(*(f"Number {n}." for n in range(20))), "session", 100)
+    assert len(episodes) > 1
+    lines = [line for episode in episodes for line in episode.text.splitlines()[1:]]
+    assert lines == [f"Maya Chen: Number {n}." for n in range(20)]
+
+
+def test_a_turn_longer_than_the_limit_stands_alone_and_whole() -> None:
+    episodes = episodes_of(_session("a", "b" * 500, "c"), "session", 100)
+    assert [len(episode.text) > 500 for episode in episodes] == [False, True, False]
+
+
+def test_an_episode_per_turn_names_its_turn_and_its_time() -> None:
+    episodes = episodes_of(_session("Hello.", "", "Bye."), "turn", 1_000)
+    assert [episode.source.turn_ids for episode in episodes] == [("t0",), ("t2",)]
+    assert episodes[1].said_at == NINE + timedelta(minutes=2)
+
+
+def test_a_session_without_a_word_is_no_episode() -> None:
+    assert episodes_of(_session("", "  "), "session", 1_000) == []
+
+
+class _Form(BaseModel):
+    edges: list[int]
+
+
+@pytest.mark.parametrize("text", ['{"edges": [1]}', '```json\n{"edges": [1]}\n```', ' {"edges": [1], "more": 2}\n'])
+def test_a_reply_of_the_form_is_taken(text: str) -> None:
+    assert parse_reply(text, "stop", _Form)["edges"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "told"),
+    [
+        ("", "stop", "an empty reply"),
+        ("I see no facts.", "stop", "no JSON"),
+        ('{"edges": [1,', "length", "was cut off"),
+        ("[1]", "stop", "no JSON object"),
+        ('{"edges": ["x"]}', "stop", "another form than _Form: edges.0"),
+        ('{"facts": []}', "stop", "another form than _Form: edges"),
+        ("[" * 1_000_000, "length", "no JSON"),
+        ('{"edges": [], "name": "\\ud800"}', "stop", "half a character"),
+        ('{"edges": [], "name": "a\\u0000b"}', "stop", "U+0000"),
+    ],
+)
+def test_a_reply_that_nothing_can_be_taken_from_says_why_in_one_line(text: str, finish: str, told: str) -> None:
+    with pytest.raises(UnusableReplyError) as caught:
+        parse_reply(text, finish, _Form)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_text_that_only_looks_like_an_escape_is_taken() -> None:
+    reply = {"edges": [], "name": "backslash \\u0000 as it is written"}
+    assert parse_reply(json.dumps(reply), "stop", _Form) == reply
+
+
+def test_an_item_tells_since_when_it_holds_and_names_each_session_once() -> None:
+    sources = (Source("s1", (), "2025-01-01T09:00:00+01:00"), Source("s1", ("t2",), "2025-01-02T09:00:00+01:00"))
+    item = item_of(Found("A fact", 0.5, sources, datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC)))
+    assert item.text == "A fact (from 2025-01-01 to 2025-02-01)"
+    assert (item.session_ids, item.turn_ids, item.time) == (("s1",), ("t2",), "2025-01-02T09:00:00+01:00")
+    assert (item.valid_from, item.valid_until) == ("2025-01-01T00:00:00+00:00", "2025-02-01T00:00:00+00:00")
+    assert item.derived
+
+
+def test_an_item_of_which_no_time_is_known_says_none() -> None:
+    item = item_of(Found("A fact", 0.5, ()))
+    assert (item.text, item.valid_from, item.valid_until, item.time) == ("A fact", "", "", "")
+
+
+def test_settings_are_read_from_their_variables() -> None:
+    given = {"MEMARENA_GRAPHITI_EPISODE": "turn", "MEMARENA_GRAPHITI_REPLY_TOKENS": "512"}
+    assert read_settings(given) == Settings(episode="turn", reply_tokens=512)
+    assert read_settings({}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("EPISODE", "day"), ("REPLY_TOKENS", "12"), ("PREVIOUS_EPISODES", "-1"), ("BUFFER_POOL_MB", "x")],
+)
+def test_a_setting_that_makes_no_sense_is_refused_by_its_name(name: str, value: str) -> None:
+    with pytest.raises(ServeError, match=f"MEMARENA_GRAPHITI_{name}: expected"):
+        read_settings({f"MEMARENA_GRAPHITI_{name}": value})
