@@ -61,12 +61,12 @@ def test_a_day_without_sessions_says_nothing_and_one_with_them_always_what_it_ga
     }
 
 
-def test_why_sessions_were_lost_is_said_once() -> None:
+def test_why_the_first_session_was_lost_is_said() -> None:
     tally = Tally(sessions_given=3)
-    for reason in ("too long", "too long", "refused"):
+    for reason in ("the model refused", "too long"):
         tally.lost(reason)
     (lost,) = [each for each in tally.notices() if each.code == "sessions_failed"]
-    assert (lost.count, lost.message) == (3, "sessions that were lost: too long; refused")
+    assert (lost.count, lost.message) == (2, "sessions that were lost, the first because: the model refused")
 
 
 def test_settings_are_whole_numbers_within_bounds() -> None:

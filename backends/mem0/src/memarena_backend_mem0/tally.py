@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from memarena_backend import Notice
 
@@ -13,7 +13,7 @@ _MESSAGES = {
     "extraction_unusable": "replies of which nothing could be used: empty, cut off, no JSON, or of another shape",
     "extraction_empty": "sessions of which nothing was stored",
     "memories_stored": "memories added to the store",
-    "sessions_failed": "sessions that were lost",
+    "sessions_failed": "sessions that were lost, the first because",
     "embedding_cut": "texts of which only the beginning was embedded",
 }
 
@@ -29,14 +29,13 @@ class Tally:
     memories_stored: int = 0
     sessions_failed: int = 0
     embedding_cut: int = 0
-    reasons: list[str] = field(default_factory=list)
-    """Why sessions were lost, each once."""
+    reason: str = ""
+    """Why the first of the lost sessions was lost."""
 
     def lost(self, reason: str) -> None:
         """A session is lost although its day will be committed."""
         self.sessions_failed += 1
-        if reason not in self.reasons:
-            self.reasons.append(reason)
+        self.reason = self.reason or reason
 
     def notices(self) -> list[Notice]:
         """A notice for each count that is not 0; none for a day without sessions."""
@@ -50,4 +49,4 @@ class Tally:
 
     def _message(self, code: str) -> str:
         told = _MESSAGES[code]
-        return f"{told}: {'; '.join(self.reasons)}" if code == "sessions_failed" else told
+        return f"{told}: {self.reason}" if code == "sessions_failed" else told
