@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Literal
 
 import pytest
@@ -228,3 +229,30 @@ def test_progress_moves_while_the_run_is_written_and_says_when_it_is_over(browse
         page.get_by_text("The run is complete.").wait_for()
     page.context.close()
     shutil.rmtree(site.folder / "live")
+
+
+def test_the_page_of_runs_follows_all_that_are_written_and_those_that_begin(browser: Browser, site: Site) -> None:
+    from playwright.sync_api import expect
+
+    *records, end = grid_run.records(1, prompt_words=20)
+    half = len(records) // 2
+    page = entered(browser, site)
+    names = [f"live{n}" for n in range(5)]
+    with ExitStack() as stack:
+        logs = [stack.enter_context(LogWriter(site.folder / name)) for name in names[:4]]
+        for log in logs:
+            log.append(*records[:half])
+        page.goto(site.base)
+        page.evaluate("window.same = true")
+        for log in logs:
+            log.append(*records[half:])
+        for name in names[:4]:
+            expect(page.get_by_role("row", name=f"{name} being written 120")).to_have_count(1)
+        assert page.evaluate("window.same") is True
+        stack.enter_context(LogWriter(site.folder / names[4])).append(*records[:half])
+        expect(page.get_by_role("row", name=f"{names[4]} being written")).to_have_count(1)
+        logs[0].append(end)
+        expect(page.get_by_role("row", name=f"{names[0]} completed")).to_have_count(1)
+    page.context.close()
+    for name in names:
+        shutil.rmtree(site.folder / name)

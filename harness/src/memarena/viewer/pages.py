@@ -43,8 +43,6 @@ from memarena.viewer.queries import (
 from memarena.viewer.question_page import gold_of, read_cells, read_source, sessions_of, whole_text
 from memarena.viewer.templating import render
 
-MOST_FOLLOWED = 3
-"""Runs that one page follows as they are written: a browser opens six connections to a server."""
 MOST_TOGETHER = 8
 """Runs that a link of the page of runs puts into one grid."""
 MOST_CELLS = 4
@@ -272,14 +270,12 @@ def runs_page(heads: Sequence[RunHead], faults: Mapping[Path, str] | None = None
     groups: dict[object, list[RunHead]] = {}
     for head in heads:
         groups.setdefault(head.comparable_with, []).append(head)
-    live = [head.run.key for head in heads if head.state == "being written"]
     return render(
         "runs",
         static=static,
         groups=[(group, "" if static else _together(group)) for group in groups.values()],
         count=len(heads),
-        live=bool(live),
-        followed=[] if static else live[:MOST_FOLLOWED],
+        live=not static and any(head.state == "being written" for head in heads),
         faults=faults or {},
     )
 

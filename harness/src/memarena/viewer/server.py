@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ def make_app(paths: Sequence[Path], judge: str, door: Door, caches: Path) -> web
     app.add_routes(
         [
             web.get("/", _runs),
+            web.get("/events", _events_of_all),
             web.get("/static/{name}", static_file),
             web.get("/run/{run}", _grid),
             web.get("/run/{run}/questions", _questions),
@@ -228,26 +229,47 @@ async def _progress(request: web.Request) -> web.Response:
 
 async def _events(request: web.Request) -> web.StreamResponse:
     """Server-sent events with how far a run is, until it ends or nobody listens."""
-    head = await _head(request)
+
+    async def told() -> tuple[str, bool]:
+        head = await _head(request)
+        said = {"state": head.state, "asked": head.asked_in_all, "planned": head.planned, "cells": head.asked}
+        return json.dumps(said), head.state == "being written"
+
+    return await _stream(request, told)
+
+
+async def _events_of_all(request: web.Request) -> web.StreamResponse:
+    """The same of all runs in one stream: a browser opens few connections to a server."""
+    viewer = request.app[VIEWER]
+
+    async def told() -> tuple[str, bool]:
+        runs = await asyncio.to_thread(viewer.runs)
+        heads = [await asyncio.to_thread(viewer.heads.of, run) for run in runs]
+        said = {head.run.key: {"state": head.state, "asked": head.asked_in_all} for head in heads}
+        return json.dumps(said), any(head.state == "being written" for head in heads)
+
+    return await _stream(request, told)
+
+
+async def _stream(request: web.Request, told: Callable[[], Awaitable[tuple[str, bool]]]) -> web.StreamResponse:
+    """Send what is told where it has changed; it also tells whether there is more to come."""
+    said, more = await told()
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
     await response.prepare(request)
     last, ending = "", request.app[VIEWER].ending
     while True:
-        said = json.dumps(
-            {"state": head.state, "asked": head.asked_in_all, "planned": head.planned, "cells": head.asked}
-        )
         try:
             await response.write((f"data: {said}\n\n" if said != last else ": still here\n\n").encode())
         except ConnectionError:
             return response
-        last = said
-        if head.state != "being written":
+        if not more:
             return response
+        last = said
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ending.wait(), UPDATE_SECONDS)
             return response
         try:
-            head = await _head(request)
+            said, more = await told()
         except (web.HTTPNotFound, ViewerError):
             return response
 

@@ -18,6 +18,24 @@ for (const part of document.querySelectorAll("[data-events]")) {
     show("[data-bar]", (element) => { element.value = told.cells[element.dataset.bar] || 0; });
   };
 }
+for (const part of document.querySelectorAll("[data-all-events]")) {
+  const events = new EventSource(part.dataset.allEvents);
+  events.onmessage = (event) => {
+    const told = JSON.parse(event.data);
+    const rows = [...document.querySelectorAll("[data-run]")];
+    const same = (row) => told[row.dataset.run] && told[row.dataset.run].state === row.dataset.state;
+    if (rows.length !== Object.keys(told).length || !rows.every(same)) {
+      events.close();
+      location.reload();
+      return;
+    }
+    for (const row of rows) {
+      row.querySelectorAll("[data-asked]").forEach((element) => {
+        element.textContent = told[row.dataset.run].asked.toLocaleString("en");
+      });
+    }
+  };
+}
 for (const part of document.querySelectorAll("[data-reload-ms]")) {
   setTimeout(() => location.reload(), Number(part.dataset.reloadMs));
 }
