@@ -1,10 +1,10 @@
 """An extractor by rules in place of a model: it makes the tool calls that LangMem's prompt asks for.
 
 A small OpenAI-compatible server. Of a session it keeps what its user says as ``My … is (called) …``: by the tool
-Memory, or by PatchDoc where the prompt holds a memory of the same thing. Of any other session it says, without a tool
-call, that there is nothing to keep. test_days.py holds the parts that it reads to what LangMem 0.0.30 sends.
+Memory, or by PatchDoc where the prompt holds a memory of the same thing and it is to rewrite. Of any other session it
+says, without a tool call, that there is nothing to keep. test_days.py holds the parts that it reads to what LangMem 0.0.30 sends.
 
-python scripted_extractor.py    prints its base URL, then serves until it is killed
+python scripted_extractor.py    prints its base URL, then serves until it is killed; it rewrites nothing
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -41,14 +42,14 @@ def remember(*contents: str) -> Message:
     return {"role": "assistant", "content": "", "tool_calls": calls}
 
 
-def by_rules(body: Body) -> Message | int | bytes:
+def by_rules(body: Body, *, rewrites: bool = True) -> Message | int | bytes:
     """What this extractor answers. Raises ValueError for a prompt that is none of LangMem's."""
     system, user = (str(message["content"]) for message in body["messages"][:2])
     session = _SESSION.search(user)
     if session is None or not any(tool["function"]["name"] == "Memory" for tool in body["tools"]):
         raise ValueError("the prompt is not the one of LangMem 0.0.30")
     _, *said = _MESSAGE.split(session.group(1))
-    known = {text.partition(" is ")[0]: key for key, text in _existing(system)}
+    known = {text.partition(" is ")[0]: key for key, text in _existing(system) if rewrites}
     calls: list[dict[str, Any]] = []
     for role, text in zip(said[::2], said[1::2], strict=True):
         for what, value in _FACT.findall(text) if role == "Human" else ():
@@ -151,7 +152,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    with ScriptedExtractor() as serving:
+    # The suite asks for the first of two values after the second was told.
+    with ScriptedExtractor(partial(by_rules, rewrites=False)) as serving:
         sys.stdout.write(f"{serving.base_url}\n")
         sys.stdout.flush()
         threading.Event().wait()

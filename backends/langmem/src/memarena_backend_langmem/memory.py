@@ -16,6 +16,7 @@ from memarena_backend import (
     Endpoint,
     Item,
     KeptFact,
+    Limits,
     Memory,
     ModelClient,
     ModelRole,
@@ -41,6 +42,8 @@ QUERY_LIMIT_CHARS = 8_192
 """What is searched with of a question; no question needs as much."""
 KEPT_FACTS = (KeptFact("My dog is called {value}.", "What is my dog called?"),)
 """What any extractor that is fit for the task keeps."""
+MAX_TURN_BYTES = 65_536
+"""Longer turns are refused: each 8,000 bytes are a model call."""
 _OPTIONS = (OptionSpec("k", "How many memories are returned at most, an integer of at least 1.", "10"),)
 
 
@@ -64,6 +67,7 @@ class LangMemMemory(Memory):
             prompt_style=PromptStyle.JSON_CONTEXT,
             retention=Retention.EXTRACTED,
             kept_facts=KEPT_FACTS,
+            limits=Limits(max_turn_text_bytes=MAX_TURN_BYTES),
         )
 
     # -------------------------------------------------------------- days
