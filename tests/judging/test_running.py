@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from memarena.evaluation import evaluate
 from memarena.judging import data_files, judge_run, missing_verdicts, value_judge_version
-from memarena.log.records import AnyRecord, Verdict
+from memarena.log.records import AnyRecord, Outcome, Verdict
 from memarena.log.store import LogError, LogWriter, read_records
+from memarena.scoring.errors import ScoringError
 from memarena_dataset.model import Family
 from memarena_dataset.values import PlaceValue
 
@@ -67,6 +69,23 @@ def test_verdicts_of_another_version_do_not_count(run_dir: Path) -> None:
     old = [v.model_copy(update={"judge_version": "0" * 64, "judge": "value"}) for v in verdicts(run_dir)]
     fresh = write_log(run_dir.parent / "old", [*_without_verdicts(run_dir), *old])
     assert len(list(missing_verdicts(fresh))) == 3
+
+
+def test_verdicts_of_an_older_version_are_scored_under_their_own_version(run_dir: Path) -> None:
+    judge_run(run_dir)
+    turned = [v.model_copy(update={"judge_version": "0" * 64, "correct": not v.correct}) for v in verdicts(run_dir)]
+    log = write_log(run_dir.parent / "old", [*_without_verdicts(run_dir), *turned])
+    assert judge_run(log) == 3
+    today, old = (_right(log, judge) for judge in ("value", "value@000000"))
+    assert today == {"qa_1": True}
+    assert old == {"qa_1": False}
+    with pytest.raises(ScoringError, match=r"--judge value@1: .*there are: value@000000000000, value@"):
+        evaluate(log, "value@1")
+
+
+def _right(log: Path, judge: str) -> dict[str, bool]:
+    scored = evaluate(log, judge, resamples=0).questions
+    return {q.instance_id: q.outcome is Outcome.CORRECT for q in scored if q.instance_id == "qa_1"}
 
 
 def _without_verdicts(run_dir: Path) -> list[AnyRecord]:

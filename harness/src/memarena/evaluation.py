@@ -22,13 +22,22 @@ from memarena.judging.errors import JudgeError
 from memarena.judging.human.sampling import Sample
 from memarena.judging.llm.jobs import BehaviourRules
 from memarena.log.projection import read_projection
-from memarena.log.records import BehaviourLabel, EvidenceSession, GatewayCall, Question, QuestionAsked, Verdict
+from memarena.log.records import (
+    BehaviourLabel,
+    EvidenceSession,
+    GatewayCall,
+    JudgingFailed,
+    Question,
+    QuestionAsked,
+    Verdict,
+)
 from memarena.log.store import LogReader, read_records
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.questions import RunBoth, one_after_the_other
 from memarena.scoring.run import ScoredRun, score_run
 from memarena.scoring.run_facts import RunFacts, RunFactsBuilder
 from memarena.scoring.uncertainty_records import RESAMPLES
+from memarena.scoring.verdict_index import is_by
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -181,9 +190,9 @@ def is_right(question: Question, evidence: Sequence[EvidenceSession], answer: st
 
 
 def _check_judge(facts: RunFacts, judge: str) -> None:
-    judges = sorted({v.judge for v in facts.verdicts} | {f.judge for f in facts.judging_failures})
-    if judge not in judges:
-        there = ", ".join(judges) or "none"
+    records: list[Verdict | JudgingFailed] = [*facts.verdicts, *facts.judging_failures]
+    if not any(is_by(judge, record) for record in records):
+        there = ", ".join(sorted({f"{r.judge}@{r.judge_version[:12]}" for r in records})) or "none"
         raise ScoringError(f"--judge {judge}: no verdict by this judge in the log; there are: {there}")
 
 

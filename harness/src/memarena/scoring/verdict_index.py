@@ -42,13 +42,22 @@ class VerdictIndex:
         return max((len(r) for r in self.repeats.values()), default=1)
 
 
+def is_by(judge: str, record: Verdict | BucketNamed | JudgingFailed) -> bool:
+    """Whether a judge made a record; ``NAME@HASH`` is a judge as a version of it that begins so.
+
+    Without a version all count, and of several on one attempt the last does.
+    """
+    name, _, version = judge.rpartition("@")
+    return record.judge == judge or (record.judge == name and record.judge_version.startswith(version or "?"))
+
+
 def index_verdicts(facts: RunFacts, more: Iterable[Verdict], judge: str) -> VerdictIndex:
     """The verdicts of a judge in the log and, after those, in ``more``."""
     verdicts: dict[AttemptKey, Verdict] = {}
     behaviours: dict[AttemptKey, Verdict] = {}
     again: dict[tuple[AttemptKey, int], Verdict] = {}
     for verdict in (*facts.verdicts, *more):
-        if verdict.judge != judge:
+        if not is_by(judge, verdict):
             continue
         key = (verdict.cell_id, verdict.instance_id, verdict.attempt)
         if verdict.repeat:
@@ -58,12 +67,12 @@ def index_verdicts(facts: RunFacts, more: Iterable[Verdict], judge: str) -> Verd
         else:
             verdicts[key] = verdict
     first = {**verdicts, **behaviours}
-    failed = [f for f in facts.judging_failures if f.judge == judge and not f.repeat]
+    failed = [f for f in facts.judging_failures if is_by(judge, f) and not f.repeat]
     return VerdictIndex(
         judge=judge,
         verdicts=verdicts,
         behaviours=behaviours,
-        buckets={(b.cell_id, b.instance_id, b.attempt): b for b in facts.buckets if b.judge == judge and not b.repeat},
+        buckets={(b.cell_id, b.instance_id, b.attempt): b for b in facts.buckets if is_by(judge, b) and not b.repeat},
         failures={
             key: f for f in failed if f.task != "bucket" and (key := (f.cell_id, f.instance_id, f.attempt)) not in first
         },
