@@ -79,7 +79,7 @@ typescript:
 # `make conformance` then holds them to SPEC.md as well.
 systems: setup
 	$(BIN)/memarena backends install $(if $(ARGS),$(ARGS),--all)
-	MEMARENA_SYSTEMS_TEST=1 $(BIN)/python -m pytest $(if $(ARGS),$(ARGS:%=backends/%/tests),$(sort $(wildcard backends/*/tests))) -n $(TEST_PROCESSES) --dist loadfile
+	MEMARENA_SYSTEMS_TEST=1 $(BIN)/python -m pytest $(if $(ARGS),$(ARGS:%=backends/%/tests),$(sort $(wildcard backends/*/tests)) tests/systems) -n $(TEST_PROCESSES) --dist loadfile
 
 bench: setup
 	$(BIN)/python bench/run.py $(ARGS)

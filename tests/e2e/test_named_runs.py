@@ -108,7 +108,11 @@ def memobase(flags: RunFlags, stack: ExitStack, monkeypatch: pytest.MonkeyPatch)
     return told, models.embedded
 
 
-@pytest.fixture(params=[configuration.name for configuration in named_configurations()])
+# Those of the systems need their environments: tests/systems runs them.
+PLAYED = [name for each in named_configurations() if not (name := each.name).startswith("systems")]
+
+
+@pytest.fixture(params=PLAYED)
 def played(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Played]:
     yield play(str(request.param), tmp_path / "run", monkeypatch)
 
