@@ -84,6 +84,17 @@ def test_namespaces_whose_names_begin_alike_do_not_mix(backend: Running) -> None
     assert [fact[31:37] for fact in backend.facts("ego_1", 0)] == ["Brunok"]
 
 
+def test_a_graph_that_was_closed_for_others_is_opened_again(tmp_path: Path, models: ScriptedModels) -> None:
+    with running(tmp_path, models, {"MEMARENA_GRAPHITI_OPEN_GRAPHS": "1"}) as backend:
+        for name, text in (("a", ZORVA), ("b", BRUNOK)):
+            backend.ingest(name, 0, make_session("s0", [text]))
+        for _ in range(2):
+            assert [fact[31:36] for fact in backend.facts("a", 0)] == ["Zorva"]
+            assert [fact[31:37] for fact in backend.facts("b", 0)] == ["Brunok"]
+        opened = {path.readlink() for path in Path(f"/proc/{backend.process.pid}/fd").iterdir()}
+        assert sum("graph.kuzu" in str(path) for path in opened) == 1
+
+
 # ------------------------------------------------------------------ a model that does not do as it is told
 
 LONG = json.dumps({"extracted_entities": [{"name": "x" * 1_000_000, "entity_type_id": 0}]})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -37,6 +36,7 @@ from memarena_backend_graphiti.episodes import Episode, episodes_of
 from memarena_backend_graphiti.graph import Graph, Wanted
 from memarena_backend_graphiti.items import item_of
 from memarena_backend_graphiti.models import CallModels, Record
+from memarena_backend_graphiti.open_graphs import OpenGraphs
 from memarena_backend_graphiti.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -82,9 +82,7 @@ class GraphitiMemory(Memory):
         self._empty.mkdir(parents=True)
         make_empty(self._empty, settings.buffer_pool_mb)
         self._client = ModelClient()
-        self._open: dict[str, Graph] = {}
-        """The committed graph of each namespace in use, to be read only."""
-        self._mutex = threading.Lock()
+        self._graphs = OpenGraphs(settings)
 
     def describe(self) -> Description:
         return Description(
@@ -107,13 +105,13 @@ class GraphitiMemory(Memory):
         sessions = [episodes_of(each, settings.episode, settings.episode_bytes) for each in day.sessions]
         spoken = [episodes for episodes in sessions if episodes]
         models = _models_of(self._client, call) if spoken else None
-        self._close(namespace)
+        self._graphs.let_go(namespace)
         folder = self._folders.begin(namespace, day.index)
         if not (folder / FILE_NAME).exists():
             shutil.copy(self._empty / FILE_NAME, folder)
         notices = self._take_in(folder, spoken, models) if models else []
         self._folders.keep(namespace, day.index)
-        self._hold(namespace, folder)
+        self._graphs.hold(namespace, folder)
         return notices
 
     def _take_in(self, folder: Path, sessions: Sequence[Sequence[Episode]], models: CallModels) -> list[Notice]:
@@ -135,31 +133,19 @@ class GraphitiMemory(Memory):
                 f"the graph of day {last} is not in the data folder any more, and making it again takes models; "
                 "Reset the namespace and ingest it again"
             )
-        self._hold(namespace, folder)
+        self._graphs.hold(namespace, folder)
 
     def unload(self, namespace: str) -> None:
-        self._close(namespace)
+        self._graphs.let_go(namespace)
         self._folders.unload(namespace)
 
     def forget(self, namespace: str) -> None:
-        self._close(namespace)
+        self._graphs.let_go(namespace)
         self._folders.forget(namespace)
 
     def close(self) -> None:
-        for namespace in list(self._open):
-            self._close(namespace)
+        self._graphs.close()
         self._client.close()
-
-    def _hold(self, namespace: str, folder: Path) -> None:
-        graph = Graph(folder, self._settings, read_only=True)
-        with self._mutex:
-            self._open[namespace] = graph
-
-    def _close(self, namespace: str) -> None:
-        with self._mutex:
-            graph = self._open.pop(namespace, None)
-        if graph is not None:
-            graph.close()
 
     # -------------------------------------------------------------- questions
 
@@ -169,13 +155,13 @@ class GraphitiMemory(Memory):
             entities=query.int_option("entities", minimum=0),
             similarity=query.float_option("similarity", 0.0, 1.0),
         )
-        graph = self._open[namespace]
-        if graph.is_empty or not (wanted.facts or wanted.entities):
-            return SearchResult(())
-        embedder = offered(call.models, ModelRole.EMBEDDER)
-        if embedder is None:
-            raise invalid_argument("model_access", "an embedder is required: Graphiti searches by vectors")
-        found = graph.search(query.text, wanted, CallModels(self._client, call, embedder))
+        with self._graphs.reading(namespace) as graph:
+            if graph.is_empty or not (wanted.facts or wanted.entities):
+                return SearchResult(())
+            embedder = offered(call.models, ModelRole.EMBEDDER)
+            if embedder is None:
+                raise invalid_argument("model_access", "an embedder is required: Graphiti searches by vectors")
+            found = graph.search(query.text, wanted, CallModels(self._client, call, embedder))
         return fit_ranked([item_of(each) for each in found], query.max_items, query.max_context_tokens)
 
 

@@ -30,6 +30,8 @@ class Settings:
     """MEMARENA_GRAPHITI_RESPONSE_FORMAT: what the model's server is asked to hold replies to."""
     buffer_pool_mb: int = 256
     """MEMARENA_GRAPHITI_BUFFER_POOL_MB: the most memory that Kuzu's pages of one namespace may take, in MiB."""
+    open_graphs: int = 16
+    """MEMARENA_GRAPHITI_OPEN_GRAPHS: namespaces whose graphs are open at a time, some 70 MB each; see README."""
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -48,6 +50,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
             "RESPONSE_FORMAT", text("RESPONSE_FORMAT", default.response_format), get_args(ResponseFormat)
         ),
         buffer_pool_mb=_whole("BUFFER_POOL_MB", text("BUFFER_POOL_MB", default.buffer_pool_mb), 64, 65_536),
+        open_graphs=_whole("OPEN_GRAPHS", text("OPEN_GRAPHS", default.open_graphs), 1, 4_096),
     )
 
 
