@@ -135,4 +135,6 @@ BROKEN: dict[str, Parts] = {
     "forget-in-every-namespace": Parts(engine=calls.ForgetInEveryNamespace),
     "forget-for-good": Parts(engine=calls.ForgetForGood),
     "not-serving-while-busy": Parts(health=calls.HealthWhileIdle, engine=calls.CountsDays),
+    "answer-says-the-day-asked": Parts(servicer=calls.AnswerSaysTheDayAsked),
+    "searches-one-at-a-time": Parts(memory=calls.SearchesOneAtATime),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -22,7 +23,7 @@ from memarena_proto.digest import DIGEST_BYTES, DayDigest
 
 from tests.conformance.broken_answers import Events
 from tests.conformance.broken_days import EditedIngest, Frames, memory_of
-from tests.conformance.sound import SoundMemory
+from tests.conformance.sound import SoundMemory, items_of
 
 _MOST_TURNS = 1000
 
@@ -112,6 +113,41 @@ class AnswerGuessesUsage(Servicer):
             if event.HasField("completed") and not event.completed.HasField("usage"):
                 event.completed.usage.completion_tokens = len(event.completed.text) // 4
             yield event
+
+
+class AnswerSaysTheDayAsked(Servicer):
+    """Retrieved repeats as_of_day, also where nothing was committed on that day."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        for event in super().answer(request, context):
+            if event.HasField("retrieved"):
+                event.retrieved.visible_through_day = request.search.as_of_day
+            yield event
+
+
+class SearchesOneAtATime(SoundMemory):
+    def __init__(self) -> None:
+        super().__init__()
+        self._busy: set[str] = set()
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        if namespace in self._busy:
+            raise CallError(grpc.StatusCode.ABORTED, "another search of the namespace is pending")
+        self._busy.add(namespace)
+        try:
+            time.sleep(0.002)
+            return super().search(namespace, query, call)
+        finally:
+            self._busy.discard(namespace)
+
+
+class LooksAtBeginnings(SoundMemory):
+    """Of texts and questions only the first 500 letters are looked at."""
+
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        wanted = set(re.findall(r"\w+", query.text[:500].lower()))
+        items = [item for day in self.searched(namespace, query) for item in items_of(day)]
+        return [item for item in items if wanted & set(re.findall(r"\w+", item.text[:500].lower()))]
 
 
 class RefusesLaterValues(Servicer):

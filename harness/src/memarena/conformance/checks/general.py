@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -19,7 +20,7 @@ from memarena.conformance.scripted_models import ReaderScript
 from memarena.conformance.wire import SERVICE, RefusedError
 
 _NAMESPACES = 8
-_RACE_SEARCHES = 40
+_RACE_SEARCHES = 20
 _RACE_S = 4.0
 _BESIDE_S = 10.0
 """For a call on a namespace beside one that is busy."""
@@ -94,7 +95,7 @@ def concurrent(backend: BackendUnderTest) -> None:
     "gen.search-race",
     "GEN-6",
     "IDN-1",
-    title="searches at the same time in several namespaces find each their own",
+    title="searches at the same time, of one namespace and of several, find each their own",
     applies=requirements.concurrent_calls,
 )
 def search_race(backend: BackendUnderTest) -> None:
@@ -109,20 +110,30 @@ def search_race(backend: BackendUnderTest) -> None:
         """Searches made, those without the own fact, those with another's."""
         made = missed = foreign = 0
         while made < _RACE_SEARCHES and time.monotonic() < end:
-            items = ns.search(own.question).items
+            items = _beside_others(ns, own)
             made += 1
             missed += not shows(items, own, verbatim=backend.keeps_words)
             foreign += any(mentions(items, fact) for other, fact in told if other is not ns)
         return made, missed, foreign
 
-    with ThreadPoolExecutor(count) as pool:
-        counts = [done.result() for done in [pool.submit(searched, ns, fact) for ns, fact in told]]
+    with ThreadPoolExecutor(2 * count) as pool:  # each namespace twice
+        counts = [done.result() for done in [pool.submit(searched, ns, fact) for ns, fact in (*told, *told)]]
     made, missed, foreign = (sum(column) for column in zip(*counts, strict=True))
     if missed or foreign:
         raise BrokenError(
             f"of {made} searches at the same time in {count} namespaces {foreign} returned another namespace's fact, "
             f"and {missed} missed their own"
         )
+
+
+def _beside_others(ns: NamespaceFixture, fact: Fact) -> Sequence[pb.MemoryItem]:
+    """What a search finds; it may have to wait for a backend that is overloaded, but not for another search."""
+    try:
+        return ns.backend.search(ns.question(fact.question)).items
+    except RefusedError as error:
+        if error.code == "ABORTED":
+            raise BrokenError(f"a search beside another one of its namespace was refused: {error}") from error
+        return ns.search(fact.question).items
 
 
 @check(
