@@ -2,7 +2,7 @@
 
 A small OpenAI-compatible server. Of a session it keeps what its user says as ``My … is (called) …``: by the tool
 Memory, or by PatchDoc where the prompt holds a memory of the same thing and it is to rewrite. Of any other session it
-says, without a tool call, that there is nothing to keep. test_days.py holds the parts that it reads to what LangMem 0.0.30 sends.
+says, without a tool call, that there is nothing to keep. test_days.py holds what it reads to what LangMem 0.0.30 sends.
 
 python scripted_extractor.py    prints its base URL, then serves until it is killed; it rewrites nothing
 """
