@@ -13,9 +13,12 @@ from memarena_dataset.checks.findings import Finding
 from memarena_dataset.croissant import FILE_NAME as CROISSANT
 from memarena_dataset.croissant import About, croissant
 from memarena_dataset.errors import DatasetError
+from memarena_dataset.importers.beam import import_beam
 from memarena_dataset.importers.common import Account
+from memarena_dataset.importers.gatemem import import_gatemem
 from memarena_dataset.importers.locomo import import_locomo
 from memarena_dataset.importers.longmemeval import import_longmemeval
+from memarena_dataset.importers.personamem import History, import_personamem
 from memarena_dataset.stats import Stats, markdown, stats, table
 from memarena_dataset.validate import Profile, Validation, validate
 from rich.console import Console
@@ -42,6 +45,13 @@ class TableFormat(str, Enum):
     TABLE = "table"
     JSON = "json"
     MD = "md"
+
+
+class HistoryLength(str, Enum):
+    """Which histories of PersonaMem-v2, by their tokens."""
+
+    SHORT = "32k"
+    LONG = "128k"
 
 
 @app.command("validate")
@@ -122,6 +132,7 @@ import_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(import_app, name="import", help="Bring another data set into the layout of a data set folder.")
 
 Source = Annotated[Path, typer.Argument(metavar="FILE", help="The file as published.", show_default=False)]
+SourceFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder as published.", show_default=False)]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="New or empty folder.", show_default=False)]
 
 
@@ -135,6 +146,31 @@ def locomo_command(source: Source, out: Out) -> None:
 def longmemeval_command(source: Source, out: Out) -> None:
     """Import LongMemEval (_s, _m or _oracle): one ego per question."""
     _print_account(import_longmemeval(source, out), out)
+
+
+@import_app.command("beam")
+def beam_command(source: SourceFolder, out: Out) -> None:
+    """Import BEAM (100K, 500K or 1M, or one chat): one ego per chat; what a rubric alone decides is left out."""
+    _print_account(import_beam(source, out), out)
+
+
+@import_app.command("gatemem")
+def gatemem_command(source: SourceFolder, out: Out) -> None:
+    """Import GateMem (one domain, or the folder of all): who may be told what, by a memory that people share."""
+    _print_account(import_gatemem(source, out), out)
+
+
+@import_app.command("personamem")
+def personamem_command(
+    source: Annotated[Path, typer.Argument(metavar="CSV", help="The table of questions.", show_default=False)],
+    out: Out,
+    history: Annotated[HistoryLength, typer.Option(help="Which of the two histories of each person.")] = (
+        HistoryLength.SHORT
+    ),
+) -> None:
+    """Import PersonaMem-v2: which of several replies suits a person; histories are found from the table's folders."""
+    chosen: History = history.value
+    _print_account(import_personamem(source, out, chosen), out)
 
 
 def _print_account(account: Account, out: Path) -> None:

@@ -1,14 +1,18 @@
-"""What importers share: the account of what was imported, clean text, turn times, instance rows, safe typing."""
+"""What importers share: reading JSON, the account of what was imported, clean text, turn times, rows, safe typing."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
+from memarena_dataset.errors import DatasetError
 from memarena_dataset.gold import Gold
+from memarena_dataset.io.rows import MAX_TEXT_BYTES
 from memarena_dataset.io.writing import ground_truth_of
 from memarena_dataset.model import Family
 from memarena_dataset.values import AmountValue, DateValue, Value
@@ -57,6 +61,22 @@ class Account:
         }
 
 
+def json_of(path: Path) -> tuple[Any, bytes]:
+    """What a JSON file holds, and its bytes.
+
+    Raises:
+        DatasetError: it is missing, unreadable or not JSON.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DatasetError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        return json.loads(data), data
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise DatasetError(f"{path}: not JSON: {error}") from error
+
+
 def slug(text: str) -> str:
     """A text as part of an agent id: lower case, words joined by underscores."""
     return "_".join(re.findall(r"[^\W_]+", text.casefold())) or "unnamed"
@@ -65,6 +85,16 @@ def slug(text: str) -> str:
 def clean(text: str) -> str:
     """Text without U+0000 and half surrogates, which no backend may be sent."""
     return text.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
+
+
+def fitting(text: str, what: str, account: Account) -> str:
+    """Clean text of a turn, cut where the contract lets no longer one be sent; a cut is noted under ``what``."""
+    text = clean(text).strip()
+    data = text.encode()
+    if len(data) <= MAX_TEXT_BYTES:
+        return text
+    account.change(what, f"{len(data):,} bytes long: cut to the {MAX_TEXT_BYTES:,} that a turn may have")
+    return data[:MAX_TEXT_BYTES].decode("utf-8", "ignore")
 
 
 def turn_times(start: float, texts: Sequence[str]) -> list[float]:
@@ -82,11 +112,31 @@ def turn_times(start: float, texts: Sequence[str]) -> list[float]:
     return times
 
 
+def times_of_day(start: float, sessions: Sequence[Sequence[str]]) -> list[list[float]]:
+    """Times of several sessions that follow each other on one day: for each what ``turn_times`` gives for one."""
+    times = turn_times(start, [text for texts in sessions for text in texts])
+    found, first = [], 0
+    for texts in sessions:
+        found.append(times[first : first + len(texts) + 1])
+        first += len(texts)
+    return found
+
+
 def session_row(
     session_id: str, participants: Sequence[str], start: float, turns: Sequence[Mapping[str, Any]], **more: Any
 ) -> dict[str, Any]:
     """A session; ``turns`` hold ``turn_id``, ``speaker_id``, ``text`` and whatever else, without times."""
-    times = turn_times(start, [turn["text"] for turn in turns])
+    return timed_session_row(session_id, participants, turn_times(start, [turn["text"] for turn in turns]), turns, more)
+
+
+def timed_session_row(
+    session_id: str,
+    participants: Sequence[str],
+    times: Sequence[float],
+    turns: Sequence[Mapping[str, Any]],
+    more: Mapping[str, Any],
+) -> dict[str, Any]:
+    """A session whose times are known: that of each turn, and the end, as ``turn_times`` gives them."""
     others = {speaker: [agent for agent in participants if agent != speaker] for speaker in participants}
     rows = [
         {
@@ -104,7 +154,7 @@ def session_row(
         "session_id": session_id,
         "participants": list(participants),
         "turns": rows,
-        "start_time": start,
+        "start_time": times[0],
         "end_time": times[-1],
         **more,
     }
@@ -120,15 +170,16 @@ def instance_row(
     sessions: Sequence[str],
     turns: Sequence[str],
     metadata: Mapping[str, Any],
+    asker: str | None = None,
 ) -> dict[str, Any]:
-    """A question that the ego puts to its own assistant."""
+    """A question that the ego puts to its own assistant, or ``asker`` to the ego's."""
     tiers = {0: "full_ego", 1: "single_session"}
     return {
         "instance_id": instance_id,
         "dimension": family.value,
         "query": query,
         "ground_truth": ground_truth_of(family, gold),
-        "asker_agent_id": ego,
+        "asker_agent_id": asker or ego,
         "answerer_agent_id": f"assistant_{ego}",
         "ego_agent_id": ego,
         "evidence_session_ids": list(sessions),

@@ -1,0 +1,281 @@
+"""PersonaMem-v2 (Jiang et al., 2025): which of several replies suits the person whose chats one has seen.
+
+- The source is a table of questions (``benchmark/text/benchmark.csv``, also ``val`` and ``train``). The histories are
+  looked for at the address that a row gives, from the folders above the table. ``history`` is ``32k`` or ``128k``.
+- One ego per history. A history has no times and no bounds between its chats: all of it is on one day, cut into
+  sessions of some 20 messages, each of which begins with the user's.
+- The first message is the system's and describes the person. Nobody says it, so it is left out; the questions are about
+  what the chats imply.
+- Every question becomes ``d5_cloze``: the reply that suits and those that do not as options, in an order that their
+  text alone decides. Options are single lines. Questions are asked at the end of the day.
+- Evidence is the related snippet, where its messages are found in the history.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from memarena_dataset.errors import DatasetError, FieldError
+from memarena_dataset.gold import ClozeGold
+from memarena_dataset.importers.common import (
+    Account,
+    clean,
+    fitting,
+    instance_row,
+    json_of,
+    slug,
+    timed_session_row,
+    times_of_day,
+)
+from memarena_dataset.io.files import CORPUS, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
+from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
+from memarena_dataset.model import Family
+
+History = Literal["32k", "128k"]
+
+KEPT = ("pref_type", "conversation_scenario", "topic_query", "topic_preference", "who", "updated", "sensitive_info")
+"""Columns that the questions' metadata keeps, for breakdowns. ``preference`` would be gold in another form."""
+WHICH = "Which of these replies suits me best?"
+
+_MESSAGES = 20
+"""From so many messages on, the next one of the user begins a session."""
+_MORNING = 8 / 24
+_EPOCH = "2025-01-01"
+_LONGEST_FIELD = 16 << 20
+_FOLDERS_UP = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A history as it was written."""
+
+    ego: str
+    texts: Sequence[str]
+    places: Sequence[tuple[str, str]]
+    """Session and turn of each text."""
+    end: float
+
+
+def import_personamem(source: Path, out: Path, history: History = "32k") -> Account:
+    """Write a PersonaMem-v2 table with its histories as a data set folder.
+
+    Raises:
+        DatasetError: a file is missing or not PersonaMem's, or ``out`` is taken.
+    """
+    refuse_to_overwrite(out)
+    account = Account(source="PersonaMem-v2")
+    digest = hashlib.sha256()
+    told: dict[str, _Told] = {}
+    with FolderWriter(out) as writer:
+        for line, row in _rows(source, history):
+            account.counts["questions in the file"] += 1
+            digest.update(json.dumps(row, sort_keys=True).encode())
+            link = row[f"chat_history_{history}_link"].strip()
+            try:
+                if link not in told:
+                    told[link] = _write_history(row["persona_id"], _find(source, link), len(told), writer, account)
+                name = f"{told[link].ego}_q{line:05d}"
+                try:
+                    query, gold = _gold(row)
+                except FieldError as error:
+                    account.skip(name, f"{error.field}: {error.reason}")
+                    continue
+                _write_question(name, query, gold, row, told[link], writer, account)
+            except FieldError as error:
+                raise DatasetError(f"{source}:{line}: {error.field}: {error.reason}") from error
+        if not told:
+            raise DatasetError(f"{source}: holds no questions")
+        writer.put(EGO_MAP, {one.ego: list(dict.fromkeys(place for place, _ in one.places)) for one in told.values()})
+        writer.put(
+            REPORT,
+            {
+                "name": f"PersonaMem-v2 {history}",
+                "pipeline": f"memarena dataset import personamem --history {history}",
+                "source_file": source.name,
+                "source_sha256": digest.hexdigest(),
+                "calendar_epoch": _EPOCH,
+                "day_count": 1,
+                **account.report(),
+            },
+        )
+    return account
+
+
+# ------------------------------------------------------------------ reading
+
+
+def _rows(source: Path, history: History) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """Rows with the line on which each ends."""
+    needed = ("persona_id", f"chat_history_{history}_link", "user_query", "correct_answer", "incorrect_answers")
+    before = csv.field_size_limit(_LONGEST_FIELD)
+    try:
+        with source.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream, strict=True)
+            missing = [column for column in needed if column not in (reader.fieldnames or ())]
+            if missing:
+                raise DatasetError(f"{source}: no column {missing[0]!r}; a table of PersonaMem-v2 is expected")
+            for row in reader:
+                if None in row or None in row.values():
+                    raise DatasetError(f"{source}:{reader.line_num}: as many fields as the first line has are expected")
+                for column in needed[:2]:
+                    if not row[column].strip():
+                        raise DatasetError(f"{source}:{reader.line_num}: {column}: missing")
+                yield reader.line_num, row
+    except OSError as error:
+        raise DatasetError(f"{source}: cannot be read: {error.strerror}") from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DatasetError(f"{source}: not a table: {error}") from error
+    finally:
+        csv.field_size_limit(before)
+
+
+def _find(source: Path, link: str) -> Path:
+    """The file of a history, at its address from one of the folders above the table."""
+    path = PurePosixPath(link)
+    if path.is_absolute() or ".." in path.parts:
+        raise FieldError("chat_history_link", f"{link!r}; an address below the data set's folder is expected")
+    above = source.resolve().parents[:_FOLDERS_UP]
+    for folder in above:
+        if (folder / path).is_file():
+            return folder / path
+    raise FieldError("chat_history_link", f"{link!r} is in none of the {len(above)} folders above the table")
+
+
+def _literal(text: str, field: str) -> Any:
+    """A value that the table writes as JSON or as Python does."""
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    raise FieldError(field, "neither JSON nor a Python literal")
+
+
+# ------------------------------------------------------------------ histories
+
+
+def _write_history(persona: str, path: Path, position: int, writer: FolderWriter, account: Account) -> _Told:
+    value, _ = json_of(path)
+    messages = value.get("chat_history") if isinstance(value, dict) else value
+    if not isinstance(messages, list) or not messages:
+        raise DatasetError(f"{path}: chat_history: missing; a list of messages is expected")
+    ego = f"user_persona_{slug(persona)}_{position:04d}"
+    assistant = f"assistant_{ego}"
+    speakers = {"user": ego, "assistant": assistant}
+    sessions: list[list[tuple[str, str]]] = []
+    for number, message in enumerate(messages):
+        where = f"{path.name} message {number}"
+        role = message.get("role") if isinstance(message, dict) else None
+        if role == "system":
+            account.skip(where, "the system's: nobody says it")
+            continue
+        if role not in speakers or not isinstance(message.get("content"), str) or not message["content"].strip():
+            account.skip(where, "not a message of user or assistant with a text as content")
+            continue
+        if not sessions or (role == "user" and len(sessions[-1]) >= _MESSAGES):
+            sessions.append([])
+        sessions[-1].append((role, fitting(message["content"], where, account)))
+    if not sessions:
+        raise DatasetError(f"{path}: chat_history: no message of user or assistant")
+    writer.add(PERSONAS, {"agent_id": ego, "persona": {"name": "User"}, "social_neighbors": []})
+    times = times_of_day(_MORNING, [[text for _, text in session] for session in sessions])
+    places: list[tuple[str, str]] = []
+    for number, (session, when) in enumerate(zip(sessions, times, strict=True)):
+        session_id = f"{ego}_{number:04d}"
+        rows = [
+            {"turn_id": f"{session_id}_t{turn:03d}", "speaker_id": speakers[role], "text": text}
+            for turn, (role, text) in enumerate(session)
+        ]
+        more = {"modality": "text_message", "session_type": "person_assistant", "metadata": {"source": path.name}}
+        writer.add(CORPUS, timed_session_row(session_id, [ego, assistant], when, rows, more))
+        places += [(session_id, str(row["turn_id"])) for row in rows]
+    account.counts["histories"] += 1
+    account.counts["sessions"] += len(sessions)
+    account.counts["turns"] += len(places)
+    return _Told(ego, [text for session in sessions for _, text in session], places, times[-1][-1])
+
+
+# ------------------------------------------------------------------ questions
+
+
+def _gold(row: Mapping[str, str]) -> tuple[str, ClozeGold]:
+    query = row["user_query"].strip()
+    if query.startswith("{"):
+        query = _content(_literal(query, "user_query"), "user_query")
+    if not query:
+        raise FieldError("user_query", "missing; a text is expected")
+    wrong = _literal(row["incorrect_answers"], "incorrect_answers") if row["incorrect_answers"].strip() else []
+    if not isinstance(wrong, list) or not wrong or not all(isinstance(one, str) and one.strip() for one in wrong):
+        raise FieldError("incorrect_answers", "a list of texts is expected")
+    right = _line(row["correct_answer"])
+    if not right:
+        raise FieldError("correct_answer", "missing; a text is expected")
+    options = sorted((right, *map(_line, wrong)), key=lambda one: hashlib.sha256(f"{query}\0{one}".encode()).digest())
+    if len({option.casefold() for option in options}) != len(options):
+        raise FieldError("incorrect_answers", "two of the replies are the same")
+    letter = chr(ord("A") + options.index(right))
+    gold = ClozeGold(answer_letter=letter, answer_text=right, options=tuple(options))
+    return f"{clean(query)}\n{WHICH}", gold
+
+
+def _content(value: Any, field: str) -> str:
+    content = value.get("content") if isinstance(value, dict) else None
+    if not isinstance(content, str):
+        raise FieldError(f"{field}.content", "a text is expected")
+    return content.strip()
+
+
+def _line(text: str) -> str:
+    return " ".join(clean(text).split())
+
+
+def _write_question(
+    name: str,
+    query: str,
+    gold: ClozeGold,
+    row: Mapping[str, str],
+    told: _Told,
+    writer: FolderWriter,
+    account: Account,
+) -> None:
+    evidence = _evidence(row.get("related_conversation_snippet", ""), name, told, account)
+    written = instance_row(
+        name,
+        Family.CLOZE,
+        query,
+        gold,
+        ego=told.ego,
+        sessions=list(dict.fromkeys(session for session, _ in evidence)),
+        turns=[turn for _, turn in evidence],
+        metadata={"query_timestamp": told.end, **{key: row[key] for key in KEPT if row.get(key)}},
+    )
+    writer.add(f"{INSTANCE_FOLDER}/{Family.CLOZE.value}.jsonl", written)
+    account.counts["questions imported"] += 1
+
+
+def _evidence(snippet: str, name: str, told: _Told, account: Account) -> Sequence[tuple[str, str]]:
+    """The turns of the snippet: the first place in the history where its messages follow each other."""
+    try:
+        messages = _literal(snippet, "related_conversation_snippet") if snippet.strip() else []
+        listed = messages if isinstance(messages, list) else []
+        texts = [_content(one, "related_conversation_snippet") for one in listed if _role(one) != "system"]
+    except FieldError as error:
+        account.change(name, f"{error.field}: {error.reason}; imported without evidence")
+        return ()
+    wanted = [clean(text) for text in texts]
+    for start in range(len(told.texts) - len(wanted) + 1) if wanted else ():
+        if list(told.texts[start : start + len(wanted)]) == wanted:
+            return told.places[start : start + len(wanted)]
+    account.change(name, "its snippet is not in the history as it stands; imported without evidence")
+    return ()
+
+
+def _role(message: Any) -> Any:
+    return message.get("role") if isinstance(message, dict) else None
