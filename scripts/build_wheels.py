@@ -2,7 +2,7 @@
 
 Each is built from a copy of its folder with the licence beside it, so that every wheel carries the licence and nothing
 that lies about in a checkout gets in. What is for developers alone is left out. A backend with an environment of its
-own carries the files that this is made from; folders in its requirements become releases. Needs hatchling.
+own carries the files that this is made from beside its manifest, in its package. Needs hatchling.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 _FOLDER = re.compile(r"^(?:-e|--editable)[\s=]+(?P<folder>[^\s\[]+)(?P<extras>\[[^\]]*\])?", re.MULTILINE)
+_CARRIED = re.compile(r"^\./(?P<folder>\S+)$", re.MULTILINE)
 NOT_SHIPPED = frozenset({"memarena-judge-training"})
 """Texts and programs that train the judge's models."""
 
@@ -37,11 +38,20 @@ def project(folder: Path) -> dict[str, object]:
 
 
 def environment_files(folder: Path) -> dict[str, str]:
-    """What a backend's environment is made from, by name; of the folders in it, ``-e ../kit``, their releases."""
+    """What a backend's environment is made from: texts by their path in its folder.
+
+    Of folders that are requirements, ``-e ../kit`` becomes the release, and ``./library`` is carried with its files.
+    """
     manifest = folder / "backend.toml"
     table = tomllib.loads(manifest.read_text(encoding="utf-8")).get("environment", {}) if manifest.exists() else {}
     names = [table[key] for key in ("requirements", "constraints") if key in table]
-    return {name: _FOLDER.sub(_release(folder), (folder / name).read_text(encoding="utf-8")) for name in names}
+    listed = {name: (folder / name).read_text(encoding="utf-8") for name in names}
+    carried = [folder / match["folder"] for text in listed.values() for match in _CARRIED.finditer(text)]
+    files = [file for each in carried for file in sorted(each.rglob("*")) if file.suffix in {".py", ".toml"}]
+    return {
+        **{name: _FOLDER.sub(_release(folder), text) for name, text in listed.items()},
+        **{file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in files},
+    }
 
 
 def _release(folder: Path) -> Callable[[re.Match[str]], str]:
@@ -64,10 +74,12 @@ def build(out: Path) -> list[Path]:
             for name in ("pyproject.toml", "README.md", "backend.toml"):
                 if (folder / name).exists():
                     shutil.copy(folder / name, copy)
-            for name, content in environment_files(folder).items():
-                (copy / name).write_text(content, encoding="utf-8")
             shutil.copy(ROOT / "LICENSE", copy)
             shutil.copytree(folder / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__"))
+            for name, content in environment_files(folder).items():
+                (package,) = (copy / "src").iterdir()
+                (package / name).parent.mkdir(parents=True, exist_ok=True)
+                (package / name).write_text(content, encoding="utf-8")
             command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out.resolve())]
             done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
         if done.returncode:

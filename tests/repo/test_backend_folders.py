@@ -29,8 +29,13 @@ SHARED = (
     "harness/src/memarena/cli/backends.py",
     "tests/compose/stack.py",
 )
-EXAMPLES = {("Makefile", "bm25"), ("tests/compose/stack.py", "bm25"), ("tests/compose/stack.py", "memobase")}
-"""In a help text, as the image of helpers, and in a pointer to other tests."""
+EXAMPLES = {
+    ("Makefile", "bm25"),
+    ("Makefile", "mem0"),
+    ("tests/compose/stack.py", "bm25"),
+    ("tests/compose/stack.py", "memobase"),
+}
+"""In help texts, as the image of helpers, and in a pointer to other tests."""
 
 
 @pytest.mark.parametrize("file", SHARED)

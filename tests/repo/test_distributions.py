@@ -58,8 +58,8 @@ def test_every_wheel_has_licence_types_and_the_data_of_its_source(wheels: dict[s
         assert any(file.endswith(".dist-info/licenses/LICENSE") for file in wheels[name])
         assert any(file.endswith("/py.typed") for file in wheels[name])
         assert ((folder / "backend.toml").exists()) == any(file.endswith("/backend.toml") for file in wheels[name])
-        for file in environment_files(folder):
-            assert [found for found in wheels[name] if found.endswith(f"/{file}")] != []
+        beside = {file.removesuffix("backend.toml") for file in wheels[name] if file.endswith("/backend.toml")}
+        assert {f"{place}{file}" for place in beside for file in environment_files(folder)} <= set(wheels[name])
 
 
 def test_what_trains_the_judge_is_in_no_wheel(wheels: dict[str, list[str]]) -> None:
@@ -74,9 +74,12 @@ def test_an_environment_is_made_from_releases_where_a_checkout_has_folders(tmp_p
     folder = tmp_path / "apart"
     assert environment_files(folder) == {}
     (folder / "backend.toml").write_text('[environment]\nrequirements = "r.txt"\nconstraints = "c.txt"\n')
-    (folder / "r.txt").write_text("-e ../kit[fast]\n-e .\nother>=1\n")
+    (folder / "r.txt").write_text("-e ../kit[fast]\n-e .\n./library\nother>=1\n")
+    (folder / "library").mkdir()
+    (folder / "library" / "pyproject.toml").write_text("[build-system]\n")
     (folder / "c.txt").write_text("other==1.5\n")
     assert environment_files(folder) == {
-        "r.txt": "our-kit[fast]==0.2.0\nour-apart==0.2.0\nother>=1\n",
+        "r.txt": "our-kit[fast]==0.2.0\nour-apart==0.2.0\n./library\nother>=1\n",
         "c.txt": "other==1.5\n",
+        "library/pyproject.toml": "[build-system]\n",
     }
