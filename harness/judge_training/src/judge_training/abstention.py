@@ -21,9 +21,9 @@ _BY_HAND = 10.0
 _STYLES = 2.0
 """What a wording of the sets of many styles weighs."""
 _PATTERNS = {
-    "stances.v1.toml": 3,
+    "patterns.v1.toml": 3,
     "mixed.v1.toml": 4,
-    "planted.v1.toml": 3,
+    "synthetic.v1.toml": 3,
     "styles_first.v1.toml": 3,
     "styles_second.v1.toml": 3,
     "assistants.v1.toml": 9,
@@ -84,7 +84,7 @@ def _from_patterns(name: str) -> Iterator[Text]:
 
 def _beside(written: Sequence[Text]) -> Iterator[Text]:
     """Texts once more with a clause beside them that changes nothing."""
-    table = tomllib.loads((TEXTS / "stances.v1.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads((TEXTS / "patterns.v1.toml").read_text(encoding="utf-8"))
     clauses = [wording for pattern in table["beside"] for wording in wordings(pattern)]
     for position, text in enumerate(written):
         every = 1 if text.source == text.answer else _BESIDE_EVERY
@@ -120,7 +120,7 @@ def examples() -> list[Example]:
 
 
 def independent() -> Mapping[str, Sequence[Case]]:
-    """Sets by hands that did not know the detector, of which nothing was learned."""
+    """Sets by authors who did not know the judge, and from which nothing was learned."""
     found: dict[str, Sequence[Case]] = {
         name: list(read_table((SETS / f"declining_{name}.v1.tsv").read_text(encoding="utf-8").splitlines()))
         for name in ("plain", "usual", "varied")
