@@ -1,7 +1,8 @@
 """Installs the built wheels as a stranger would, and uses them: python scripts/check_wheels.py [PYTHON].
 
 Wheels of all distributions are built, `memarena` is installed from them into a new environment outside the repository,
-and there a world is made, bm25 is asked about it, the run is reported, and bm25 is held to one chapter of the contract.
+and there a world is made, bm25 is asked about it, the run is reported, the demonstration shows what is installed, and
+bm25 is held to one chapter of the contract.
 PYTHON is the interpreter of the environment (default: that of .venv). Other packages come from the index that pip uses,
 as constraints.txt pins them.
 """
@@ -71,6 +72,10 @@ def check(installed: Installed) -> None:
     told = installed.run("memarena", "report", "run")
     if f"{QUESTIONS} of {QUESTIONS} questions asked" not in told:
         raise CheckError(f"the report does not say that {QUESTIONS} of {QUESTIONS} questions were asked:\n{told}")
+    screen = installed.run("memarena", "demo", "--dataset", "world", "--out", "demo")
+    for name in ("oracle", "bm25", "vanilla"):
+        if not any(line.startswith(name) for line in screen.splitlines()):
+            raise CheckError(f"the demonstration's first screen has no row of {name}:\n{screen}")
     _hold_to_the_contract(installed)
 
 
@@ -109,8 +114,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"error: {error}\n")
         return 1
     sys.stdout.write(
-        f"wheels work on Python {version}: installed, {QUESTIONS} questions asked, reported, contract held, in "
-        f"{time.monotonic() - began:.0f} s\n"
+        f"wheels work on Python {version}: installed, {QUESTIONS} questions asked, reported, demonstrated, contract "
+        f"held, in {time.monotonic() - began:.0f} s\n"
     )
     return 0
 

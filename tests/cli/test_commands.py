@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import memarena
 import pytest
 import typer
 from memarena.cli.errors import INFRA_ERRORS, USER_ERRORS, raisable
 from memarena.cli.main import Commands, app
+from memarena.cli.progress import ProgressDisplay
+from rich.console import Console
+from rich.text import Text
 from typer.testing import CliRunner
 
 HEAVY = ("aiohttp", "grpc", "memarena.execution", "memarena.scoring", "numpy", "psutil", "scipy")
@@ -42,6 +48,28 @@ def test_help_of_a_command_is_its_own(name: str) -> None:
     assert result.exit_code == 0
     assert f"Usage: memarena {name} " in result.output
     assert Commands.entries[name].help.split(":", maxsplit=1)[0].split()[0] in result.output
+
+
+def help_lines(command: Any) -> Iterator[str]:
+    """What the options and arguments of a command, and of those below it, say of themselves."""
+    yield from (said for parameter in command.params if (said := getattr(parameter, "help", None)))
+    for below in getattr(command, "commands", {}).values():
+        yield from help_lines(below)
+
+
+@pytest.mark.parametrize("name", Commands.entries)
+def test_no_help_has_an_extra_that_markup_swallows(name: str) -> None:
+    for said in help_lines(Commands.entries[name].load(name)):
+        assert Text.from_markup(said).plain == said.replace("\\[", "[")
+
+
+def test_what_a_line_of_progress_says_in_brackets_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    display = ProgressDisplay()
+    display._console = Console(stderr=True, force_terminal=True, width=100)
+    display.begin(1, 0)
+    display.note("pip install 'memarena[nvml]'")
+    display.end()
+    assert "memarena[nvml]" in re.sub("\x1b\\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
 
 
 def test_a_command_misspelt_is_told_the_nearest() -> None:

@@ -9,12 +9,18 @@ import time
 from pathlib import Path
 
 import pytest
-from memarena.cli.demo import Part, _run
+from memarena.cli import demo_lacking
+from memarena.cli.demo import QUICK, SLOW, Part, _parts, _run
+from memarena.cli.demo_lacking import lacking
 from memarena.cli.demo_progress import DemoDisplay, PartCosts
+from memarena.cli.demo_questions import DemoQuestions
 from memarena.cli.scores import report_run
+from memarena.execution.backends.manifests import backends_by_name
 from memarena.execution.planning.config import ReaderConfig, RunConfig
 from memarena.execution.planning.progress import read_progress
 from memarena.log.store import log_path
+from memarena.readers import ReaderError
+from memarena.readers.embedded import Weights
 from memarena.report.brief_demo import demo_document
 from memarena.report.render.terminal import count_lines, print_document
 
@@ -37,7 +43,7 @@ def test_the_first_screen_takes_forty_lines_of_a_hundred_columns(
     everything = only(*(f"{name}@small-0.6b" for name in ("bm25", "vanilla", "oracle")))
     llm = only(*(f"{name}@large-8b" for name in ("bm25", "vanilla", "oracle", "memsearch")))
     page = Path("runs/demo/report.html")
-    document = demo_document(everything, only("memsearch@small-0.6b"), llm, page=page, folder=page.parent)  # type: ignore[arg-type]
+    document = demo_document(everything, only("memsearch@small-0.6b"), llm, page=page, folder=page.parent, left_out={})  # type: ignore[arg-type]
     assert count_lines(document, 100) <= 40
     print_document(document, width=100)
     text = capsys.readouterr().out
@@ -50,6 +56,45 @@ def test_the_first_screen_takes_forty_lines_of_a_hundred_columns(
     verdict = next(line for line in text.splitlines() if "Right answers" in line)
     assert "memsearch" not in verdict, "it was asked other questions"
     assert "seldom gives" in text
+
+
+def test_what_is_not_installed_is_left_out_of_the_screen_which_says_how_to_get_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = report_run(write_log(tmp_path / "run", grid_run.records(12, prompt_words=4)))
+    names = {f"{name}@small-0.6b" for name in ("bm25", "vanilla", "oracle")}
+    rows = tuple(row for row in run.scores.rows if row.label in names)
+    quick = type(run)(run.scores.model_copy(update={"rows": rows}), run.provenance, run.costs, run.questions)
+    how = {"memsearch": "pip install one", "LLM": "pip install other"}
+    page = Path("runs/demo/report.html")
+    document = demo_document(quick, None, None, page=page, folder=page.parent, left_out=how, made=False)
+    assert count_lines(document, 100) <= 40
+    print_document(document, width=100)
+    text = capsys.readouterr().out
+    assert "left out  memsearch, which is not installed: pip install one\n" in text
+    assert "left out  LLM, which is not installed: pip install other\n" in text
+    assert "made just now" not in text
+    assert "TTFT, tok/s" not in text and "seldom gives" not in text
+
+
+def test_the_demonstration_runs_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    questions = DemoQuestions(("a", "b"), ("a",), ("a",), 1)
+
+    def parts() -> dict[str, tuple[str, ...]]:
+        made = _parts(tmp_path, questions, lacking(SLOW))
+        return {part.name: tuple(getattr(each, "name", str(each)) for each in part.config.backends) for part in made}
+
+    assert parts() == {"all": QUICK, "memsearch": (SLOW,), "llm": (*QUICK, SLOW)}
+    without = {name: found for name, found in backends_by_name().items() if name != SLOW}
+    monkeypatch.setattr(demo_lacking, "backends_by_name", lambda: without)
+    assert lacking(SLOW).slow == "pip install 'memarena[memsearch]'"
+    assert parts() == {"all": QUICK, "llm": QUICK}
+
+    def no_weights() -> Weights:
+        raise ReaderError("no weights")
+
+    monkeypatch.setattr(demo_lacking, "find_weights", no_weights)
+    assert parts() == {"all": QUICK}
 
 
 def test_without_a_terminal_progress_is_a_few_lines_none_of_them_twice(capsys: pytest.CaptureFixture[str]) -> None:

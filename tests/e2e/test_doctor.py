@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from memarena.cli.doctor import Finding, doctor
+from memarena.meters.nvml import NOT_INSTALLED
 
 from .harnessing import ROOT, command, memarena
 
@@ -18,6 +20,17 @@ def test_the_backends_of_this_checkout_are_started_and_described() -> None:
         for name in ("bm25", "vanilla", "oracle"):
             (line,) = [x for x in done.stdout.splitlines() if x.startswith(f"backend {name} ")]
             assert " ok " in line and said in line
+
+
+def test_the_extra_that_a_hint_names_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for part in ("_readers", "_tools"):
+        monkeypatch.setattr(f"memarena.cli.doctor.{part}", list)
+    monkeypatch.setattr("memarena.cli.doctor._backends", lambda *, start: [])
+    monkeypatch.setattr("memarena.cli.doctor._meters", lambda: [Finding("meter nvml", "missing", NOT_INSTALLED)])
+    doctor()
+    assert "(pip install 'memarena[nvml]')" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.fixture(scope="module")

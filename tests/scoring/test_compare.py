@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +119,10 @@ def test_a_cell_stands_for_itself_and_a_row_for_its_headline_seeds() -> None:
     run = scored()
     assert choose(run, "bm25@small/s3").side.seeds == ("s3",)
     assert choose(run, "bm25@small").side.seeds == ("s2", "s3")
+    assert choose(run, "bm25").side == choose(run, "bm25@small").side
+    twice = run.scores.model_copy(update={"rows": (*run.scores.rows, run.scores.rows[0])})
+    with pytest.raises(ScoringError, match="several rows are of bm25"):
+        choose(replace(run, scores=twice), "bm25")
     with pytest.raises(ScoringError, match="there are: bm25@small, oracle@small"):
         choose(run, "nobody@small")
     with pytest.raises(ScoringError, match="has 2 rows"):

@@ -13,6 +13,7 @@ from memarena_dataset.io.reading import open_dataset
 
 from memarena.cli import scores
 from memarena.cli.data_files import SCORING_FILES
+from memarena.cli.demo_lacking import Lacking, lacking
 from memarena.cli.demo_progress import DemoDisplay, PartCosts
 from memarena.cli.demo_questions import DemoQuestions, demo_questions
 from memarena.cli.demo_world import SEED, is_whole, make_world
@@ -70,7 +71,7 @@ def demo(
         given = f" --dataset {dataset}" if dataset is not None else f" --seed {seed}" if seed is not None else ""
         sys.stderr.write(f"interrupted; resume with: memarena demo --out {folder}{given} --resume\n")
         sys.exit(EXIT_INTERRUPTED)
-    _show(folder, full=full)
+    _show(folder, full=full, made=dataset is None)
     if outcome.reason != "completed" or outcome.failed_cells:
         finish(outcome, folder / "all")
 
@@ -86,7 +87,7 @@ def _demonstrate(folder: Path, dataset: Path | None, seed: int) -> RunOutcome:
             make_world(world, seed)
         with open_dataset(world) as opened:
             questions = demo_questions(opened)
-        parts = _parts(world, questions)
+        parts = _parts(world, questions, lacking(SLOW))
         display.plan([part.costs for part in parts])
         outcome = RunOutcome("completed", 0)
         for part in parts:
@@ -110,7 +111,9 @@ def _run(part: Part, folder: Path, display: DemoDisplay) -> RunOutcome:
     return execute(request, display)
 
 
-def _parts(world: Path, questions: DemoQuestions) -> list[Part]:
+def _parts(world: Path, questions: DemoQuestions, without: Lacking) -> list[Part]:
+    """The runs that can be made here: a memory or a model that is not installed is left out, and the screen says so."""
+
     def config(backends: Sequence[str], reader: str, ids: tuple[str, ...], context: int) -> RunConfig:
         return RunConfig(
             dataset=world.absolute(),
@@ -123,24 +126,39 @@ def _parts(world: Path, questions: DemoQuestions) -> list[Part]:
         )
 
     one, sample = questions.one_person, questions.sample
-    cells = (*QUICK, SLOW)
-    return [
+    cells = QUICK if without.slow else (*QUICK, SLOW)
+    parts = [
         Part(
             "all",
             config(QUICK, "extractive", questions.everything, CONTEXT_TOKENS),
             PartCosts(len(QUICK) * len(questions.everything), 0.025, 0),
-        ),
-        Part("memsearch", config([SLOW], "extractive", one, CONTEXT_TOKENS), PartCosts(len(one), 0.1, 3)),
-        Part("llm", config(cells, "embedded", sample, LLM_TOKENS), PartCosts(len(cells) * len(sample), 1.6, 3)),
+        )
     ]
+    if not without.slow:
+        parts.append(Part("memsearch", config([SLOW], "extractive", one, CONTEXT_TOKENS), PartCosts(len(one), 0.1, 3)))
+    if not without.llm:
+        days = 0 if without.slow else 3
+        costs = PartCosts(len(cells) * len(sample), 1.6, days)
+        parts.append(Part("llm", config(cells, "embedded", sample, LLM_TOKENS), costs))
+    return parts
 
 
-def _show(folder: Path, *, full: bool) -> None:
+def _show(folder: Path, *, full: bool, made: bool) -> None:
     """The first screen; the page and the screen are written beside the runs."""
-    runs = [folder / name for name in ("all", "memsearch", "llm")]
+    runs = [run for name in ("all", "memsearch", "llm") if log_path(run := folder / name).exists()]
     page, screen = folder / "report.html", folder / "summary.txt"
-    inputs = [scores.report_run(run) for run in runs]
-    document = demo_document(*inputs, page=page, folder=folder)
+    inputs = {run.name: scores.report_run(run) for run in runs}
+    without = lacking(SLOW)
+    left_out = {SLOW: without.slow, "LLM": without.llm}
+    document = demo_document(
+        inputs["all"],
+        inputs.get("memsearch"),
+        inputs.get("llm"),
+        page=page,
+        folder=folder,
+        made=made,
+        left_out={name: how for name, how in left_out.items() if how and name.lower() not in inputs},
+    )
     with screen.open("w", encoding="utf-8") as file:
         print_document(document, file, WIDTH)
     scores.write_report(runs, "html", page)

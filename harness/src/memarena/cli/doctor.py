@@ -56,7 +56,8 @@ def doctor(
     findings = [*_machine(out), *_readers(), *_backends(start=start), *_tools(), *_meters()]
     for finding in findings:
         table.add_row(finding.what, finding.status, finding.detail)
-    Console().print(table)
+    # Without markup, which would take the [extra] of a package for a style and swallow it.
+    Console(markup=False).print(table)
     if any(finding.status == "broken" for finding in findings):
         raise typer.Exit(EXIT_FAULTS)
 

@@ -22,7 +22,7 @@ def export(
         Path, typer.Option(metavar="DIR", help="Folder for the files; files of the same name are replaced.")
     ],
     form: Annotated[
-        str, typer.Option("--format", help="csv, jsonl, or parquet (pip install 'memarena[export]').")
+        str, typer.Option("--format", help="csv, jsonl, or parquet (pip install 'memarena\\[export]').")
     ] = "csv",
     tables: Annotated[
         list[str] | None, typer.Option("--table", help=f"Only this table; repeatable: {', '.join(TABLES)}.")

@@ -74,7 +74,7 @@ class ProgressDisplay:
     def note(self, message: str) -> None:
         """One line."""
         if self._bars is not None:
-            self._bars.console.print(message)
+            self._bars.console.print(message, markup=False)
         else:
             self._line(message)
 

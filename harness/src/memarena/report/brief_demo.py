@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,43 +26,57 @@ _WORDS = (
     "TTFT, tok/s   of the LLM: p50 ms to its first token, tokens per second; LLM: its right answers",
     "ingest, MB    seconds for a day of one person; peak memory of the backend",
 )
+_WORDS_WITHOUT_LLM = tuple(line for line in _WORDS if not line.startswith("TTFT"))
 
 
 def demo_document(
-    everything: ReportInput, slow: ReportInput, llm: ReportInput, *, page: Path, folder: Path
+    everything: ReportInput,
+    slow: ReportInput | None,
+    llm: ReportInput | None,
+    *,
+    page: Path,
+    folder: Path,
+    left_out: Mapping[str, str],
+    made: bool = True,
 ) -> Document:
-    """The first screen, from the runs over all questions, of the slow memory, and with the language model."""
-    apart = [replace(row, run=2) for row in _rows(slow)]
-    rows = with_llm(_rows(everything) + apart, _rows(llm))
+    """The first screen, from the runs over all questions, of the slow memory, and with the language model.
+
+    The last two are None where they are not installed; ``left_out`` says how to get what is missing, by its name.
+    ``made``: the world was made for it.
+    """
+    apart = [] if slow is None else [replace(row, run=2) for row in _rows(slow)]
+    rows = with_llm(_rows(everything) + apart, [] if llm is None else _rows(llm))
     data = everything.scores.dataset
-    few, all_asked = slow.scores.rows[0], sum(everything.scores.planned.values())
-    answered = (
-        f"asked     {counted(all_asked, 'question')}; {few.backend} {few.counts.planned} of one person, "
-        "since it embeds every history on the CPU"
-    )
-    model = next((reader.model for reader in llm.scores.readers), "")
-    sample = sum(llm.scores.planned.values())
-    head = (
-        f"world     {data.ego_count} people, {counted(data.day_count, 'day')}, made just now "
+    head = [
+        f"world     {data.ego_count} people, {counted(data.day_count, 'day')}{', made just now' if made else ''} "
         f"(sha256 {data.sha256[:12]})",
-        answered,
+        f"asked     {counted(sum(everything.scores.planned.values()), 'question')}{'' if slow is None else _few(slow)}",
         "reader    † picks a sentence of what a memory found: honest, quick, no language model",
-        f"LLM       {model} on this CPU: {sample} questions of that person",
-    )
+    ]
+    if llm is not None:
+        model = next((reader.model for reader in llm.scores.readers), "")
+        sample = counted(sum(llm.scores.planned.values()), "question")
+        head.append(f"LLM       {model} on this CPU: {sample} of {'one' if slow is None else 'that'} person")
+    head += [f"left out  {name}, which is not installed: {how}" for name, how in left_out.items()]
     table = brief_table(rows, "Which memory should an assistant have?", runs=False)
     says = findings(rows)
     return Document(
         "MemArena demo",
         (
-            Section("MemArena demo", head),
+            Section("MemArena demo", tuple(head)),
             Section(
                 table.title, table=table.table, notes=tuple(note for note in table.notes if not note.startswith("†"))
             ),
-            Section("Words", _WORDS, one_line_each=True),
-            Section("What this says", (*says[:1], _evidence(says), *unproven(rows)[:1], WHY_LOW)),
+            Section("Words", _WORDS if llm is not None else _WORDS_WITHOUT_LLM, one_line_each=True),
+            Section("What this says", (*says[:1], _evidence(says), *unproven(rows)[:1], *([WHY_LOW] if llm else []))),
             Section("Next", _next(page, folder), one_line_each=True),
         ),
     )
+
+
+def _few(slow: ReportInput) -> str:
+    row = slow.scores.rows[0]
+    return f"; {row.backend} {row.counts.planned} of one person, since it embeds every history on the CPU"
 
 
 def _rows(run: ReportInput) -> list[BriefRow]:

@@ -48,7 +48,7 @@ class Chosen:
 def choose(scored: ScoredRun, name: str | None) -> Chosen:
     """The row or cell of a run by its name; without a name, its only row.
 
-    A row stands for its headline seeds. Raises ScoringError, naming what there is, if there is no such row or cell.
+    A memory's name is enough where it has one row. A row stands for its headline seeds. Raises ScoringError, naming what there is, if there is no such row or cell.
     """
     rows = scored.scores.rows
     there = ", ".join(r.label for r in rows)
@@ -62,6 +62,11 @@ def choose(scored: ScoredRun, name: str | None) -> Chosen:
         for cell in row.cells:
             if cell.cell_id == name:
                 return Chosen(scored, row, (cell,))
+    own = [row.label for row in rows if row.backend == name]
+    if len(own) == 1:
+        return choose(scored, own[0])
+    if own:
+        raise ScoringError(f"--cell {name}: several rows are of {name} in run {scored.scores.run_id}: {', '.join(own)}")
     raise ScoringError(f"--cell {name}: no such row or cell in run {scored.scores.run_id}; there are: {there}")
 
 
