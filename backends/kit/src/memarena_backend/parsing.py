@@ -148,7 +148,7 @@ def wire_items(items: Iterable[Item]) -> list[pb.MemoryItem]:
 
 
 def wire_notices(notices: Iterable[Notice]) -> list[pb.Notice]:
-    """Notices as they cross the wire, where a count of 0 means once: what did not happen is left out."""
+    """Notices as they cross the wire. A count of 0 would mean "once" there, so what did not happen is left out."""
     return [pb.Notice(code=each.code, message=each.message, count=each.count) for each in notices if each.count]
 
 

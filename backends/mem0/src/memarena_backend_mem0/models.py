@@ -196,7 +196,7 @@ def _unit(vector: Sequence[float]) -> list[float]:
 
 
 def _checked(text: object) -> str:
-    """A text that can be sent; replies of models hold numbers, lists and halves of characters instead."""
+    """The text, if it can be sent; replies also hold numbers, lists and lone surrogates. Raises ValueError."""
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"expected a text, got {type(text).__name__}")
     text.encode()  # raises UnicodeEncodeError, which is a ValueError

@@ -1,4 +1,4 @@
-"""What an extraction was worth. Mem0 takes a reply that it cannot read for one that holds nothing, without a word."""
+"""Whether Mem0 can use a reply of its extractor: it silently treats one that it cannot read as one without facts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from enum import Enum
 
 MAX_REPLY_CHARS = 65_536
-"""No honest reply is longer: it would be above 30 characters a token."""
+"""No real reply is longer: it would have more than 30 characters a token."""
 
 _FENCED = re.compile(r"^```[a-zA-Z0-9]*\n([\s\S]*?)\n```$")
 _FENCE_WITHIN = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
@@ -16,7 +16,7 @@ _THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
 class Worth(Enum):
-    """How a reply stands to what the prompt asks for."""
+    """What a reply gives Mem0."""
 
     MEMORIES = "memories"
     NOTHING = "nothing"

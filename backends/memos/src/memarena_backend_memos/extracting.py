@@ -1,5 +1,6 @@
-"""Having a day's sessions extracted, and what came of each: the library turns a reply that it cannot read into an error
-of any kind, and one that it can into memories that name nobody.
+"""Extracting memories from the sessions of a day, and counting what became of each session.
+
+For a reply that it cannot read the library raises whatever exception comes up; its memories do not say whose they are.
 """
 
 from __future__ import annotations

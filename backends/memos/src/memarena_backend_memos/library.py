@@ -1,4 +1,4 @@
-"""MemOS's import, kept from what it does beside it: log files, settings from files, schedulers, the network.
+"""Importing MemOS without its side effects: log files, settings from files, schedulers, the network.
 
 The package's own ``__init__`` imports its servers, schedulers and their clients, and its logging writes what it is told
 to a file and takes the root logger over. Neither is wanted: the package is entered without running its ``__init__``,

@@ -121,7 +121,7 @@ def _opened(folder: Path, dimension: int) -> QdrantVecDB:
 
 
 def _item(draft: Draft, number: int) -> TextualMemoryItem:
-    """As the library's ``extract`` makes it, but for the clock's time, in whose place is that of the life."""
+    """As the library's ``extract`` makes it, but with the time of the conversation and not of the machine's clock."""
     metadata = TextualMemoryMetadata(
         key=draft.key,
         source="conversation",

@@ -1,7 +1,7 @@
-"""MemPalace as it is used here: nothing outside a folder of ours, no network, vectors that the caller has made.
+"""MemPalace kept to one folder, without network, and given the vectors that the caller has made.
 
-The library makes the vector of a question itself, with a model that it configures for the whole process. What stands in
-that model's place gives the vector that the call at hand has made of its question (a context variable).
+The library embeds a question itself, with one model for the whole process. A substitute for that model returns the
+vector that the current call has already made of its question, from a context variable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The independent sets of typed answers, and what each rule of the value judge buys on them.
+"""The independent sets of typed answers, and what each rule of the value judge contributes on them.
 
 ``python -m judge_training.typed_value_sets rates`` prints the judge's errors, ``ablate`` those with one rule switched
 off at a time: a rule stays where some set gets worse by more than 0.3 points without it. The model is not trained anew.

@@ -86,7 +86,7 @@ def with_llm(rows: Iterable[BriefRow], sample: Sequence[BriefRow]) -> list[Brief
 
 
 def apart(upper: BriefRow, lower: BriefRow) -> bool:
-    """Whether the intervals of right answers carry that ``upper`` answers more than ``lower``."""
+    """Whether the intervals of right answers support that ``upper`` answers more than ``lower``."""
     one, other = upper.interval, lower.interval
     if one is None or other is None or one.few_clusters or other.few_clusters:
         return False

@@ -1,4 +1,4 @@
-"""What a report says in sentences: what its intervals carry, and what cannot be concluded from it."""
+"""What a report says in sentences: what its intervals support, and what cannot be concluded from it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def findings(rows: Sequence[BriefRow]) -> list[str]:
 
 
 def verdict(group: Sequence[BriefRow]) -> str:
-    """Who answers most, as far as the intervals carry it; empty for a single memory."""
+    """Who answers most, as far as the intervals support it; empty for a single memory."""
     if len(group) < 2:
         return ""
     listed = ", ".join(f"{row.name} {100 * (row.right.value or 0.0):.1f}%" for row in group)
@@ -75,7 +75,7 @@ def unproven(rows: Sequence[BriefRow]) -> list[str]:
 
 
 def gates(row: BriefRow) -> bool | None:
-    """Whether it controls access, where both intervals of J carry it; None: open."""
+    """Whether it controls access, where both intervals of J support it; None: open."""
     return carried_gates(row.scores.permission, row.scores.intervals.get("J"))
 
 

@@ -114,7 +114,7 @@ def _is_short_for(form: str, text: str, tokens: Sequence[_Token]) -> bool:
 
 
 def _tells(word: str) -> bool:
-    """Whether a word alone tells a thing: ``jigsaw`` does, ``green`` does not."""
+    """Whether a word alone identifies a thing: ``jigsaw`` does, ``green`` does not."""
     return len(word) >= 4 and not is_everyday(word) and word not in _PREPOSITIONS
 
 
