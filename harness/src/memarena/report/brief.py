@@ -88,15 +88,15 @@ def brief_groups(runs: Sequence[ReportInput]) -> list[tuple[str, list[BriefRow]]
 
 
 def brief_table(
-    rows: Sequence[BriefRow], title: str = TITLE, *, cut: int = 0, runs: bool = True, least: int = FEWEST_QUESTIONS
+    rows: Sequence[BriefRow], title: str = TITLE, *, cut: int = 0, one: bool = False, least: int = FEWEST_QUESTIONS
 ) -> Section:
     """The table of the summary, in the order of ``rows``; columns without any figure are left out.
 
-    ``cut`` rows were left out; ``runs`` tells rows of several runs apart; shares of fewer than ``least`` questions are
+    ``cut`` rows were left out; with ``one``, runs and readers are not told apart; shares of fewer than ``least`` questions are
     left out.
     """
-    readers = len({row.reader for row in rows}) > 1 or not any(row.llm for row in rows)
-    several = runs and len({row.run for row in rows}) > 1
+    readers = not one and (len({row.reader for row in rows}) > 1 or not any(row.llm for row in rows))
+    several = not one and len({row.run for row in rows}) > 1
     sampled = any(row.llm for row in rows)
     columns = [
         *([Column("run", align="left")] if several else []),

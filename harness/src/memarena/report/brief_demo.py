@@ -57,8 +57,8 @@ def demo_document(
         model = next((reader.model for reader in llm.scores.readers), "")
         sample = counted(sum(llm.scores.planned.values()), "question")
         head.append(f"LLM       {model} on this CPU: {sample} of {'one' if slow is None else 'that'} person")
-    head += [f"left out  {name}, which is not installed: {how}" for name, how in left_out.items()]
-    table = brief_table(rows, "Which memory should an assistant have?", runs=False)
+    head += [f"left out  {name}, not installed: {how}" for name, how in left_out.items()]
+    table = brief_table(rows, "Which memory should an assistant have?", one=True)
     says = findings(rows)
     return Document(
         "MemArena demo",

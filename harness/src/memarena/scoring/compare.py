@@ -48,7 +48,8 @@ class Chosen:
 def choose(scored: ScoredRun, name: str | None) -> Chosen:
     """The row or cell of a run by its name; without a name, its only row.
 
-    A memory's name is enough where it has one row. A row stands for its headline seeds. Raises ScoringError, naming what there is, if there is no such row or cell.
+    A memory's name is enough where it has one row. A row stands for its headline seeds. Raises ScoringError, naming
+    what there is, if there is no such row or cell.
     """
     rows = scored.scores.rows
     there = ", ".join(r.label for r in rows)
