@@ -92,8 +92,8 @@ def brief_table(
 ) -> Section:
     """The table of the summary, in the order of ``rows``; columns without any figure are left out.
 
-    ``cut`` rows were left out; with ``one``, runs and readers are not told apart; shares of fewer than ``least`` questions are
-    left out.
+    ``cut`` rows were left out; with ``one``, runs and readers are not told apart; shares of fewer than ``least``
+    questions are left out.
     """
     readers = not one and (len({row.reader for row in rows}) > 1 or not any(row.llm for row in rows))
     several = not one and len({row.run for row in rows}) > 1

@@ -1,0 +1,86 @@
+"""A run's scores in MLflow: an MLflow run for each cell, with its figures as metrics and what it is as parameters."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from memarena.tables.columns import Row
+from memarena.tables.errors import TableError
+from memarena.tables.run import Run
+
+_COUNTS = ("planned", "correct", "wrong", "backend_failed", "infra_failed", "reader_not_applicable")
+_SAME = "memarena.cell"
+"""Tag by which a cell that was exported before is found."""
+
+
+def export_to_mlflow(run: Run, uri: str, experiment: str) -> list[str]:
+    """Log every cell to the tracking server ``uri``; returns the ids of the MLflow runs, in the order of the cells.
+
+    A cell that was exported to this experiment before is replaced. A figure without a value has no metric; the ends of
+    an interval are ``FIGURE.interval_low`` and ``FIGURE.interval_high``. No right answer is exported.
+
+    Raises:
+        TableError: MLflow is not installed, or the server refuses or cannot be reached.
+    """
+    try:
+        tracking, entities = import_module("mlflow.tracking"), import_module("mlflow.entities")
+        failure: type[Exception] = import_module("mlflow.exceptions").MlflowException
+    except ImportError as error:
+        raise TableError("--mlflow: MLflow is not installed: pip install 'memarena[mlflow]'") from error
+    scores: dict[str, dict[str, float]] = {}
+    for score in run.scores():
+        scores.setdefault(str(score["cell_id"]), {}).update(_metrics(score))
+    try:
+        client = tracking.MlflowClient(tracking_uri=uri)
+        place = _experiment(client, experiment)
+        return [
+            _log_cell(client, entities, place, run, cell, scores.get(str(cell["cell_id"]), {})) for cell in run.cells()
+        ]
+    except failure as error:
+        raise TableError(f"--mlflow {uri}: {' '.join(str(error).split())[:300]}") from error
+
+
+def metric_name(figure: str) -> str:
+    """A figure's name in the characters that MLflow allows: D5* is ``D5_star``, J|known ``J known``."""
+    return figure.replace("*", "_star").replace("|", " ")
+
+
+def _experiment(client: Any, name: str) -> str:
+    found = client.get_experiment_by_name(name)
+    return str(found.experiment_id if found is not None else client.create_experiment(name))
+
+
+def _log_cell(client: Any, entities: Any, place: str, run: Run, cell: Row, metrics: dict[str, float]) -> str:
+    told = run.scored.scores
+    same = f"{told.run_id} {cell['cell_id']}"
+    before = client.search_runs([place], filter_string=f"tags.`{_SAME}` = '{same}'")
+    made = client.create_run(place, run_name=str(cell["cell_id"]), tags={_SAME: same})
+    run_id: str = made.info.run_id
+    params = {
+        "run_id": told.run_id,
+        "memarena_version": told.memarena_version,
+        "dataset": told.dataset.name,
+        "dataset_sha256": told.dataset.sha256,
+        "protocol": told.protocol,
+        "judge": told.judge,
+        **{name: value for name, value in cell.items() if name not in _COUNTS and value is not None},
+    }
+    counts = {name: float(str(cell[name])) for name in _COUNTS}
+    at_ms = made.info.start_time
+    client.log_batch(
+        run_id,
+        metrics=[entities.Metric(name, value, at_ms, 0) for name, value in {**counts, **metrics}.items()],
+        params=[entities.Param(name, str(value)) for name, value in params.items()],
+    )
+    client.set_terminated(run_id)
+    for one in before:
+        client.delete_run(one.info.run_id)
+    return run_id
+
+
+def _metrics(score: Row) -> dict[str, float]:
+    """A figure and the ends of its interval, as far as there are any."""
+    figure = metric_name(str(score["figure"]))
+    named = {"": score["value"], ".interval_low": score["interval_low"], ".interval_high": score["interval_high"]}
+    return {f"{figure}{end}": value for end, value in named.items() if isinstance(value, float)}
