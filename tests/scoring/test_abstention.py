@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from memarena.log.records import Outcome
-from memarena.scoring.abstention import abstention_outcome
+from memarena.scoring.dimensions.abstention import abstention_outcome
 
 from ..support.logs import abstain
 

@@ -8,7 +8,7 @@ from memarena_dataset.gold import AbstainGold, ClozeGold, PermissionGold
 
 from memarena.judging.leak_detection import Protected, label_of, protected_fact, telling_part
 from memarena.log.records import AnswerSpan, Outcome, Question
-from memarena.scoring.abstention import abstention_outcome
+from memarena.scoring.dimensions.abstention import abstention_outcome
 from memarena.scoring.dimensions.cloze import score_choice
 from memarena.scoring.dimensions.open_answer import AnswerOutcome, best_token_f1, outcome_by_verdict
 from memarena.scoring.results import Disclosure
