@@ -105,16 +105,18 @@ class Graph:
         )
         fruitful, lost = 0, []
         for episode in episodes:
+            failure: Exception | None = None
             try:
                 fruitful += self._add(graphiti, episode)
             except Exception as error:  # noqa: BLE001 (the library does not say what it raises on an odd reply)
-                reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-                lost.append(reason)
-                _log.warning("an episode of session %s is lost: %s", episode.source.session_id, reason)
+                failure = error
             # What the library swallowed counts all the same, and what it raised for a reason of these is not the reply.
             models.record.check()
             if self._driver.fault is not None:
                 raise self._driver.fault
+            if failure is not None:
+                lost.append(f"{type(failure).__name__}: {' '.join(str(failure).split())[:200]}")
+                _log.warning("an episode of session %s is lost: %s", episode.source.session_id, lost[-1])
         return fruitful, lost
 
     def _add(self, graphiti: Graphiti, episode: Episode) -> bool:
