@@ -164,6 +164,7 @@ def test_a_report_is_a_summary_until_more_is_asked_for(memarena: Command, run_di
     assert short.index("Summary") < short.index("What cannot be concluded")
     assert "Where wrong answers went wrong" in whole
     assert "Where wrong answers went wrong" not in short
+    assert " ±" in short and "± standard deviation over seeds" in short
     assert memarena("report", run_dir / "run.sqlite")[1] == short, "the log itself is taken too"
 
 

@@ -135,6 +135,8 @@ def brief_table(
     ]
     made = section(title, columns, body)
     notes = _marks(rows)
+    if any(" ±" in cell.text for row in body for cell in row):
+        notes.append("± standard deviation over seeds")
     if any(cell is SMALL for row in body for cell in row):
         notes.append(f"{SMALL.text}: fewer than {FEWEST_QUESTIONS} questions, no share is given")
     if cut > 0:
