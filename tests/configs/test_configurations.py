@@ -149,7 +149,7 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
         ('title = "x"\n[run]\nlimit = "many"', "run: limit: "),
         ('title = "x"\n[run]\nbackends = "bm25"', "run: backends: "),
         ('title = "x"\n[run.options.bm25]\nk = 5', "run: options.bm25.k: "),
-        ('title = "x"', "run: Field required"),
+        ('title = "x"', "run: missing"),
         ('title = "x"\nneeds = ["patience"]\n[run]', "needs.0: "),
         ('title = "x"\nflavour = "y"\n[run]', "flavour: "),
         ("title = 3\n[run]", "title: "),

@@ -82,8 +82,8 @@ def _demonstrate(folder: Path, dataset: Path | None, seed: int) -> RunOutcome:
     display = DemoDisplay()
     display.start()
     try:
-        display.note_step("making a world")
         if dataset is None and not is_whole(world):
+            display.note_step("making a world")
             make_world(world, seed)
         with open_dataset(world) as opened:
             questions = demo_questions(opened)

@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.config import parse_config, reason_of
 
 Role = Literal["embedder", "extractor", "reranker"]
 
@@ -102,7 +102,7 @@ def _of_toml(raw: bytes, name: str, where: str) -> Configuration:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise RunError(f"{where}: {field}: {first['msg']}") from error
+        raise RunError(f"{where}: {field}: {reason_of(first)}") from error
     parse_config({**_STAND_IN, **parsed.run}, f"{where}: run")
     return Configuration(
         name,
