@@ -36,6 +36,17 @@ def run_on(dataset: Path, out: Path, *more: str | Path) -> str:
     return refused("run", *overridden(usual, more))
 
 
+def test_a_named_run_without_what_a_memory_needs_says_how_to_leave_it_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MEMOBASE_URL", "MEMOBASE_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    flags = ("--dataset", EXAMPLE, "--reader", "extractive", "--out", tmp_path / "run")
+    told = refused("run", "main-grid", *flags)
+    assert "--backend memobase: cannot be started: MEMOBASE_URL and MEMOBASE_TOKEN must be set" in told
+    assert told.endswith("; without it: --backend vanilla,bm25,memsearch,oracle")
+
+
 def copy_of_example(folder: Path) -> Path:
     return Path(shutil.copytree(EXAMPLE, folder / "data"))
 

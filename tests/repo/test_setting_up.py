@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -36,6 +37,14 @@ def test_a_missing_python_is_refused_in_one_line(tmp_path: Path) -> None:
     done = make("test", f"PYTHON={tmp_path / 'python9'}")
     assert done.returncode != 0
     assert done.stderr.splitlines()[0] == f"error: {tmp_path / 'python9'} is not there; Python 3.11 or newer is needed"
+
+
+def test_asking_for_help_sets_nothing_up(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    script = shutil.copy(ROOT / "scripts" / "setup_environment.py", tmp_path / "scripts")
+    done = subprocess.run([sys.executable, script, "--help"], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.startswith("usage: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["scripts"]
 
 
 def test_every_target_of_the_help_is_there() -> None:

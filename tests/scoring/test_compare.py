@@ -220,8 +220,8 @@ def test_runs_that_cannot_be_compared_are_refused_with_one_line(
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--cell", A], "expected two --cell"),
         (["--cell", A, "--cell", "nobody"], "no such row or cell"),
+        (["--cell", A], "of a single run expected two --cell; there are: bm25@small, oracle@small"),
         (["--cell", A, "--cell", B, "--format", "html"], "expected one of table, md, json"),
         (["--cell", A, "--cell", B, "--cell", A], "at most two"),
     ],

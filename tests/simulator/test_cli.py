@@ -178,3 +178,12 @@ def test_a_small_world_is_worded_by_one_process_and_a_large_one_by_all(monkeypat
     middling = preset("l", 1).model_copy(update={"days": 2})
     assert 1 <= usual_workers(middling) < 4
     assert usual_workers(middling) == int(2 * 50 * 17.8 / SESSIONS_PER_PROCESS)
+
+
+@pytest.mark.parametrize(("met", "flags", "code"), [(True, [], 0), (False, [], 1), (False, ["--lenient"], 0)])
+def test_a_bar_that_is_missed_is_the_exit_code(
+    met: bool, flags: list[str], code: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memarena_dataset_quality.command.bars", lambda *_, **__: (["a line of the table"], met))
+    done = here(capsys, "bars", "a folder", *flags)
+    assert (done.returncode, done.stdout) == (code, "a line of the table\n")

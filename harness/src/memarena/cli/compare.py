@@ -49,8 +49,8 @@ def _sides(scored: Sequence[ScoredRun], cells: Sequence[str]) -> list[tuple[Chos
     """What to compare: the cells named, or every row that both runs have."""
     if len(scored) == 1:
         if len(cells) != 2:
-            there = ", ".join(row.label for row in scored[0].scores.rows)
-            raise ScoringError(f"compare: of a single run expected two --cell; there are: {there}")
+            rows = ", ".join(row.label for row in scored[0].scores.rows)
+            raise ScoringError(f"compare: of a single run expected two --cell; there are: {rows}")
         return [(choose(scored[0], cells[0]), choose(scored[0], cells[1]))]
     if len(scored) > 2:
         raise ScoringError("compare: more than two runs are compared as worlds: give two --cell, one data set per run")
