@@ -57,6 +57,11 @@ def test_times_and_verdicts_join_with_answers(judged: Run) -> None:
     assert {"value", "acme"} <= judges
 
 
+def test_a_run_is_scored_by_its_path_however_that_is_given(judged: Run, folder: Path) -> None:
+    for path in (folder, str(folder), str(folder / "run.sqlite")):
+        assert memarena.evaluate(path, resamples=0).scores.run_id == judged.scored.scores.run_id
+
+
 def test_another_judge_settles_other_outcomes(folder: Path) -> None:
     with pytest.raises(ScoringError, match="no verdict by this judge"):
         _ = memarena.open_run(folder, "nobody").scored

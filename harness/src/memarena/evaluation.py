@@ -31,7 +31,7 @@ from memarena.log.records import (
     QuestionAsked,
     Verdict,
 )
-from memarena.log.store import LogReader, read_records
+from memarena.log.store import LOG_NAME, LogReader, read_records
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.questions import RunBoth, one_after_the_other
 from memarena.scoring.run import ScoredRun, score_run
@@ -55,11 +55,11 @@ def load_facts(run_dir: Path) -> RunFacts:
     return builder.facts()
 
 
-def evaluate(run: Path | RunFacts, judge: str = judging.JUDGE_NAME, *, resamples: int = RESAMPLES) -> ScoredRun:
+def evaluate(run: str | Path | RunFacts, judge: str = judging.JUDGE_NAME, *, resamples: int = RESAMPLES) -> ScoredRun:
     """The scores of a run.
 
     Args:
-        run: its folder, or its facts where they were loaded already.
+        run: its folder or the ``run.sqlite`` in it, or its facts where they were loaded already.
         judge: whose verdicts count. Verdicts of the rules that are missing in the log are computed, not written.
         resamples: draws of egos for the intervals; 0 leaves intervals and variances out.
 
@@ -67,12 +67,16 @@ def evaluate(run: Path | RunFacts, judge: str = judging.JUDGE_NAME, *, resamples
         ScoringError: the log holds no run, or nothing of that judge, not even a failure.
         LogError: the log cannot be read.
     """
-    facts = load_facts(run) if isinstance(run, Path) else run
+    facts = run if isinstance(run, RunFacts) else load_facts(_folder(Path(run)))
     if judge != judging.JUDGE_NAME:
         _check_judge(facts, judge)
     with _without_cycle_collection():
         more = missing_verdicts(facts) if judge == judging.JUDGE_NAME else ()
         return score_run(facts, more, judge, is_right, resamples=resamples, run_both=_run_both(facts))
+
+
+def _folder(path: Path) -> Path:
+    return path.parent if path.name == LOG_NAME and path.is_file() else path
 
 
 def missing_verdicts(
