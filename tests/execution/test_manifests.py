@@ -81,12 +81,15 @@ def test_nonsense_is_refused(text: str) -> None:
             ("command", 'conformance = [{ name = "a" }, { name = "a" }]\ncommand'),
             "backend.0: conformance: the name a is",
         ),
-        (("schema = 1", "schema = 1\n[environment]"), "environment.requirements: Field required"),
+        (("schema = 1", "schema = 1\n[environment]"), "environment.requirements: missing"),
         (
             ("schema = 1", 'schema = 1\n[environment]\nrequirements = "r"\npython = "3.11"'),
             "environment.python: '3.11' is no version specifier",
         ),
-        (("schema = 1", 'schema = 1\n[environment]\nrequirements = "r"\npip = "x"'), "environment.pip: Extra"),
+        (
+            ("schema = 1", 'schema = 1\n[environment]\nrequirements = "r"\npip = "x"'),
+            "environment.pip: there is no such setting",
+        ),
         (("command", 'conformance = [{ name = "a", settings = { U = "{url}" } }]\ncommand'), "and there is none"),
     ],
 )

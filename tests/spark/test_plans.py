@@ -34,7 +34,7 @@ run:
     [
         ("[]", "expected a mapping"),
         ("schema: 1\nprofile: [", "not valid YAML"),
-        ("schema: 1\nprofile: quick.toml", "run: Field required"),
+        ("schema: 1\nprofile: quick.toml", "run: missing"),
         (f"{RUN}schema: 2\nprofile: quick.toml", "schema: "),
         (f"{RUN}schema: 1\nprofile: h100", "profile h100: expected"),
         (f"{RUN}schema: 1\nprofile: no.toml", "no.toml: cannot be read"),
@@ -43,7 +43,10 @@ run:
             f"{RUN}schema: 1\nprofile: gb10\npins: {{driver: a, kernel: b}}",
             "reader_server: the profile gb10 demands it",
         ),
-        (f"{RUN}schema: 1\nprofile: gb10\npins: {{images: {{sglang: latest}}}}", "pins.images.sglang: String should"),
+        (
+            f"{RUN}schema: 1\nprofile: gb10\npins: {{images: {{sglang: latest}}}}",
+            "pins.images.sglang: expected text of the form",
+        ),
         (f"{RUN}schema: 1\nprofile: cpu-dev\nsurprise: 1", "surprise: "),
         (f"{RUN}schema: 1\nprofile: cpu-dev\nembedder: {{url: ftp://x, model: m}}", "embedder.url: "),
     ],

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import yaml
 from memarena.execution.planning.config import RunConfig
+from memarena.execution.reasons import reason_of
 from memarena.log.base import Record
 from memarena.readers.errors import ReaderError
 from memarena.readers.remote import api_url
@@ -131,7 +132,7 @@ def parse_plan(text: str, where: str) -> Plan:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         given = "" if first["type"] == "missing" else f", got {str(first['input'])[:80]!r}"
-        raise SparkError(f"{where}: {field}: {first['msg'].removeprefix('Value error, ')}{given}") from error
+        raise SparkError(f"{where}: {field}: {reason_of(first)}{given}") from error
 
 
 def plan_faults(plan: Plan, profile: NodeProfile) -> Iterator[str]:

@@ -14,7 +14,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import parse_config, reason_of
+from memarena.execution.planning.config import parse_config
+from memarena.execution.reasons import reason_of
 
 Role = Literal["embedder", "extractor", "reranker"]
 

@@ -9,7 +9,8 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import ReaderConfig, parse_config, reason_of
+from memarena.execution.planning.config import ReaderConfig, parse_config
+from memarena.execution.reasons import reason_of
 from memarena.sweep.errors import SweepError
 
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]

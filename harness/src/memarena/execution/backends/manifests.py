@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from memarena.execution.backends.environments import BackendEnvironment, EnvironmentTable
 from memarena.execution.backends.installed import MANIFEST, installed_manifests
 from memarena.execution.errors import RunError
+from memarena.execution.reasons import reason_of
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 _RENAMED = re.compile(r"(?P<name>[a-z0-9][a-z0-9_.-]*)=(?P<backend>.+)", re.DOTALL)
@@ -269,7 +270,7 @@ def load_manifest(path: Path) -> list[LaunchableBackend]:
     except ValidationError as error:
         first = error.errors()[0]
         where = "".join(f"{part}." for part in first["loc"]).removesuffix(".")
-        message = first["msg"].removeprefix("Value error, ")
+        message = reason_of(first)
         raise RunError(f"{path}: {where}: {message}" if where else f"{path}: {message}") from error
     folder = path.resolve().parent
     table, name = parsed.environment, parsed.backend[0].name

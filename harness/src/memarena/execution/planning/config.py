@@ -8,9 +8,9 @@ from typing import Annotated, Literal, Self
 
 from memarena_dataset.model import Family
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
-from pydantic_core import ErrorDetails
 
 from memarena.execution.errors import RunError
+from memarena.execution.reasons import reason_of
 
 SEED_LABELS: dict[str, tuple[float, int]] = {"s1": (0.0, 1), "s2": (0.3, 2), "s3": (0.3, 3), "s4": (0.3, 4)}
 """Temperature and seed behind each label (design of the paper: s1 greedy, s2 to s4 stochastic)."""
@@ -215,35 +215,6 @@ _FLAGS = {
     "prompt_styles": "prompt-style",
 }
 """Flags that are not named like their field."""
-_REASONS = {
-    "greater_than_equal": "expected {ge} or more",
-    "greater_than": "expected more than {gt}",
-    "less_than_equal": "expected at most {le}",
-    "less_than": "expected less than {lt}",
-    "literal_error": "expected one of {expected}",
-    "enum": "expected one of {expected}",
-    "int_parsing": "expected a whole number",
-    "int_from_float": "expected a whole number",
-    "float_parsing": "expected a number",
-    "finite_number": "expected a finite number",
-    "too_short": "expected at least one",
-    "string_pattern_mismatch": "expected text of the form {pattern}",
-    "missing": "missing",
-    "extra_forbidden": "there is no such setting",
-}
-
-
-def reason_of(first: ErrorDetails) -> str:
-    """What is wrong with a value, in words of ours."""
-    words = _REASONS.get(first["type"])
-    if words is None:
-        return first["msg"].removeprefix("Value error, ")
-    context = {key: f"{value:g}" if isinstance(value, float) else value for key, value in first.get("ctx", {}).items()}
-    return (
-        words.format(**context).replace("'", "").replace(" or ", ", ")
-        if "expected}" in words
-        else words.format(**context)
-    )
 
 
 def parse_config(content: object, where: str | None) -> RunConfig:

@@ -1,0 +1,35 @@
+"""What is wrong with a field that a user wrote, in words of ours."""
+
+from __future__ import annotations
+
+from pydantic_core import ErrorDetails
+
+_REASONS = {
+    "greater_than_equal": "expected {ge} or more",
+    "greater_than": "expected more than {gt}",
+    "less_than_equal": "expected at most {le}",
+    "less_than": "expected less than {lt}",
+    "literal_error": "expected one of {expected}",
+    "enum": "expected one of {expected}",
+    "int_parsing": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "float_parsing": "expected a number",
+    "finite_number": "expected a finite number",
+    "too_short": "expected at least one",
+    "string_pattern_mismatch": "expected text of the form {pattern}",
+    "missing": "missing",
+    "extra_forbidden": "there is no such setting",
+}
+
+
+def reason_of(first: ErrorDetails) -> str:
+    """What is wrong with a value, in words of ours."""
+    words = _REASONS.get(first["type"])
+    if words is None:
+        return first["msg"].removeprefix("Value error, ")
+    context = {key: f"{value:g}" if isinstance(value, float) else value for key, value in first.get("ctx", {}).items()}
+    return (
+        words.format(**context).replace("'", "").replace(" or ", ", ")
+        if "expected}" in words
+        else words.format(**context)
+    )
