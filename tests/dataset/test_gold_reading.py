@@ -17,6 +17,7 @@ from memarena_dataset.gold import (
     FriendshipShown,
     Gold,
     PermissionGold,
+    RubricGold,
     TextGold,
 )
 from memarena_dataset.io.gold_reading import lettered_options, parse_gold, query_with_options
@@ -276,3 +277,30 @@ GOLDS = st.one_of(
 def test_gold_that_is_written_and_read_again_is_the_same(case: tuple[Family, Gold]) -> None:
     family, gold = case
     assert parse_gold(family, ground_truth_of(family, gold)) == gold
+
+
+# ------------------------------------------------------------------ rubrics
+
+
+def test_a_rubric_is_read_and_written_back() -> None:
+    gold = parse_gold(Family.QA, {"rubric": [" It names the coat. ", "It is short."]})
+    assert gold == RubricGold(rubric=("It names the coat.", "It is short."))
+    assert ground_truth_of(Family.QA, gold) == {"rubric": ["It names the coat.", "It is short."]}
+
+
+@pytest.mark.parametrize(
+    ("truth", "field"),
+    [
+        ({"rubric": []}, "rubric"),
+        ({"rubric": "It is short."}, "rubric"),
+        ({"rubric": None, "answer": "x"}, "rubric"),
+        ({"rubric": ["It is short.", "  "]}, "rubric.1"),
+        ({"rubric": [["It is short."]]}, "rubric.0"),
+        ({"rubric": ["It is short."], "answer": "a coat"}, "answer"),
+        ({"rubric": ["It is short."], "values": [{"type": "term", "text": "coat"}]}, "values"),
+    ],
+)
+def test_a_rubric_that_cannot_be_used_is_refused(truth: dict[str, Any], field: str) -> None:
+    with pytest.raises(FieldError) as caught:
+        parse_gold(Family.QA, truth)
+    assert caught.value.field == f"ground_truth.{field}"

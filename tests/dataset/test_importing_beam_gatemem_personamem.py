@@ -13,7 +13,7 @@ import pytest
 from memarena.cli.dataset import app
 from memarena.cli.errors import run_guarded
 from memarena_dataset.errors import DatasetError
-from memarena_dataset.gold import AbstainGold, ClozeGold, ConflictGold, PermissionGold, TextGold
+from memarena_dataset.gold import AbstainGold, ClozeGold, ConflictGold, PermissionGold, RubricGold, TextGold
 from memarena_dataset.importers.beam import import_beam
 from memarena_dataset.importers.gatemem import import_gatemem
 from memarena_dataset.importers.personamem import import_personamem
@@ -22,6 +22,7 @@ from memarena_dataset.io.reading import open_dataset
 from memarena_dataset.model import Family
 from memarena_dataset.validate import validate
 from memarena_dataset.values import DurationValue
+from typer.testing import CliRunner
 
 Rows = list[dict[str, Any]]
 
@@ -120,6 +121,36 @@ def test_beam_names_what_it_leaves_out(tmp_path: Path) -> None:
     assert "changed: chats 1 message 5: 300,000 bytes long: cut to the 262,144" in notes
     assert len(account.notes) == 4
     assert validate(tmp_path / "out").errors == ()
+
+
+def test_beam_with_rubrics_brings_what_a_rubric_alone_decides(tmp_path: Path) -> None:
+    asked = {
+        "summarization": [{"question": "Sum it up", "rubric": [" It should mention: a kiln ", "It is short."]}],
+        "event_ordering": [{"question": "In which order?", "rubric": ["kiln", "bowls"], "source_chat_ids": [0]}],
+        "instruction_following": [{"question": "Why?", "rubric": []}],
+    }
+    source = beam(tmp_path, asked=asked)
+    args = ["import", "beam", str(source), "--out", str(tmp_path / "out"), "--with-rubrics"]
+    result = CliRunner().invoke(app, args)
+    assert result.exit_code == 0, result.output
+    assert "skipped: user_beam_chats_1_instruction_following_1: rubric: missing; a list of texts" in result.output
+    assert validate(tmp_path / "out").errors == ()
+    with open_dataset(tmp_path / "out") as dataset:
+        found = {i.metadata["ability"]: i for i in dataset.instances}
+    assert {i.family for i in found.values()} == {Family.QA}
+    assert found["summarization"].gold == RubricGold(rubric=("It should mention: a kiln", "It is short."))
+    assert found["event_ordering"].gold == RubricGold(
+        rubric=("kiln", "bowls", "What the answer has of these comes in this order: kiln; bowls")
+    )
+
+
+def test_validate_names_the_sentence_that_a_rubric_lacks(tmp_path: Path) -> None:
+    import_beam(beam(tmp_path), tmp_path / "out", with_rubrics=True)
+    file = tmp_path / "out" / "eval_instances" / "d7_qa.jsonl"
+    text = file.read_text()
+    assert '"rubric": ["kiln"]}' in text
+    file.write_text(text.replace('{"rubric": ["kiln"]}', '{"rubric": ["kiln", " "]}'))
+    assert "ground_truth.rubric.1" in " ".join(map(str, validate(tmp_path / "out").errors))
 
 
 def test_beam_reads_the_cut_chat_where_there_is_one(tmp_path: Path) -> None:

@@ -66,7 +66,8 @@ def alter_gold(dataset: Path, copy: Path) -> None:
         if family == Family.QA.value:
             new, row["ground_truth"] = Family.CONFABULATION.value, {"expected_response": "abstain"}
         else:
-            new, row["ground_truth"] = Family.QA.value, {"answer": f"an altered answer, number {number}"}
+            said = f"an altered answer, number {number}"
+            new, row["ground_truth"] = Family.QA.value, {"rubric": [said]} if number % 2 else {"answer": said}
         row["dimension"] = new
         files.setdefault(new, []).append(json.dumps(row))
     for name, lines in files.items():

@@ -37,7 +37,15 @@ class Asked:
     """The name under which the longest reply was given."""
 
     @property
+    def sentences(self) -> dict[str, str]:
+        """The sentences of a rubric by their numbers; empty where none is shown."""
+        listed = self.user.partition("\nSentences:\n")[2].partition("\n\nWhat the assistant said:")[0]
+        return dict(line.split(". ", 1) for line in listed.splitlines())
+
+    @property
     def task(self) -> str:
+        if self.sentences:
+            return "rubric"
         return "behaviour" if "disclose_wrong" in self.system else "bucket" if "no_access" in self.system else "answer"
 
 
@@ -65,6 +73,9 @@ def rules(asked: Asked, *, correct: object = True, **fields: Any) -> Says:
     if decoy().gold in asked.user:
         label = "disclose_correct" if decoy().told in asked.answer else "other"
         correct, fields = False, {**fields, "label": label, "score": 0.0}
+    if asked.task == "rubric":
+        met = {n: "no" if decoy().told in s or not correct else "yes" for n, s in asked.sentences.items()}
+        return Says(json.dumps({"check": asked.check, "sentences": met, "reason": "as scripted", **fields}))
     by_task: dict[str, dict[str, Any]] = {
         "answer": {"correct": correct, "score": float(correct is True)},
         "behaviour": {"label": "refuse"},

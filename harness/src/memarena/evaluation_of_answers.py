@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memarena_answering.parsing import parse_answer
-from memarena_dataset.gold import AbstainGold, ClozeGold, PermissionGold
+from memarena_dataset.gold import AbstainGold, ClozeGold, PermissionGold, RubricGold
 from memarena_dataset.io.reading import Dataset
+from memarena_dataset.model import Instance
 
 from memarena.execution.planning.questions import evidence_texts, plan_questions
 from memarena.judging import JudgeError, judge_answer
@@ -17,7 +18,7 @@ from memarena.judging.abstention import judge_abstention
 from memarena.log.records import EvidenceSession, Outcome, Question
 from memarena.scoring.metrics import cell_metrics
 from memarena.scoring.outcomes import Rules
-from memarena.scoring.questions import question_base
+from memarena.scoring.questions import NOT_JUDGED, question_base
 from memarena.scoring.results import QuestionScore, Score
 
 DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6", "X1", "D5*", "P", "U", "J")
@@ -84,7 +85,7 @@ class EvaluatedAnswers:
     """Questions that the data set holds."""
 
 
-def read_answers(path: Path, known: Iterable[str]) -> tuple[list[AnswerRow], list[BadRow]]:
+def read_answers(path: Path, known: Iterable[Instance]) -> tuple[list[AnswerRow], list[BadRow]]:
     """Usable and unusable rows of a file of JSON lines; blank lines are passed over.
 
     Raises JudgeError if the file cannot be read.
@@ -93,14 +94,14 @@ def read_answers(path: Path, known: Iterable[str]) -> tuple[list[AnswerRow], lis
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise JudgeError(f"{path}: cannot be read: {error.strerror}") from error
-    ids = frozenset(known)
+    by_id = {instance.instance_id: instance for instance in known}
     rows: list[AnswerRow] = []
     bad: list[BadRow] = []
     first: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        row = _row(number, line, ids)
+        row = _row(number, line, by_id)
         if isinstance(row, AnswerRow) and row.instance_id in first:
             at = first[row.instance_id]
             row = BadRow(number, f"instance_id: {row.instance_id!r} stands in line {at} already; expected it once")
@@ -125,7 +126,7 @@ def evaluate_answers(dataset: Dataset, rows: Sequence[AnswerRow]) -> EvaluatedAn
     return EvaluatedAnswers(tuple(verdict for verdict, _ in judged), scores, len(by_id))
 
 
-def _row(number: int, line: bytes, ids: frozenset[str]) -> AnswerRow | BadRow:
+def _row(number: int, line: bytes, by_id: Mapping[str, Instance]) -> AnswerRow | BadRow:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
@@ -133,8 +134,10 @@ def _row(number: int, line: bytes, ids: frozenset[str]) -> AnswerRow | BadRow:
     if not isinstance(row, dict):
         return BadRow(number, f"expected a JSON object {{instance_id, answer}}, found {type(row).__name__}")
     fault = next((found for name in ("instance_id", "answer") if (found := _fault(row, name))), "")
-    if not fault and row["instance_id"] not in ids:
+    if not fault and row["instance_id"] not in by_id:
         fault = f"instance_id: {row['instance_id']!r}: the data set has no such question"
+    if not fault and isinstance(by_id[row["instance_id"]].gold, RubricGold):
+        fault = f"instance_id: {row['instance_id']!r}: {NOT_JUDGED}"
     return BadRow(number, fault) if fault else AnswerRow(number, row["instance_id"], row["answer"])
 
 

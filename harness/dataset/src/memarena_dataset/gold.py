@@ -43,6 +43,13 @@ class TextGold(GoldRecord):
     """D2: speaker, participants, session …; D3 temporal: ordering, anchoring, interval."""
 
 
+class RubricGold(GoldRecord):
+    """D3, questions with no answer that could be written down: right is what fulfils every sentence of ``rubric``."""
+
+    kind: Literal["rubric"] = "rubric"
+    rubric: tuple[str, ...]
+
+
 class CounterfactualGold(GoldRecord):
     """D3. The premise holds ``altered_detail``; right is ``real_fact``."""
 
@@ -128,6 +135,6 @@ class PermissionGold(GoldRecord):
 
 
 Gold = Annotated[
-    ClozeGold | TextGold | CounterfactualGold | ConflictGold | AnaphoraGold | AbstainGold | PermissionGold,
+    ClozeGold | TextGold | RubricGold | CounterfactualGold | ConflictGold | AnaphoraGold | AbstainGold | PermissionGold,
     Field(discriminator="kind"),
 ]

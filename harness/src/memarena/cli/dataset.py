@@ -149,9 +149,15 @@ def longmemeval_command(source: Source, out: Out) -> None:
 
 
 @import_app.command("beam")
-def beam_command(source: SourceFolder, out: Out) -> None:
+def beam_command(
+    source: SourceFolder,
+    out: Out,
+    with_rubrics: Annotated[
+        bool, typer.Option("--with-rubrics", help="Also what a rubric alone decides: it needs a judge with a model.")
+    ] = False,
+) -> None:
     """Import BEAM (100K, 500K or 1M, or one chat): one ego per chat; what a rubric alone decides is left out."""
-    _print_account(import_beam(source, out), out)
+    _print_account(import_beam(source, out, with_rubrics=with_rubrics), out)
 
 
 @import_app.command("gatemem")

@@ -26,7 +26,7 @@ def judge_answers(answers: Path, dataset: list[Path], output: str) -> None:
     if len(dataset) != 1:
         raise JudgeError(f"--answers: expected one --dataset beside it, found {len(dataset)}")
     with open_dataset(dataset[0]) as opened:
-        rows, bad = read_answers(answers, (instance.instance_id for instance in opened.instances))
+        rows, bad = read_answers(answers, opened.instances)
         evaluated = evaluate_answers(opened, rows)
     if output == "json":
         whole = {"verdicts": [v.as_dict() for v in evaluated.verdicts], **scores_of(evaluated)}

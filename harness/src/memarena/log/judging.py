@@ -10,8 +10,9 @@ BehaviourLabel = Literal["disclose_correct", "disclose_wrong", "refuse", "dont_k
 """How an answer behaves towards the asker of a D6 question (design 4)."""
 Bucket = Literal["no_access", "dont_know", "other"]
 """Why an answer withheld a protected fact: the asker may not know, claimed ignorance, anything else."""
-JudgeTask = Literal["answer", "behaviour", "bucket"]
-"""What a judge is asked: is the answer right (D2 to D5), how does it behave (D6), why was the fact withheld (DENY)."""
+JudgeTask = Literal["answer", "behaviour", "bucket", "rubric"]
+"""What a judge is asked: is the answer right (D2 to D5), how does it behave (D6), why was the fact withheld (DENY),
+what of a rubric does it fulfil."""
 
 
 class JudgeUsage(Record):
@@ -48,7 +49,7 @@ class Verdict(Record):
     leak, which is scoring's business (disclosed = flag or label ``disclose_correct``)."""
     score: float
     reason: str = ""
-    task: Literal["answer", "behaviour"] = "answer"
+    task: Literal["answer", "behaviour", "rubric"] = "answer"
     label: BehaviourLabel | None = None
     """D6: the behaviour. Set exactly if ``task`` is ``behaviour``."""
     repeat: int = 0

@@ -20,6 +20,7 @@ def summary_section(number: int, run: RunScores, *, several: bool) -> Section:
         f"asked     {counted(planned, 'question')} ({dimensions}), protocol {run.protocol}" + _filter(run),
         *(f"reader    {line}" for line in _readers(run)),
         *judge_lines(run),
+        *([f"apart     not judged: {run.not_judged:,}, they need a judge with a model"] if run.not_judged else []),
         f"state     {_state(run)}",
     ]
     lines.append(f"floor     {_floor(run)}")

@@ -25,6 +25,9 @@ INTERFERENCE = "interference"
 """Where a data set's metadata counts the facts that interfere with the one asked for."""
 
 
+NOT_JUDGED = "not judged: a rubric needs a judge with a model"
+
+
 class RunBoth(Protocol):
     """How two computations are run: one after the other, or at the same time in two processes."""
 
@@ -64,8 +67,11 @@ def score_questions(
     for cell in facts.manifest.cells:
         for instance_id, base in bases.items():
             attempts = facts.attempts.get((cell.cell_id, instance_id), ())
-            if attempts:
-                question = facts.questions[instance_id]
+            question = facts.questions[instance_id]
+            if attempts and verdict_index.leaves(question.instance.gold):
+                left = {"cell_id": cell.cell_id, "attempts": len(attempts), "why": NOT_JUDGED}
+                yield base.model_copy(update=left)
+            elif attempts:
                 yield _score(facts, cell, question, base, len(attempts), attempts[-1], verdict_index, rules)
             else:
                 yield base.model_copy(update={"cell_id": cell.cell_id})

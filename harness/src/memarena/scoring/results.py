@@ -501,3 +501,9 @@ class RunScores(Record):
     handed_over_share: float | None = None
     """Share of an LLM judge's verdicts that the rules without a model made in its place; None without such a judge."""
     judging: Judging = Judging()
+
+    @property
+    def not_judged(self) -> int:
+        """Questions that the judge does not judge at all; they are in ``planned``, and in no row's counts."""
+        counted = max((cell.counts.planned for row in self.rows for cell in row.cells), default=None)
+        return 0 if counted is None else sum(self.planned.values()) - counted

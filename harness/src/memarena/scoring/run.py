@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from memarena.log.records import Verdict
+from memarena_dataset.gold import RubricGold
+
+from memarena.log.records import Question, Verdict
 from memarena.scoring.baselines import JudgeAnswer, compute_baselines, grep_share, question_only
 from memarena.scoring.breakdowns import FAMILY_ORDER
 from memarena.scoring.deciding_verdicts import deciding_verdicts, failures_of, judge_provenance
@@ -51,13 +53,14 @@ def score_run(
     scored, computed = score_all(
         facts,
         verdict_index,
-        lambda: compute_baselines(facts.questions.values(), facts.evidence, judge_answer),
+        lambda: compute_baselines(_decided_by_rules(facts), facts.evidence, judge_answer),
         run_both,
     )
     questions = tuple(scored)
     by_cell: dict[str, list[QuestionScore]] = {}
     for question in questions:
-        by_cell.setdefault(question.cell_id, []).append(question)
+        if not verdict_index.leaves(facts.questions[question.instance_id].instance.gold):
+            by_cell.setdefault(question.cell_id, []).append(question)
     baselines = (*computed, *_question_only_baselines(facts, by_cell))
     manifest = facts.manifest
     draws = draw_egos(questions, (manifest.dataset.sha256, facts.started.run_id), resamples) if resamples else None
@@ -110,6 +113,11 @@ def _question_only_baselines(facts: RunFacts, by_cell: Mapping[str, Sequence[Que
 
 
 # ------------------------------------------------------------------ the run as a whole
+
+
+def _decided_by_rules(facts: RunFacts) -> list[Question]:
+    """Questions that a policy without a memory can be scored on: baselines are judged without a model."""
+    return [q for q in facts.questions.values() if not isinstance(q.instance.gold, RubricGold)]
 
 
 def _planned(facts: RunFacts) -> dict[str, int]:

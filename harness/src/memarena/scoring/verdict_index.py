@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from memarena_dataset.gold import Gold, RubricGold
+
+from memarena.judging import JUDGE_NAME
 from memarena.log.records import BucketNamed, JudgingFailed, Verdict
 from memarena.scoring.run_facts import RunFacts
 
@@ -35,6 +38,10 @@ class VerdictIndex:
         if failure is None:
             return f"no verdict by judge {self.judge}"
         return f"judge {self.judge}: {failure.cause}: {failure.message}"
+
+    def leaves(self, gold: Gold) -> bool:
+        """Whether the judge judges no such question at all: the rules without a model read no rubric."""
+        return isinstance(gold, RubricGold) and self.judge.partition("@")[0] == JUDGE_NAME
 
     @property
     def repeated(self) -> int:

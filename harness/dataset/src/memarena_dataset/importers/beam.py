@@ -9,7 +9,7 @@
 - ``contradiction_resolution`` becomes ``d1_conflict``: both statements have to be named. BEAM also wants the
   contradiction pointed out and a question back, which no gold of ours holds.
 - ``event_ordering``, ``instruction_following``, ``preference_following`` and ``summarization`` need a judge that reads
-  a rubric. They are left out, each named.
+  a rubric. They are left out, each named, unless ``with_rubrics``: then their gold is the rubric sentence by sentence.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from memarena_dataset.errors import DatasetError, FieldError
-from memarena_dataset.gold import AbstainGold, ConflictGold, Gold, TextGold
+from memarena_dataset.gold import AbstainGold, ConflictGold, Gold, RubricGold, TextGold
 from memarena_dataset.importers.common import (
     Account,
     clean,
@@ -82,8 +82,8 @@ class _Chat:
         return f"user_beam_{slug(self.name)}"
 
 
-def import_beam(source: Path, out: Path) -> Account:
-    """Write a folder of BEAM chats as a data set folder.
+def import_beam(source: Path, out: Path, *, with_rubrics: bool = False) -> Account:
+    """Write a folder of BEAM chats as a data set folder; ``with_rubrics`` also what only a judge with a model decides.
 
     Raises:
         DatasetError: the folder is missing or holds no chats, a file is not BEAM's, or ``out`` is taken.
@@ -99,7 +99,7 @@ def import_beam(source: Path, out: Path) -> Account:
         for chat in chats:
             turns, end = _write_chat(chat, epoch, writer, account)
             ego_map[chat.ego] = list(dict.fromkeys(session for session, _ in turns.values()))
-            _write_questions(chat, turns, end, writer, account)
+            _write_questions(chat, turns, end, writer, account, with_rubrics=with_rubrics)
         writer.put(EGO_MAP, ego_map)
         writer.put(
             REPORT,
@@ -244,14 +244,20 @@ def _said(message: Mapping[str, Any], chat: str, account: Account) -> str:
 
 
 def _write_questions(
-    chat: _Chat, turns: Mapping[int, tuple[str, str]], end: float, writer: FolderWriter, account: Account
+    chat: _Chat,
+    turns: Mapping[int, tuple[str, str]],
+    end: float,
+    writer: FolderWriter,
+    account: Account,
+    *,
+    with_rubrics: bool,
 ) -> None:
     for ability, questions in chat.questions.items():
         for position, question in enumerate(questions, start=1):
             name = f"{chat.ego}_{slug(ability)}_{position}"
             account.counts["questions in the files"] += 1
             try:
-                family, gold, query, rubric = _gold(ability, question)
+                family, gold, query, rubric = _gold(ability, question, with_rubrics=with_rubrics)
             except FieldError as error:
                 account.skip(name, f"{error.field}: {error.reason}")
                 continue
@@ -279,10 +285,10 @@ def _stated(question: Mapping[str, Any]) -> dict[str, str]:
     return {"stated_answer": clean(stated)} if isinstance(stated, str) else {}
 
 
-def _gold(ability: str, question: Any) -> tuple[Family, Gold, str, list[str]]:
-    if ability in BY_RUBRIC_ALONE:
+def _gold(ability: str, question: Any, *, with_rubrics: bool) -> tuple[Family, Gold, str, list[str]]:
+    if ability in BY_RUBRIC_ALONE and not with_rubrics:
         raise FieldError(ability, "right or wrong by a rubric alone, which needs a judge that reads one")
-    if ability not in FAMILY_OF_ABILITY:
+    if ability not in FAMILY_OF_ABILITY and ability not in BY_RUBRIC_ALONE:
         raise FieldError(ability, f"no ability of BEAM; one of {', '.join(FAMILY_OF_ABILITY)} is expected")
     if not isinstance(question, dict):
         raise FieldError(ability, "an object is expected")
@@ -291,6 +297,9 @@ def _gold(ability: str, question: Any) -> tuple[Family, Gold, str, list[str]]:
         raise FieldError("question", "missing; a text is expected")
     if not isinstance(rubric, list) or not rubric or not all(isinstance(i, str) and i.strip() for i in rubric):
         raise FieldError("rubric", "missing; a list of texts is expected")
+    kept = [clean(item) for item in rubric]
+    if ability in BY_RUBRIC_ALONE:
+        return Family.QA, _by_rubric(ability, kept), clean(query.strip()), kept
     items = [clean(_ITEM.sub(r"\1", item.strip())) for item in rubric]
     family = FAMILY_OF_ABILITY[ability]
     gold: Gold
@@ -303,7 +312,15 @@ def _gold(ability: str, question: Any) -> tuple[Family, Gold, str, list[str]]:
     else:
         answers = ("; ".join(items),)
         gold = TextGold(answers=answers, values=safe_values(family, answers))
-    return family, gold, clean(query.strip()), [clean(item) for item in rubric]
+    return family, gold, clean(query.strip()), kept
+
+
+def _by_rubric(ability: str, rubric: Sequence[str]) -> RubricGold:
+    """The rubric as it stands; of an order of events also that the order is kept, which no single item says."""
+    sentences = [item.strip() for item in rubric]
+    if ability == "event_ordering" and len(sentences) > 1:
+        sentences.append("What the answer has of these comes in this order: " + "; ".join(sentences))
+    return RubricGold(rubric=tuple(sentences))
 
 
 def _conflict(items: Sequence[str]) -> ConflictGold:

@@ -24,6 +24,7 @@ from memarena_dataset.gold import (
     FriendshipShown,
     Gold,
     PermissionGold,
+    RubricGold,
     Sharing,
     TextGold,
 )
@@ -272,8 +273,23 @@ def _metadata(reader: _Reader) -> TextGold:
     return TextGold(answers=answers, attribute=reader.text_or_none("attribute"), values=reader.values())
 
 
-def _qa(reader: _Reader) -> TextGold:
+def _qa(reader: _Reader) -> TextGold | RubricGold:
+    if "rubric" in reader.truth:
+        return _rubric(reader)
     return TextGold(answers=reader.answers("answer", "answers"), values=reader.values())
+
+
+def _rubric(reader: _Reader) -> RubricGold:
+    sentences = reader.truth["rubric"]
+    if not isinstance(sentences, list) or not sentences:
+        raise FieldError("ground_truth.rubric", "a list of sentences, at least one, is expected")
+    for position, sentence in enumerate(sentences):
+        if not isinstance(sentence, str) or not sentence.strip():
+            raise FieldError(f"ground_truth.rubric.{position}", "a sentence is expected")
+    for key in ("answer", "answers", "values"):
+        if reader.has(key):
+            raise FieldError(f"ground_truth.{key}", "stands beside rubric; one of the two is expected")
+    return RubricGold(rubric=tuple(sentence.strip() for sentence in sentences))
 
 
 def _temporal(reader: _Reader) -> TextGold:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +14,7 @@ from memarena_dataset.gold import (
     CounterfactualGold,
     Gold,
     PermissionGold,
+    RubricGold,
     TextGold,
 )
 
@@ -151,6 +153,8 @@ def _jobs_of(
     gold = question.instance.gold
     if isinstance(gold, PermissionGold):
         return [_job("behaviour", asked, asked.answer, question, (), n) for n in range(repeats)]
+    if isinstance(gold, RubricGold):
+        return [_job("rubric", asked, asked.answer, question, (), n) for n in range(repeats)]
     if not (is_judged(gold) or isinstance(gold, AbstainGold)):
         return []
     evidence = tuple(sessions[s] for s in question.instance.evidence_session_ids if s in sessions)
@@ -171,8 +175,8 @@ def _job(
 
 def gold_for_judge(gold: Gold) -> str:
     """The key as a judge is shown it. Raises JudgeError for golds that no judge with a model sees."""
-    if isinstance(gold, TextGold):
-        return " | ".join(gold.answers)
+    if isinstance(gold, TextGold | RubricGold):
+        return " | ".join(gold.answers) if isinstance(gold, TextGold) else numbered(gold.rubric)
     if isinstance(gold, CounterfactualGold):
         return f"What was really the case: {gold.real_fact}\nWhat the question wrongly supposes: {gold.altered_detail}"
     if isinstance(gold, ConflictGold):
@@ -185,6 +189,11 @@ def gold_for_judge(gold: Gold) -> str:
         trap = gold.adversarial_answer
         return "This was never said." + (f"\nWhat falls for the question: {trap}" if trap else "")
     raise JudgeError(f"a judge with a model does not judge {gold.kind} questions")
+
+
+def numbered(sentences: Sequence[str]) -> str:
+    """A rubric as a judge is shown it: one sentence a line, numbered from 1."""
+    return "\n".join(f"{number}. {' '.join(sentence.split())}" for number, sentence in enumerate(sentences, 1))
 
 
 def gold_for_control(gold: Gold) -> str:

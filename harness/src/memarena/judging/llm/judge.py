@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pydantic import JsonValue
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
@@ -87,6 +88,7 @@ class Talk:
         meter: Meter,
         *,
         once: bool = False,
+        sentences: int = 0,
     ) -> Reply:
         """Ask until the reply can be used.
 
@@ -98,6 +100,7 @@ class Talk:
             meter: counts every call.
             once: whether the first call decides that shows what the judge does with this answer; faults that no answer
                 brings about are tried again all the same.
+            sentences: how many the rubric has; 0 for a question without one.
 
         Raises:
             TalkFailedError: no usable reply within the tries, or the request is refused.
@@ -120,10 +123,10 @@ class Talk:
                     # One message of the user, whatever was wrong before: many chat templates take no second in a row.
                     asked = fill(prompt.user, filled) + (f"\n{fill(fault, filled)}\n" if fault else "")
                     messages = [Message("system", fill(prompt.system, filled)), Message("user", asked)]
-                    completion = await self._call(task, prompt, messages, check, meter)
+                    completion = await self._call(prompt, messages, reply_schema(task, check, sentences), meter)
                     last_reply = completion.text
                     try:
-                        return _read(task, completion, check, answer)
+                        return _read(task, completion, check, answer, sentences)
                     except ReplyError as error:
                         fault = prompt.again.replace("{fault}", str(error).replace("{", "("))
                         raise CallFailedError("malformed", f"no usable reply: {error}") from error
@@ -136,7 +139,7 @@ class Talk:
         return self._endpoint.key_refused(str(failure))
 
     async def _call(
-        self, task: JudgeTask, prompt: PromptFile, messages: Sequence[Message], check: str, meter: Meter
+        self, prompt: PromptFile, messages: Sequence[Message], schema: Mapping[str, JsonValue], meter: Meter
     ) -> Completion:
         guess = sum(len(m.content.encode()) for m in messages) // BYTES_PER_TOKEN + 1
         async with self._ledger.set_aside(guess, prompt.max_reply_tokens):
@@ -145,7 +148,7 @@ class Talk:
                 completion = await self._endpoint.complete(
                     self._judge.model,
                     messages,
-                    reply_schema(task, check),
+                    schema,
                     max_tokens=prompt.max_reply_tokens,
                     temperature=self._judge.temperature,
                     seed=self._judge.seed,
@@ -176,9 +179,9 @@ def _worth_another(error: BaseException, *, once: bool) -> bool:
     return isinstance(error, CallFailedError) and error.may_pass and not (once and error.cause in PROVOCABLE)
 
 
-def _read(task: JudgeTask, completion: Completion, check: str, answer: str) -> Reply:
+def _read(task: JudgeTask, completion: Completion, check: str, answer: str, sentences: int) -> Reply:
     if completion.finish_reason == "length":
         raise ReplyError("it was cut off at the length limit")
     if completion.finish_reason == "content_filter":
         raise ReplyError("the server's content filter held it back")
-    return read_reply(task, completion.text, check, answer)
+    return read_reply(task, completion.text, check, answer, sentences)

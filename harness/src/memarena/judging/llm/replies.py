@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 from memarena_dataset.values.words import squad_tokens
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictStr, ValidationError
@@ -56,6 +57,18 @@ class AnswerReply(Reply):
     score: Annotated[float, Field(ge=0, le=1)]
 
 
+class RubricReply(Reply):
+    """Which sentences of a rubric an answer fulfils, by their numbers from 1. Nothing is quoted: some forbid words."""
+
+    quote: StrictStr = ""
+    sentences: dict[str, Literal["yes", "no"]]
+
+    @property
+    def met(self) -> tuple[bool, ...]:
+        """Yes or no in the order of the sentences."""
+        return tuple(self.sentences[str(number)] == "yes" for number in range(1, len(self.sentences) + 1))
+
+
 class BehaviourReply(Reply):
     """How a D6 answer behaves."""
 
@@ -68,21 +81,35 @@ class BucketReply(Reply):
     bucket: Bucket
 
 
-_MODELS: dict[JudgeTask, type[Reply]] = {"answer": AnswerReply, "behaviour": BehaviourReply, "bucket": BucketReply}
+_MODELS: dict[JudgeTask, type[Reply]] = {
+    "answer": AnswerReply,
+    "behaviour": BehaviourReply,
+    "bucket": BucketReply,
+    "rubric": RubricReply,
+}
 
 
-def reply_schema(task: JudgeTask, check: str) -> dict[str, JsonValue]:
-    """JSON schema of a reply, for servers that constrain their output. All fields required, no others."""
+def reply_schema(task: JudgeTask, check: str, sentences: int = 0) -> dict[str, JsonValue]:
+    """JSON schema of a reply, for servers that constrain their output. All fields required, no others.
+
+    ``sentences``: how many a rubric has.
+    """
+    if task == "rubric":
+        said = {str(number): _enum("yes", "no") for number in range(1, sentences + 1)}
+        return _object({"check": _enum(check), "sentences": _object(said), "reason": {"type": "string"}})
     decides: dict[JudgeTask, dict[str, JsonValue]] = {
         "answer": {"correct": {"type": "boolean"}, "score": {"type": "number"}},
         "behaviour": {"label": _enum("disclose_correct", "disclose_wrong", "refuse", "dont_know", "other")},
         "bucket": {"bucket": _enum("no_access", "dont_know", "other")},
     }
     text: JsonValue = {"type": "string"}
-    properties: dict[str, JsonValue] = {"check": _enum(check), **decides[task], "quote": text, "reason": text}
+    return _object({"check": _enum(check), **decides[task], "quote": text, "reason": text})
+
+
+def _object(properties: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     return {
         "type": "object",
-        "properties": properties,
+        "properties": dict(properties),
         "required": list(properties),
         "additionalProperties": False,
     }
@@ -92,7 +119,7 @@ def _enum(*words: str) -> dict[str, JsonValue]:
     return {"type": "string", "enum": list(words)}
 
 
-def read_reply(task: JudgeTask, text: str, check: str, answer: str) -> Reply:
+def read_reply(task: JudgeTask, text: str, check: str, answer: str, sentences: int = 0) -> Reply:
     """The reply as a value.
 
     Args:
@@ -101,6 +128,7 @@ def read_reply(task: JudgeTask, text: str, check: str, answer: str) -> Reply:
             carries this call's mark.
         check: this call's mark.
         answer: the answer as the judge saw it, which ``quote`` has to come from.
+        sentences: how many a rubric has, each of which needs its yes or no; 0 for a question without one.
 
     Raises:
         ReplyError: nothing usable: no object, wrong types, no mark, fields that stand twice or contradict each other.
@@ -119,7 +147,7 @@ def read_reply(task: JudgeTask, text: str, check: str, answer: str) -> Reply:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise ReplyError(f"field {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
-    _consistent(reply)
+    _consistent(reply, sentences)
     if needs_quote(reply) and not _is_from(reply.quote, answer):
         raise QuoteError("field quote: expected words of what the assistant said")
     return reply
@@ -140,7 +168,9 @@ def _objects(text: str) -> list[dict[str, JsonValue]]:
     return found
 
 
-def _consistent(reply: Reply) -> None:
+def _consistent(reply: Reply, sentences: int) -> None:
+    if isinstance(reply, RubricReply) and set(reply.sentences) != {str(n) for n in range(1, sentences + 1)}:
+        raise ReplyError(f"field sentences: expected yes or no for each number from 1 to {sentences}, and no other")
     if isinstance(reply, AnswerReply) and reply.score == (0.0 if reply.correct else 1.0):
         raise ReplyError("fields correct and score contradict each other")
 
@@ -150,7 +180,8 @@ def needs_quote(reply: Reply) -> bool:
     if isinstance(reply, AnswerReply):
         return reply.correct
     return not (
-        (isinstance(reply, BehaviourReply) and reply.label == "other")
+        isinstance(reply, RubricReply)
+        or (isinstance(reply, BehaviourReply) and reply.label == "other")
         or (isinstance(reply, BucketReply) and reply.bucket == "other")
     )
 

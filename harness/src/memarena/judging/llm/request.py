@@ -9,25 +9,31 @@ behind it, and of a judge that does not see even that, each part of the answer i
 which no usable reply comes (prose, a request that the server refuses, no reply in time), while one comes each time for
 a right answer to the same question, provokes it: the rules decide. If one fails to come for the right answer, the judge
 is at fault, and the failure is logged as ours.
+
+A rubric has no rules that could decide in the judge's place: only an empty answer, and one that says nothing but words
+to its marker, need no judge there. A sentence that no answer fulfils stands among the others, at a place drawn for each
+answer; a judge that says yes to it is one that fails.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memarena_dataset.gold import AbstainGold, PermissionGold
+from memarena_dataset.gold import AbstainGold, PermissionGold, RubricGold
 
 from memarena.judging.abstention import judge_abstention
 from memarena.judging.errors import JudgeError
 from memarena.judging.llm.budget import Ledger
+from memarena.judging.llm.endpoint import CallFailedError
 from memarena.judging.llm.failure_attribution import reply_after_all
 from memarena.judging.llm.identity import ModelJudge
-from memarena.judging.llm.jobs import BehaviourRules, Job, gold_for_control, gold_for_judge
+from memarena.judging.llm.jobs import BehaviourRules, Job, gold_for_control, gold_for_judge, numbered
 from memarena.judging.llm.judge import PROVOCABLE, Meter, Talk, TalkFailedError
 from memarena.judging.llm.parts import parts_of
 from memarena.judging.llm.prompts import PromptFile, decoy, prompt_file, prompt_for
-from memarena.judging.llm.replies import AnswerReply, BehaviourReply, BucketReply, Reply, needs_quote
+from memarena.judging.llm.replies import AnswerReply, BehaviourReply, BucketReply, Reply, RubricReply, needs_quote
 from memarena.judging.prompt_injection import Cleared, cleared
 from memarena.judging.ruling import Route
 from memarena.judging.value import judge_answer
@@ -97,6 +103,10 @@ class Asker:
 
     async def _heard(self, job: Job, clean: Cleared, meter: Meter) -> _Word:
         """The judge's word on an answer, or why it does not count. Raises TalkFailedError."""
+        gold = job.question.instance.gold
+        if isinstance(gold, RubricGold):
+            word = self._without_asking(job, clean)
+            return word or _Word(await self._ask_by_rubric(job, gold, clean.kept, meter))
         must_keep = job.task == "behaviour" and not is_correct_behaviour(job.question, "disclose_correct")
         word = self._without_asking(job, clean) or await self._on_what_is_left(job, clean, meter, must_keep=must_keep)
         if must_keep and clean.cut and not _tells(word.reply):
@@ -132,6 +142,20 @@ class Asker:
     async def _ask(self, job: Job, answer: str, meter: Meter, *, once: bool = False) -> Reply:
         prompt = prompt_for(job.task, job.question.instance.gold)
         return await self._talk.ask(job.task, prompt, _values(job, prompt), answer, meter, once=once)
+
+    async def _ask_by_rubric(self, job: Job, gold: RubricGold, answer: str, meter: Meter) -> Reply:
+        """The judge's word on each sentence of the rubric, in its order. Raises TalkFailedError."""
+        prompt, place = prompt_file(job.task), secrets.randbelow(len(gold.rubric) + 1)
+        sentences = [*gold.rubric[:place], f"The answer says: {decoy().told}", *gold.rubric[place:]]
+        values = {**_values(job, prompt), "gold": numbered(sentences)}
+        reply = await self._talk.ask(job.task, prompt, values, answer, meter, sentences=len(sentences))
+        assert isinstance(reply, RubricReply)
+        met = list(reply.met)
+        if met.pop(place):
+            fault = CallFailedError("malformed", "it says yes to a sentence that no answer fulfils")
+            raise TalkFailedError(fault, reply.model_dump_json())
+        said = {str(number): "yes" if each else "no" for number, each in enumerate(met, 1)}
+        return reply.model_copy(update={"sentences": said})
 
     async def _takes_decoy(self, job: Job, answer: str, meter: Meter) -> bool:
         """Whether the judge favours the answer beside a question and a key that it cannot be right to."""
@@ -200,6 +224,8 @@ class Asker:
             names = (job.question.ego_name, job.question.asker_name)
             found = judge_abstention(gold, job.question.question_text, job.answer, names)
             return _ByRules("value", found.correct, float(found.correct), found.why)
+        if isinstance(gold, RubricGold):
+            return _ByRules("value", False, 0.0, "it holds nothing that could fulfil the rubric")
         ruling = judge_answer(job.question, job.evidence, job.answer)
         return _ByRules(ruling.route, ruling.correct, ruling.score, ruling.text)
 
@@ -235,11 +261,14 @@ class Asker:
         return self._behaviour(job, word, meter) if job.task == "behaviour" else self._answer(job, word, meter)
 
     def _answer(self, job: Job, word: _Word, meter: Meter) -> Verdict:
-        reply = word.reply
-        if isinstance(reply, AnswerReply):
+        reply, gold = word.reply, job.question.instance.gold
+        if isinstance(reply, RubricReply) and isinstance(gold, RubricGold):
+            ruling = None
+            correct, score, reason = _by_rubric(gold, reply)
+        elif isinstance(reply, AnswerReply):
             ruling = None
             correct, score, reason = reply.correct, reply.score, reply.why
-            if isinstance(job.question.instance.gold, AbstainGold):
+            if isinstance(gold, AbstainGold):
                 # The rules settle this half; their word stands beside the model's, so that either's errors show.
                 by_rules = self._ruling(job)
                 reason = f"{reason} (rules: {'right' if by_rules.correct else 'wrong'}: {by_rules.text})"
@@ -341,6 +370,14 @@ class Asker:
             reply=failure.reply,
             usage=meter.usage(self._ledger),
         )
+
+
+def _by_rubric(gold: RubricGold, reply: RubricReply) -> tuple[bool, float, str]:
+    """Right or wrong, the share of sentences fulfilled, and which are not."""
+    lacking = [f"{sentence!r}" for sentence, met in zip(gold.rubric, reply.met, strict=True) if not met]
+    held = len(gold.rubric) - len(lacking)
+    told = f"{held} of {len(gold.rubric)} sentences fulfilled" + (f"; not: {', '.join(lacking)}" if lacking else "")
+    return not lacking, held / len(gold.rubric), f"{told} ({reply.why})"
 
 
 def _favours(reply: Reply) -> bool:

@@ -14,6 +14,7 @@ from memarena_dataset.gold import (
     CounterfactualGold,
     Gold,
     PermissionGold,
+    RubricGold,
     TextGold,
 )
 
@@ -90,10 +91,12 @@ def describe_gold(gold: Gold) -> str:
         return f"both: {gold.original_detail} | {gold.changed_detail}"
     if isinstance(gold, AnaphoraGold):
         return f"{gold.referent} ({gold.antecedent_text})"
-    return _describe_silent(gold)
+    return _describe_other(gold)
 
 
-def _describe_silent(gold: AbstainGold | PermissionGold) -> str:
+def _describe_other(gold: RubricGold | AbstainGold | PermissionGold) -> str:
+    if isinstance(gold, RubricGold):
+        return f"by rubric: {' | '.join(gold.rubric)}"
     if isinstance(gold, PermissionGold):
         return f"{gold.expected_action} {gold.fact!r}" + (
             f" (level {gold.permission_level})" if gold.permission_level else ""

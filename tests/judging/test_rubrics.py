@@ -1,0 +1,145 @@
+"""Questions that only a rubric decides: judged sentence by sentence by a model, and never without one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memarena.evaluation import evaluate
+from memarena.evaluation_of_answers import read_answers
+from memarena.judging import data_files
+from memarena.judging.llm.prompts import decoy
+from memarena.log.records import Outcome
+from memarena.report.summary import summary_section
+from memarena_dataset.gold import RubricGold
+from memarena_dataset.model import Family
+
+from ..support.judges import Asked, Says, rules
+from ..support.logs import make_question
+from ..support.model_judging import COST, WHERE, judge, log_of, records, verdicts
+
+SENTENCES = ("It names the coat.", "It names the rain.", "It does not speak of money.")
+SUM = make_question("qa_sum", Family.QA, RubricGold(rubric=SENTENCES), "Sum up the day in Porto.", evidence=["s1"])
+ANSWER = "A wet day on which a coat was bought."
+
+
+def saying(**met: str) -> Callable[[Asked], Says]:
+    """A judge that says yes to every sentence of the rubric but those that begin as named."""
+
+    def script(asked: Asked) -> Says:
+        if asked.task != "rubric":
+            return rules(asked)
+        said = {n: next((w for s, w in met.items() if s in text), "yes") for n, text in asked.sentences.items()}
+        said |= {n: met.get("decoy", "no") for n, text in asked.sentences.items() if decoy().told in text}
+        return Says(json.dumps({"check": asked.check, "sentences": said, "reason": "it never\nrains"}))
+
+    return script
+
+
+def test_a_model_judges_every_sentence_in_one_call_and_right_is_what_fulfils_all(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (SUM, ANSWER))
+    judged, asked = judge(run, saying())
+    assert (judged.verdicts, judged.left, len(asked)) == (1, 0, 1)
+    found = verdicts(run)["qa_sum"]
+    assert (found.correct, found.score, found.route, found.task) == (True, 1.0, "llm", "rubric")
+    assert found.prompt_sha256 == data_files()["judging/prompts/rubric.v1.toml"]
+    assert sorted(asked[0].sentences.values()) == sorted([*SENTENCES, f"The answer says: {decoy().told}"])
+    assert asked[0].answer == ANSWER
+
+
+def test_the_score_is_the_share_of_sentences_and_the_reason_names_the_others(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (SUM, ANSWER))
+    judge(run, saying(rain="no"))
+    found = verdicts(run)["qa_sum"]
+    assert (found.correct, found.score) == (False, 2 / 3)
+    assert found.reason == "2 of 3 sentences fulfilled; not: 'It names the rain.' (it never rains)"
+
+
+def test_an_empty_answer_fulfils_nothing_and_needs_no_call(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (SUM, " "))
+    _, asked = judge(run, saying())
+    found = verdicts(run)["qa_sum"]
+    assert (found.correct, found.score, found.handed_over != "", asked) == (False, 0.0, True, [])
+
+
+def _without(asked: Asked, **change: Any) -> Says:
+    said = json.loads(saying()(asked).text)
+    return Says(json.dumps({**said, **change}))
+
+
+BAD: dict[str, Callable[[Asked], Says]] = {
+    "prose": lambda a: Says("The answer is fine."),
+    "a sentence without its word": lambda a: _without(a, sentences={"1": "yes"}),
+    "a sentence too many": lambda a: _without(a, sentences={**dict.fromkeys(a.sentences, "no"), "9": "yes"}),
+    "perhaps": lambda a: _without(a, sentences=dict.fromkeys(a.sentences, "perhaps")),
+    "a list": lambda a: _without(a, sentences=["no"] * 4),
+    "another mark": lambda a: _without(a, check="0000"),
+    "yes to what no answer fulfils": saying(decoy="yes"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_reply_that_cannot_be_used_is_the_judges_failure_and_no_verdict(name: str, tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (SUM, ANSWER))
+    judged, _ = judge(run, BAD[name])
+    assert (verdicts(run), judged.left, judged.failed) == ({}, 1, {"malformed": 1})
+    [failure] = records(run, "judging_failed")
+    assert failure.kind == "judging_failed"
+    assert failure.reply
+    judged, _ = judge(run, saying())
+    assert (judged.verdicts, judged.left) == (1, 0), "a later judging asks again"
+
+
+def test_a_reply_that_cannot_be_used_is_asked_for_again(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (SUM, ANSWER))
+    _, asked = judge(run, lambda a: Says("Well, yes.") if a.number == 1 else rules(a))
+    assert len(asked) == 2
+    assert verdicts(run)["qa_sum"].correct
+
+
+# ------------------------------------------------------------------ without a model
+
+
+def test_rules_leave_such_questions_apart_and_a_model_brings_them_into_the_shares(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (SUM, ANSWER), (COST, "It was 50 euros."), (WHERE, "In Rome."))
+    by_rules = evaluate(run, resamples=20)
+    outcomes = {q.instance_id: q.outcome for q in by_rules.questions}
+    assert outcomes == {"qa_sum": None, "qa_cost": Outcome.CORRECT, "qa_where": Outcome.WRONG}
+    [row] = by_rules.scores.rows
+    assert (row.counts.planned, row.counts.missing, row.counts.infra_failed) == (2, 0, 0)
+    assert row.metrics["D3"].value == 0.5
+    assert _summary(run, "value")[0] == ["apart     not judged: 1, they need a judge with a model"]
+
+    judge(run, saying(rain="no"))
+    by_model = evaluate(run, "scripted", resamples=20)
+    assert {q.outcome for q in by_model.questions if q.instance_id == "qa_sum"} == {Outcome.WRONG}
+    assert by_model.scores.rows[0].counts.planned == 3
+    assert set(by_model.scores.judging.models[0].prompts_sha256) == {"answer", "rubric"}
+    assert _summary(run, "scripted") == ([], [])
+
+
+def test_a_judge_with_a_model_that_failed_leaves_the_question_without_a_verdict(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (SUM, ANSWER))
+    judge(run, BAD["prose"])
+    scored = evaluate(run, "scripted", resamples=0)
+    assert [q.outcome for q in scored.questions] == [Outcome.INFRA_FAILED]
+    assert scored.scores.not_judged == 0
+
+
+def _summary(run: Path, judge_name: str) -> tuple[list[str], list[str]]:
+    """Lines of the summary on questions left apart, and its warnings."""
+    section = summary_section(1, evaluate(run, judge_name, resamples=0).scores, several=False)
+    return [str(line) for line in section.lines if "not judged" in str(line)], list(map(str, section.notes))
+
+
+def test_an_answer_of_a_file_is_named_where_only_a_model_can_judge_it(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"instance_id": "qa_sum", "answer": "x"}\n{"instance_id": "qa_cost", "answer": "50"}\n')
+    rows, bad = read_answers(path, [SUM.instance, COST.instance])
+    assert [row.instance_id for row in rows] == ["qa_cost"]
+    assert [(row.line, row.fault) for row in bad] == [
+        (1, "instance_id: 'qa_sum': not judged: a rubric needs a judge with a model")
+    ]
