@@ -305,17 +305,17 @@ def _records_of(cell: Cell, asked: list[_Asked], evidence: dict[str, EvidenceSes
         yield _attempt(cell, question, items, answer, raw, call)
         if is_judged(question.instance.gold):
             sessions = [evidence[s] for s in question.instance.evidence_session_ids]
-            ruling = judge_answer(question, sessions, answer)
+            judgment = judge_answer(question, sessions, answer)
             yield Verdict(
                 cell_id=cell.cell_id,
                 instance_id=question.instance.instance_id,
                 attempt=0,
                 judge=JUDGE_NAME,
                 judge_version=version,
-                route=ruling.route,
-                correct=ruling.correct,
-                score=ruling.score,
-                reason=ruling.text,
+                route=judgment.route,
+                correct=judgment.correct,
+                score=judgment.score,
+                reason=judgment.text,
             )
 
 

@@ -94,8 +94,8 @@ RIGHT = [
 
 @pytest.mark.parametrize(("answer", "reason"), WRONG)
 def test_a_value_stated_as_the_answer_is_wrong_even_beside_a_decline(answer: str, reason: AbstentionReason) -> None:
-    ruling = judge_abstention(GOLD, QUESTION, answer)
-    assert (ruling.correct, ruling.reason) == (False, reason)
+    judgment = judge_abstention(GOLD, QUESTION, answer)
+    assert (judgment.correct, judgment.reason) == (False, reason)
 
 
 @pytest.mark.parametrize("answer", RIGHT)
@@ -120,5 +120,5 @@ def test_a_place_is_a_trap_too() -> None:
 
 @given(st.text(max_size=120))
 def test_any_text_gets_a_ruling(answer: str) -> None:
-    ruling = judge_abstention(GOLD, QUESTION, answer)
-    assert ruling.correct == (ruling.reason is AbstentionReason.DECLINES)
+    judgment = judge_abstention(GOLD, QUESTION, answer)
+    assert judgment.correct == (judgment.reason is AbstentionReason.DECLINES)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from memarena.cli.judge import DeterministicRules
 from memarena.cli.judge_progress import JudgeProgress
-from memarena.judging.llm import Campaign, ModelJudge, Patience, judge_with_model
+from memarena.judging.llm import Batch, ModelJudge, Patience, judge_with_model
 from memarena.log.store import read_records
 from memarena.readers import start_reader
 from memarena_dataset.model import Family
@@ -35,14 +35,14 @@ def test_the_embedded_model_can_be_asked_and_nothing_is_lost(tmp_path: Path) -> 
     run = write_log(tmp_path / "run", make_run([CELL], [qa, deny], evidence, asked))
     reader = start_reader("embedded", work_dir=tmp_path / "reader")
     try:
-        campaign = Campaign(
+        batch = Batch(
             run_dir=run,
             judge=ModelJudge("embedded", reader.ref.model),
             url=reader.upstream.base_url,
             concurrency=1,
             patience=Patience(tries=1, timeout_s=120, first_wait_s=0.01, longest_wait_s=0.1),
         )
-        judged = judge_with_model(campaign, DeterministicRules(), JudgeProgress())
+        judged = judge_with_model(batch, DeterministicRules(), JudgeProgress())
     finally:
         if reader.process is not None:
             reader.process.stop()

@@ -50,8 +50,8 @@ def test_every_gold_passes_as_its_own_answer_and_as_no_other(
         assert own.correct, (question.instance.instance_id, own.reason)
         for other in judged:
             if other.instance.gold != question.instance.gold:
-                ruling = judge_answer(question, sessions, answer_of(other.instance.gold))
-                assert not ruling.correct, (question.instance.instance_id, other.instance.instance_id, ruling.reason)
+                judgment = judge_answer(question, sessions, answer_of(other.instance.gold))
+                assert not judgment.correct, (question.instance.instance_id, other.instance.instance_id, judgment.text)
 
 
 def test_every_option_of_a_cloze_is_understood_by_letter_and_by_text(questions: list[Question]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from memarena.cli.judge import DeterministicRules
 from memarena.judging import JudgeError, value_judge_version
-from memarena.judging.llm import Budget, Campaign, ModelJudge, Patience, Prices, judge_with_model
+from memarena.judging.llm import Batch, Budget, ModelJudge, Patience, Prices, judge_with_model
 from memarena.judging.llm.prompts import decoy
 from memarena.judging.prompt_injection import speaks_to_marker
 from memarena.log.records import Question
@@ -139,8 +139,8 @@ def test_calls_run_side_by_side_up_to_the_limit(tmp_path: Path) -> None:
     questions = [make_question(f"q{n}", Family.QA, text_gold("rain"), f"Why {n}?", evidence=["s1"]) for n in range(12)]
     run = log_of(tmp_path / "run", *((q, "rain") for q in questions))
     with scripted_judge(lambda asked: Says(rules(asked).text, delay_s=0.05)) as server:
-        campaign = Campaign(run, JUDGE, server.url, concurrency=4, patience=QUICK)
-        judge_with_model(campaign, DeterministicRules(), Silent())
+        batch = Batch(run, JUDGE, server.url, concurrency=4, patience=QUICK)
+        judge_with_model(batch, DeterministicRules(), Silent())
         assert server.most_at_once == 4
 
 
@@ -218,8 +218,8 @@ def test_a_judge_that_hangs_is_a_timeout_and_no_verdict(tmp_path: Path) -> None:
 def test_a_judge_that_is_not_there_stops_the_judging_before_every_answer_was_tried(tmp_path: Path) -> None:
     questions = [make_question(f"q{n}", Family.QA, text_gold("rain"), f"Why {n}?") for n in range(30)]
     run = log_of(tmp_path / "run", *((q, "rain") for q in questions))
-    campaign = Campaign(run, JUDGE, "http://127.0.0.1:9/v1", concurrency=2, patience=QUICK)
-    judged = judge_with_model(campaign, DeterministicRules(), Silent())
+    batch = Batch(run, JUDGE, "http://127.0.0.1:9/v1", concurrency=2, patience=QUICK)
+    judged = judge_with_model(batch, DeterministicRules(), Silent())
     assert "could not be judged" in judged.stopped
     assert 8 <= judged.failed["connection"] < 12
     assert judged.left == 30

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from memarena.judging import Ruling, judge_answer
+from memarena.judging import Judgment, judge_answer
 from memarena.judging.reasons import ReasonCode
 from memarena.judging.token_f1 import threshold_of
 from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
@@ -12,7 +12,7 @@ from memarena_dataset.model import Family
 from ..support.logs import make_question
 
 
-def rule(family: Family, gold: Gold, answer: str) -> Ruling:
+def rule(family: Family, gold: Gold, answer: str) -> Judgment:
     return judge_answer(make_question("q1", family, gold, "What happened?"), [], answer)
 
 
@@ -42,13 +42,13 @@ def test_thresholds_are_those_of_the_design() -> None:
     ],
 )
 def test_an_answer_is_right_from_its_familys_threshold_on(family: Family, answer: str, right: bool) -> None:
-    ruling = rule(family, TextGold(answers=("self-care is important",)), answer)
-    assert (ruling.correct, ruling.route) == (right, "token_f1"), ruling
+    judgment = rule(family, TextGold(answers=("self-care is important",)), answer)
+    assert (judgment.correct, judgment.route) == (right, "token_f1"), judgment
 
 
 def test_the_threshold_itself_is_enough() -> None:
-    ruling = rule(Family.CONFABULATION, TextGold(answers=("red blue car",)), "red")
-    assert (ruling.score, ruling.correct) == (0.5, True)
+    judgment = rule(Family.CONFABULATION, TextGold(answers=("red blue car",)), "red")
+    assert (judgment.score, judgment.correct) == (0.5, True)
 
 
 def test_the_best_of_several_answers_counts() -> None:
@@ -72,8 +72,8 @@ def test_the_best_of_several_answers_counts() -> None:
     ],
 )
 def test_temporal_answers_are_decided_by_the_key_date(gold: str, answer: str, right: bool) -> None:
-    ruling = rule(Family.TEMPORAL, TextGold(answers=(gold,)), answer)
-    assert ruling.correct is right, ruling.reason
+    judgment = rule(Family.TEMPORAL, TextGold(answers=(gold,)), answer)
+    assert judgment.correct is right, judgment.reason
 
 
 def test_a_conflict_needs_words_of_both_versions() -> None:
@@ -97,6 +97,6 @@ def test_an_anaphora_takes_the_referent_or_what_was_said_of_it() -> None:
 
 @pytest.mark.parametrize("answer", ["I don't know.", "The context does not mention that self-care is important.", ""])
 def test_declining_an_answerable_question_is_wrong_whatever_its_words(answer: str) -> None:
-    ruling = rule(Family.QA, TextGold(answers=("self-care is important",)), answer)
-    assert not ruling.correct
-    assert ruling.reason.code in (ReasonCode.DECLINES, ReasonCode.NO_ANSWER)
+    judgment = rule(Family.QA, TextGold(answers=("self-care is important",)), answer)
+    assert not judgment.correct
+    assert judgment.reason.code in (ReasonCode.DECLINES, ReasonCode.NO_ANSWER)

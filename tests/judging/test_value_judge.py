@@ -37,8 +37,8 @@ EVIDENCE = make_evidence(
 
 
 def verdict(question: str, gold: Gold, answer: str, family: Family = Family.QA) -> tuple[bool, str, str]:
-    ruling = judge_answer(make_question("q1", family, gold, question, evidence=["sess_1"]), [EVIDENCE], answer)
-    return ruling.correct, ruling.route, ruling.text
+    judgment = judge_answer(make_question("q1", family, gold, question, evidence=["sess_1"]), [EVIDENCE], answer)
+    return judgment.correct, judgment.route, judgment.text
 
 
 def gold(*values: Value) -> TextGold:
@@ -187,9 +187,9 @@ def test_an_answer_that_gives_no_value_or_another_is_wrong(case: tuple[str, Text
     ],
 )
 def test_the_reason_is_a_code_with_a_text(answer: str, code: ReasonCode) -> None:
-    ruling = judge_answer(make_question("q1", Family.QA, WHERE[1], WHERE[0], evidence=["sess_1"]), [EVIDENCE], answer)
-    assert ruling.reason.code is code
-    assert ruling.text
+    judgment = judge_answer(make_question("q1", Family.QA, WHERE[1], WHERE[0], evidence=["sess_1"]), [EVIDENCE], answer)
+    assert judgment.reason.code is code
+    assert judgment.text
 
 
 SET = ("Who was at the dinner?", gold(SetValue(members=(NameValue(name="Bob Ray"), NameValue(name="Maya Chen")))))

@@ -26,7 +26,7 @@ def verdicts_for(records: Sequence[AnyRecord]) -> list[Verdict]:
         if question.instance.gold.kind in ("cloze", "abstain", "permission"):
             continue
         sessions = [evidence[s] for s in question.instance.evidence_session_ids if s in evidence]
-        ruling = judge_answer(question, sessions, record.answer.answer)
+        judgment = judge_answer(question, sessions, record.answer.answer)
         found.append(
             Verdict(
                 cell_id=record.cell_id,
@@ -34,10 +34,10 @@ def verdicts_for(records: Sequence[AnyRecord]) -> list[Verdict]:
                 attempt=record.attempt,
                 judge="value",
                 judge_version="v" * 64,
-                route=ruling.route,
-                correct=ruling.correct,
-                score=ruling.score,
-                reason=ruling.text,
+                route=judgment.route,
+                correct=judgment.correct,
+                score=judgment.score,
+                reason=judgment.text,
             )
         )
     return found

@@ -99,7 +99,7 @@ def abstention_verdicts(facts: RunFacts) -> Iterator[Verdict]:
         if not isinstance(gold, AbstainGold) or asked.status != "answered" or asked.answer is None:
             continue
         names = (question.ego_name, question.asker_name)
-        ruling = judge_abstention(gold, question.question_text, asked.answer.answer, names)
+        judgment = judge_abstention(gold, question.question_text, asked.answer.answer, names)
         yield Verdict(
             cell_id=cell_id,
             instance_id=instance_id,
@@ -107,9 +107,9 @@ def abstention_verdicts(facts: RunFacts) -> Iterator[Verdict]:
             judge=judging.JUDGE_NAME,
             judge_version=judging.value_judge_version(),
             route="value",
-            correct=ruling.correct,
-            score=float(ruling.correct),
-            reason=ruling.why,
+            correct=judgment.correct,
+            score=float(judgment.correct),
+            reason=judgment.why,
         )
 
 

@@ -166,9 +166,9 @@ def _judge(
         code, claim = _code(question, answer, correct=correct), ""
     else:
         sessions = [evidence[s] for s in question.instance.evidence_session_ids if s in evidence]
-        ruling = judge_answer(question, sessions, answer)
-        correct, why, route = ruling.correct, ruling.text, ruling.route
-        code, claim = ruling.reason.code.value, ruling.reason.said or ruling.reason.value
+        judgment = judge_answer(question, sessions, answer)
+        correct, why, route = judgment.correct, judgment.text, judgment.route
+        code, claim = judgment.reason.code.value, judgment.reason.said or judgment.reason.value
     found = by_rules.disclosure
     if found is not None:
         code, claim = ("discloses" if found.disclosed else "keeps"), found.flag

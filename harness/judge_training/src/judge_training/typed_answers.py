@@ -46,8 +46,8 @@ class TypedAnswer:
         gold = self.question.instance.gold
         if isinstance(gold, ClozeGold):
             return score_choice(gold, self.answer, self.question.question_text)
-        ruling = judge_answer(self.question, self.evidence, self.answer)
-        return ruling.correct, ruling.text
+        judgment = judge_answer(self.question, self.evidence, self.answer)
+        return judgment.correct, judgment.text
 
 
 def question_of(row: Mapping[str, Any]) -> tuple[Question, tuple[EvidenceSession, ...]]:

@@ -20,7 +20,7 @@ from memarena.cli.judge_flags import check_flags
 from memarena.cli.judge_progress import JudgeProgress
 from memarena.judging.calibration import ask_about_answers
 from memarena.judging.leak_detection import Protected, label_of, protected_fact, telling_part
-from memarena.judging.llm import Budget, Campaign, Judged, ModelJudge, Patience, Prices, judge_with_model
+from memarena.judging.llm import Batch, Budget, Judged, ModelJudge, Patience, Prices, judge_with_model
 from memarena.log.records import BehaviourLabel, Question
 
 DEFAULT_MODEL = "openai/gpt-4o-mini-2024-07-18"
@@ -177,7 +177,7 @@ def _read_people(run: Path, of: Path | None, labels: list[Path] | None, name: st
 
 
 def _judge_by_model(run: Path, asked: _Endpoint, repeats: int, *, buckets: bool) -> None:
-    campaign = Campaign(
+    batch = Batch(
         run_dir=run,
         judge=asked.judge,
         url=asked.url,
@@ -188,7 +188,7 @@ def _judge_by_model(run: Path, asked: _Endpoint, repeats: int, *, buckets: bool)
         patience=asked.patience,
         budget=asked.budget,
     )
-    _say(campaign.judge, judge_with_model(campaign, DeterministicRules(), JudgeProgress()))
+    _say(batch.judge, judge_with_model(batch, DeterministicRules(), JudgeProgress()))
 
 
 def _judge_by_value(run: Path, name: str) -> None:

@@ -10,7 +10,7 @@ from memarena.lazy_imports import imported_later
 
 if TYPE_CHECKING:
     from memarena.judging.errors import JudgeError
-    from memarena.judging.ruling import Ruling
+    from memarena.judging.judgment import Judgment
     from memarena.judging.running import judge_run, missing_verdicts, verdicts_to_add
     from memarena.judging.value import JUDGE_NAME, judge_answer
     from memarena.judging.versions import data_files, value_judge_version
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "JUDGE_NAME",
     "JudgeError",
-    "Ruling",
+    "Judgment",
     "data_files",
     "judge_answer",
     "judge_run",
@@ -30,7 +30,7 @@ __all__ = [
 _PLACES = {
     "JUDGE_NAME": "memarena.judging.value",
     "JudgeError": "memarena.judging.errors",
-    "Ruling": "memarena.judging.ruling",
+    "Judgment": "memarena.judging.judgment",
     "data_files": "memarena.judging.versions",
     "judge_answer": "memarena.judging.value",
     "judge_run": "memarena.judging.running",

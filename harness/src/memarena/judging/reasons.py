@@ -65,5 +65,5 @@ class Reason:
     threshold: float = 0.0
 
     def text(self, score: float) -> str:
-        """One line for people; ``score`` is the ruling's."""
+        """One line for people; ``score`` is the judgment's."""
         return _TEXT[self.code].format(value=self.value, said=self.said, score=score, threshold=self.threshold)

@@ -60,17 +60,17 @@ def verdicts_to_add(
         if (asked.cell_id, asked.instance_id, asked.attempt) in done:
             continue
         sessions = [evidence[s] for s in question.instance.evidence_session_ids if s in evidence]
-        ruling = judge_answer(question, sessions, asked.answer.answer)
+        judgment = judge_answer(question, sessions, asked.answer.answer)
         yield Verdict(
             cell_id=asked.cell_id,
             instance_id=asked.instance_id,
             attempt=asked.attempt,
             judge=JUDGE_NAME,
             judge_version=version,
-            route=ruling.route,
-            correct=ruling.correct,
-            score=ruling.score,
-            reason=ruling.text,
+            route=judgment.route,
+            correct=judgment.correct,
+            score=judgment.score,
+            reason=judgment.text,
         )
 
 

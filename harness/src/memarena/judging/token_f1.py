@@ -15,8 +15,8 @@ from memarena_dataset.values.terms import phrase_spans
 from memarena_dataset.values.words import squad_tokens, token_f1, words
 
 from memarena.judging.abstention import declines
+from memarena.judging.judgment import Judgment, right, wrong
 from memarena.judging.reasons import ReasonCode
-from memarena.judging.ruling import Ruling, right, wrong
 from memarena.judging.typed_value.segments import phrases
 from memarena.log.records import Question
 
@@ -34,7 +34,7 @@ def threshold_of(family: Family) -> float:
     return _thresholds().get(family.value, _thresholds()["default"])
 
 
-def rule_by_token_f1(question: Question, gold: Judged, answer: str, today: date | None) -> Ruling:
+def rule_by_token_f1(question: Question, gold: Judged, answer: str, today: date | None) -> Judgment:
     """Judge an answer against gold text. An answer that declines is wrong.
 
     Temporal questions are decided by the key date where gold and answer both name one: two dates a day apart share
@@ -49,8 +49,8 @@ def rule_by_token_f1(question: Question, gold: Judged, answer: str, today: date 
     if isinstance(gold, CounterfactualGold):
         return _counterfactual(family, gold, answer)
     answers = (gold.referent, gold.antecedent_text) if isinstance(gold, AnaphoraGold) else gold.answers
-    if family is Family.TEMPORAL and (ruling := _by_key_date(answers, answer, today)):
-        return ruling
+    if family is Family.TEMPORAL and (judgment := _by_key_date(answers, answer, today)):
+        return judgment
     return _nearest(family, answers, answer)
 
 
@@ -63,19 +63,19 @@ def _declines(question: Question, gold: Judged, answer: str) -> bool:
     return not any(declines(text, question.question_text, names) and token_f1(answer, text) > 0 for text in texts)
 
 
-def _nearest(family: Family, answers: tuple[str, ...], answer: str) -> Ruling:
+def _nearest(family: Family, answers: tuple[str, ...], answer: str) -> Judgment:
     best = max((token_f1(answer, gold) for gold in answers), default=0.0)
     return _settle(family, best)
 
 
-def _settle(family: Family, f1: float) -> Ruling:
+def _settle(family: Family, f1: float) -> Judgment:
     least = threshold_of(family)
     verdict = right if f1 >= least else wrong
     return verdict("token_f1", ReasonCode.TOKEN_F1, f1, threshold=least)
 
 
-def _by_key_date(answers: tuple[str, ...], answer: str, today: date | None) -> Ruling | None:
-    """A ruling if some gold and the answer name dates as fine as each other; None leaves it to token-F1."""
+def _by_key_date(answers: tuple[str, ...], answer: str, today: date | None) -> Judgment | None:
+    """A judgment if some gold and the answer name dates as fine as each other; None leaves it to token-F1."""
     said = _dates(answer, today)
     named = [_dates(gold, None) for gold in answers]
     if not said or not any(named):
@@ -91,7 +91,7 @@ def _dates(text: str, today: date | None) -> list[DateMention]:
     return [m for m in read_text(text, today).mentions if isinstance(m, DateMention)]
 
 
-def _conflict(family: Family, gold: ConflictGold, answer: str) -> Ruling:
+def _conflict(family: Family, gold: ConflictGold, answer: str) -> Judgment:
     original, changed = set(squad_tokens(gold.original_detail)), set(squad_tokens(gold.changed_detail))
     said = set(squad_tokens(answer))
     f1 = token_f1(answer, f"{gold.original_detail} {gold.changed_detail}")
@@ -101,7 +101,7 @@ def _conflict(family: Family, gold: ConflictGold, answer: str) -> Ruling:
     return _settle(family, f1)
 
 
-def _counterfactual(family: Family, gold: CounterfactualGold, answer: str) -> Ruling:
+def _counterfactual(family: Family, gold: CounterfactualGold, answer: str) -> Judgment:
     f1 = token_f1(answer, gold.real_fact)
     text = read_text(answer).text
     affirmed = [s for s in phrase_spans(gold.altered_detail, text) if not _denied(text[: s.start])]

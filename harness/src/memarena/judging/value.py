@@ -14,8 +14,8 @@ from memarena_dataset.values import OrderValue, SetValue, Value
 from memarena_dataset.values.reading import ReadText, read_text
 
 from memarena.judging.errors import JudgeError
+from memarena.judging.judgment import Judgment, OpenGold, wrong
 from memarena.judging.reasons import ReasonCode
-from memarena.judging.ruling import OpenGold, Ruling, wrong
 from memarena.judging.token_f1 import rule_by_token_f1
 from memarena.judging.typed_value import compare
 from memarena.judging.typed_value.claims import read_statement
@@ -34,8 +34,8 @@ def is_judged(gold: Gold) -> TypeGuard[OpenGold]:
     return isinstance(gold, OpenGold)
 
 
-def judge_answer(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> Ruling:
-    """Judge one answer. Pure: the same input gives the same ruling.
+def judge_answer(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> Judgment:
+    """Judge one answer. Pure: the same input gives the same judgment.
 
     Args:
         question: with its gold, which must be of an open family (D2, D3, D4, the answer half of D5, extensions).
@@ -57,13 +57,13 @@ def judge_answer(question: Question, evidence: Sequence[EvidenceSession], answer
     read = _read(asked, answer)
     for value in required:
         if isinstance(value, OrderValue):
-            ruling = rule_order(value, asked, read.text)
+            judgment = rule_order(value, asked, read.text)
         elif isinstance(value, SetValue):
-            ruling = rule_set(value, asked, read)
+            judgment = rule_set(value, asked, read)
         else:
             continue
-        if not ruling.correct or len(required) == 1:
-            return ruling
+        if not judgment.correct or len(required) == 1:
+            return judgment
     return compare.rule_claims(asked, read_statement(asked, read))
 
 

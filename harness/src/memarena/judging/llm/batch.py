@@ -42,7 +42,7 @@ class Watcher(Protocol):
 
 
 @dataclass(frozen=True)
-class Campaign:
+class Batch:
     """How a run is judged."""
 
     run_dir: Path
@@ -74,7 +74,7 @@ class Judged:
     usd: float | None = None
 
 
-def judge_with_model(campaign: Campaign, rules: BehaviourRules, watcher: Watcher) -> Judged:
+def judge_with_model(batch: Batch, rules: BehaviourRules, watcher: Watcher) -> Judged:
     """Judge what has no verdict of this judge yet, and append it to the run's log.
 
     Raises:
@@ -82,21 +82,21 @@ def judge_with_model(campaign: Campaign, rules: BehaviourRules, watcher: Watcher
         LogError: the log cannot be read, or another process writes it.
         LogFullError: it cannot be written.
     """
-    with LogWriter.of_run(campaign.run_dir) as log:
-        return asyncio.run(_judge(campaign, rules, watcher, log))
+    with LogWriter.of_run(batch.run_dir) as log:
+        return asyncio.run(_judge(batch, rules, watcher, log))
 
 
-async def _judge(campaign: Campaign, rules: BehaviourRules, watcher: Watcher, log: LogWriter) -> Judged:
-    ledger = Ledger(campaign.budget)
-    endpoint = Endpoint(campaign.url, campaign.api_key, campaign.patience.timeout_s)
+async def _judge(batch: Batch, rules: BehaviourRules, watcher: Watcher, log: LogWriter) -> Judged:
+    ledger = Ledger(batch.budget)
+    endpoint = Endpoint(batch.url, batch.api_key, batch.patience.timeout_s)
     judged = Judged()
-    jobs, labels = open_jobs(campaign.run_dir, campaign.judge, campaign.repeats)
+    jobs, labels = open_jobs(batch.run_dir, batch.judge, batch.repeats)
     async with endpoint:
-        asker = Asker(campaign.judge, Talk(campaign.judge, endpoint, campaign.patience, ledger), ledger, rules)
-        await _Pass(campaign, asker, watcher, log, ledger, judged, labels).over("answers", jobs)
-        if campaign.buckets:
-            more = bucket_jobs(campaign.run_dir, campaign.judge, campaign.repeats, labels, rules)
-            await _Pass(campaign, asker, watcher, log, ledger, judged, labels).over("grounds", more)
+        asker = Asker(batch.judge, Talk(batch.judge, endpoint, batch.patience, ledger), ledger, rules)
+        await _Pass(batch, asker, watcher, log, ledger, judged, labels).over("answers", jobs)
+        if batch.buckets:
+            more = bucket_jobs(batch.run_dir, batch.judge, batch.repeats, labels, rules)
+            await _Pass(batch, asker, watcher, log, ledger, judged, labels).over("grounds", more)
     judged.prompt_tokens, judged.completion_tokens = ledger.prompt_tokens, ledger.completion_tokens
     judged.usd = ledger.usd
     return judged
@@ -107,7 +107,7 @@ class _Pass:
 
     def __init__(
         self,
-        campaign: Campaign,
+        batch: Batch,
         asker: Asker,
         watcher: Watcher,
         log: LogWriter,
@@ -115,14 +115,14 @@ class _Pass:
         judged: Judged,
         labels: dict[JobKey, BehaviourLabel],
     ) -> None:
-        self._campaign = campaign
+        self._batch = batch
         self._asker = asker
         self._watcher = watcher
         self._log = log
         self._ledger = ledger
         self._judged = judged
         self._labels = labels
-        self._streak = Streak(campaign.concurrency)
+        self._streak = Streak(batch.concurrency)
 
     async def over(self, what: str, jobs: Sequence[Job]) -> None:
         """Settle the jobs, unless the judging has stopped or stops on the way."""
@@ -133,7 +133,7 @@ class _Pass:
         queue = iter(jobs)
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(self._campaign.concurrency, len(jobs))):
+                for _ in range(min(self._batch.concurrency, len(jobs))):
                     group.create_task(self._work(queue))
         except* JudgeError as errors:
             raise first_error(errors) from None

@@ -25,6 +25,7 @@ from memarena_dataset.gold import AbstainGold, PermissionGold, RubricGold
 
 from memarena.judging.abstention import judge_abstention
 from memarena.judging.errors import JudgeError
+from memarena.judging.judgment import Route
 from memarena.judging.llm.budget import Ledger
 from memarena.judging.llm.endpoint import CallFailedError
 from memarena.judging.llm.failure_attribution import reply_after_all
@@ -35,7 +36,6 @@ from memarena.judging.llm.parts import parts_of
 from memarena.judging.llm.prompts import PromptFile, decoy, prompt_file, prompt_for
 from memarena.judging.llm.replies import AnswerReply, BehaviourReply, BucketReply, Reply, RubricReply, needs_quote
 from memarena.judging.prompt_injection import Cleared, cleared
-from memarena.judging.ruling import Route
 from memarena.judging.value import judge_answer
 from memarena.judging.versions import value_judge_version
 from memarena.log.records import (
@@ -218,7 +218,7 @@ class Asker:
 
     # -------------------------------------------------------------- what the rules say
 
-    def _ruling(self, job: Job) -> _ByRules:
+    def _judgment(self, job: Job) -> _ByRules:
         gold = job.question.instance.gold
         if isinstance(gold, AbstainGold):
             names = (job.question.ego_name, job.question.asker_name)
@@ -226,8 +226,8 @@ class Asker:
             return _ByRules("value", found.correct, float(found.correct), found.why)
         if isinstance(gold, RubricGold):
             return _ByRules("value", False, 0.0, "it holds nothing that could fulfil the rubric")
-        ruling = judge_answer(job.question, job.evidence, job.answer)
-        return _ByRules(ruling.route, ruling.correct, ruling.score, ruling.text)
+        judgment = judge_answer(job.question, job.evidence, job.answer)
+        return _ByRules(judgment.route, judgment.correct, judgment.score, judgment.text)
 
     def _label(self, job: Job) -> BehaviourLabel:
         return self._rules.label(job.question, job.answer)
@@ -235,8 +235,8 @@ class Asker:
     def _rules_differ(self, job: Job, reply: Reply) -> bool:
         """Whether the rules without a model come to another result. Token-F1 is too coarse to overrule anybody."""
         if isinstance(reply, AnswerReply):
-            ruling = self._ruling(job)
-            return ruling.route == "value" and ruling.correct != reply.correct
+            judgment = self._judgment(job)
+            return judgment.route == "value" and judgment.correct != reply.correct
         if isinstance(reply, BehaviourReply):
             return (self._label(job) == "disclose_correct") != (reply.label == "disclose_correct")
         return False
@@ -246,7 +246,7 @@ class Asker:
         if not _favours(reply):
             return False
         if isinstance(reply, AnswerReply):
-            return not self._ruling(job).correct
+            return not self._judgment(job).correct
         return self._label(job) != "disclose_correct"
 
     def _declines_plainly(self, job: Job, answer: str) -> bool:
@@ -263,26 +263,26 @@ class Asker:
     def _answer(self, job: Job, word: _Word, meter: Meter) -> Verdict:
         reply, gold = word.reply, job.question.instance.gold
         if isinstance(reply, RubricReply) and isinstance(gold, RubricGold):
-            ruling = None
+            judgment = None
             correct, score, reason = _by_rubric(gold, reply)
         elif isinstance(reply, AnswerReply):
-            ruling = None
+            judgment = None
             correct, score, reason = reply.correct, reply.score, reply.why
             if isinstance(gold, AbstainGold):
                 # The rules settle this half; their word stands beside the model's, so that either's errors show.
-                by_rules = self._ruling(job)
+                by_rules = self._judgment(job)
                 reason = f"{reason} (rules: {'right' if by_rules.correct else 'wrong'}: {by_rules.text})"
         else:
-            ruling = self._ruling(job)
-            correct, score, reason = ruling.correct, ruling.score, ruling.text
+            judgment = self._judgment(job)
+            correct, score, reason = judgment.correct, judgment.score, judgment.text
         return self._verdict(
             job,
             meter,
-            route=ruling.route if ruling else "llm",
+            route=judgment.route if judgment else "llm",
             correct=correct,
             score=score,
             reason=reason,
-            handed_over=f"value judge {value_judge_version()[:12]}: {word.handed_over}" if ruling else "",
+            handed_over=f"value judge {value_judge_version()[:12]}: {word.handed_over}" if judgment else "",
         )
 
     def _behaviour(self, job: Job, word: _Word, meter: Meter) -> Verdict:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from memarena_dataset.gold import ConflictGold
 
+from memarena.judging.judgment import Judgment, right, wrong
 from memarena.judging.reasons import ReasonCode
-from memarena.judging.ruling import Ruling, right, wrong
 from memarena.judging.typed_value.claims import Claim, Holder, Matter, Statement
 from memarena.judging.typed_value.commitment import Wording, commits
 from memarena.judging.typed_value.masking import Mask
@@ -18,7 +18,7 @@ from memarena.judging.typed_value.question import Asked, Version, describe
 from memarena.judging.typed_value.segments import joined, phrases, segment_of
 
 
-def rule_claims(asked: Asked, statement: Statement) -> Ruling:
+def rule_claims(asked: Asked, statement: Statement) -> Judgment:
     """Whether an answer, read into claims, is right."""
     fault = fault_of(asked, statement)
     if fault is not None:
@@ -29,7 +29,7 @@ def rule_claims(asked: Asked, statement: Statement) -> Ruling:
     return wrong("value", ReasonCode.NOT_COMMITTED, value=value)
 
 
-def fault_of(asked: Asked, statement: Statement) -> Ruling | None:
+def fault_of(asked: Asked, statement: Statement) -> Judgment | None:
     """What is wrong with the claims whatever their wording; None if nothing is."""
     if isinstance(asked.gold, ConflictGold):
         return _fault_of_conflict(asked, statement)
@@ -114,7 +114,7 @@ def _is_explained(asked: Asked, claim: Claim) -> bool:
     return claim.denied or claim.holder is Holder.OTHER or claim.version not in (None, wanted)
 
 
-def _fault_of_conflict(asked: Asked, statement: Statement) -> Ruling | None:
+def _fault_of_conflict(asked: Asked, statement: Statement) -> Judgment | None:
     for mask, values in ((Mask.VALUE, asked.required), (Mask.CHANGED, asked.changed)):
         for which, value in enumerate(values):
             if not any(claim.which == which for claim in statement.of(mask)):

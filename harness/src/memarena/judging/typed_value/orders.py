@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from memarena_dataset.values import OrderValue, TermValue
 from memarena_dataset.values.words import content_words
 
+from memarena.judging.judgment import Judgment, right, wrong
 from memarena.judging.reasons import ReasonCode
-from memarena.judging.ruling import Ruling, right, wrong
 from memarena.judging.typed_value.question import Asked, describe
 
 _STRETCH = re.compile(
@@ -35,7 +35,7 @@ class _Event:
     actors: frozenset[str]
 
 
-def rule_order(value: OrderValue, asked: Asked, answer: str) -> Ruling:
+def rule_order(value: OrderValue, asked: Asked, answer: str) -> Judgment:
     """Right if every event is told in the order of the gold; of two, the first alone will do if it is asked for."""
     events = [_event(item, asked) for item in value.items]
     told = list(_told(events, answer))

@@ -19,7 +19,7 @@ from memarena_dataset.values.names import proper_names
 from memarena_dataset.values.reading import read_text
 from memarena_dataset.values.words import content_words
 
-from memarena.judging.ruling import OpenGold
+from memarena.judging.judgment import OpenGold
 from memarena.log.records import EvidenceSession, Question
 
 

@@ -12,8 +12,8 @@ from memarena_dataset.values.reading import ReadText
 from memarena_dataset.values.terms import Span
 from memarena_dataset.values.words import content_words, words
 
+from memarena.judging.judgment import Judgment, right, wrong
 from memarena.judging.reasons import ReasonCode
-from memarena.judging.ruling import Ruling, right, wrong
 from memarena.judging.typed_value.question import Asked, describe
 from memarena.judging.typed_value.segments import phrases
 
@@ -21,7 +21,7 @@ _PIECE = re.compile(r",|;|\band\b|&|\n|[.!?](?:\s|$)|:")
 _MOST_WORDS = 4
 
 
-def rule_set(value: SetValue, asked: Asked, read: ReadText) -> Ruling:
+def rule_set(value: SetValue, asked: Asked, read: ReadText) -> Judgment:
     """Set-F1 over the members: right at 1.0."""
     spans = {n: [s for s in occurrences(m, read) if not _denied(read.text, s)] for n, m in enumerate(value.members)}
     missing = [describe(m) for n, m in enumerate(value.members) if not spans[n]]

@@ -13,5 +13,5 @@ from memarena.scoring.dimensions.open_answer import AnswerOutcome
 
 def abstention_outcome(gold: AbstainGold, question: str, answer: str, names: Iterable[str] = ()) -> AnswerOutcome:
     """The outcome of an answer to a question about something that was never said."""
-    ruling = judge_abstention(gold, question, answer, names)
-    return AnswerOutcome(Outcome.CORRECT if ruling.correct else Outcome.WRONG, "refusal", ruling.why)
+    judgment = judge_abstention(gold, question, answer, names)
+    return AnswerOutcome(Outcome.CORRECT if judgment.correct else Outcome.WRONG, "refusal", judgment.why)

@@ -11,7 +11,7 @@ from memarena.judging.prompt_injection import cleared, speaks_to_marker
 
 DATA = Path(__file__).parent / "data"
 TEXTS = Path(__file__).parent / "data"
-WORDINGS: dict[str, list[str]] = tomllib.loads((DATA / "addressing.v1.toml").read_text(encoding="utf-8"))
+WORDINGS: dict[str, list[str]] = tomllib.loads((DATA / "prompt_injection.v1.toml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("wording", WORDINGS["known"])

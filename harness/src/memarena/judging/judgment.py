@@ -15,7 +15,7 @@ OpenGold = TextGold | CounterfactualGold | ConflictGold | AnaphoraGold
 
 
 @dataclass(frozen=True)
-class Ruling:
+class Judgment:
     """A word on one answer, with its reason. ``score`` is 0 to 1."""
 
     route: Route
@@ -31,13 +31,13 @@ class Ruling:
 
 def right(
     route: Route, code: ReasonCode, score: float = 1.0, *, value: str = "", said: str = "", threshold: float = 0.0
-) -> Ruling:
+) -> Judgment:
     """The answer counts as correct."""
-    return Ruling(route, True, score, Reason(code, value, said, threshold))
+    return Judgment(route, True, score, Reason(code, value, said, threshold))
 
 
 def wrong(
     route: Route, code: ReasonCode, score: float = 0.0, *, value: str = "", said: str = "", threshold: float = 0.0
-) -> Ruling:
+) -> Judgment:
     """The answer counts as wrong."""
-    return Ruling(route, False, score, Reason(code, value, said, threshold))
+    return Judgment(route, False, score, Reason(code, value, said, threshold))
