@@ -19,8 +19,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings  # type: ignore[import-not-found]
 from langgraph.store.memory import InMemoryStore  # type: ignore[import-not-found]
 from memarena_backend import Call, CallError
-
-from memarena_backend_langmem.embedding import Embedder
+from memarena_backend.embedders import Embedder
 
 NAMESPACE = ("memories",)
 FACTS_FILE, VECTORS_FILE = "memories.json", "vectors.npy"

@@ -31,10 +31,10 @@ from memarena_backend import (
     invalid_argument,
     offered,
 )
+from memarena_backend.embedders import IN_PROCESS, AtGateway, Embedder, InProcess
 
 from memarena_backend_langmem.chat_model import GatewayModel
 from memarena_backend_langmem.conversation import parts_of
-from memarena_backend_langmem.embedding import IN_PROCESS, AtGateway, Embedder, InProcess
 from memarena_backend_langmem.extracting import take_in
 from memarena_backend_langmem.memories import Fact, Memories
 

