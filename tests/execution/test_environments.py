@@ -45,7 +45,16 @@ def begin() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def command(*arguments: str) -> subprocess.Popen[str]:
         argv = [sys.executable, "-m", "memarena", "backends", *arguments]
-        begun.append(subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        begun.append(
+            subprocess.Popen(
+                argv,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                # Whoever runs the tests in the background of a shell has SIGINT ignored, which children inherit.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+            )
+        )
         return begun[-1]
 
     yield command

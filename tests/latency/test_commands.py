@@ -195,7 +195,7 @@ def test_settings_of_a_file_reach_the_runs_and_flags_win(
     assert exit_info.value.code == 0, capsys.readouterr().err
     assert "note: --egos" not in capsys.readouterr().err
     config = recorder.configs["phase1"]
-    assert config.readers[0].model_dump(mode="json", exclude={"model", "window_tokens", "no_system_role"}) == reader
+    assert config.readers[0].model_dump(mode="json", exclude_defaults=True) == reader
     assert (config.thinking, config.seeds, config.idle_s, config.warm_up) == ("off", ("s2",), 3.0, 5)
     assert (config.gateway_url, config.max_answer_tokens) == ("http://harness:8100/v1", 32)
     assert config.backends == PHASE1
