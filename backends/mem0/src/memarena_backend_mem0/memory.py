@@ -94,8 +94,6 @@ class Mem0Memory(Memory):
         sessions = [parts for session in day.sessions if (parts := self._parts(session, day))]
         tally = Tally(sessions_given=len(sessions))
         self._close(namespace)
-        if namespace not in self._folders:
-            self._days.forget(namespace)  # nothing is committed: what is there is of a first day that failed
         folder = self._folders[namespace] = self._days.begin(namespace, day.index)
         if sessions:
             work = self._work(folder, day, call)
@@ -113,6 +111,7 @@ class Mem0Memory(Memory):
     def unload(self, namespace: str) -> None:
         self._close(namespace)
         self._folders.pop(namespace, None)
+        self._days.unload(namespace)
 
     def forget(self, namespace: str) -> None:
         # Mem0's delete_all and reset are not called: the folder is the namespace.

@@ -88,6 +88,8 @@ class ReaderHost:
         with held.lock:
             if held.reader is not None and held.reader.alive():
                 return
+            if held.reader is not None:
+                held.reader.stop()  # lets go of what is left of it
             note = self.folder / f"{key}.json"
             note.unlink(missing_ok=True)
             try:
