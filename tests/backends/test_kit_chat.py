@@ -11,7 +11,18 @@ from typing import Any
 
 import grpc
 import pytest
-from memarena_backend import Call, CallError, Endpoint, ModelClient, ToolCall
+from memarena_backend import (
+    Call,
+    CallError,
+    Endpoint,
+    Model,
+    ModelAccess,
+    ModelClient,
+    ModelRole,
+    PromptRefusedError,
+    ToolCall,
+    extractor_of,
+)
 
 
 @contextmanager
@@ -81,3 +92,22 @@ def test_a_model_that_fails_is_unavailable_and_asked_once(status: int, body: byt
         ModelClient().chat(Endpoint(url, "small"), [], Call.internal(), max_tokens=1)
     assert raised.value.code is grpc.StatusCode.UNAVAILABLE
     assert len(received) == 1
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_prompt_that_is_not_taken_is_told_apart(status: int) -> None:
+    with (
+        _server(status, b'{"error": {"message": "too long"}}') as (url, _),
+        pytest.raises(PromptRefusedError) as raised,
+    ):
+        ModelClient().chat(Endpoint(url, "small"), [], Call.internal(), max_tokens=1)
+    assert raised.value.code is grpc.StatusCode.UNAVAILABLE
+    assert "too long" in raised.value.description
+
+
+def test_facts_are_extracted_by_the_model_for_it_else_by_the_reader() -> None:
+    reader, extractor = (Model(role.value, role, 0, False, False) for role in (ModelRole.READER, ModelRole.EXTRACTOR))
+    for models, expected in (((reader, extractor), "extractor"), ((reader,), "reader")):
+        found = extractor_of(ModelAccess("http://127.0.0.1:1/v1", "t", models))
+        assert found is not None and found.model == expected
+    assert extractor_of(None) is None

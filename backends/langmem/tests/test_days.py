@@ -244,12 +244,23 @@ def test_without_a_model_a_day_with_words_is_refused_and_one_without_is_not(back
     assert backend.texts("none", "dog", 0) == []
 
 
-def test_memories_belong_to_the_model_that_embedded_them(backend: Running) -> None:
+def test_memories_keep_the_model_that_embedded_them(backend: Running, extractor: ScriptedExtractor) -> None:
+    """Embedded in the process, they are searched with the model in there, though another one is offered."""
     backend.ingest("model", 0, told("s1", "My dog is called Rex."))
     backend.offered = (EXTRACTOR, EMBEDDER)
-    error = refused(lambda: backend.search("model", "dog", 0))
-    assert code_of(error) is grpc.StatusCode.FAILED_PRECONDITION
-    assert "null-embedder" in message_of(error)
+    left = extractor.embeddings_left = 5
+    assert backend.texts("model", "dog", 0) == [REX]
+    assert extractor.embeddings_left == left
+    extractor.embeddings_left = 0
+
+
+def test_a_prompt_that_the_model_does_not_take_loses_its_session_and_no_other(
+    backend: Running, extractor: ScriptedExtractor
+) -> None:
+    extractor.reply = lambda body: 400 if "Fido" in str(body) else by_rules(body)
+    kept = backend.ingest("long", 0, told("s1", "My dog is called Fido."), told("s2", "My dog is called Rex."))
+    assert (kept["sessions_given"], kept["sessions_failed"], kept["memories_stored"]) == (2, 1, 1)
+    assert backend.texts("long", "dog", 0) == [REX]
 
 
 def test_namespaces_never_meet_even_if_one_name_begins_with_another(backend: Running) -> None:

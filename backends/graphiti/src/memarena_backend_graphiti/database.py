@@ -1,3 +1,5 @@
+# mypy: allow-subclassing-any
+# The library's classes are of unknown type where types are checked, since it is not installed there.
 """Kuzu under Graphiti: one file per namespace, with bounds, and with the indexes that Graphiti leaves out."""
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ kuzu_driver.kuzu = SimpleNamespace(
 )
 
 
-class Driver(kuzu_driver.KuzuDriver):  # type: ignore[misc]
+class Driver(kuzu_driver.KuzuDriver):
     """Graphiti's driver over the file in a folder. Keeps the first fault of the database, which Graphiti may swallow.
 
     ``read_only``: nothing of the folder is changed, not even by closing it.

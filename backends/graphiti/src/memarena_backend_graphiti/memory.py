@@ -25,6 +25,7 @@ from memarena_backend import (
     Query,
     Retention,
     SearchResult,
+    extractor_of,
     failed_precondition,
     fit_ranked,
     invalid_argument,
@@ -167,7 +168,7 @@ class GraphitiMemory(Memory):
 
 def _models_of(client: ModelClient, call: Call) -> CallModels:
     """What a day is extracted and embedded with. Raises CallError INVALID_ARGUMENT if the call offers too little."""
-    extractor = offered(call.models, ModelRole.EXTRACTOR) or offered(call.models, ModelRole.READER)
+    extractor = extractor_of(call.models)
     embedder = offered(call.models, ModelRole.EMBEDDER)
     if extractor is None or embedder is None:
         missing = "a chat model" if extractor is None else "an embedder"

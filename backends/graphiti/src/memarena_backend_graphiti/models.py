@@ -1,3 +1,5 @@
+# mypy: allow-subclassing-any
+# The library's classes are of unknown type where types are checked, since it is not installed there.
 """The models of one call, as Graphiti wants them: every request goes through the call's gateway and is on the record.
 
 Graphiti swallows some errors of its models (a date that cannot be had is left out). So a fault of a model is also kept
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from memarena_backend import Call, CallError, Endpoint, ModelClient, prefix_of
+from memarena_backend import Call, CallError, Endpoint, ModelClient, PromptRefusedError, prefix_of
 from memarena_backend.endpoints import Purpose
 from pydantic import BaseModel, JsonValue
 
@@ -17,8 +19,6 @@ from memarena_backend_graphiti.library import CrossEncoderClient, EmbedderClient
 from memarena_backend_graphiti.replies import UnusableReplyError, parse_reply
 from memarena_backend_graphiti.settings import ResponseFormat
 
-_UNFIT = frozenset({400, 413, 422})
-"""The model's server refuses this prompt (it is too long, say); the next may fit again."""
 EMBEDDED_CHARS = 8_192
 """How much of a text is embedded. Facts, names and questions are shorter."""
 
@@ -60,7 +60,7 @@ class CallModels:
             raise
 
 
-class Extractor(LLMClient):  # type: ignore[misc]
+class Extractor(LLMClient):
     """The protocol of Graphiti for chat models. Blocks: one request after the other, in the order of the episodes."""
 
     def __init__(self, models: CallModels, response_format: ResponseFormat, reply_tokens: int) -> None:
@@ -100,10 +100,10 @@ class Extractor(LLMClient):  # type: ignore[misc]
         except UnusableReplyError:
             record.unusable += 1
             raise
+        except PromptRefusedError as error:
+            record.unusable += 1
+            raise UnusableReplyError(error.description) from error
         except CallError as error:
-            if getattr(error.__cause__, "status_code", None) in _UNFIT:
-                record.unusable += 1
-                raise UnusableReplyError(error.description) from error
             record.fault = error
             raise
 
@@ -117,7 +117,7 @@ def response_format_of(wanted: ResponseFormat, form: type[BaseModel] | None) -> 
     return {"type": "json_schema", "json_schema": {"name": form.__name__, "schema": form.model_json_schema()}}
 
 
-class CallEmbedder(EmbedderClient):  # type: ignore[misc]
+class CallEmbedder(EmbedderClient):
     """The protocol of Graphiti for embedders. What it embeds while episodes are added is compared among itself."""
 
     def __init__(self, models: CallModels) -> None:
@@ -133,14 +133,14 @@ class CallEmbedder(EmbedderClient):  # type: ignore[misc]
         return self._models.embed(input_data_list, "passage")
 
 
-class NoChat(LLMClient):  # type: ignore[misc]
+class NoChat(LLMClient):
     """Where a search needs a chat client by its form alone."""
 
     async def _generate_response(self, *_: object, **__: object) -> dict[str, JsonValue]:
         raise AssertionError("a search asks no chat model")
 
 
-class NoEmbedder(EmbedderClient):  # type: ignore[misc]
+class NoEmbedder(EmbedderClient):
     """Where a search has its vector already."""
 
     async def create(self, input_data: object) -> list[float]:
@@ -148,7 +148,7 @@ class NoEmbedder(EmbedderClient):  # type: ignore[misc]
         raise AssertionError("a search is given its vector")
 
 
-class NoReranker(CrossEncoderClient):  # type: ignore[misc]
+class NoReranker(CrossEncoderClient):
     """Ranks are fused by reciprocal rank; the library wants a cross-encoder by its form alone."""
 
     async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:

@@ -9,8 +9,8 @@ from memarena_answering import PromptStyle
 from memarena_backend.calls import Call
 from memarena_backend.cli import run_backend
 from memarena_backend.day_folders import DayFolders
-from memarena_backend.endpoints import Chat, Endpoint, ModelClient, ToolCall, offered, prefix_of
-from memarena_backend.errors import CallError, failed_precondition, invalid_argument, unavailable
+from memarena_backend.endpoints import Chat, Endpoint, ModelClient, ToolCall, extractor_of, offered, prefix_of
+from memarena_backend.errors import CallError, PromptRefusedError, failed_precondition, invalid_argument, unavailable
 from memarena_backend.fitting import cut_text, fit_ranked, tokens_by_bytes
 from memarena_backend.formatting import date_in_words, line_of, moment_in_words, setting_in_words
 from memarena_backend.memory import Memory
@@ -72,6 +72,7 @@ __all__ = [
     "Notice",
     "OptionSpec",
     "Participant",
+    "PromptRefusedError",
     "PromptStyle",
     "Query",
     "Requester",
@@ -87,6 +88,7 @@ __all__ = [
     "Turn",
     "cut_text",
     "date_in_words",
+    "extractor_of",
     "failed_precondition",
     "fit_ranked",
     "invalid_argument",

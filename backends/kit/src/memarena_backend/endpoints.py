@@ -13,8 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+import grpc
+
 from memarena_backend.calls import Call
-from memarena_backend.errors import unavailable
+from memarena_backend.errors import PromptRefusedError, unavailable
 from memarena_backend.records import ModelAccess, ModelRole
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ BATCH_TEXTS = 16
 """Texts per embedding call; between two of them a call that nobody waits for any more ends."""
 TIMEOUT_S = 120.0
 """Bound of a model call when the RPC itself has no deadline."""
+_UNFIT = frozenset({400, 413, 422})
+"""HTTP statuses of a model's server that does not take a request for what is in it."""
 MAX_ENDPOINTS = 8
 """Endpoints whose connections are kept; the next run of a harness brings another gateway."""
 
@@ -75,6 +79,11 @@ def offered(models: ModelAccess | None, role: ModelRole) -> Endpoint | None:
             assert models is not None
             return Endpoint(models.base_url, model.name, models.token)
     return None
+
+
+def extractor_of(models: ModelAccess | None) -> Endpoint | None:
+    """The model that extracts facts: the one that is offered for it, else the reader; None if there is neither."""
+    return offered(models, ModelRole.EXTRACTOR) or offered(models, ModelRole.READER)
 
 
 def prefix_of(model: str, purpose: Purpose) -> str:
@@ -136,8 +145,9 @@ class ModelClient:
     ) -> Chat:
         """The reply to a chat, whole. ``messages``, ``response_format`` and ``tools`` are of the OpenAI API's form.
 
-        Raises CallError UNAVAILABLE where the model fails or sends no choice, DEADLINE_EXCEEDED or CANCELLED where
-        nobody waits for the call any more. What the model says is not judged here.
+        Raises PromptRefusedError for a prompt that the model does not take, CallError UNAVAILABLE where the model fails
+        or sends no choice, DEADLINE_EXCEEDED or CANCELLED where nobody waits for the call any more. What the model says
+        is not judged here.
         """
         call.check()
         client = self._client(endpoint.url)
@@ -226,7 +236,10 @@ def _asked(kind: str, endpoint: Endpoint, call: Call, ask: Callable[[float], T])
     except (openai.OpenAIError, ValueError) as error:
         call.check()
         reason = " ".join(str(error).split())[:300]
-        raise unavailable(f"the {kind} model {endpoint.model} failed: {reason}") from error
+        line = f"the {kind} model {endpoint.model} failed: {reason}"
+        if isinstance(error, openai.APIStatusError) and error.status_code in _UNFIT:
+            raise PromptRefusedError(grpc.StatusCode.UNAVAILABLE, line) from error
+        raise unavailable(line) from error
 
 
 def _authorization(endpoint: Endpoint) -> dict[str, str]:

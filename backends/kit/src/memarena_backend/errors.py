@@ -74,6 +74,13 @@ class CallError(Exception):
         return status
 
 
+class PromptRefusedError(CallError):
+    """A model does not take this prompt, now or later (it is too long, say); the next one may fit again.
+
+    A memory that gives up what it was asked for counts that; where nobody does, the call ends as UNAVAILABLE.
+    """
+
+
 def invalid_argument(field: str, description: str) -> CallError:
     """INVALID_ARGUMENT: a field of the request is missing, malformed or out of place (ERR-2)."""
     return CallError(grpc.StatusCode.INVALID_ARGUMENT, description, field=field)

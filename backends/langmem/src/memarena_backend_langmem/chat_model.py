@@ -19,7 +19,7 @@ from langchain_core.messages import (  # type: ignore[import-not-found]
 )
 from langchain_core.outputs import ChatGeneration, ChatResult  # type: ignore[import-not-found]
 from langchain_core.utils.function_calling import convert_to_openai_tool  # type: ignore[import-not-found]
-from memarena_backend import Call, CallError, Endpoint, ModelClient, ToolCall
+from memarena_backend import Call, CallError, Endpoint, ModelClient, PromptRefusedError, ToolCall
 
 MAX_REPLY_TOKENS = 1_024
 LONGEST_REPLY_CHARS = 65_536
@@ -71,6 +71,8 @@ class GatewayModel:
                 tools=tools,
                 tool_choice=choice,
             )
+        except PromptRefusedError as error:
+            raise Abandoned(None) from error
         except CallError as error:
             raise Abandoned(error) from error
         used = [each for each in (usable(made, tools) for made in chat.tool_calls) if each is not None]

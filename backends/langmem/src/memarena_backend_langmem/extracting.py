@@ -38,7 +38,9 @@ class Tally:
             Notice("extraction_unusable", "of these calls had no tool call that could be used", self.unusable),
             Notice("extraction_empty", "sessions changed nothing in the memory", self.empty),
             Notice(
-                "sessions_failed", "sessions were given up: no end of calls, or a fault of the library", self.failed
+                "sessions_failed",
+                "sessions were given up: a prompt refused, no end of calls, or a fault of the library",
+                self.failed,
             ),
             Notice("memories_stored", "memories were added", self.stored),
             Notice("memories_changed", "memories were rewritten", self.changed),
@@ -87,6 +89,7 @@ def _extract(
     except Abandoned as abandoned:
         if abandoned.error is not None:
             raise abandoned.error from abandoned
+        _log.warning("a session was given up: %s", abandoned.__cause__ or "no end of model calls")
         given_up = True
     except Exception as error:  # noqa: BLE001 (whatever a reply makes of the library ends the session alone)
         memories.check_embedded()

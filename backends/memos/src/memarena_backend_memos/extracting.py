@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memarena_backend import Chat, Notice
+from memarena_backend import Chat, Notice, PromptRefusedError
 from memos.memories.textual.general import GeneralTextMemory  # type: ignore[import-not-found]
 from memos.memories.textual.item import TextualMemoryItem  # type: ignore[import-not-found]
 
 from memarena_backend_memos.conversation import Part
-from memarena_backend_memos.models import CallLLM, PromptRefusedError
+from memarena_backend_memos.models import CallLLM
 
 _UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 """What ``extract`` raises, by no rule, for a reply that is empty, no JSON, or of another shape."""

@@ -30,7 +30,7 @@ from memos.templates.mem_reader_prompts import SIMPLE_STRUCT_MEM_READER_PROMPT  
 
 from memarena_backend_memos.conversation import parts_of
 from memarena_backend_memos.extracting import extract
-from memarena_backend_memos.models import CallEmbedder, CallLLM, embedder_of, extractor_of
+from memarena_backend_memos.models import CallEmbedder, CallLLM, embedder_of, required_extractor
 from memarena_backend_memos.settings import Settings
 from memarena_backend_memos.store import Found, Store
 
@@ -75,7 +75,7 @@ class MemosMemory(Memory):
         notices: Sequence[Notice] = ()
         if spoken:
             field = "header.model_access"
-            extractor, embedder = extractor_of(call.models, field), embedder_of(call.models, field)
+            extractor, embedder = required_extractor(call.models, field), embedder_of(call.models, field)
             part_bytes = self._part_bytes(call.models, extractor.model)
             llm = CallLLM(self._client, extractor, call, self._settings.reply_tokens)
             extraction = extract(llm, (parts_of(session, day.owner, part_bytes) for session in spoken))

@@ -8,15 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import openai
 from memarena_backend import (
     Call,
-    CallError,
     Chat,
     Endpoint,
     ModelAccess,
     ModelClient,
     ModelRole,
+    extractor_of,
     failed_precondition,
     invalid_argument,
     offered,
@@ -27,17 +26,11 @@ from memos.llms.utils import remove_thinking_tags  # type: ignore[import-not-fou
 
 EMBEDDING_LIMIT_CHARS = 8_192
 """What the library's embedders read of a text unless told otherwise."""
-_UNFIT = frozenset({400, 413, 422})
-"""The model's server does not take this prompt (it is too long, say): the next one may fit again."""
 
 
-class PromptRefusedError(Exception):
-    """The model does not take a prompt; the message is one line."""
-
-
-def extractor_of(models: ModelAccess | None, field: str) -> Endpoint:
+def required_extractor(models: ModelAccess | None, field: str) -> Endpoint:
     """The model that extracts: the call's extractor, else its reader. Raises CallError INVALID_ARGUMENT for neither."""
-    endpoint = offered(models, ModelRole.EXTRACTOR) or offered(models, ModelRole.READER)
+    endpoint = extractor_of(models)
     if endpoint is None:
         raise invalid_argument(field, "is required with an extractor or a reader: MemOS extracts with a language model")
     return endpoint
@@ -61,14 +54,9 @@ class CallLLM:
         self.last: Chat | None = None
 
     def generate(self, messages: Sequence[Mapping[str, object]], **_: object) -> str:
-        """The reply without what a model thought before it. Raises CallError, PromptRefusedError."""
+        """The reply without what a model thought before it. Raises CallError, PromptRefusedError among them."""
         self.calls += 1
-        try:
-            self.last = self._client.chat(self._endpoint, messages, self._call, max_tokens=self._max_tokens)
-        except CallError as error:
-            if isinstance(error.__cause__, openai.APIStatusError) and error.__cause__.status_code in _UNFIT:
-                raise PromptRefusedError(error.description) from error
-            raise
+        self.last = self._client.chat(self._endpoint, messages, self._call, max_tokens=self._max_tokens)
         self.replies += 1
         return str(remove_thinking_tags(self.last.text))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +15,6 @@ from memarena_backend import (
     Item,
     Memory,
     ModelClient,
-    ModelRole,
     Notice,
     OptionSpec,
     PromptStyle,
@@ -24,10 +22,8 @@ from memarena_backend import (
     SearchResult,
     failed_precondition,
     fit_ranked,
-    invalid_argument,
-    offered,
 )
-from memarena_backend.embedders import IN_PROCESS, AtGateway, Embedder, InProcess
+from memarena_backend.embedders import Embedders
 
 from memarena_backend_mempalace.drawers import drawers_of
 from memarena_backend_mempalace.library import Found, Palace
@@ -50,8 +46,7 @@ class MemPalaceMemory(Memory):
         self._held: dict[str, Path] = {}
         """Folder of the namespaces whose palace is that of the last day."""
         self._client = ModelClient()
-        self._embedded: InProcess | None = None
-        self._mutex = threading.Lock()
+        self._embedders = Embedders(self._client, only_in_process=settings.only_in_process)
 
     def describe(self) -> Description:
         # Forget makes a namespace again from its days, with no access to models.
@@ -69,7 +64,7 @@ class MemPalaceMemory(Memory):
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
         drawers = drawers_of(day)
         if drawers:
-            embedder = self._embedder(call, self._held.get(namespace), "header.model_access")
+            embedder = self._embedders.choose(call, _model_of(self._held.get(namespace)), "header.model_access")
             # People say the same words again, and long texts repeat themselves: each is embedded once.
             texts = list(dict.fromkeys(drawer.text for drawer in drawers))
             vectors = dict(zip(texts, embedder.embed(texts, "passage", call), strict=True))
@@ -130,31 +125,9 @@ class MemPalaceMemory(Memory):
         if palace.is_empty:
             return SearchResult(())
         text = query.text[:QUERY_LIMIT_CHARS]
-        (vector,) = self._embedder(call, folder, "model_access").embed([text], "query", call)
+        (vector,) = self._embedders.choose(call, _model_of(folder), "model_access").embed([text], "query", call)
         found = palace.search(text, vector, count)
         return fit_ranked(_items(found), query.max_items, query.max_context_tokens)
-
-    # -------------------------------------------------------------- which embedder
-
-    def _embedder(self, call: Call, folder: Path | None, field: str) -> Embedder:
-        """What embeds in this call. Raises CallError where the palace was made with another model."""
-        endpoint = None if self._settings.only_in_process else offered(call.models, ModelRole.EMBEDDER)
-        made_with = _model_of(folder)
-        if endpoint is None and made_with not in {None, IN_PROCESS} and call.models is None:
-            raise invalid_argument(field, f"is required: the palace was made with {made_with}")
-        embedder: Embedder = self._in_process() if endpoint is None else AtGateway(self._client, endpoint)
-        if made_with not in {None, embedder.model}:
-            raise failed_precondition(
-                f"the palace was made with {made_with}, at hand is {embedder.model}: "
-                "Reset the namespace and ingest it again"
-            )
-        return embedder
-
-    def _in_process(self) -> InProcess:
-        with self._mutex:
-            if self._embedded is None:
-                self._embedded = InProcess()
-            return self._embedded
 
 
 def _model_of(folder: Path | None) -> str | None:
