@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from backends.graphiti.tests.conftest import LACKING, Running, refused, running
+from backends.graphiti.tests.conftest import LACKING, Running, running
 from backends.graphiti.tests.scripted_model import ScriptedModels, reply_of
+from tests.backends.own_environment import refused
 from tests.backends.support import make_day, make_session
 
 pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")

@@ -14,8 +14,9 @@ import grpc
 import pytest
 from memarena_proto import memory_backend_pb2 as pb
 
-from backends.langmem.tests.conftest import EXTRACTOR, LACKING, Running, running
+from backends.langmem.tests.conftest import EXTRACTOR, LACKING, running
 from backends.langmem.tests.scripted_extractor import Body, ScriptedExtractor, by_rules, tool_call
+from tests.backends.own_environment import RunningBackend, refused
 from tests.backends.support import bad_fields, code_of, make_session, message_of
 
 if LACKING:
@@ -30,17 +31,11 @@ def told(session_id: str, text: str, day: int = 0) -> pb.Session:
     return make_session(session_id, [text, "I see."], day=day)
 
 
-def refused(act: Callable[[], object]) -> grpc.RpcError:
-    with pytest.raises(grpc.RpcError) as caught:
-        act()
-    return caught.value
-
-
 def calling(*calls: dict[str, Any]) -> dict[str, Any]:
     return {"role": "assistant", "content": None, "tool_calls": list(calls)}
 
 
-def test_a_memory_is_found_with_the_session_and_the_time_that_it_is_from(backend: Running) -> None:
+def test_a_memory_is_found_with_the_session_and_the_time_that_it_is_from(backend: RunningBackend) -> None:
     kept = backend.ingest("fact", 0, told("s1", "My dog is called Rex."), told("s2", "Nice weather."))
     assert kept == {
         "sessions_given": 2,
@@ -54,7 +49,7 @@ def test_a_memory_is_found_with_the_session_and_the_time_that_it_is_from(backend
     assert item.time == "2025-01-01T09:00:00+00:00"
 
 
-def test_a_rewritten_memory_names_every_session_that_fed_it(backend: Running) -> None:
+def test_a_rewritten_memory_names_every_session_that_fed_it(backend: RunningBackend) -> None:
     backend.ingest("patch", 0, told("s1", "My dog is called Rex."))
     assert backend.ingest("patch", 1, told("s2", "My dog is called Fido.", day=1)) == {
         "sessions_given": 1,
@@ -66,7 +61,7 @@ def test_a_rewritten_memory_names_every_session_that_fed_it(backend: Running) ->
     assert item.time == "2025-01-02T09:00:00+00:00"
 
 
-def test_the_prompt_is_what_the_scripted_extractor_reads(backend: Running, extractor: ScriptedExtractor) -> None:
+def test_the_prompt_is_what_the_scripted_extractor_reads(backend: RunningBackend, extractor: ScriptedExtractor) -> None:
     """The parts that depend on a session, as LangMem 0.0.30 sends them."""
     backend.ingest("prompt", 4, make_session("s1", ["My dog is called Rex.", "I see."], day=4, place="Luna"))
     backend.ingest("prompt", 5, told("s2", "My dog is called Fido.", day=5))
@@ -93,7 +88,7 @@ def test_the_prompt_is_what_the_scripted_extractor_reads(backend: Running, extra
     assert [(body["max_tokens"], body["temperature"]) for body in (first, second)] == [(1_024, 0.0)] * 2
 
 
-def test_every_model_call_carries_the_token_of_its_call(backend: Running, extractor: ScriptedExtractor) -> None:
+def test_every_model_call_carries_the_token_of_its_call(backend: RunningBackend, extractor: ScriptedExtractor) -> None:
     backend.ingest("token", 0, told("s1", "My dog is called Rex."), told("s2", "My cat is called Tom."))
     assert extractor.tokens == [backend.issued[-1]] * 2
 
@@ -121,7 +116,7 @@ def test_every_model_call_carries_the_token_of_its_call(backend: Running, extrac
     ],
 )
 def test_a_reply_of_which_nothing_can_be_used_is_counted_and_the_day_stands(
-    backend: Running, extractor: ScriptedExtractor, message: dict[str, Any], request: pytest.FixtureRequest
+    backend: RunningBackend, extractor: ScriptedExtractor, message: dict[str, Any], request: pytest.FixtureRequest
 ) -> None:
     name = request.node.callspec.id
     extractor.reply = lambda _: message
@@ -132,7 +127,7 @@ def test_a_reply_of_which_nothing_can_be_used_is_counted_and_the_day_stands(
     assert backend.texts(name, "dog", 1) == [REX]
 
 
-def test_what_can_be_used_of_a_reply_is_used(backend: Running, extractor: ScriptedExtractor) -> None:
+def test_what_can_be_used_of_a_reply_is_used(backend: RunningBackend, extractor: ScriptedExtractor) -> None:
     good, bad = tool_call("Memory", {"content": REX}), tool_call("Memory", {"nonsense": 1}, 1)
     extractor.reply = lambda _: calling(good, bad)
     kept = backend.ingest("half-good", 0, told("s1", "My dog is called Rex."))
@@ -155,7 +150,7 @@ WITHOUT_TEXT = [{"op": "remove", "path": "/content"}]
     ids=["no-list", "nowhere", "removes-the-text"],
 )
 def test_a_patch_that_cannot_be_applied_leaves_the_memory_as_it_was(
-    backend: Running, extractor: ScriptedExtractor, patches: object, request: pytest.FixtureRequest
+    backend: RunningBackend, extractor: ScriptedExtractor, patches: object, request: pytest.FixtureRequest
 ) -> None:
     name = request.node.callspec.id
     backend.ingest(name, 0, told("s1", "My dog is called Rex."))
@@ -167,7 +162,7 @@ def test_a_patch_that_cannot_be_applied_leaves_the_memory_as_it_was(
 
 
 def test_a_session_ends_after_five_calls_however_often_the_library_would_ask(
-    backend: Running, extractor: ScriptedExtractor
+    backend: RunningBackend, extractor: ScriptedExtractor
 ) -> None:
     """Each of nine patches leaves something that is no memory, and for each the library asks again."""
     backend.ingest("endless", 0, told("s1", "My dog is called Rex."))
@@ -187,7 +182,7 @@ def test_a_session_ends_after_five_calls_however_often_the_library_would_ask(
 
 @pytest.mark.parametrize("reply", [500, b"{not json", b'{"choices": []}'], ids=["500", "no JSON", "no choice"])
 def test_a_model_that_fails_ends_the_day_at_once_and_leaves_nothing_of_it(
-    backend: Running, extractor: ScriptedExtractor, reply: int | bytes, request: pytest.FixtureRequest
+    backend: RunningBackend, extractor: ScriptedExtractor, reply: int | bytes, request: pytest.FixtureRequest
 ) -> None:
     name = f"fails-{request.node.callspec.id}"
     backend.ingest(name, 0, told("s1", "My dog is called Rex."))
@@ -204,7 +199,7 @@ def test_a_model_that_fails_ends_the_day_at_once_and_leaves_nothing_of_it(
 
 
 def test_an_embedder_that_fails_while_a_memory_is_stored_ends_the_day(
-    backend: Running, extractor: ScriptedExtractor
+    backend: RunningBackend, extractor: ScriptedExtractor
 ) -> None:
     """LangMem stores in threads whose errors it does not look at: the memory would be lost without a word."""
     backend.offered = (EXTRACTOR, EMBEDDER)
@@ -219,7 +214,7 @@ def test_an_embedder_that_fails_while_a_memory_is_stored_ends_the_day(
     assert backend.texts("embed", "dog", 0) == [REX]
 
 
-def test_a_deadline_leaves_nothing_of_the_day(backend: Running, extractor: ScriptedExtractor) -> None:
+def test_a_deadline_leaves_nothing_of_the_day(backend: RunningBackend, extractor: ScriptedExtractor) -> None:
     backend.ingest("deadline", 0, told("s1", "My dog is called Rex."))
     going_on = threading.Event()
 
@@ -236,7 +231,7 @@ def test_a_deadline_leaves_nothing_of_the_day(backend: Running, extractor: Scrip
     assert _until_answered(lambda: backend.texts("deadline", "dog", 0)) == [REX]
 
 
-def test_without_a_model_a_day_with_words_is_refused_and_one_without_is_not(backend: Running) -> None:
+def test_without_a_model_a_day_with_words_is_refused_and_one_without_is_not(backend: RunningBackend) -> None:
     backend.offered = ()
     error = refused(lambda: backend.ingest("none", 0, told("s1", "My dog is called Rex.")))
     assert (code_of(error), bad_fields(error)) == (grpc.StatusCode.INVALID_ARGUMENT, ["header.model_access"])
@@ -244,7 +239,7 @@ def test_without_a_model_a_day_with_words_is_refused_and_one_without_is_not(back
     assert backend.texts("none", "dog", 0) == []
 
 
-def test_memories_keep_the_model_that_embedded_them(backend: Running, extractor: ScriptedExtractor) -> None:
+def test_memories_keep_the_model_that_embedded_them(backend: RunningBackend, extractor: ScriptedExtractor) -> None:
     """Embedded in the process, they are searched with the model in there, though another one is offered."""
     backend.ingest("model", 0, told("s1", "My dog is called Rex."))
     backend.offered = (EXTRACTOR, EMBEDDER)
@@ -255,7 +250,7 @@ def test_memories_keep_the_model_that_embedded_them(backend: Running, extractor:
 
 
 def test_a_prompt_that_the_model_does_not_take_loses_its_session_and_no_other(
-    backend: Running, extractor: ScriptedExtractor
+    backend: RunningBackend, extractor: ScriptedExtractor
 ) -> None:
     extractor.reply = lambda body: 400 if "Fido" in str(body) else by_rules(body)
     kept = backend.ingest("long", 0, told("s1", "My dog is called Fido."), told("s2", "My dog is called Rex."))
@@ -263,7 +258,7 @@ def test_a_prompt_that_the_model_does_not_take_loses_its_session_and_no_other(
     assert backend.texts("long", "dog", 0) == [REX]
 
 
-def test_namespaces_never_meet_even_if_one_name_begins_with_another(backend: Running) -> None:
+def test_namespaces_never_meet_even_if_one_name_begins_with_another(backend: RunningBackend) -> None:
     names = ("u1", "u10", "U1", "u_1", "../u1")
     for number, name in enumerate(names):
         backend.ingest(name, 0, told("s", f"My dog is called Rex{number}."))

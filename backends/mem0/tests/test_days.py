@@ -10,8 +10,9 @@ import grpc
 import pytest
 from memarena_proto import memory_backend_pb2 as pb
 
-from backends.mem0.tests.conftest import FOLDER, LACKING, MODELS, Running, refused, running
+from backends.mem0.tests.conftest import FOLDER, LACKING, MODELS, Running, running
 from backends.mem0.tests.scripted_models import EMBEDDER, ScriptedModels
+from tests.backends.own_environment import refused
 from tests.backends.support import bad_fields, code_of, make_session, message_of
 
 if LACKING:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,10 +12,11 @@ from memarena.execution.backends.manifests import load_manifest
 from memarena_proto import memory_backend_pb2 as pb
 
 from backends.memos.tests.scripted_extractor import ScriptedExtractor
-from tests.backends.support import Served, connect, make_query, make_session
+from tests.backends.own_environment import NOTHING, lacking, started
+from tests.backends.support import Served, make_query, make_session
 
 FOLDER = Path(__file__).parent.parent
-START_TIMEOUT_S = 120.0
+BACKEND = load_manifest(FOLDER / "backend.toml")[0]
 EXTRACTOR = pb.Model(name="extractor", role=pb.MODEL_ROLE_EXTRACTOR)
 EMBEDDER = pb.Model(name="embedder", role=pb.MODEL_ROLE_EMBEDDER)
 MODELS = (EXTRACTOR, EMBEDDER)
@@ -25,9 +24,7 @@ MODELS = (EXTRACTOR, EMBEDDER)
 
 def reason_to_skip() -> str | None:
     """Why tests of the real library cannot run, in one line; None where they can."""
-    if os.environ.get("MEMARENA_SYSTEMS_TEST") != "1":
-        return "MEMARENA_SYSTEMS_TEST=1 is not set: MemOS itself is not tested"
-    return load_manifest(FOLDER / "backend.toml")[0].missing()
+    return lacking(BACKEND)
 
 
 @dataclass
@@ -45,7 +42,7 @@ class Running:
         return self.folder / "data"
 
     def log(self) -> str:
-        return (self.folder / "log").read_text()
+        return (self.folder / "stderr.log").read_text()
 
     def access(self, models: Sequence[pb.Model] = MODELS) -> pb.ModelAccess:
         return pb.ModelAccess(base_url=self.model.base_url, token="of-this-call", models=models)  # noqa: S106 (no secret)
@@ -86,33 +83,10 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, model: ScriptedExtractor, settings: Mapping[str, str] | None = None) -> Iterator[Running]:
-    """Start the backend with the data that ``folder`` holds; killed at the end. It runs in an empty home and folder."""
-    home, temporary = folder / "home", folder / "tmp"
-    home.mkdir(exist_ok=True)
-    temporary.mkdir(exist_ok=True)
-    address = folder / "address"
-    address.unlink(missing_ok=True)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "XDG_"))}
-    environment |= {"HOME": str(home), "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1", **(settings or {})}
-    command = [
-        *(load_manifest(FOLDER / "backend.toml")[0].python, "-m", "memarena_backend_memos"),
-        *("--listen", "127.0.0.1:0", "--address-file", str(address), "--data-dir", str(folder / "data")),
-    ]
-    with (folder / "log").open("ab") as log:
-        process = subprocess.Popen(command, stderr=log, stdout=log, env=environment, cwd=home)
-    try:
-        give_up_at = time.monotonic() + START_TIMEOUT_S
-        while not address.exists():
-            assert process.poll() is None, (folder / "log").read_text()
-            assert time.monotonic() < give_up_at, "the backend did not start"
-            time.sleep(0.05)
-        with connect(address.read_text().strip()) as served:
-            yield Running(folder, model, process, served)
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait(timeout=10)
+def running(folder: Path, model: ScriptedExtractor, settings: Mapping[str, str] = NOTHING) -> Iterator[Running]:
+    """Start the backend with the data that ``folder`` holds; killed at the end."""
+    with started((BACKEND.python, "-m", "memarena_backend_memos"), folder, settings) as (served, process):
+        yield Running(folder, model, process, served)
 
 
 def names_pet(session_id: str, pet: str, name: str, *, day: int = 0) -> pb.Session:

@@ -32,8 +32,8 @@ def test_it_asks_nobody_but_the_gateway_and_writes_nowhere_but_its_folder(
     places = ("data", "tmp", "address", "address.tmp")
     settings = guarded(tmp_path, *(tmp_path / place for place in places))
     settings |= {"MEMOS_BASE_PATH": str(tmp_path / "elsewhere"), "CUSTOM_LOGGER_URL": "http://example.org/"}
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / ".env").write_text("MEMOS_BASE_PATH=/elsewhere\n")
+    (tmp_path / "current").mkdir()
+    (tmp_path / "current" / ".env").write_text("MEMOS_BASE_PATH=/elsewhere\n")
     with running(tmp_path, model, settings) as backend:
         backend.ingest(make_day("n", 0, [names_pet("s1", "dog", "Rolo")]))
         model.reply = lambda _: "Rolo is no JSON"
@@ -42,11 +42,12 @@ def test_it_asks_nobody_but_the_gateway_and_writes_nowhere_but_its_folder(
         assert backend.process.poll() is None
         threads = len(list(Path(f"/proc/{backend.process.pid}/task").iterdir()))
     assert not (tmp_path / "refused").exists(), (tmp_path / "refused").read_text()
-    assert [path.name for path in all_written(tmp_path / "home")] == [".env"]
+    assert [path.name for path in all_written(tmp_path / "current")] == [".env"]
+    assert all_written(tmp_path / "home") == []
     assert all_written(tmp_path / "tmp") == []
     # The library's log file is made when it is imported, and stays empty.
     assert [path.read_bytes() for path in all_written(tmp_path / "data" / "library")] == [b""]
-    assert "Rolo" not in (tmp_path / "log").read_text()
+    assert "Rolo" not in (tmp_path / "stderr.log").read_text()
     assert threads < 40, "the library's schedulers are not started"
 
 

@@ -14,6 +14,7 @@ from memarena.readers.scripted import NullReader, Script
 from memarena_proto import memory_backend_pb2 as pb
 
 from backends.mempalace.tests.conftest import FAILING, IN_PROCESS, LACKING, Running, running
+from tests.backends.own_environment import refused
 from tests.backends.support import bad_fields, code_of, make_event, make_session, message_of
 
 if LACKING:
@@ -26,12 +27,6 @@ LONG = " ".join(f"step{number}" for number in range(1_000))
 
 def told(session_id: str, text: str, day: int = 0) -> pb.Session:
     return make_session(session_id, [text, "I see."], day=day)
-
-
-def refused(act: Callable[[], object]) -> grpc.RpcError:
-    with pytest.raises(grpc.RpcError) as caught:
-        act()
-    return caught.value
 
 
 def test_meaning_is_found_and_sources_are_named(alone: Running) -> None:
@@ -84,7 +79,7 @@ def test_every_embedding_carries_the_token_of_its_call_and_no_text_is_embedded_t
     gateway.search("token", "morning", 0)
     assert gateway.embedded()[1:] == ["morning"]
     sent = [each.headers["Authorization"] for each in gateway.embedder.received]
-    assert sent == [f"Bearer token-{gateway.calls - 1}", f"Bearer token-{gateway.calls}"]
+    assert sent == [f"Bearer {token}" for token in gateway.issued[-2:]]
 
 
 def test_a_day_without_words_is_no_fault_and_asks_nobody(gateway: Running) -> None:
