@@ -199,7 +199,7 @@ def test_a_wrong_address_token_or_executor_is_one_line(
 
 
 def test_a_node_with_other_versions_is_told_apart() -> None:
-    from memarena.sweep.executors.ray import difference, node_facts
+    from memarena.sweep.executors.ray_node import difference, node_facts
 
     ours = node_facts()
     assert difference(ours, node_facts()) is None

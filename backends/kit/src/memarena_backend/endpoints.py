@@ -150,7 +150,6 @@ class ModelClient:
         is not judged here.
         """
         call.check()
-        client = self._client(endpoint.url)
         body: dict[str, object] = {
             "model": endpoint.model,
             "messages": list(messages),
@@ -159,18 +158,7 @@ class ModelClient:
         }
         given = {"response_format": response_format, "tools": list(tools) or None, "tool_choice": tool_choice}
         body |= {key: value for key, value in given.items() if value is not None}
-        reply = _asked(
-            "chat",
-            endpoint,
-            call,
-            lambda timeout_s: client.post(
-                "/chat/completions",
-                cast_to=object,
-                body=body,
-                options={"headers": _authorization(endpoint), "timeout": timeout_s},
-            ),
-        )
-        chat = _chat(reply)
+        chat = _chat(self._post("chat", "/chat/completions", endpoint, body, call))
         if chat is None:
             raise unavailable(f"the chat model {endpoint.model} sent a reply without a choice")
         return chat
@@ -184,25 +172,27 @@ class ModelClient:
         if not documents:
             return []
         call.check()
-        client = self._client(endpoint.url)
         body = {"model": endpoint.model, "query": query, "documents": list(documents), "top_n": len(documents)}
-        reply = _asked(
-            "rerank",
-            endpoint,
-            call,
-            lambda timeout_s: client.post(
-                "/rerank",
-                cast_to=object,
-                body=body,
-                options={"headers": _authorization(endpoint), "timeout": timeout_s},
-            ),
-        )
-        scores = _scores(reply)
+        scores = _scores(self._post("rerank", "/rerank", endpoint, body, call))
         if sorted(scores) != list(range(len(documents))):
             raise unavailable(
                 f"the rerank model {endpoint.model} gave {len(scores)} usable scores for {len(documents)} documents"
             )
         return [scores[number] for number in range(len(documents))]
+
+    def _post(self, kind: str, path: str, endpoint: Endpoint, body: Mapping[str, object], call: Call) -> object:
+        client = self._client(endpoint.url)
+        return _asked(
+            kind,
+            endpoint,
+            call,
+            lambda timeout_s: client.post(
+                path,
+                cast_to=object,
+                body=body,
+                options={"headers": _authorization(endpoint), "timeout": timeout_s},
+            ),
+        )
 
     def close(self) -> None:
         """Close the connections to all endpoints."""

@@ -8,18 +8,9 @@ so that whatever ends the actor (its driver, its raylet, Ray itself) ends every 
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import io
-import ipaddress
-import math
-import os
-import platform
-import secrets
 import shutil
-import socket
 import tarfile
-import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,168 +18,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import grpc
-
-from memarena.execution.models.model_pool import start_configured
-from memarena.execution.models.shared_readers import ReaderHost
-from memarena.execution.planning.config import ReaderConfig
-from memarena.meters.machine import cpu_name
-from memarena.sweep.cells import Cell, World
+from memarena.sweep.cells import Cell
 from memarena.sweep.errors import StorageError, SweepError
 from memarena.sweep.executors.base import Ended
+from memarena.sweep.executors.ray_connection import TIMED, answers, connected, told_line
+from memarena.sweep.executors.ray_node import CellActor, NodeFacts, ReaderActor, difference, node_facts, remove_folder
 from memarena.sweep.placement import Node, Placed
 from memarena.sweep.sealing import Seal
 from memarena.sweep.storage import FolderStorage, Storage
-from memarena.sweep.work import (
-    GRACE_S,
-    End,
-    Job,
-    carry_out,
-    forget,
-    readers_folder,
-    run_folder,
-    shared_readers_of,
-)
+from memarena.sweep.work import GRACE_S, End, Job, shared_readers_of
 
-TIMED = "timed"
-"""Resource that nodes declare which take timed cells."""
-MONITOR = "RAY_memory_monitor_refresh_ms"
-"""Variable of a node's environment: how often Ray looks whether to kill what takes much memory; 0: never."""
-PACKAGES = (
-    "memarena", "memarena-answering", "memarena-dataset", "memarena-masim", "memarena-proto", "ray", "pydantic",
-    "protobuf", "grpcio", "numpy", "scipy",
-)  # fmt: skip
-"""What has to have one version on all nodes."""
-_CHUNK_BYTES = 8 << 20
 _PROBE_S = 120.0
-_CONNECT_S = 5.0
 _READ_S = 120.0
 _NODE_DEATH_S = 2.0
-_TOKEN_BYTES = 32
-_PARENT_POLL_S = 0.2
-
-
-@dataclass(frozen=True)
-class NodeFacts:
-    """What a node says of itself."""
-
-    python: str
-    packages: Mapping[str, str]
-    machine: str
-    scratch: Path
-    memory_monitor_off: bool
-
-
-def node_facts() -> NodeFacts:
-    """The facts of the node that this runs on."""
-    found = {}
-    for name in PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return NodeFacts(
-        python=platform.python_version(),
-        packages=found,
-        machine=cpu_name(),
-        scratch=Path(tempfile.gettempdir()) / f"memarena-sweeps-{os.getuid()}",
-        memory_monitor_off=os.environ.get(MONITOR) == "0",
-    )
-
-
-def difference(ours: NodeFacts, theirs: NodeFacts) -> str | None:
-    """The first version in which a node differs from the driver, None if there is none."""
-    if ours.python != theirs.python:
-        return f"Python {theirs.python}, here {ours.python}"
-    for name in PACKAGES:
-        here, there = ours.packages.get(name, "missing"), theirs.packages.get(name, "missing")
-        if here != there:
-            return f"{name} {there}, here {here}"
-    return None
-
-
-class CellActor:
-    """One attempt at one cell, in a process of its own on its node."""
-
-    def __init__(self, job: Job, storage: Storage | None, world: Sequence[Any], readers: Sequence[Any]) -> None:
-        self._job, self._storage, self._world, self._readers = job, storage, world, readers
-        self._stop = threading.Event()
-        self._raylet = os.getppid()
-        # The token opens the whole cluster, and a memory is somebody else's program.
-        os.environ.pop("RAY_AUTH_TOKEN", None)
-        _undo_threads(self._raylet)
-
-    def carry_out(self) -> End:
-        """Carry out the cell to its end."""
-        return carry_out(
-            self._job, self._storage, self._give, self._need, self._stop, lambda: os.getppid() == self._raylet
-        )
-
-    def _need(self, config: ReaderConfig) -> None:
-        import ray  # noqa: PLC0415 (an extra)
-
-        for host in self._readers:
-            # One that is gone notes no reader: the run starts its own.
-            with contextlib.suppress(ray.exceptions.RayError):
-                ray.get(host.need.remote(config))
-
-    def _give(self, world: World, folder: Path) -> None:
-        import ray  # noqa: PLC0415 (an extra)
-
-        (packed,) = ray.get(list(self._world))
-        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            archive.extractall(folder, filter="data")
-
-    def read(self, name: str, offset: int) -> bytes:
-        """A piece of a sealed file."""
-        with (run_folder(self._job) / name).open("rb") as file:
-            file.seek(offset)
-            return file.read(_CHUNK_BYTES)
-
-    def stop(self) -> None:
-        """End the run in order; its log stays."""
-        self._stop.set()
-
-    def forget(self) -> None:
-        """Remove the cell's folder."""
-        forget(self._job)
-
-
-class ReaderActor:
-    """The readers that the cells of a node share, in a process that ends with its raylet or its driver."""
-
-    def __init__(self, scratch: Path) -> None:
-        raylet = os.getppid()
-        os.environ.pop("RAY_AUTH_TOKEN", None)
-        _undo_threads(raylet)
-        self._host = ReaderHost(readers_folder(scratch), start_configured)
-        threading.Thread(target=self._end_with, args=(raylet,), daemon=True).start()
-
-    def _end_with(self, raylet: int) -> None:
-        while os.getppid() == raylet:
-            time.sleep(_PARENT_POLL_S)
-        self._host.stop()
-        os._exit(0)
-
-    def need(self, config: ReaderConfig) -> None:
-        """Have a reader ready."""
-        self._host.need(config)
-
-    def stop(self) -> None:
-        """Stop all of them."""
-        self._host.stop()
-
-
-def _undo_threads(raylet: int) -> None:
-    """Ray limits the threads of numerical libraries to an actor's cores; a run alone has no such limit."""
-    import psutil  # noqa: PLC0415
-
-    with contextlib.suppress(psutil.Error):
-        if "OMP_NUM_THREADS" not in psutil.Process(raylet).environ():
-            os.environ.pop("OMP_NUM_THREADS", None)
-
-
-def remove_folder(folder: Path) -> None:
-    """Remove a folder of a node."""
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass
@@ -229,7 +71,7 @@ class RayExecutor:
 
     def __enter__(self) -> RayExecutor:
         """Connect, and look at every node. Raises :class:`SweepError` with one line where that fails."""
-        self._ray, self._folder = _connected(self.address, self.cores, self.gpus)
+        self._ray, self._folder = connected(self.address, self.cores, self.gpus)
         self._ours = node_facts()
         return self
 
@@ -267,7 +109,7 @@ class RayExecutor:
         except self._ray.exceptions.RayError as error:
             if self._is_gone(node_id):
                 return None
-            fault = f"cannot be used: {_line(error)}"
+            fault = f"cannot be used: {told_line(error)}"
         if fault is not None:
             if self._first_look:
                 raise SweepError(f"node {name}: {fault}")
@@ -379,7 +221,7 @@ class RayExecutor:
             return Ended(attempt.placed, End("lost", str(error)))
         except self._ray.exceptions.RayError as error:
             gone = self._is_gone(attempt.node_id)
-            cause = _gone(attempt) if gone else _line(error)
+            cause = _gone(attempt) if gone else told_line(error)
             with contextlib.suppress(self._ray.exceptions.RayError):
                 self._ray.kill(attempt.actor)
             return Ended(attempt.placed, End("lost", cause), by_node=gone)
@@ -410,7 +252,7 @@ class RayExecutor:
         deadline = time.monotonic() + _NODE_DEATH_S
         while time.monotonic() < deadline:
             alive = [told for told in self._ray.nodes() if told["NodeID"] == node_id and told["Alive"]]
-            if not alive or not _answers(str(alive[0]["NodeManagerAddress"]), int(alive[0]["NodeManagerPort"])):
+            if not alive or not answers(str(alive[0]["NodeManagerAddress"]), int(alive[0]["NodeManagerPort"])):
                 self._barred.add(node_id)  # one that comes back has another id
                 return True
             time.sleep(0.2)
@@ -451,14 +293,6 @@ class RayExecutor:
                     self._ray.get(there.remote(self._scratch_of(node_id)), timeout=_PROBE_S)
 
 
-def _answers(host: str, port: int) -> bool:
-    try:
-        socket.create_connection((host, port), timeout=_CONNECT_S).close()
-    except OSError:
-        return False
-    return True
-
-
 def _gone(attempt: _Attempt) -> str:
     return f"the node {attempt.placed.node.name} is gone"
 
@@ -476,109 +310,3 @@ def _node(name: str, told: Mapping[str, Any], facts: NodeFacts) -> Node:
         # The monitor kills what takes much memory, which a memory under test may.
         timed=resources.get(TIMED, 0) >= 1 and facts.memory_monitor_off,
     )
-
-
-# ------------------------------------------------------------------ connecting
-
-
-def _connected(address: str | None, cores: int | None, gpus: float) -> tuple[ModuleType, str | None]:
-    """Ray, connected; and the folder of one that was started here."""
-    for name, value in (("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0"), ("RAY_USAGE_STATS_ENABLED", "0")):
-        os.environ.setdefault(name, value)
-    # Whoever reaches a port of Ray can run programs there.
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
-    if address is None:
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(_TOKEN_BYTES))
-        os.environ.setdefault(MONITOR, "0")
-    else:
-        _check_cluster(address, _token())
-    try:
-        import ray  # noqa: PLC0415 (an extra)
-    except ImportError as error:
-        raise SweepError("--executor ray: needs Ray: pip install 'memarena[ray]'") from error
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-    folder = tempfile.mkdtemp(prefix="ms-") if address is None else None  # short: sockets have long names
-    try:
-        if address is None:
-            own: dict[str, Any] = {
-                "num_cpus": cores,
-                "num_gpus": math.ceil(gpus),
-                "resources": {TIMED: 1},
-                "_temp_dir": folder,
-            }
-            ray.init(address="local", include_dashboard=False, **own, **quiet)
-        else:
-            ray.init(address=address, _node_ip_address=_loopback(address), **quiet)
-    except Exception as error:
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise SweepError(f"--address {address or 'local'}: {_line(error)}") from error
-    return ray, folder
-
-
-def _token() -> str:
-    """The token of a cluster; empty where authentication is switched off by name."""
-    if os.environ["RAY_AUTH_MODE"] != "token":
-        return ""
-    named = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
-    token = os.environ.get("RAY_AUTH_TOKEN") or (named.read_text(encoding="utf-8") if named.is_file() else "")
-    if not token.strip():
-        raise SweepError(
-            f"--executor ray: no token of the cluster: expected RAY_AUTH_TOKEN, or a file {named}; "
-            "docs/sweeps.md says how a cluster gets one"
-        )
-    return token.strip()
-
-
-def _check_cluster(address: str, token: str) -> None:
-    """Ask the head who it is. Ray itself waits minutes for one that is not there, and prints a line each second."""
-    if address == "auto":
-        return
-    host, colon, port = address.rpartition(":")
-    if not (colon and host and port.isdigit()):
-        raise SweepError(f"--address {address}: expected HOST:PORT or auto")
-    try:
-        socket.create_connection((host, int(port)), timeout=_CONNECT_S).close()
-    except OSError as error:
-        raise SweepError(f"--address {address}: nobody answers there: {error.strerror or error}") from error
-    answer = _ask(address, token)
-    if answer is grpc.StatusCode.UNAUTHENTICATED:
-        raise SweepError(f"--address {address}: the cluster does not take the token of RAY_AUTH_TOKEN or its file")
-    if answer is not grpc.StatusCode.OK:
-        raise SweepError(f"--address {address}: what answers there is no head of a Ray cluster ({answer.name})")
-    if token and _ask(address, "") is grpc.StatusCode.OK:
-        raise SweepError(
-            f"--address {address}: the cluster takes orders from anybody: start its nodes with RAY_AUTH_MODE=token, "
-            "or set RAY_AUTH_MODE=disabled here"
-        )
-
-
-def _ask(address: str, token: str) -> grpc.StatusCode:
-    """How the head answers to a request without content."""
-    with grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)]) as channel:
-        call: grpc.UnaryUnaryMultiCallable[bytes, bytes]
-        call = channel.unary_unary("/ray.rpc.NodeInfoGcsService/GetClusterId")
-        try:
-            call(b"", timeout=_CONNECT_S, metadata=(("authorization", f"Bearer {token}"),) if token else ())
-        except grpc.RpcError as error:
-            code: grpc.StatusCode = error.code()
-            return code
-    return grpc.StatusCode.OK
-
-
-def _loopback(address: str) -> str | None:
-    """The address of a node that listens on this machine alone, which Ray would take for another one."""
-    host = address.rpartition(":")[0]
-    with contextlib.suppress(ValueError):
-        if ipaddress.ip_address(host).is_loopback:
-            return host
-    return None
-
-
-def _line(error: BaseException) -> str:
-    """The telling line of one of Ray's messages, which may hold a stack trace."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith(("File ", "Traceback", "ray::", "^"))] or [
-        type(error).__name__
-    ]
-    return (told[0] if len(told) == 1 or "Error" not in told[-1] else told[-1])[:400]

@@ -1,0 +1,138 @@
+"""Connecting to a Ray cluster that asks for a token, or starting a Ray of our own on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import math
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import grpc
+
+from memarena.sweep.errors import SweepError
+
+TIMED = "timed"
+"""Resource that nodes declare which take timed cells."""
+MONITOR = "RAY_memory_monitor_refresh_ms"
+"""Variable of a node's environment: how often Ray looks whether to kill what takes much memory; 0: never."""
+_CONNECT_S = 5.0
+_TOKEN_BYTES = 32
+
+
+def answers(host: str, port: int) -> bool:
+    """Whether anybody listens there."""
+    try:
+        socket.create_connection((host, port), timeout=_CONNECT_S).close()
+    except OSError:
+        return False
+    return True
+
+
+def connected(address: str | None, cores: int | None, gpus: float) -> tuple[ModuleType, str | None]:
+    """Ray, connected; and the folder of one that was started here."""
+    for name, value in (("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0"), ("RAY_USAGE_STATS_ENABLED", "0")):
+        os.environ.setdefault(name, value)
+    # Whoever reaches a port of Ray can run programs there.
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    if address is None:
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(_TOKEN_BYTES))
+        os.environ.setdefault(MONITOR, "0")
+    else:
+        _check_cluster(address, _token())
+    try:
+        import ray  # noqa: PLC0415 (an extra)
+    except ImportError as error:
+        raise SweepError("--executor ray: needs Ray: pip install 'memarena[ray]'") from error
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
+    folder = tempfile.mkdtemp(prefix="ms-") if address is None else None  # short: sockets have long names
+    try:
+        if address is None:
+            own: dict[str, Any] = {
+                "num_cpus": cores,
+                "num_gpus": math.ceil(gpus),
+                "resources": {TIMED: 1},
+                "_temp_dir": folder,
+            }
+            ray.init(address="local", include_dashboard=False, **own, **quiet)
+        else:
+            ray.init(address=address, _node_ip_address=_loopback(address), **quiet)
+    except Exception as error:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise SweepError(f"--address {address or 'local'}: {told_line(error)}") from error
+    return ray, folder
+
+
+def _token() -> str:
+    """The token of a cluster; empty where authentication is switched off by name."""
+    if os.environ["RAY_AUTH_MODE"] != "token":
+        return ""
+    named = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
+    token = os.environ.get("RAY_AUTH_TOKEN") or (named.read_text(encoding="utf-8") if named.is_file() else "")
+    if not token.strip():
+        raise SweepError(
+            f"--executor ray: no token of the cluster: expected RAY_AUTH_TOKEN, or a file {named}; "
+            "docs/sweeps.md says how a cluster gets one"
+        )
+    return token.strip()
+
+
+def _check_cluster(address: str, token: str) -> None:
+    """Ask the head who it is. Ray itself waits minutes for one that is not there, and prints a line each second."""
+    if address == "auto":
+        return
+    host, colon, port = address.rpartition(":")
+    if not (colon and host and port.isdigit()):
+        raise SweepError(f"--address {address}: expected HOST:PORT or auto")
+    try:
+        socket.create_connection((host, int(port)), timeout=_CONNECT_S).close()
+    except OSError as error:
+        raise SweepError(f"--address {address}: nobody answers there: {error.strerror or error}") from error
+    answer = _ask(address, token)
+    if answer is grpc.StatusCode.UNAUTHENTICATED:
+        raise SweepError(f"--address {address}: the cluster does not take the token of RAY_AUTH_TOKEN or its file")
+    if answer is not grpc.StatusCode.OK:
+        raise SweepError(f"--address {address}: what answers there is no head of a Ray cluster ({answer.name})")
+    if token and _ask(address, "") is grpc.StatusCode.OK:
+        raise SweepError(
+            f"--address {address}: the cluster takes orders from anybody: start its nodes with RAY_AUTH_MODE=token, "
+            "or set RAY_AUTH_MODE=disabled here"
+        )
+
+
+def _ask(address: str, token: str) -> grpc.StatusCode:
+    """How the head answers to a request without content."""
+    with grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)]) as channel:
+        call: grpc.UnaryUnaryMultiCallable[bytes, bytes]
+        call = channel.unary_unary("/ray.rpc.NodeInfoGcsService/GetClusterId")
+        try:
+            call(b"", timeout=_CONNECT_S, metadata=(("authorization", f"Bearer {token}"),) if token else ())
+        except grpc.RpcError as error:
+            code: grpc.StatusCode = error.code()
+            return code
+    return grpc.StatusCode.OK
+
+
+def _loopback(address: str) -> str | None:
+    """The address of a node that listens on this machine alone, which Ray would take for another one."""
+    host = address.rpartition(":")[0]
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(host).is_loopback:
+            return host
+    return None
+
+
+def told_line(error: BaseException) -> str:
+    """The telling line of one of Ray's messages, which may hold a stack trace."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("File ", "Traceback", "ray::", "^"))] or [
+        type(error).__name__
+    ]
+    return (told[0] if len(told) == 1 or "Error" not in told[-1] else told[-1])[:400]
