@@ -61,7 +61,7 @@ def remove_environments(name: str, say: Callable[[str], None]) -> int:
         with _only_one(name, say):
             for path in paths:
                 (path / STAMP).unlink(missing_ok=True)  # from now on it counts as not made
-                shutil.rmtree(path, ignore_errors=False)
+                shutil.rmtree(path)
     return len(paths)
 
 
