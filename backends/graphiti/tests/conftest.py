@@ -10,26 +10,22 @@ from pathlib import Path
 
 import pytest
 from memarena.execution.backends.manifests import load_manifest
-from memarena_proto import memory_backend_pb2 as pb
 
-from backends.graphiti.tests.scripted_model import CHAT_MODEL, EMBEDDING_MODEL, ScriptedModels
-from tests.backends.own_environment import NOTHING, RunningBackend, lacking, started
+from backends.graphiti.tests.scripted_extractor import reply_of
+from tests.backends.own_environment import MODELS, NOTHING, RunningBackend, lacking, started
+from tests.backends.scripted_server import ScriptedServer
 
 FOLDER = Path(__file__).parents[1]
 BACKEND = load_manifest(FOLDER / "backend.toml")[0]
 sys.path.append(str(FOLDER / "src"))  # what needs no Graphiti is tested where the backend is not installed
 LACKING = lacking(BACKEND)
-MODELS = (
-    pb.Model(name=CHAT_MODEL, role=pb.MODEL_ROLE_EXTRACTOR),
-    pb.Model(name=EMBEDDING_MODEL, role=pb.MODEL_ROLE_EMBEDDER),
-)
 
 
 @dataclass(kw_only=True)
 class Running(RunningBackend):
     """The backend before ``models``."""
 
-    models: ScriptedModels
+    models: ScriptedServer
 
     def facts(self, namespace: str, day: int) -> list[str]:
         """Texts of the facts about dogs, in the order of the alphabet."""
@@ -39,7 +35,7 @@ class Running(RunningBackend):
 @contextmanager
 def running(
     work_dir: Path,
-    models: ScriptedModels,
+    models: ScriptedServer,
     settings: Mapping[str, str] = NOTHING,
     *,
     before: tuple[str, ...] = (),
@@ -51,12 +47,12 @@ def running(
 
 
 @pytest.fixture
-def models() -> Iterator[ScriptedModels]:
-    with ScriptedModels() as serving:
+def models() -> Iterator[ScriptedServer]:
+    with ScriptedServer(reply_of) as serving:
         yield serving
 
 
 @pytest.fixture
-def backend(tmp_path: Path, models: ScriptedModels) -> Iterator[Running]:
+def backend(tmp_path: Path, models: ScriptedServer) -> Iterator[Running]:
     with running(tmp_path, models) as started:
         yield started

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from memarena_proto import memory_backend_pb2 as pb
 
 from backends.graphiti.tests.conftest import LACKING, Running, running
-from backends.graphiti.tests.scripted_model import ScriptedModels, reply_of
-from tests.backends.own_environment import refused
+from backends.graphiti.tests.scripted_extractor import form_of, reply_of
+from tests.backends.own_environment import EMBEDDER, EXTRACTOR, refused
+from tests.backends.scripted_server import Body, ScriptedServer, text_of
 from tests.backends.support import make_day, make_session
 
 pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
@@ -53,7 +55,7 @@ def test_a_question_finds_by_keywords_although_it_ends_in_a_sign_and_rows_were_c
     assert [item.text[:35] for item in found] == ["The dog of Maya Chen is called Zorv"]
 
 
-def test_an_episode_per_turn_names_turns(tmp_path: Path, models: ScriptedModels) -> None:
+def test_an_episode_per_turn_names_turns(tmp_path: Path, models: ScriptedServer) -> None:
     with running(tmp_path, models, {"MEMARENA_GRAPHITI_EPISODE": "turn"}) as backend:
         backend.ingest("n", 0, make_session("s0", ["Hello.", "Hi.", ZORVA]))
         (item,) = backend.search("n", "What is my dog called?", 0, entities="0")
@@ -64,10 +66,10 @@ def test_the_model_is_asked_for_a_form_with_the_token_of_the_call(backend: Runni
     backend.ingest("n", 0, make_session("s0", [ZORVA]))
     assert {each["response_format"]["type"] for each in backend.models.asked} == {"json_schema"}
     assert {each["max_tokens"] for each in backend.models.asked} == {2048}
-    assert backend.models.tokens == {f"Bearer {backend.issued[0]}"}
+    assert set(backend.models.authorizations) == {f"Bearer {backend.issued[0]}"}
 
 
-def test_without_a_schema_in_the_request_the_form_stands_in_the_prompt(tmp_path: Path, models: ScriptedModels) -> None:
+def test_without_a_schema_in_the_request_the_form_stands_in_the_prompt(tmp_path: Path, models: ScriptedServer) -> None:
     with running(tmp_path, models, {"MEMARENA_GRAPHITI_RESPONSE_FORMAT": "none"}) as backend:
         backend.ingest("n", 0, make_session("s0", [ZORVA]))
         assert all("response_format" not in each for each in models.asked)
@@ -85,7 +87,7 @@ def test_namespaces_whose_names_begin_alike_do_not_mix(backend: Running) -> None
     assert [fact[31:37] for fact in backend.facts("ego_1", 0)] == ["Brunok"]
 
 
-def test_a_graph_that_was_closed_for_others_is_opened_again(tmp_path: Path, models: ScriptedModels) -> None:
+def test_a_graph_that_was_closed_for_others_is_opened_again(tmp_path: Path, models: ScriptedServer) -> None:
     with running(tmp_path, models, {"MEMARENA_GRAPHITI_OPEN_GRAPHS": "1"}) as backend:
         for name, text in (("a", ZORVA), ("b", BRUNOK)):
             backend.ingest(name, 0, make_session("s0", [text]))
@@ -103,7 +105,7 @@ LONG = json.dumps({"extracted_entities": [{"name": "x" * 1_000_000, "entity_type
 
 @pytest.mark.parametrize("reply", ["Sure! Here are the facts.", "", '{"extracted_entities": [{"na', "[" * 1_000_000])
 def test_a_reply_of_garbage_is_counted_and_the_day_is_committed(backend: Running, reply: str) -> None:
-    backend.models.reply = lambda form, prompt: reply
+    backend.models.reply = lambda body: reply
     kept = backend.ingest("n", 0, make_session("s0", [ZORVA]))
     assert kept == {
         "sessions_given": 1,
@@ -116,22 +118,22 @@ def test_a_reply_of_garbage_is_counted_and_the_day_is_committed(backend: Running
 
 
 def test_a_reply_of_a_megabyte_is_taken_or_counted(backend: Running) -> None:
-    backend.models.reply = lambda form, prompt: LONG if form == "ExtractedEntities" else reply_of(form, prompt)
+    backend.models.reply = lambda body: LONG if form_of(body) == "ExtractedEntities" else reply_of(body)
     kept = backend.ingest("n", 0, make_session("s0", [ZORVA]))
     assert kept["memories_stored"] >= 1 or kept["episodes_lost"] == 1
     assert len(backend.facts("n", 0)) == (1 if "memories_stored" in kept else 0)
 
 
 def test_a_model_that_finds_nothing_leaves_an_empty_session_that_is_counted(backend: Running) -> None:
-    backend.models.reply = lambda form, prompt: '{"extracted_entities": [], "edges": []}'
+    backend.models.reply = lambda body: '{"extracted_entities": [], "edges": []}'
     kept = backend.ingest("n", 0, make_session("s0", [ZORVA]))
     assert kept["extraction_empty"] == 1
     assert not kept.keys() & {"extraction_unusable", "memories_stored"}
 
 
 def test_one_session_that_is_lost_takes_no_other_with_it(backend: Running) -> None:
-    def reply(form: str, prompt: str) -> str:
-        return "no" if "GARBLE" in prompt else reply_of(form, prompt)
+    def reply(body: Body) -> str:
+        return "no" if "GARBLE" in text_of(body) else reply_of(body)
 
     backend.models.reply = reply
     sessions = [make_session("s0", ["GARBLE"]), make_session("s1", [ZORVA], minute=30)]
@@ -141,10 +143,10 @@ def test_one_session_that_is_lost_takes_no_other_with_it(backend: Running) -> No
 
 
 def test_a_date_that_cannot_be_had_is_counted_and_the_fact_stays(backend: Running) -> None:
-    def reply(form: str, prompt: str) -> str:
-        if form == "EdgeTimestamps":
+    def reply(body: Body) -> str:
+        if form_of(body) == "EdgeTimestamps":
             return "no"
-        return reply_of(form, prompt).replace('"valid_at": "2025', '"valid_at": "never 2025')
+        return reply_of(body).replace('"valid_at": "2025', '"valid_at": "never 2025')
 
     backend.models.reply = reply
     kept = backend.ingest("n", 0, make_session("s0", [ZORVA]))
@@ -153,11 +155,11 @@ def test_a_date_that_cannot_be_had_is_counted_and_the_fact_stays(backend: Runnin
 
 
 def test_a_prompt_that_the_server_refuses_is_a_lost_session(backend: Running) -> None:
-    backend.models.status = 400
+    backend.models.chat_status = 400
     assert backend.ingest("n", 0, make_session("s0", [ZORVA]))["sessions_failed"] == 1
 
 
-@pytest.mark.parametrize("fault", ["status", "embedding_status"])
+@pytest.mark.parametrize("fault", ["chat_status", "embedding_status"])
 def test_a_model_that_fails_ends_the_call_and_the_day_leaves_nothing(backend: Running, fault: str) -> None:
     backend.ingest("n", 0, make_session("s0", [ZORVA]))
     setattr(backend.models, fault, 500)
@@ -169,10 +171,10 @@ def test_a_model_that_fails_ends_the_call_and_the_day_leaves_nothing(backend: Ru
 
 
 def test_a_fault_that_the_library_swallows_ends_the_call_all_the_same(backend: Running) -> None:
-    def reply(form: str, prompt: str) -> str:
-        if form == "ExtractedEdges":
-            backend.models.status = 503  # from the next request on, which asks for a date
-        return reply_of(form, prompt).replace('"valid_at": "2025', '"valid_at": "never 2025')
+    def reply(body: Body) -> str:
+        if form_of(body) == "ExtractedEdges":
+            backend.models.chat_status = 503  # from the next request on, which asks for a date
+        return reply_of(body).replace('"valid_at": "2025', '"valid_at": "never 2025')
 
     backend.models.reply = reply
     error = refused(lambda: backend.ingest("n", 0, make_session("s0", [ZORVA])))
@@ -181,7 +183,7 @@ def test_a_fault_that_the_library_swallows_ends_the_call_all_the_same(backend: R
 
 def test_a_model_that_takes_too_long_ends_with_the_deadline(backend: Running) -> None:
     released = threading.Event()
-    backend.models.held = lambda: bool(released.wait(20))
+    backend.models.before_chat = lambda: released.wait(20)
     error = refused(lambda: backend.ingest("n", 0, make_session("s0", [ZORVA]), timeout_s=1.5))
     assert error.code().name == "DEADLINE_EXCEEDED"
     released.set()
@@ -200,7 +202,7 @@ def test_without_models_a_day_with_words_is_refused_and_one_without_is_taken(bac
 
 
 def test_killed_in_a_day_it_keeps_the_days_before_and_nothing_of_that_one(
-    tmp_path: Path, models: ScriptedModels
+    tmp_path: Path, models: ScriptedServer
 ) -> None:
     asked = threading.Event()
     released = threading.Event()
@@ -212,7 +214,7 @@ def test_killed_in_a_day_it_keeps_the_days_before_and_nothing_of_that_one(
                 asked.set()
                 released.wait(30)
 
-        models.held = hold
+        models.before_chat = hold
         sessions = [make_session(f"s{n}", [f"My cat is called Milo{'abcdef'[n]}."], day=1, minute=n) for n in range(6)]
         sending = threading.Thread(target=lambda: refused(lambda: backend.ingest("n", 1, *sessions)))
         sending.start()
@@ -220,7 +222,7 @@ def test_killed_in_a_day_it_keeps_the_days_before_and_nothing_of_that_one(
         backend.process.kill()
         sending.join(timeout=30)
         released.set()
-    models.held = lambda: None
+    models.before_chat = lambda: None
     before = len(models.asked)
     with running(tmp_path, models) as backend:
         assert backend.facts("n", 0) == ["The dog of Maya Chen is called Zorva (since 2025-01-01)"]
@@ -229,7 +231,7 @@ def test_killed_in_a_day_it_keeps_the_days_before_and_nothing_of_that_one(
         assert backend.ingest("n", 1, *sessions)["memories_stored"] >= 6
 
 
-def test_a_graph_that_is_gone_is_not_made_up(tmp_path: Path, models: ScriptedModels) -> None:
+def test_a_graph_that_is_gone_is_not_made_up(tmp_path: Path, models: ScriptedServer) -> None:
     with running(tmp_path, models) as backend:
         backend.ingest("n", 0, make_session("s0", [ZORVA]))
     for mark in (tmp_path / "data" / "graphs").rglob("*.kept"):
@@ -242,11 +244,8 @@ def test_a_graph_that_is_gone_is_not_made_up(tmp_path: Path, models: ScriptedMod
 
 def test_another_embedder_is_refused_by_name(backend: Running) -> None:
     backend.ingest("n", 0, make_session("s0", [ZORVA]))
-    backend.offered[1].name = "other"
-    try:
-        error = refused(lambda: backend.facts("n", 0))
-    finally:
-        backend.offered[1].name = "embedder"
+    backend.offered = (EXTRACTOR, pb.Model(name="other", role=EMBEDDER.role))
+    error = refused(lambda: backend.facts("n", 0))
     assert error.code().name == "FAILED_PRECONDITION"
     assert "other" in (error.details() or "")
 
@@ -255,7 +254,7 @@ def test_another_embedder_is_refused_by_name(backend: Running) -> None:
 
 
 @pytest.fixture
-def watched(tmp_path: Path, models: ScriptedModels) -> Iterator[Running]:
+def watched(tmp_path: Path, models: ScriptedServer) -> Iterator[Running]:
     """The backend under a guard that writes down every address other than loopback that a socket is connected to."""
     guard = tmp_path / "guard"
     guard.mkdir()

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 from memarena.execution.backends.manifests import load_manifest
-from memarena_proto import memory_backend_pb2 as pb
 
-from backends.langmem.tests.scripted_extractor import MODEL, ScriptedExtractor, by_rules
-from tests.backends.own_environment import NOTHING, RunningBackend, lacking, started
+from backends.langmem.tests.scripted_extractor import reply_of
+from tests.backends.own_environment import EXTRACTOR, NOTHING, RunningBackend, lacking, started
+from tests.backends.scripted_server import ScriptedServer
 
 FOLDER = Path(__file__).parents[1]
 BACKEND = load_manifest(FOLDER / "backend.toml")[0]
 sys.path.append(str(FOLDER / "src"))  # what needs no LangMem is tested where the backend is not installed
 LACKING = lacking(BACKEND)
-EXTRACTOR = pb.Model(name=MODEL, role=pb.MODEL_ROLE_EXTRACTOR)
 
 
 @contextmanager
@@ -32,28 +31,26 @@ def running(
 
 
 @pytest.fixture(scope="module")
-def _extractor() -> Iterator[ScriptedExtractor]:
-    with ScriptedExtractor() as serving:
+def _extractor() -> Iterator[ScriptedServer]:
+    with ScriptedServer(reply_of) as serving:
         yield serving
 
 
 @pytest.fixture
-def extractor(_extractor: ScriptedExtractor) -> ScriptedExtractor:
+def extractor(_extractor: ScriptedServer) -> ScriptedServer:
     """It answers by its rules when a test begins, and has been asked nothing."""
-    _extractor.reply = by_rules
-    _extractor.bodies.clear()
-    _extractor.tokens.clear()
+    _extractor.rehearse()
     return _extractor
 
 
 @pytest.fixture(scope="module")
-def _backend(_extractor: ScriptedExtractor, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBackend]:
+def _backend(_extractor: ScriptedServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBackend]:
     with running(tmp_path_factory.mktemp("langmem"), _extractor.base_url) as started:
         yield started
 
 
 @pytest.fixture
-def backend(_backend: RunningBackend, extractor: ScriptedExtractor) -> RunningBackend:
+def backend(_backend: RunningBackend, extractor: ScriptedServer) -> RunningBackend:
     """One process for a file: namespaces of tests differ."""
     _backend.base_url, _backend.offered = extractor.base_url, (EXTRACTOR,)
     return _backend

@@ -14,17 +14,17 @@ import grpc
 import pytest
 from memarena_proto import memory_backend_pb2 as pb
 
-from backends.langmem.tests.conftest import EXTRACTOR, LACKING, running
-from backends.langmem.tests.scripted_extractor import Body, ScriptedExtractor, by_rules, tool_call
-from tests.backends.own_environment import RunningBackend, refused
+from backends.langmem.tests.conftest import LACKING, running
+from backends.langmem.tests.scripted_extractor import reply_of, tool_call
+from tests.backends.own_environment import EMBEDDER, EXTRACTOR, MODELS, RunningBackend, refused
+from tests.backends.scripted_server import Body, ScriptedServer
 from tests.backends.support import bad_fields, code_of, make_session, message_of
 
 if LACKING:
     pytest.skip(LACKING, allow_module_level=True)
 
-REX, FIDO = "User's dog is called Rex", "User's dog is called Fido"
+REX, FIDO = "The dog of Maya Chen is called Rex", "The dog of Maya Chen is called Fido"
 NOTHING = {"sessions_given": 1, "extraction_calls": 1, "extraction_unusable": 1, "extraction_empty": 1}
-EMBEDDER = pb.Model(name="null-embedder", role=pb.MODEL_ROLE_EMBEDDER)
 
 
 def told(session_id: str, text: str, day: int = 0) -> pb.Session:
@@ -61,11 +61,11 @@ def test_a_rewritten_memory_names_every_session_that_fed_it(backend: RunningBack
     assert item.time == "2025-01-02T09:00:00+00:00"
 
 
-def test_the_prompt_is_what_the_scripted_extractor_reads(backend: RunningBackend, extractor: ScriptedExtractor) -> None:
+def test_the_prompt_is_what_the_scripted_extractor_reads(backend: RunningBackend, extractor: ScriptedServer) -> None:
     """The parts that depend on a session, as LangMem 0.0.30 sends them."""
     backend.ingest("prompt", 4, make_session("s1", ["My dog is called Rex.", "I see."], day=4, place="Luna"))
     backend.ingest("prompt", 5, told("s2", "My dog is called Fido.", day=5))
-    first, second = extractor.bodies
+    first, second = extractor.asked
     assert [[message["role"] for message in body["messages"]] for body in (first, second)] == [["system", "user"]] * 2
     session = re.sub(r"session_[0-9a-f-]{36}", "session", str(first["messages"][1]["content"]))
     assert session[session.index("<session>") :] == (
@@ -80,7 +80,7 @@ def test_the_prompt_is_what_the_scripted_extractor_reads(backend: RunningBackend
     known = re.sub(r"id=[0-9a-f]{32}", "id=KEY", str(second["messages"][0]["content"]))
     assert known[known.index("<existing>") :].strip() == (
         '<existing>\n<instance id=KEY schema_type="Memory">\n'
-        "{'content': \"User's dog is called Rex\"}\n</instance>\n</existing>"
+        "{'content': 'The dog of Maya Chen is called Rex'}\n</instance>\n</existing>"
     )
     tools = [[tool["function"]["name"] for tool in body["tools"]] for body in (first, second)]
     assert tools == [["Memory"], ["PatchDoc", "Memory"]]
@@ -88,9 +88,9 @@ def test_the_prompt_is_what_the_scripted_extractor_reads(backend: RunningBackend
     assert [(body["max_tokens"], body["temperature"]) for body in (first, second)] == [(1_024, 0.0)] * 2
 
 
-def test_every_model_call_carries_the_token_of_its_call(backend: RunningBackend, extractor: ScriptedExtractor) -> None:
+def test_every_model_call_carries_the_token_of_its_call(backend: RunningBackend, extractor: ScriptedServer) -> None:
     backend.ingest("token", 0, told("s1", "My dog is called Rex."), told("s2", "My cat is called Tom."))
-    assert extractor.tokens == [backend.issued[-1]] * 2
+    assert extractor.authorizations == [f"Bearer {backend.issued[-1]}"] * 2
 
 
 @pytest.mark.parametrize(
@@ -116,18 +116,18 @@ def test_every_model_call_carries_the_token_of_its_call(backend: RunningBackend,
     ],
 )
 def test_a_reply_of_which_nothing_can_be_used_is_counted_and_the_day_stands(
-    backend: RunningBackend, extractor: ScriptedExtractor, message: dict[str, Any], request: pytest.FixtureRequest
+    backend: RunningBackend, extractor: ScriptedServer, message: dict[str, Any], request: pytest.FixtureRequest
 ) -> None:
     name = request.node.callspec.id
     extractor.reply = lambda _: message
     assert backend.ingest(name, 0, told("s1", "My dog is called Rex.")) == NOTHING
     assert backend.texts(name, "dog", 0) == []
-    extractor.reply = by_rules
+    extractor.reply = reply_of
     backend.ingest(name, 1, told("s2", "My dog is called Rex.", day=1))
     assert backend.texts(name, "dog", 1) == [REX]
 
 
-def test_what_can_be_used_of_a_reply_is_used(backend: RunningBackend, extractor: ScriptedExtractor) -> None:
+def test_what_can_be_used_of_a_reply_is_used(backend: RunningBackend, extractor: ScriptedServer) -> None:
     good, bad = tool_call("Memory", {"content": REX}), tool_call("Memory", {"nonsense": 1}, 1)
     extractor.reply = lambda _: calling(good, bad)
     kept = backend.ingest("half-good", 0, told("s1", "My dog is called Rex."))
@@ -150,7 +150,7 @@ WITHOUT_TEXT = [{"op": "remove", "path": "/content"}]
     ids=["no-list", "nowhere", "removes-the-text"],
 )
 def test_a_patch_that_cannot_be_applied_leaves_the_memory_as_it_was(
-    backend: RunningBackend, extractor: ScriptedExtractor, patches: object, request: pytest.FixtureRequest
+    backend: RunningBackend, extractor: ScriptedServer, patches: object, request: pytest.FixtureRequest
 ) -> None:
     name = request.node.callspec.id
     backend.ingest(name, 0, told("s1", "My dog is called Rex."))
@@ -162,14 +162,14 @@ def test_a_patch_that_cannot_be_applied_leaves_the_memory_as_it_was(
 
 
 def test_a_session_ends_after_five_calls_however_often_the_library_would_ask(
-    backend: RunningBackend, extractor: ScriptedExtractor
+    backend: RunningBackend, extractor: ScriptedServer
 ) -> None:
     """Each of nine patches leaves something that is no memory, and for each the library asks again."""
     backend.ingest("endless", 0, told("s1", "My dog is called Rex."))
-    extractor.bodies.clear()
+    extractor.asked.clear()
     extractor.reply = lambda body: patching(body, WITHOUT_TEXT, times=9)
     kept = backend.ingest("endless", 1, told("s2", "My dog is called Fido.", day=1), told("s3", "Nice.", day=1))
-    assert len(extractor.bodies) == 10
+    assert len(extractor.asked) == 10
     assert kept == {
         "sessions_given": 2,
         "extraction_calls": 10,
@@ -182,52 +182,51 @@ def test_a_session_ends_after_five_calls_however_often_the_library_would_ask(
 
 @pytest.mark.parametrize("reply", [500, b"{not json", b'{"choices": []}'], ids=["500", "no JSON", "no choice"])
 def test_a_model_that_fails_ends_the_day_at_once_and_leaves_nothing_of_it(
-    backend: RunningBackend, extractor: ScriptedExtractor, reply: int | bytes, request: pytest.FixtureRequest
+    backend: RunningBackend, extractor: ScriptedServer, reply: int | bytes, request: pytest.FixtureRequest
 ) -> None:
     name = f"fails-{request.node.callspec.id}"
     backend.ingest(name, 0, told("s1", "My dog is called Rex."))
-    extractor.bodies.clear()
+    extractor.asked.clear()
     extractor.reply = lambda _: reply
     error = refused(lambda: backend.ingest(name, 1, told("s2", "My dog is called Fido.", day=1)))
     assert code_of(error) is grpc.StatusCode.UNAVAILABLE
     assert "scripted-extractor" in message_of(error)
-    assert len(extractor.bodies) == 1
-    extractor.reply = by_rules
+    assert len(extractor.asked) == 1
+    extractor.reply = reply_of
     assert backend.texts(name, "dog", 0) == [REX]
     backend.ingest(name, 1, told("s2", "My dog is called Fido.", day=1))
     assert backend.texts(name, "dog", 1) == [FIDO]
 
 
 def test_an_embedder_that_fails_while_a_memory_is_stored_ends_the_day(
-    backend: RunningBackend, extractor: ScriptedExtractor
+    backend: RunningBackend, extractor: ScriptedServer
 ) -> None:
     """LangMem stores in threads whose errors it does not look at: the memory would be lost without a word."""
-    backend.offered = (EXTRACTOR, EMBEDDER)
-    extractor.embeddings_left = 1  # the library looks for memories to change, and then stores
+    backend.offered = MODELS
+
+    def fail_after_the_first(_: list[str]) -> None:
+        """The library looks for memories to change, and then stores."""
+        extractor.embedding_status = 503 if extractor.embedded else 200
+
+    extractor.before_embedding = fail_after_the_first
     error = refused(lambda: backend.ingest("embed", 0, told("s1", "My dog is called Rex.")))
     assert code_of(error) is grpc.StatusCode.UNAVAILABLE
-    assert "null-embedder" in message_of(error)
-    assert len(extractor.bodies) == 1
+    assert EMBEDDER.name in message_of(error)
+    assert len(extractor.asked) == 1
     backend.offered = (EXTRACTOR,)
     assert code_of(refused(lambda: backend.texts("embed", "dog", 0))) is grpc.StatusCode.NOT_FOUND
     backend.ingest("embed", 0, told("s1", "My dog is called Rex."))
     assert backend.texts("embed", "dog", 0) == [REX]
 
 
-def test_a_deadline_leaves_nothing_of_the_day(backend: RunningBackend, extractor: ScriptedExtractor) -> None:
+def test_a_deadline_leaves_nothing_of_the_day(backend: RunningBackend, extractor: ScriptedServer) -> None:
     backend.ingest("deadline", 0, told("s1", "My dog is called Rex."))
     going_on = threading.Event()
-
-    def late(body: Body) -> Any:
-        going_on.wait(10)
-        return by_rules(body)
-
-    extractor.reply = late
+    extractor.before_chat = lambda: going_on.wait(10)
     fido = told("s2", "My dog is called Fido.", day=1)
     error = refused(lambda: backend.ingest("deadline", 1, fido, timeout_s=0.5))
     assert code_of(error) is grpc.StatusCode.DEADLINE_EXCEEDED
     going_on.set()
-    extractor.reply = by_rules
     assert _until_answered(lambda: backend.texts("deadline", "dog", 0)) == [REX]
 
 
@@ -239,20 +238,18 @@ def test_without_a_model_a_day_with_words_is_refused_and_one_without_is_not(back
     assert backend.texts("none", "dog", 0) == []
 
 
-def test_memories_keep_the_model_that_embedded_them(backend: RunningBackend, extractor: ScriptedExtractor) -> None:
+def test_memories_keep_the_model_that_embedded_them(backend: RunningBackend, extractor: ScriptedServer) -> None:
     """Embedded in the process, they are searched with the model in there, though another one is offered."""
     backend.ingest("model", 0, told("s1", "My dog is called Rex."))
-    backend.offered = (EXTRACTOR, EMBEDDER)
-    left = extractor.embeddings_left = 5
+    backend.offered = MODELS
     assert backend.texts("model", "dog", 0) == [REX]
-    assert extractor.embeddings_left == left
-    extractor.embeddings_left = 0
+    assert extractor.embedded == []
 
 
 def test_a_prompt_that_the_model_does_not_take_loses_its_session_and_no_other(
-    backend: RunningBackend, extractor: ScriptedExtractor
+    backend: RunningBackend, extractor: ScriptedServer
 ) -> None:
-    extractor.reply = lambda body: 400 if "Fido" in str(body) else by_rules(body)
+    extractor.reply = lambda body: 400 if "Fido" in str(body) else reply_of(body)
     kept = backend.ingest("long", 0, told("s1", "My dog is called Fido."), told("s2", "My dog is called Rex."))
     assert (kept["sessions_given"], kept["sessions_failed"], kept["memories_stored"]) == (2, 1, 1)
     assert backend.texts("long", "dog", 0) == [REX]
@@ -263,21 +260,20 @@ def test_namespaces_never_meet_even_if_one_name_begins_with_another(backend: Run
     for number, name in enumerate(names):
         backend.ingest(name, 0, told("s", f"My dog is called Rex{number}."))
     for number, name in enumerate(names):
-        assert backend.texts(name, "dog", 0) == [f"User's dog is called Rex{number}"]
+        assert backend.texts(name, "dog", 0) == [f"The dog of Maya Chen is called Rex{number}"]
 
 
 def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: Path) -> None:
-    with ScriptedExtractor() as extractor:
+    with ScriptedServer(reply_of) as extractor:
         with running(tmp_path, extractor.base_url) as backend:
             backend.ingest("n", 0, told("s1", "My dog is called Rex."))
             asked, going_on = threading.Event(), threading.Event()
 
-            def late(body: Body) -> Any:
+            def hold() -> None:
                 asked.set()
                 going_on.wait(10)
-                return by_rules(body)
 
-            extractor.reply = late
+            extractor.before_chat = hold
             day = told("s2", "My dog is called Fido.", day=1)
             sending = threading.Thread(target=refused, args=[lambda: backend.ingest("n", 1, day)])
             sending.start()
@@ -285,7 +281,7 @@ def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: 
             backend.kill()
             going_on.set()
             sending.join()
-        extractor.reply = by_rules
+        extractor.rehearse()
         with running(tmp_path, extractor.base_url) as backend:
             assert backend.texts("n", "dog", 0) == [REX]
             backend.ingest("n", 1, day)
@@ -294,7 +290,7 @@ def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: 
 
 
 def test_lost_memories_are_told(tmp_path: Path) -> None:
-    with ScriptedExtractor() as extractor:
+    with ScriptedServer(reply_of) as extractor:
         with running(tmp_path, extractor.base_url) as backend:
             backend.ingest("n", 0, told("s1", "My dog is called Rex."))
         shutil.rmtree(tmp_path / "data" / "memories")
@@ -316,7 +312,7 @@ def test_nothing_leaves_the_machine_and_it_writes_into_its_data_folder_alone(tmp
     )
     tracing = {"LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": "key", "LANGCHAIN_TRACING_V2": "true"}
     with (
-        ScriptedExtractor() as extractor,
+        ScriptedServer(reply_of) as extractor,
         running(tmp_path, extractor.base_url, code=guard, settings=tracing) as backend,
     ):
         backend.ingest("n", 0, told("s1", "My dog is called Rex."))

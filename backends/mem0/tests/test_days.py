@@ -10,15 +10,16 @@ import grpc
 import pytest
 from memarena_proto import memory_backend_pb2 as pb
 
-from backends.mem0.tests.conftest import FOLDER, LACKING, MODELS, Running, running
-from backends.mem0.tests.scripted_models import EMBEDDER, ScriptedModels
-from tests.backends.own_environment import refused
+from backends.mem0.tests.conftest import FOLDER, LACKING, Running, running
+from backends.mem0.tests.scripted_extractor import conversation_of, reply_of
+from tests.backends.own_environment import EMBEDDER, refused
+from tests.backends.scripted_server import Body, ScriptedServer
 from tests.backends.support import bad_fields, code_of, make_session, message_of
 
 if LACKING:
     pytest.skip(LACKING, allow_module_level=True)
 
-REX = "User's dog is called Rex"
+REX, LUNA = "The dog of Maya Chen is called Rex", "The cat of Maya Chen is called Luna"
 UNUSABLE = {"sessions_given": 1, "extraction_calls": 1, "extraction_unusable": 1, "extraction_empty": 1}
 
 
@@ -46,12 +47,12 @@ def test_the_prompt_is_the_recorded_one_with_the_day_of_the_session_in_it(extrac
 
 
 def test_every_model_call_carries_the_token_of_its_call(extracting: Running) -> None:
-    begin = len(extracting.models.tokens)
+    begin = len(extracting.models.authorizations)
     extracting.ingest("token", 0, told("s1", "My dog is called Rex."))
-    assert set(extracting.models.tokens[begin:]) == {extracting.issued[-1]}
-    begin = len(extracting.models.tokens)
+    assert set(extracting.models.authorizations[begin:]) == {f"Bearer {extracting.issued[-1]}"}
+    begin = len(extracting.models.authorizations)
     extracting.search("token", "dog", 0)
-    assert extracting.models.tokens[begin:] == [extracting.issued[-1]]
+    assert extracting.models.authorizations[begin:] == [f"Bearer {extracting.issued[-1]}"]
 
 
 @pytest.mark.parametrize(
@@ -76,13 +77,13 @@ def test_a_reply_of_which_nothing_can_be_used_is_counted_and_the_day_stands(
     extracting: Running, reply: str, request: pytest.FixtureRequest
 ) -> None:
     namespace = request.node.callspec.id
-    extracting.models.reply = lambda system, user: reply
+    extracting.models.reply = lambda body: reply
     assert extracting.ingest(namespace, 0, told("s1", "My dog is called Rex.")) == UNUSABLE
     assert extracting.search(namespace, "dog", 0) == []
 
 
 def test_a_prompt_that_the_model_cannot_take_loses_the_session_and_says_why(extracting: Running) -> None:
-    extracting.models.reply = lambda system, user: 400
+    extracting.models.reply = lambda body: 400
     kept = extracting.ingest("window", 0, told("s1", "My dog is called Rex."))
     assert kept == {
         "sessions_given": 1,
@@ -95,17 +96,16 @@ def test_a_prompt_that_the_model_cannot_take_loses_the_session_and_says_why(extr
 @pytest.mark.parametrize("status", [401, 429, 500, 502])
 def test_a_model_that_fails_ends_the_day_which_leaves_nothing(extracting: Running, status: int) -> None:
     namespace = f"fails-{status}"
-    reply = extracting.models.reply
 
-    def fail_on_the_second(system: str, user: str) -> str | int:
-        return status if "Luna" in user.partition("## New Messages")[2] else reply(system, user)
+    def fail_on_the_second(body: Body) -> str | int:
+        return status if "Luna" in conversation_of(body) else reply_of(body)
 
     extracting.models.reply = fail_on_the_second
     day = (told("s1", "My dog is called Rex."), told("s2", "My cat is called Luna."))
     error = refused(lambda: extracting.ingest(namespace, 0, *day))
     assert code_of(error) is grpc.StatusCode.UNAVAILABLE
     assert code_of(refused(lambda: extracting.search(namespace, "dog", 0))) is grpc.StatusCode.NOT_FOUND
-    extracting.models.reply = reply
+    extracting.models.reply = reply_of
     assert extracting.ingest(namespace, 0, *day)["memories_stored"] == 2
 
 
@@ -115,33 +115,27 @@ def test_an_embedder_that_fails_within_a_session_ends_the_day_though_mem0_would_
 
     extracting.ingest("embedder", 0, told("s1", "My cat is called Luna."))
     extracting.models.before_embedding = fail_for_memories
-    calls = len(extracting.models.tokens)
+    calls = len(extracting.models.authorizations)
     error = refused(lambda: extracting.ingest("embedder", 1, told("s2", "My dog is called Rex.", day=1)))
     assert code_of(error) is grpc.StatusCode.UNAVAILABLE
-    assert EMBEDDER in message_of(error)
-    assert len(extracting.models.tokens) - calls == 3, "no model is asked again after a failure"
-    assert extracting.texts("embedder", "dog cat called", 0) == ["User's cat is called Luna"]
+    assert EMBEDDER.name in message_of(error)
+    assert len(extracting.models.authorizations) - calls == 3, "no model is asked again after a failure"
+    assert extracting.texts("embedder", "dog cat called", 0) == [LUNA]
 
 
 def test_a_deadline_that_passes_in_an_extraction_leaves_nothing(extracting: Running) -> None:
     go_on = threading.Event()
-    reply = extracting.models.reply
-
-    def late(system: str, user: str) -> str | int:
-        go_on.wait(20)
-        return reply(system, user)
-
-    extracting.models.reply = late
+    extracting.models.before_chat = lambda: go_on.wait(20)
     error = refused(lambda: extracting.ingest("late", 0, told("s1", "My dog is called Rex."), timeout_s=1.0))
     go_on.set()
     assert code_of(error) is grpc.StatusCode.DEADLINE_EXCEEDED
-    extracting.models.reply = reply
+    extracting.models.reply = reply_of
     assert extracting.ingest("late", 0, told("s1", "My cat is called Luna."))["memories_stored"] == 1
-    assert extracting.texts("late", "dog cat called", 0) == ["User's cat is called Luna"]
+    assert extracting.texts("late", "dog cat called", 0) == [LUNA]
 
 
 def test_without_an_extracting_model_a_day_with_sessions_is_refused_and_one_without_is_not(extracting: Running) -> None:
-    extracting.offered = MODELS[1:]
+    extracting.offered = (EMBEDDER,)
     error = refused(lambda: extracting.ingest("none", 0, told("s1", "My dog is called Rex.")))
     assert (code_of(error), bad_fields(error)) == (grpc.StatusCode.INVALID_ARGUMENT, ["header.model_access"])
     assert extracting.ingest("none", 0) == {}
@@ -155,38 +149,38 @@ def test_namespaces_whose_names_begin_alike_do_not_mix_and_one_is_forgotten_alon
     extracting.served.reset("u1")
     for name, dog in names.items():
         if name != "u1":
-            assert extracting.texts(name, "What is my dog called?", 0) == [f"User's dog is called {dog}"]
+            assert extracting.texts(name, "What is my dog called?", 0) == [f"The dog of Maya Chen is called {dog}"]
     assert code_of(refused(lambda: extracting.search("u1", "dog", 0))) is grpc.StatusCode.NOT_FOUND
 
 
 def test_killed_in_an_extraction_it_has_all_days_before_and_takes_the_day_again(
-    tmp_path: Path, models: ScriptedModels
+    tmp_path: Path, models: ScriptedServer
 ) -> None:
     day = told("s2", "My cat is called Luna.", day=1)
-    reached, reply = threading.Event(), models.reply
+    reached = threading.Event()
 
-    def hold(system: str, user: str) -> str | int:
+    def hold() -> None:
         reached.set()
-        return reply(system, user) if not threading.Event().wait(1) else 500
+        threading.Event().wait(1)
 
     with running("mem0", tmp_path, models) as backend:
         backend.ingest("n", 0, told("s1", "My dog is called Rex."))
-        models.reply = hold
+        models.before_chat = hold
         sent = threading.Thread(target=lambda: refused(lambda: backend.ingest("n", 1, day)))
         sent.start()
         assert reached.wait(10)
         backend.kill()
         sent.join(20)
-    models.reply = reply
+    models.rehearse()
     with running("mem0", tmp_path, models) as backend:
         asked = len(models.prompts)
         assert backend.texts("n", "dog cat called", 0) == [REX]
         assert len(models.prompts) == asked, "what was extracted is not extracted again"
         assert backend.ingest("n", 1, day)["memories_stored"] == 1
-        assert sorted(backend.texts("n", "dog cat called", 1)) == ["User's cat is called Luna", REX]
+        assert sorted(backend.texts("n", "dog cat called", 1)) == [LUNA, REX]
 
 
-def test_a_namespace_whose_store_is_gone_is_to_be_reset(tmp_path: Path, models: ScriptedModels) -> None:
+def test_a_namespace_whose_store_is_gone_is_to_be_reset(tmp_path: Path, models: ScriptedServer) -> None:
     with running("mem0", tmp_path, models) as backend:
         backend.ingest("n", 0, told("s1", "My dog is called Rex."))
     for mark in (tmp_path / "data/namespaces").glob("*/*.kept"):
@@ -199,7 +193,7 @@ def test_a_namespace_whose_store_is_gone_is_to_be_reset(tmp_path: Path, models: 
 
 @pytest.mark.parametrize("variant", ["mem0", "mem0_raw"])
 def test_it_writes_below_its_data_folder_and_reaches_nothing_but_its_models(
-    tmp_path: Path, models: ScriptedModels, variant: str
+    tmp_path: Path, models: ScriptedServer, variant: str
 ) -> None:
     report = tmp_path / "report"
     before = (

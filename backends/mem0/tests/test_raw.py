@@ -10,9 +10,9 @@ import grpc
 import pytest
 from memarena_proto import memory_backend_pb2 as pb
 
-from backends.mem0.tests.conftest import LACKING, MODELS, Running, running
-from backends.mem0.tests.scripted_models import ScriptedModels
-from tests.backends.own_environment import refused
+from backends.mem0.tests.conftest import LACKING, Running, running
+from tests.backends.own_environment import MODELS, refused
+from tests.backends.scripted_server import ScriptedServer
 from tests.backends.support import bad_fields, code_of, make_session
 
 if LACKING:
@@ -20,7 +20,7 @@ if LACKING:
 
 
 @pytest.fixture(scope="module")
-def raw(models: ScriptedModels, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def raw(models: ScriptedServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with running("mem0_raw", tmp_path_factory.mktemp("raw"), models) as started:
         yield started
 
@@ -86,11 +86,11 @@ def test_a_namespace_is_searched_with_the_embedder_that_it_was_made_with(raw: Ru
 def test_without_an_offered_embedder_it_brings_its_own(raw: Running) -> None:
     raw.offered = ()
     raw.ingest("own", 0, make_session("s1", ["My dog is called Rex.", "I will buy bread tomorrow."]))
-    begin = len(raw.models.tokens)
+    begin = len(raw.models.authorizations)
     assert raw.texts("own", "What is the name of my dog?", 0)[0] == "Maya Chen: My dog is called Rex."
     raw.offered = MODELS
     assert raw.texts("own", "What is the name of my dog?", 0)[0] == "Maya Chen: My dog is called Rex."
-    assert len(raw.models.tokens) == begin
+    assert len(raw.models.authorizations) == begin
 
 
 def test_a_question_of_white_space_finds_nothing_and_says_so(raw: Running) -> None:
@@ -99,7 +99,7 @@ def test_a_question_of_white_space_finds_nothing_and_says_so(raw: Running) -> No
 
 
 def test_killed_in_a_search_it_answers_the_same_question_after_its_start(
-    tmp_path: Path, models: ScriptedModels
+    tmp_path: Path, models: ScriptedServer
 ) -> None:
     reached = threading.Event()
 
@@ -116,12 +116,12 @@ def test_killed_in_a_search_it_answers_the_same_question_after_its_start(
         assert reached.wait(10)
         backend.kill()
         asked.join(20)
-    models.before_embedding = lambda texts: None
+    models.rehearse()
     with running("mem0_raw", tmp_path, models) as backend:
         assert backend.search("n", "Rex", 0) == before != []
 
 
-def test_days_survive_sigkill_and_answers_stay_the_same(tmp_path: Path, models: ScriptedModels) -> None:
+def test_days_survive_sigkill_and_answers_stay_the_same(tmp_path: Path, models: ScriptedServer) -> None:
     with running("mem0_raw", tmp_path, models) as backend:
         for day in range(3):
             backend.ingest("n", day, make_session(f"s{day}", ["Rex barks.", "Rex sleeps."], day=day))

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from backends.memos.tests.scripted_extractor import ScriptedExtractor
+from backends.memos.tests.scripted_extractor import reply_of
 from backends.memos.tests.system import Running, reason_to_skip, running
+from tests.backends.scripted_server import ScriptedServer
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 
 
 @pytest.fixture
-def model() -> Iterator[ScriptedExtractor]:
+def model() -> Iterator[ScriptedServer]:
     """A model that extracts and embeds by rules."""
-    scripted = ScriptedExtractor()
-    yield scripted
-    scripted.close()
+    with ScriptedServer(reply_of) as scripted:
+        yield scripted
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +27,11 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """One process for a file's tests, since a start takes seconds. Skipped where it is not asked for or not there."""
     if (reason := reason_to_skip()) is not None:
         pytest.skip(reason)
-    scripted = ScriptedExtractor()
-    with running(tmp_path_factory.mktemp("memos"), scripted) as started:
+    with (
+        ScriptedServer(reply_of) as scripted,
+        running(tmp_path_factory.mktemp("memos"), scripted) as started,
+    ):
         yield started
-    scripted.close()
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def backend(_shared: Running) -> Running:
 
 
 @pytest.fixture
-def mortal(tmp_path: Path, model: ScriptedExtractor) -> Iterator[Running]:
+def mortal(tmp_path: Path, model: ScriptedServer) -> Iterator[Running]:
     """A process of the test's own, which it may kill; its data are below ``tmp_path``."""
     if (reason := reason_to_skip()) is not None:
         pytest.skip(reason)

@@ -11,15 +11,12 @@ from pathlib import Path
 from memarena.execution.backends.manifests import load_manifest
 from memarena_proto import memory_backend_pb2 as pb
 
-from backends.memos.tests.scripted_extractor import ScriptedExtractor
-from tests.backends.own_environment import NOTHING, lacking, started
+from tests.backends.own_environment import MODELS, NOTHING, lacking, started
+from tests.backends.scripted_server import ScriptedServer
 from tests.backends.support import Served, make_query, make_session
 
 FOLDER = Path(__file__).parent.parent
 BACKEND = load_manifest(FOLDER / "backend.toml")[0]
-EXTRACTOR = pb.Model(name="extractor", role=pb.MODEL_ROLE_EXTRACTOR)
-EMBEDDER = pb.Model(name="embedder", role=pb.MODEL_ROLE_EMBEDDER)
-MODELS = (EXTRACTOR, EMBEDDER)
 
 
 def reason_to_skip() -> str | None:
@@ -32,7 +29,7 @@ class Running:
     """A backend that runs in ``folder``; its words and logs are below it, its model is the scripted one."""
 
     folder: Path
-    model: ScriptedExtractor
+    model: ScriptedServer
     process: subprocess.Popen[bytes]
     served: Served
     _namespaces: set[str] = field(default_factory=set)
@@ -83,7 +80,7 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, model: ScriptedExtractor, settings: Mapping[str, str] = NOTHING) -> Iterator[Running]:
+def running(folder: Path, model: ScriptedServer, settings: Mapping[str, str] = NOTHING) -> Iterator[Running]:
     """Start the backend with the data that ``folder`` holds; killed at the end."""
     with started((BACKEND.python, "-m", "memarena_backend_memos"), folder, settings) as (served, process):
         yield Running(folder, model, process, served)
@@ -96,7 +93,7 @@ def names_pet(session_id: str, pet: str, name: str, *, day: int = 0) -> pb.Sessi
 
 def memory_of(pet: str, name: str) -> str:
     """What the scripted model makes of it."""
-    return f"The {pet} of Maya Chen is called {name}."
+    return f"The {pet} of Maya Chen is called {name}"
 
 
 def all_written(folder: Path) -> Iterable[Path]:

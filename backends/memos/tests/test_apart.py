@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from backends.memos.tests.scripted_extractor import ScriptedExtractor
 from backends.memos.tests.system import Running, all_written, memory_of, names_pet, reason_to_skip, running
+from tests.backends.scripted_server import ScriptedServer
 from tests.backends.support import make_day
 
 GUARD = Path(__file__).parent / "guard"
@@ -27,7 +27,7 @@ def guarded(folder: Path, *may_write: Path) -> dict[str, str]:
 
 @pytest.mark.skipif(reason_to_skip() is not None, reason=reason_to_skip() or "")
 def test_it_asks_nobody_but_the_gateway_and_writes_nowhere_but_its_folder(
-    tmp_path: Path, model: ScriptedExtractor
+    tmp_path: Path, model: ScriptedServer
 ) -> None:
     places = ("data", "tmp", "address", "address.tmp")
     settings = guarded(tmp_path, *(tmp_path / place for place in places))
@@ -68,7 +68,7 @@ def test_the_guard_refuses_what_it_is_there_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(reason_to_skip() is not None, reason=reason_to_skip() or "")
-def test_a_setting_that_cannot_be_used_is_one_line(tmp_path: Path, model: ScriptedExtractor) -> None:
+def test_a_setting_that_cannot_be_used_is_one_line(tmp_path: Path, model: ScriptedServer) -> None:
     with (
         pytest.raises(AssertionError, match="error: MEMARENA_MEMOS_REPLY_TOKENS: expected a whole number from 64"),
         running(tmp_path, model, {"MEMARENA_MEMOS_REPLY_TOKENS": "many"}),

@@ -10,8 +10,10 @@ import grpc
 import pytest
 from memarena_proto import memory_backend_pb2 as pb
 
-from backends.memos.tests.scripted_extractor import ScriptedExtractor, conversation_of
-from backends.memos.tests.system import EXTRACTOR, MODELS, Running, all_written, memory_of, names_pet, running
+from backends.memos.tests.scripted_extractor import conversation_of
+from backends.memos.tests.system import Running, all_written, memory_of, names_pet, running
+from tests.backends.own_environment import EXTRACTOR, MODELS
+from tests.backends.scripted_server import ScriptedServer, text_of
 from tests.backends.support import bad_fields, code_of, make_day, make_session
 
 
@@ -27,9 +29,9 @@ def test_a_session_becomes_memories_that_name_it_and_its_time(backend: Running) 
 
 def test_the_prompt_is_the_librarys_with_roles_times_and_names(backend: Running) -> None:
     backend.ingest(make_day("n", 0, [names_pet("s1", "dog", "Rolo")]))
-    (prompt,) = backend.model.prompts
-    assert prompt.startswith("You are a memory extraction expert.")
-    assert conversation_of(prompt).splitlines() == [
+    (asked,) = backend.model.asked
+    assert text_of(asked).startswith("You are a memory extraction expert.")
+    assert conversation_of(asked).splitlines() == [
         "user: [Wednesday 1 January 2025 09:00] Maya Chen: My dog is called Rolo.",
         "assistant: [Wednesday 1 January 2025 09:01] Omar Haddad: How lovely!",
     ]
@@ -63,7 +65,7 @@ def test_models_are_asked_for_before_anything_is_done_and_only_where_there_are_w
     assert backend.search("n", 0) == []
 
 
-def test_a_restart_and_a_replay_ask_no_model(tmp_path: Path, mortal: Running, model: ScriptedExtractor) -> None:
+def test_a_restart_and_a_replay_ask_no_model(tmp_path: Path, mortal: Running, model: ScriptedServer) -> None:
     days = [make_day("n", day, [names_pet(f"s{day}", "dog", f"Rolo{day}", day=day)]) for day in range(3)]
     for day in days:
         mortal.ingest(day)
@@ -80,7 +82,7 @@ def test_a_restart_and_a_replay_ask_no_model(tmp_path: Path, mortal: Running, mo
 
 
 def test_killed_in_ingest_nothing_of_the_day_is_left_and_it_can_come_again(
-    tmp_path: Path, mortal: Running, model: ScriptedExtractor
+    tmp_path: Path, mortal: Running, model: ScriptedServer
 ) -> None:
     mortal.ingest(make_day("n", 0, [names_pet("s0", "dog", "Rolo")]))
     second = make_day("n", 1, [names_pet("s1", "cat", "Mimi", day=1), names_pet("s2", "cow", "Elsa", day=1)])
@@ -107,9 +109,7 @@ def test_killed_in_ingest_nothing_of_the_day_is_left_and_it_can_come_again(
         )
 
 
-def test_equal_memories_keep_their_order_over_a_restart(
-    tmp_path: Path, mortal: Running, model: ScriptedExtractor
-) -> None:
+def test_equal_memories_keep_their_order_over_a_restart(tmp_path: Path, mortal: Running, model: ScriptedServer) -> None:
     for day in range(4):
         mortal.ingest(make_day("n", day, [names_pet(f"s{day}{n}", "dog", "Rolo", day=day) for n in range(4)]))
 

@@ -11,8 +11,10 @@ import grpc
 import pytest
 from memarena_proto import memory_backend_pb2 as pb
 
-from backends.memos.tests.scripted_extractor import ScriptedExtractor, conversation_of, reply_of
-from backends.memos.tests.system import MODELS, Running, memory_of, names_pet, running
+from backends.memos.tests.scripted_extractor import conversation_of, reply_of
+from backends.memos.tests.system import Running, memory_of, names_pet, running
+from tests.backends.own_environment import EXTRACTOR
+from tests.backends.scripted_server import Body, ScriptedServer
 from tests.backends.support import code_of, make_day, message_of, retry_delay_s
 
 MEMORY = {"key": "k", "memory_type": "UserMemory", "value": "Maya has a dog.", "tags": ["dog"]}
@@ -40,9 +42,9 @@ def day_of_two() -> list[pb.IngestRequest]:
     return make_day("n", 0, [names_pet("s1", "cat", "Mimi"), names_pet("s2", "dog", "Rolo")])
 
 
-def only_of_a_dog(reply: str, prompt: str) -> str:
+def only_of_a_dog(reply: str, body: Body) -> str:
     """What a model says that answers ``reply`` to whatever is not of a dog."""
-    return reply_of(prompt) if "dog" in conversation_of(prompt) else reply
+    return reply_of(body) if "dog" in conversation_of(body) else reply
 
 
 def test_replies_of_no_use_are_counted_and_take_nothing_else_with_them(backend: Running) -> None:
@@ -101,7 +103,7 @@ def test_what_the_library_can_read_is_kept(backend: Running, reply: str) -> None
 def test_a_model_that_fails_ends_the_day_and_nothing_of_it_is_left(backend: Running, status: int) -> None:
     backend.ingest(make_day("n", 0, [names_pet("s0", "cow", "Elsa")]))
     second = make_day("n", 1, [names_pet("s1", "cat", "Mimi", day=1), names_pet("s2", "dog", "Rolo", day=1)])
-    backend.model.reply = lambda prompt: status if "Rolo" in prompt else reply_of(prompt)
+    backend.model.reply = lambda body: status if "Rolo" in conversation_of(body) else reply_of(body)
     with pytest.raises(grpc.RpcError) as failed:
         backend.ingest(second)
     assert code_of(failed.value) is grpc.StatusCode.UNAVAILABLE and retry_delay_s(failed.value)
@@ -114,7 +116,7 @@ def test_a_model_that_fails_ends_the_day_and_nothing_of_it_is_left(backend: Runn
 
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_prompt_that_the_model_does_not_take_loses_its_session_alone(backend: Running, status: int) -> None:
-    backend.model.reply = lambda prompt: status if "Mimi" in prompt else reply_of(prompt)
+    backend.model.reply = lambda body: status if "Mimi" in conversation_of(body) else reply_of(body)
     told = backend.notices(day_of_two())
     assert {code: notice.count for code, notice in told.items()} == {
         "sessions_given": 2,
@@ -159,15 +161,15 @@ def test_a_deadline_ends_the_day_and_the_namespace_works_on(backend: Running) ->
 
 def test_vectors_of_another_embedder_are_refused(backend: Running) -> None:
     backend.ingest(day_of_two())
-    other = (MODELS[0], pb.Model(name="another", role=pb.MODEL_ROLE_EMBEDDER))
+    other = (EXTRACTOR, pb.Model(name="another", role=pb.MODEL_ROLE_EMBEDDER))
     with pytest.raises(grpc.RpcError) as refused:
         backend.search("n", 0, model_access=backend.access(other))
     assert code_of(refused.value) is grpc.StatusCode.FAILED_PRECONDITION
-    assert "vectors of embedder with 64 dimensions" in message_of(refused.value)
+    assert "vectors of scripted-embedder with 64 dimensions" in message_of(refused.value)
 
 
 def test_a_lost_folder_is_said_and_not_taken_for_an_empty_memory(
-    tmp_path: Path, mortal: Running, model: ScriptedExtractor
+    tmp_path: Path, mortal: Running, model: ScriptedServer
 ) -> None:
     mortal.ingest(day_of_two())
     mortal.kill()

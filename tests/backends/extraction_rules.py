@@ -1,0 +1,64 @@
+"""What is kept of what somebody says, by rules in the place of a model that extracts.
+
+``named``: what is said as ``My … is (called) …``. ``sentences``: every sentence that holds a number, or a name that is
+not its first word. Neither says anything of what a memory is worth with a model; ``sentences`` is there to measure the
+time and the space of stores that grow as they would with one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Keep = Literal["named", "sentences"]
+
+_NAMED = re.compile(r"\bmy ([\w' ]{1,40}?) is (?:called |named )?([^.!?;\[\]\n]+)", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
+_AROUND = ".,;:!?…-–—()[]\"'“”‘’"
+_APOSTROPHE = re.compile("['’]")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What an extractor keeps. ``name`` is the name or the number in it."""
+
+    speaker: str
+    name: str
+    text: str
+
+
+def memories_of(speaker: str, said: str, keep: Keep = "named") -> list[Memory]:
+    """What is kept of what a speaker says, in the order in which it is said."""
+    return _KEPT[keep](speaker, said)
+
+
+def statements(transcript: str, opening: re.Pattern[str]) -> list[tuple[re.Match[str], str]]:
+    """What is said in a transcript: the opening of each statement, and the text up to the next."""
+    found = list(opening.finditer(transcript))
+    ends = [*(each.start() for each in found[1:]), len(transcript)]
+    return [(each, transcript[each.end() : end].strip()) for each, end in zip(found, ends, strict=False)]
+
+
+def _named(speaker: str, said: str) -> list[Memory]:
+    found = [(what.strip().lower(), name.strip()) for what, name in _NAMED.findall(said)]
+    return [Memory(speaker, name, f"The {what} of {speaker} is called {name}") for what, name in found]
+
+
+def _sentences(speaker: str, said: str) -> list[Memory]:
+    found = [(_telling(sentence), sentence) for sentence in map(str.strip, _SENTENCE_END.split(said))]
+    return [Memory(speaker, name, f"{speaker} said: {sentence}") for name, sentence in found if name]
+
+
+def _telling(sentence: str) -> str:
+    """The first number of a sentence, or name that is not its first word; empty if there is none."""
+    for place, word in enumerate(sentence.split()):
+        bare = word.strip(_AROUND)
+        begins = _APOSTROPHE.split(bare)[0]
+        if any(letter.isdigit() for letter in bare) or (place and begins[:1].isupper() and begins != "I"):
+            return begins
+    return ""
+
+
+_KEPT: dict[Keep, Callable[[str, str], list[Memory]]] = {"named": _named, "sentences": _sentences}
