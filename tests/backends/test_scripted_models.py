@@ -224,6 +224,22 @@ def test_no_memory_takes_the_prompt_of_another(memory: str) -> None:
                 rule(PROMPTS[memory])
 
 
+def test_half_a_prompt_is_not_taken() -> None:
+    user = PROMPTS["mem0"]["messages"][1]["content"]
+    prompt = PROMPTS["memos"]["messages"][0]["content"]
+    tools = PROMPTS["langmem"]["tools"]
+    halves: dict[Reply, list[Body]] = {
+        mem0.reply_of: [_chat(user, "no form"), _chat("no conversation", '{"memory": []}')],
+        memos.reply_of: [_chat(prompt.replace("memory list", "list")), _chat('"memory list"'), _chat(prompt, "s")],
+        langmem.reply_of: [_chat("no session", "s", tools=tools), {**PROMPTS["langmem"], "tools": []}],
+        graphiti.reply_of: [_graphiti("Nothing", _LINES), _chat(_LINES, "s")],
+    }
+    for rule, bodies in halves.items():
+        for body in bodies:
+            with pytest.raises(UnknownPromptError):
+                rule(body)
+
+
 def test_entities_are_speakers_and_the_names_of_facts() -> None:
     prompt = _graphiti("ExtractedEntities", f"<CURRENT MESSAGE>\n{_LINES}\n</CURRENT MESSAGE>")
     found: dict[Keep, list[str]] = {"named": ["Rex"], "sentences": ["Rex", "8"]}
