@@ -18,7 +18,6 @@ from memarena_masim.phrases.scenes import WEEKDAYS, Scene, read_topic
 from memarena_masim.questions.question_bank import question_bank
 from memarena_masim.realization import speech
 from memarena_masim.rng import Stream
-from memarena_masim.world.build import pools
 
 HALVES: tuple[Half, ...] = ("tuning", "held-out", "all")
 
@@ -106,10 +105,10 @@ def _lines_of(scene: Scene) -> Iterator[Sequence_]:
 
 def test_everything_that_scenes_can_say_expands() -> None:
     """Each line of each scene, without a mark of the notation left and without a slot that has no value."""
-    names = {"man": pools()["other_men"], "woman": pools()["other_women"]}
     for key, scene in library().scenes.items():
         stream = Stream(key)
-        values = {name: draw(stream, names) for name, draw in scene.values.items()}
+        values = {name: draw(stream) for name, draw in scene.values.items()}
+        values |= dict.fromkeys(scene.people, "Derek")
         for line in _lines_of(scene):
             said = phrase(line, Scope(stream, Voice(5), {"kin": "my sister", "you": "Maya", **values}))
             assert not set(said) & set("{}[]|<>$@^_*"), (key, said)
@@ -180,6 +179,7 @@ def test_a_topic_is_read(tmp_path: Path) -> None:
         ("It cost $cost.", "It cost $cost", r"a sentence ends with"),
         ("['It cost $cost.']", "['+It cost $cost.']", r"the first is not optional"),
         ("friend = ['Oh.']\n", "", r"number 1: exactly tell, friend, assistant"),
+        ("friend = ['Oh.']\n", "friend = ['Oh.']\nat_once = 1\n", r"number 1\.at_once: true or false"),
     ],
 )
 def test_a_faulty_topic_is_refused(old: str, new: str, fault: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What answers take for granted: words of choices and of optional sentences have to have been said."""
+"""What answers take up: words that the teller may have left out have to have been said in the same talk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memarena_masim.errors import MasimError
 from memarena_masim.facts import catalogue as module
 from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.phrases.library import library
-from memarena_masim.phrases.references import needs_of, stems
+from memarena_masim.phrases.references import References, stems
 from memarena_masim.phrases.scenes import read_topic
 
 SCENE = """
@@ -30,26 +30,43 @@ cost = "euros 10..90 step 10"
 """
 BEAT = """
 [[moth.beats]]
-tell = ["There was a moth in my {velvet trousers|knitted waistcoat}.", "+The exterminator wanted $cost."]
-friend = ["A moth, of all things.", "Your waistcoat!", "And $cost for the exterminator.", "In a wardrobe?"]
-assistant = ["Moths like {velvet|wool}.", "Shall I ring the exterminator?"]
-"""
+tell = ["There was a moth in my {velvet trousers|knitted waistcoat}.", "+The exterminator wanted $cost for a jar.", "+He sent a letter."]
+friend = ["A moth, of all things."]
+assistant = ["Moths like {velvet|wool}."]
+"""  # noqa: E501 - lines of a bank are as long as they are
+HEARD = "There was a moth in my velvet trousers."
 
 
-def test_words_of_choices_and_of_optional_sentences_are_needed(tmp_path: Path) -> None:
-    """What the teller always says is not, nor what an answer says by choice itself."""
-    path = tmp_path / "clothing.toml"
+@pytest.fixture(scope="module")
+def references(tmp_path_factory: pytest.TempPathFactory) -> References:
+    """Of all scenes and that of the moth."""
+    path: Path = tmp_path_factory.mktemp("scenes") / "clothing.toml"
     path.write_text(SCENE + 4 * BEAT, encoding="utf-8")
-    (scene,) = read_topic(path).scenes
-    needs = needs_of([*library().scenes.values(), scene])
-    friend = [set(), stems("waistcoat"), {"$cost", *stems("exterminator")}, set()]
-    assert [set(one) for one in needs["clothing.moth", 0, "friend"]] == friend
-    assert [set(one) for one in needs["clothing.moth", 0, "assistant"]] == [set(), stems("exterminator")]
+    return References([*library().scenes.values(), *read_topic(path).scenes])
 
 
-def test_every_beat_has_an_answer_that_needs_nothing() -> None:
-    """So that an answer is never empty."""
-    assert all(any(not needed for needed in answer) for answer in library().needs.values())
+@pytest.mark.parametrize(
+    ("answer", "missing"),
+    [
+        ("A moth in velvet!", set()),
+        ("Your waistcoat!", stems("waistcoat")),
+        ("I like the jar.", stems("jar")),
+        ("And 40 euros for that?", {"40 euros"}),
+        ("And 540 euros for that?", set()),
+        ("I'd frame that letter.", stems("letter")),
+        ("Letters are all I ever get.", set()),
+        ("I never wear silk.", set()),
+    ],
+)
+def test_what_the_teller_left_out_is_unsaid(answer: str, missing: set[str], references: References) -> None:
+    """Other branches of choices, optional sentences and values, also short words; common ones if pointed at."""
+    assert references.unsaid(answer, "clothing.moth", 0, {"cost": "40 euros"}, HEARD) == missing
+
+
+def test_what_was_told_on_another_day_is_unsaid(references: References) -> None:
+    """A beat's answers may take up the beats before it only where they were told in the same talk."""
+    assert references.unsaid("A moth!", "clothing.moth", 3, {}, "He sent a letter.") == stems("moth")
+    assert references.unsaid("A moth!", "clothing.moth", 3, {}, HEARD) == set()
 
 
 @pytest.mark.parametrize("name", ["details", "sensitive", "community", "happenings"])

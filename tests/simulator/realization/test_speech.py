@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from string import Template
 
 import pytest
 from memarena_dataset_quality.tokenization import words
@@ -17,8 +18,9 @@ from memarena_masim.engines.offline import words_of
 from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.phrases.grammar import Sequence_
 from memarena_masim.phrases.library import library
-from memarena_masim.plan.day import Planner
-from memarena_masim.plan.model import Kind, SessionPlan
+from memarena_masim.plan.day import BEATS_AT_ONCE, Planner
+from memarena_masim.plan.model import Kind, SessionPlan, Statement, Thread
+from memarena_masim.realization.speech import finish, wordings_of
 from memarena_masim.realization.spoken import SpokenTurn
 from memarena_masim.world.build import build_world
 from memarena_masim.world.model import World
@@ -228,3 +230,127 @@ def test_an_assistant_says_nothing_of_a_life_of_its_own(spoken: tuple[World, Spo
     said = [turn.text for plan, turns in spoken[1] for turn in turns if plan.speakers[turn.speaker].assistant]
     assert len(said) > 200
     assert not [text for text in said if re.search(r"\b[Mm]y (?:mother|sister|grandfather|family|legs|flat)\b", text)]
+
+
+def _threads(plan: SessionPlan) -> list[tuple[Thread, range, int]]:
+    """The threads of a session, their turns, and who tells each."""
+    found, first = [], 0
+    for thread in plan.threads:
+        found.append((thread, range(first, first + thread.turns), thread.narrator))
+        first += thread.turns
+    return found
+
+
+def _reaction(plan: SessionPlan, statement: Statement, assistant: bool) -> set[str]:
+    """Beginnings of what may take a statement up."""
+    _, attribute, _ = statement.frame.split(".")
+    found, frame = catalogue(), library().frame.rules
+    if assistant:
+        rules = [frame["pa.react"], frame["pa.react.other"]]
+    elif statement.frame.startswith("change."):
+        rules = [frame["react.change"]]
+    elif attribute in ("find", "fate"):
+        rules = [frame[f"react.{attribute}"]]
+    elif attribute in ("friends", "not_friends"):
+        rules = [frame["react.tie"]]
+    else:
+        rule = found.moods[dict(statement.slots)["do"]] if attribute == "happening" else attribute
+        rules = [found.bank.rules[f"react.{rule}"]]
+    slots = {name: text for name, text in statement.slots if name != "about"}
+    texts = (Template(text).safe_substitute(slots).split("$about")[0] for rule in rules for text in wordings_of(rule))
+    return {finish(text) if "." in text else text for text in texts}
+
+
+def test_every_fact_is_taken_up_in_the_next_turn(spoken: tuple[World, Spoken]) -> None:
+    """None stands in the last turn of a session, where nobody could."""
+    count = 0
+    for plan, turns in spoken[1]:
+        for statement in plan.statements:
+            assert statement.turn < plan.turn_count - 1
+            following = turns[statement.turn + 1]
+            assistant = plan.speakers[following.speaker].assistant
+            assert any(text in following.text for text in _reaction(plan, statement, assistant)), following.text
+            count += 1
+    assert count > 500
+
+
+def test_time_passes_between_the_beats_of_one_talk(spoken: tuple[World, Spoken]) -> None:
+    """At most three beats are told in a talk, and a line marks the time between those that days lie between."""
+    later = {finish(text) for text in wordings_of(library().frame.rules["later"])}
+    marked = 0
+    for plan, turns in spoken[1]:
+        for thread, places, narrator in _threads(plan):
+            told = [turns[place].text for place in places if turns[place].speaker == narrator]
+            assert 1 <= len(told) <= BEATS_AT_ONCE
+            beats = library().scenes[thread.scene].beats[thread.first_beat :]
+            for number, text in enumerate(told):
+                says = any(line in text for line in later)
+                assert says == (number > 0 and not beats[number].at_once), text
+                marked += says
+    assert marked > 200
+
+
+def test_each_name_is_one_persons(spoken: tuple[World, Spoken]) -> None:
+    """People of two scenes have no name in common in one talk or in one teller's scenes, nor with anybody real."""
+    names: dict[tuple[str, str], set[str]] = {}
+    real = {person.first_name for person in spoken[0].people}
+    for plan, _ in spoken[1]:
+        said = [name for thread in plan.threads for _, name in thread.names]
+        assert len(said) == len(set(said))
+        for thread in plan.threads:
+            teller = plan.speakers[thread.narrator].agent_id
+            names.setdefault((teller, thread.scene), set()).update(name for _, name in thread.names)
+    for teller in {who for who, _ in names}:
+        own = [name for (who, _), found in names.items() if who == teller for name in found]
+        assert len(own) == len(set(own)) > 5
+        assert not real & set(own)
+
+
+def test_nobody_takes_up_what_was_not_said_in_the_talk(spoken: tuple[World, Spoken]) -> None:
+    """A value of a scene in an answer was said by its teller before; the mouths of three people agree."""
+    count = 0
+    for plan, turns in spoken[1]:
+        for thread, places, narrator in _threads(plan):
+            names = {name for _, name in thread.names}
+            for place in places:
+                if turns[place].speaker == narrator:
+                    continue
+                heard = " ".join(turn.text for turn in turns[:place])
+                taken = names & set(re.findall(r"\w+", turns[place].text))
+                assert taken <= set(re.findall(r"\w+", heard)), turns[place].text
+                count += len(taken)
+    assert count > 50
+
+
+def test_a_third_person_waits_for_the_story(spoken: tuple[World, Spoken]) -> None:
+    """What it reminds them of comes after the teller has begun, and no line twice in a talk."""
+    count = 0
+    for plan, turns in spoken[1]:
+        if len(plan.speakers) < 3:
+            continue
+        for thread, places, narrator in _threads(plan):
+            lines = [text for line in library().scenes[thread.scene].lines["also"] for text in _texts(line)]
+            begun = next(place for place in places if turns[place].speaker == narrator)
+            for line in lines:
+                said = [place for place in places if line in turns[place].text]
+                assert len(said) <= 1
+                assert all(place > begun for place in said)
+                count += len(said)
+    assert count > 20
+
+
+def test_the_same_fact_is_not_taken_up_twice_in_the_same_words(spoken: tuple[World, Spoken]) -> None:
+    """To one person each wording of a reaction comes up before one comes again."""
+    said: dict[tuple[str, str, str], list[str]] = {}
+    for plan, turns in spoken[1]:
+        for statement in plan.statements:
+            following = turns[statement.turn + 1]
+            speaker, taker = (plan.speakers[turns[statement.turn + step].speaker] for step in (0, 1))
+            if taker.assistant or statement.frame.split(".")[1] == "happening":
+                continue
+            found = [text for text in _reaction(plan, statement, assistant=False) if text in following.text]
+            key = (speaker.agent_id, taker.agent_id, statement.frame.split(".")[1])
+            said.setdefault(key, []).extend(found[:1])
+    again = [texts for texts in said.values() if len(texts) > 1]
+    assert len(again) > 20
+    assert sum(len(texts) - len(set(texts)) for texts in again) <= 0.02 * sum(map(len, again))

@@ -84,6 +84,18 @@ def ways(sequence: Sequence_) -> float:
     return total
 
 
+def wordings(sequence: Sequence_) -> list[str]:
+    """Every text of a sequence without references to rules, slots as ``$name``."""
+    texts = [""]
+    for node in sequence:
+        if node.kind == CHOICE:
+            ends = [text for branch in node.branches for text in wordings(branch)]
+        else:
+            ends = [f"${node.text}" if node.kind == SLOT else node.text]
+        texts = [text + end for text in texts for end in ends]
+    return texts
+
+
 class Bank:
     """Rules from one or more files, linked and ready to expand."""
 
@@ -276,7 +288,7 @@ def tidy(text: str) -> str:
 
 
 _CONSONANT_SOUND = ("uni", "use", "usu", "euro", "one", "once", "ukulele")
-_VOWEL_SOUND = ("hour", "honest", "heir")
+_VOWEL_SOUND = ("hour", "honest", "honour", "heir")
 
 
 def _article(match: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from memarena_masim.config import Half
 from memarena_masim.errors import MasimError
 from memarena_masim.phrases.grammar import Bank
-from memarena_masim.phrases.references import Needs, needs_of
+from memarena_masim.phrases.references import References
 from memarena_masim.phrases.scenes import Scene, Topic, read_topic
 
 BANKS = Path(__file__).resolve().parent.parent / "banks"
@@ -33,9 +33,9 @@ class Library:
         return {scene.key: scene for topic in self.topics.values() for scene in topic.scenes}
 
     @cached_property
-    def needs(self) -> Needs:
-        """What answers take for granted."""
-        return needs_of(self.scenes.values())
+    def references(self) -> References:
+        """What answers may take up only where it was said."""
+        return References(self.scenes.values())
 
 
 @cache

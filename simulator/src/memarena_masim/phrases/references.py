@@ -1,22 +1,21 @@
-"""What an answer takes for granted: words that the teller may have said or left out, by choice or for shortness."""
+"""What an answer takes up: words that the teller may have left out, by choice, for shortness or until another day."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from memarena_masim.phrases.grammar import CHOICE, SLOT, Sequence_
-from memarena_masim.phrases.scenes import Scene, Sentence
+from memarena_masim.phrases.scenes import Beat, Scene
 
-Needs = Mapping[tuple[str, int, str], tuple[frozenset[str], ...]]
-"""By scene, number of the beat and kind of answer: for each of its sentences the words that must have been said."""
-
-_WORD = re.compile(r"[a-z]{4,}")
+_WORD = re.compile(r"[a-z]{3,}")
+_POINTED_AT = re.compile(r"\b(?:the|that|this|those|these|his|her|their) ([a-z]{3,})")
 _STEM_LETTERS = 5
 _COMMON_FROM = 0.2
+"""Words that stand in this share of the scenes refer to something only where they are pointed at ("that letter")."""
+_NEVER_FROM = 0.5
 """Words that stand in this share of the scenes refer to nothing in particular."""
-_EVERYWHERE = frozenset(("$kin", "$you"))
 
 
 def stems(text: str) -> set[str]:
@@ -24,46 +23,45 @@ def stems(text: str) -> set[str]:
     return {word[:_STEM_LETTERS] for word in _WORD.findall(text.lower())}
 
 
-def needs_of(scenes: Iterable[Scene]) -> Needs:
-    """What the answers of all scenes take for granted."""
-    scenes = tuple(scenes)
-    spread = Counter(word for scene in scenes for word in set(_all_words(scene)))
-    common = {word for word, count in spread.items() if count > _COMMON_FROM * len(scenes)} | _EVERYWHERE
-    found: dict[tuple[str, int, str], tuple[frozenset[str], ...]] = {}
-    for scene in scenes:
-        certain, open_ = stems(scene.thing), set[str]()
-        for number, beat in enumerate(scene.beats):
-            for sentence in beat.tell:
-                sure, unsure = _parts(sentence)
-                if sentence.optional:
-                    open_ |= sure | unsure
-                else:
-                    certain |= sure
-                    open_ |= unsure
-            doubtful = open_ - certain - common
-            for kind, answer in (("friend", beat.friend), ("assistant", beat.assistant)):
-                found[scene.key, number, kind] = tuple(frozenset(_parts(one)[0] & doubtful) for one in answer)
-    return found
+class References:
+    """The words of each scene that an answer may take up only where they were said."""
+
+    def __init__(self, scenes: Iterable[Scene]) -> None:
+        scenes = tuple(scenes)
+        spread = Counter(word for scene in scenes for word in set[str]().union(*map(_words_of, scene.beats)))
+        self._common = {word for word, count in spread.items() if count > _COMMON_FROM * len(scenes)}
+        self._never = {word for word, count in spread.items() if count > _NEVER_FROM * len(scenes)}
+        self._told: dict[tuple[str, int], set[str]] = {}
+        for scene in scenes:
+            told: set[str] = set()
+            for number, beat in enumerate(scene.beats):
+                told = self._told[scene.key, number] = (told | _told_in(beat)) - self._never
+
+    def unsaid(self, text: str, scene: str, beat: int, values: Mapping[str, str], heard: str) -> set[str]:
+        """What ``text`` takes up of the scene up to ``beat`` that does not occur in ``heard``."""
+        told, said = self._told[scene, beat], stems(heard)
+        taken = (stems(text) - self._common) | {word[:_STEM_LETTERS] for word in _POINTED_AT.findall(text.lower())}
+        missing = {value for value in values.values() if _holds(text, value) and not _holds(heard, value)}
+        return (taken & told) - said | missing
 
 
-def _all_words(scene: Scene) -> Iterator[str]:
-    for beat in scene.beats:
-        for sentence in (*beat.tell, *beat.friend, *beat.assistant):
-            for part in _parts(sentence):
-                yield from part
+def _holds(text: str, value: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None
 
 
-def _parts(sentence: Sentence) -> tuple[set[str], set[str]]:
-    """Words and slots that the sentence always has, and those of its choices."""
-    return _within(sentence.words, chosen=False), _within(sentence.words, chosen=True)
+def _told_in(beat: Beat) -> set[str]:
+    return {word for one in beat.tell for word in _within(one.words)}
 
 
-def _within(words: Sequence_, chosen: bool) -> set[str]:
+def _words_of(beat: Beat) -> set[str]:
+    return {word for one in (*beat.tell, *beat.friend, *beat.assistant) for word in _within(one.words)}
+
+
+def _within(words: Sequence_) -> set[str]:
     found: set[str] = set()
     for node in words:
         if node.kind == CHOICE:
-            for branch in node.branches if chosen else ():
-                found |= _within(branch, chosen=False) | _within(branch, chosen=True)
-        elif not chosen:
-            found |= {f"${node.text}"} if node.kind == SLOT else stems(node.text)
+            found = found.union(*(_within(branch) for branch in node.branches))
+        elif node.kind != SLOT:
+            found |= stems(node.text)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,11 +24,11 @@ _RANGE = re.compile(r"(euros|count) (\d+)\.\.(\d+)(?: step (\d+))?")
 _TIMES = re.compile(r"time (\d+):(\d\d)\.\.(\d+):(\d\d)(?: step (\d+))?")
 _GIVEN = frozenset(("kin", "you"))
 
-Names = Mapping[str, Sequence[str]]
-"""First names that nobody in the world has, of a ``man`` and of a ``woman``."""
-
-Draw = Callable[[Stream, Names], str]
+Draw = Callable[[Stream], str]
 """Draws a value."""
+
+SEXES: Final = ("man", "woman")
+"""Values that are the first name of somebody who is only spoken of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +42,27 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """A turn of the teller, and how a friend or the teller's assistant answers it."""
+    """A turn of the teller, and how a friend or the teller's assistant answers it.
+
+    ``at_once`` says that no time lies between it and the beat before.
+    """
 
     tell: tuple[Sentence, ...]
     friend: tuple[Sentence, ...]
     assistant: tuple[Sentence, ...]
+    at_once: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One matter with its course. ``thing`` names it in the teller's mouth."""
+    """One matter with its course. ``thing`` names it in the teller's mouth; ``people`` are values by sex."""
 
     key: str
     tone: str
     thing: str
     lines: Mapping[str, tuple[Sequence_, ...]]
     values: Mapping[str, Draw]
+    people: Mapping[str, str]
     beats: tuple[Beat, ...]
 
 
@@ -98,8 +103,10 @@ def _scene(topic: str, key: str, row: Mapping[str, Any], bank: Bank, where: str)
         raise MasimError(f"{where}.tone: one of {', '.join(TONES)} is expected")
     if not str(row.get("thing", "")).startswith(("my ", "our ", "the ")):
         raise MasimError(f"{where}.thing: a noun phrase with my, our or the is expected")
-    values = {name: _draw(given, f"{where}.values.{name}") for name, given in row.get("values", {}).items()}
-    known = _GIVEN | set(values)
+    specifics = row.get("values", {})
+    people = {name: given for name, given in specifics.items() if given in SEXES}
+    values = {name: _draw(given, f"{where}.values.{name}") for name, given in specifics.items() if name not in people}
+    known = _GIVEN | set(specifics)
 
     def compiled(line: str, place: str) -> Sequence_:
         words = bank.compile(line, f"{place}: {line!r}")
@@ -130,30 +137,33 @@ def _scene(topic: str, key: str, row: Mapping[str, Any], bank: Bank, where: str)
         raise MasimError(f"{where}.beats: at least {LEAST_BEATS} beats are expected")
     told = []
     for number, beat in enumerate(beats, 1):
+        place = f"{where}.beats, number {number}"
+        at_once = beat.pop("at_once", False)
         if set(beat) != set(TURNS):
-            raise MasimError(f"{where}.beats, number {number}: exactly {', '.join(TURNS)} are expected")
-        told.append(Beat(*(sentences(beat[name], f"{where}.beats, number {number}, {name}") for name in TURNS)))
-    return Scene(f"{topic}.{key}", row["tone"], row["thing"], lines, values, tuple(told))
+            raise MasimError(f"{place}: exactly {', '.join(TURNS)}, and perhaps at_once, are expected")
+        if not isinstance(at_once, bool):
+            raise MasimError(f"{place}.at_once: true or false is expected")
+        tell, friend, assistant = (sentences(beat[name], f"{place}, {name}") for name in TURNS)
+        told.append(Beat(tell, friend, assistant, at_once))
+    return Scene(f"{topic}.{key}", row["tone"], row["thing"], lines, values, people, tuple(told))
 
 
 def _draw(given: Any, where: str) -> Draw:
     """What draws a value. MasimError says what is expected."""
     if isinstance(given, list) and given and all(isinstance(one, str) for one in given):
-        return lambda stream, names: stream.pick(given)
+        return lambda stream: stream.pick(given)
     if given in ("weekday", "workday"):
-        return lambda stream, names: stream.pick(WEEKDAYS[: 7 if given == "weekday" else 5])
-    if given in ("man", "woman"):
-        return lambda stream, names: stream.pick(names[given])
+        return lambda stream: stream.pick(WEEKDAYS[: 7 if given == "weekday" else 5])
     match = _RANGE.fullmatch(str(given))
     if match is not None:
         unit, low, high, step = match.group(1), int(match.group(2)), int(match.group(3)), int(match.group(4) or 1)
         ending = " euros" if unit == "euros" else ""
-        return lambda stream, names: f"{low + step * stream.below((high - low) // step + 1)}{ending}"
+        return lambda stream: f"{low + step * stream.below((high - low) // step + 1)}{ending}"
     match = _TIMES.fullmatch(str(given))
     if match is not None:
         first, last = (int(match.group(n)) * 60 + int(match.group(n + 1)) for n in (1, 3))
         each = int(match.group(5) or 15)
-        return lambda stream, names: clock(first + each * stream.below((last - first) // each + 1))
+        return lambda stream: clock(first + each * stream.below((last - first) // each + 1))
     raise MasimError(
         f"{where}: a list, weekday, workday, man, woman, 'euros a..b', 'count a..b' or 'time h:mm..h:mm' is expected"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memarena_masim.phrases.library import Library
@@ -15,15 +15,29 @@ GOES_ON = 0.35
 LEAST_LEFT = 2
 """Beats that a scene must have left to be gone on with."""
 
+Names = Mapping[str, Sequence[str]]
+"""First names that nobody in the world has, of a ``man`` and of a ``woman``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """A scene in one session: who told it to whom, and how many of its beats are told by then."""
+    """A scene in one session: who told it to whom, how many of its beats are told by then, and the names in it."""
 
     narrator: str
     listener: str
     scene: str
     beats: int
+    names: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class _Mind:
+    """What one person knows of scenes."""
+
+    whose: dict[str, set[str]] = field(default_factory=dict)
+    """Who told each scene, as something of their own; the person too."""
+    names: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
+    """Each name of somebody only spoken of, and the tellers and scenes it came up in."""
 
 
 @dataclass(slots=True)
@@ -31,41 +45,123 @@ class Courses:
     """How far each teller came with each scene before each listener, by the last midnight."""
 
     library: Library
+    pool: Names
+    key: str
+    """Of the world's random streams."""
     _told: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+    _names: dict[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    """Names of the people in each teller's scenes."""
+    _minds: dict[str, _Mind] = field(default_factory=dict)
     _today: set[tuple[str, str, str]] = field(default_factory=set)
+    _names_today: dict[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    _heard_today: dict[str, set[str]] = field(default_factory=dict)
+    """Names that came up before each person on the day."""
 
     def begin_day(self) -> None:
         """Start from what is committed."""
-        self._today = set()
+        self._today, self._names_today, self._heard_today = set(), {}, {}
 
     def commit(self, tellings: Sequence[Telling]) -> None:
         """Midnight: what was told on the day is known."""
         for one in tellings:
             told = self._told.setdefault((one.narrator, one.listener), {})
             told[one.scene] = max(told.get(one.scene, 0), one.beats)
+            self._names[one.narrator, one.scene] = one.names
+            for person in (one.narrator, one.listener):
+                mind = self._minds.setdefault(person, _Mind())
+                mind.whose.setdefault(one.scene, set()).add(one.narrator)
+                for _, name in one.names:
+                    mind.names.setdefault(name, set()).add((one.narrator, one.scene))
 
     def assign(
-        self, stream: Stream, thread: Thread, narrator: str, listeners: Sequence[str], taken: frozenset[str]
+        self, stream: Stream, thread: Thread, narrator: str, listeners: Sequence[str], before: Sequence[Thread]
     ) -> Thread:
-        """``thread`` with a scene that is not in ``taken``."""
+        """``thread`` with a scene that none of the threads ``before`` has, nor its names."""
+        taken = frozenset(one.scene for one in before)
+        named = frozenset(name for one in before for _, name in one.names)
         begun = self._begun(narrator, listeners, taken, max(LEAST_LEFT, beats_in(thread.turns, len(listeners) + 1)))
-        if begun and stream.chance(GOES_ON):
-            key, beats = stream.pick(begun)
-            return self._telling(thread, narrator, listeners, self.library.scenes[key], beats)
+        begun = [one for one in begun if not named & self._known_names(narrator, one[0])]
         scenes = [one for one in self.library.topics[thread.topic].scenes if one.key not in taken]
-        if not any(self._new(one.key, narrator, listeners) for one in scenes):
-            scenes += [one for one in self.library.scenes.values() if one.key not in taken]
-        fresh = [one for one in scenes if self._new(one.key, narrator, listeners)]
-        scene = stream.pick(fresh or scenes)
-        return self._telling(thread, narrator, listeners, scene, 0)
+        if not self._fitting(scenes, narrator, listeners, named):
+            scenes = [one for one in self.library.scenes.values() if one.key not in taken]
+        fresh = self._fitting(scenes, narrator, listeners, named)
+        if begun and (not fresh or stream.chance(GOES_ON)):
+            key, beats = stream.pick(begun)
+            return self.telling(thread, narrator, listeners, self.library.scenes[key], beats, named)
+        apart = [one for one in scenes if not named & self._known_names(narrator, one.key)] or scenes
+        scene = stream.pick(fresh or [one for one in apart if self._new(one.key, narrator, listeners)] or apart)
+        return self.telling(thread, narrator, listeners, scene, 0, named)
 
-    def note(self, narrator: str, listeners: Sequence[str], scene: str) -> None:
-        """A scene is told today, so that no other talk of the day tells it to the same people."""
-        self._today |= {(narrator, listener, scene) for listener in listeners}
+    def telling(
+        self,
+        thread: Thread,
+        narrator: str,
+        listeners: Sequence[str],
+        scene: Scene,
+        first_beat: int,
+        named: frozenset[str] = frozenset(),
+    ) -> Thread:
+        """``thread`` with ``scene``, which no other talk of the day tells to the same people.
 
-    def _telling(self, thread: Thread, narrator: str, listeners: Sequence[str], scene: Scene, beats: int) -> Thread:
-        self.note(narrator, listeners, scene.key)
-        return Thread(scene.key.split(".")[0], thread.narrator, thread.turns, scene.key, beats)
+        Who comes up in it has a name that is not in ``named``; the same in every telling.
+        """
+        self._today |= {(narrator, listener, scene.key) for listener in listeners}
+        names = self._given(narrator, scene.key)
+        if names is None:
+            names = self._names_today[narrator, scene.key] = self._draw(narrator, listeners, scene, named)
+        for person in (narrator, *listeners):
+            self._heard_today.setdefault(person, set()).update(name for _, name in names)
+        return Thread(scene.key.split(".")[0], thread.narrator, thread.turns, scene.key, first_beat, names)
+
+    def _given(self, narrator: str, scene: str) -> tuple[tuple[str, str], ...] | None:
+        return self._names.get((narrator, scene)) or self._names_today.get((narrator, scene))
+
+    def _known_names(self, narrator: str, scene: str) -> set[str]:
+        return {name for _, name in self._given(narrator, scene) or ()}
+
+    def _draw(
+        self, narrator: str, listeners: Sequence[str], scene: Scene, named: frozenset[str]
+    ) -> tuple[tuple[str, str], ...]:
+        """Names that are new to all of them if possible, and in any case to this talk and to the teller's scenes."""
+        stream = Stream(self.key, "names", narrator, scene.key)
+        own = {name for (who, _), names in self._names_today.items() if who == narrator for _, name in names}
+        people = (narrator, *listeners)
+        known = [set(self._mind(one).names) | self._heard_today.get(one, set()) for one in people]
+        used: set[str] = set(named)
+        found = []
+        for slot, sex in sorted(scene.people.items()):
+            for avoided in (used.union(own, *known), used | own | self._own_names(narrator), used):
+                free = [name for name in self.pool[sex] if name not in avoided]
+                if free:
+                    break
+            name = stream.pick(free)
+            used.add(name)
+            found.append((slot, name))
+        return tuple(found)
+
+    def _own_names(self, narrator: str) -> set[str]:
+        names = self._mind(narrator).names
+        return {name for name, where in names.items() if any(teller == narrator for teller, _ in where)}
+
+    def _mind(self, person: str) -> _Mind:
+        return self._minds.get(person, _Mind())
+
+    def _fitting(
+        self, scenes: Sequence[Scene], narrator: str, listeners: Sequence[str], named: frozenset[str]
+    ) -> list[Scene]:
+        """Scenes that are news to the listeners, are nobody else's story among them, and name nobody's namesake."""
+        return [
+            scene
+            for scene in scenes
+            if self._new(scene.key, narrator, listeners)
+            and not named & self._known_names(narrator, scene.key)
+            and all(self._mind(one).whose.get(scene.key, set()) <= {narrator} for one in (narrator, *listeners))
+            and not any(
+                self._mind(one).names.get(name, set()) - {(narrator, scene.key)}
+                for one in listeners
+                for name in self._known_names(narrator, scene.key)
+            )
+        ]
 
     def _new(self, scene: str, narrator: str, listeners: Sequence[str]) -> bool:
         return not any(
@@ -100,7 +196,7 @@ def tellings(threads: Sequence[Thread], first_speaker: int, people: Sequence[str
         turns = sum((speaker + place) % count == thread.narrator for place in range(thread.turns))
         narrator = people[thread.narrator]
         found += [
-            Telling(narrator, listener, thread.scene, thread.first_beat + turns)
+            Telling(narrator, listener, thread.scene, thread.first_beat + turns, thread.names)
             for listener in people
             if listener != narrator
         ]

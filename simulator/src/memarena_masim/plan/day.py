@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import combinations
 from typing import Any
@@ -35,8 +36,8 @@ _TURNS_BETWEEN_PEOPLE = (7, 8, 9, 10, 10, 11, 11, 12, 13, 14)
 _TURNS_WITH_ASSISTANT = (8, 8, 10, 10, 10, 12, 12)
 _LOOKS_BACK_DAYS = 6
 """How long ago a talk may be that somebody looks back at with their assistant."""
-_LONGEST_THREAD = 10
-"""Turns after which a talk comes to something else."""
+BEATS_AT_ONCE = 3
+"""The most beats of a scene that are told in one talk: days lie between them."""
 _WORDS = {"face_to_face": 67.0, "voice_message": 68.0, "text_message": 60.0}
 """Aimed words per turn; an assistant says a little over half as many."""
 
@@ -79,7 +80,10 @@ class Planner:
         words = library(config.banks)
         source, wishes = FactSource(config, catalogue), Wishes(config, world, self._names)
         self._chooser = Chooser(config, world, catalogue, source, self.knowledge, wishes)
-        self._courses = Courses(words)
+        names = {"man": pools()["other_men"], "woman": pools()["other_women"]}
+        self._courses = Courses(words, names, config.key)
+        self._taken_up: Counter[tuple[str, str, str]] = Counter()
+        self._taken_up_today: Counter[tuple[str, str, str]] = Counter()
         self._topics = sorted(words.topics)
         self._looked: dict[str, list[tuple[int, str, str, str, int]]] = {}
 
@@ -87,6 +91,7 @@ class Planner:
         """The plan of the next day."""
         self._chooser.begin_day(day)
         self._courses.begin_day()
+        self._taken_up_today = Counter()
         schedules = plan_schedules(self.config, self.world, day)
         events = plan_events(self.config, self.world, day)
         talked_of = [*events, *(event for earlier in self._recent_events for event in earlier)]
@@ -124,6 +129,7 @@ class Planner:
         self.impressions.commit(list(plan.feelings))
         self._chooser.commit(plan.noted)
         self._courses.commit(plan.tellings)
+        self._taken_up.update(_taking_up(session, one) for session in plan.sessions for one in session.statements)
         recent = plan.day - _LOOKS_BACK_DAYS
         self._looked = {who: [talk for talk in talks if talk[0] > recent] for who, talks in self._looked.items()}
         for person, other, topic, scene, beat in plan.talks:
@@ -145,7 +151,7 @@ class Planner:
         turns = stream.pick(_TURNS_WITH_ASSISTANT if assistant else _TURNS_BETWEEN_PEOPLE)
         speakers = [self._speaker(person) for person in people]
         looks_back, kind = ("", ""), meeting.kind
-        topics = self._threads(stream, people, turns)
+        topics = self._threads(stream, people, turns, len(people) + assistant)
         looked: tuple[str, int] | None = None
         if assistant:
             speakers.append(_assistant_of(people[0]))
@@ -190,13 +196,13 @@ class Planner:
         assistant, pace = plan.kind.with_assistant, self.config.pace
         count = stream.pick(_STATED_TO_ASSISTANT if assistant else _STATED_BETWEEN_PEOPLE)
         free = {
-            person.agent_id: [turn for turn in range(plan.turn_count) if speaker_index(plan, turn) == place]
+            person.agent_id: [turn for turn in range(plan.turn_count - 1) if speaker_index(plan, turn) == place]
             for place, person in enumerate(people)
         }
         told = set() if assistant else _told(plan)
         statements: list[Statement] = []
         stated: list[StatedFact] = []
-        for number in range(count):  # the last turn is drawn more rarely: the last tenth of a session is short
+        for number in range(count):
             speaker = stream.pick(people).agent_id
             listeners = tuple(person.agent_id for person in people if person.agent_id != speaker)
             if pace < 1 and not stream.chance(pace):
@@ -211,14 +217,22 @@ class Planner:
                 continue
             place = stream.below(len(free[speaker]))
             turn = free[speaker][place]
-            if turn == plan.turn_count - 1 or (turn in told and stream.chance(_ANSWERS_STATE)):
+            if turn in told and stream.chance(_ANSWERS_STATE):
                 place = stream.below(len(free[speaker]))
             turn = free[speaker].pop(place)
             key = opaque("stmt", plan.session_id, number)
             statements.append(self._statement(key, choice, plan, turn))
             stated.append(_stated(key, choice, plan, turn, tuple(person.agent_id for person in people)))
-        fields = {name: getattr(plan, name) for name in SessionPlan.__slots__}
-        return SessionPlan(**{**fields, "statements": tuple(statements)}), stated
+        return replace(plan, statements=self._counted(plan, statements)), stated
+
+    def _counted(self, plan: SessionPlan, statements: list[Statement]) -> tuple[Statement, ...]:
+        """The statements, each with how many of its kind the next speaker took up before of the same person's."""
+        earlier = {}
+        for one in sorted(statements, key=lambda statement: statement.turn):
+            taking = _taking_up(plan, one)
+            earlier[one.statement_id] = self._taken_up[taking] + self._taken_up_today[taking]
+            self._taken_up_today[taking] += 1
+        return tuple(replace(one, earlier=earlier[one.statement_id]) for one in statements)
 
     def _probed(self, sub_kind: str, stream: Stream, owner: str) -> Choice | None:
         match sub_kind:
@@ -251,19 +265,20 @@ class Planner:
         for number, thread in enumerate(threads):
             if number == 0 and looked is not None:
                 scene, beat = looked
-                self._courses.note(ids[0], ids[1:], scene)
-                latest = len(library(self.config.banks).scenes[scene].beats) - beats_in(thread.turns, len(ids))
-                found.append(Thread(thread.topic, thread.narrator, thread.turns, scene, max(0, min(beat, latest))))
+                known = library(self.config.banks).scenes[scene]
+                first = max(0, min(beat, len(known.beats) - beats_in(thread.turns, len(ids))))
+                found.append(self._courses.telling(thread, ids[0], ids[1:], known, first))
                 continue
             narrator = ids[thread.narrator]
             others = [one for one in ids if one != narrator]
-            taken = frozenset(one.scene for one in found)
-            found.append(self._courses.assign(stream, thread, narrator, others, taken))
+            found.append(self._courses.assign(stream, thread, narrator, others, found))
         return tuple(found)
 
-    def _threads(self, stream: Stream, people: list[Person], turns: int) -> list[str]:
+    def _threads(self, stream: Stream, people: list[Person], turns: int, speakers: int) -> list[str]:
         liked = [topic for person in people for topic in person.topics]
-        count = min(len(self._topics), max(stream.pick((1, 2, 2, 2, 3)), 2 if turns > _LONGEST_THREAD else 1))
+        least = -(-turns // (BEATS_AT_ONCE * speakers - 1))
+        most = min(len(self._topics), turns // _shortest(speakers))
+        count = min(most, max(stream.pick((1, 2, 2, 2, 3)), least))
         found: list[str] = []
         while len(found) < count:
             topic = stream.pick(liked) if liked and stream.chance(0.4) else stream.pick(self._topics)
@@ -293,6 +308,11 @@ def speaker_index(plan: SessionPlan, turn: int) -> int:
     return (first + turn) % len(plan.speakers)
 
 
+def _shortest(speakers: int) -> int:
+    """Turns in which the teller comes to speak, whoever begins."""
+    return 2 * (speakers - 1)
+
+
 def _told(plan: SessionPlan) -> set[int]:
     """Turns between people in which somebody goes on with his or her scene; the others answer, and are shorter."""
     found: set[int] = set()
@@ -302,6 +322,12 @@ def _told(plan: SessionPlan) -> set[int]:
         found |= {turn for turn in turns if speaker_index(plan, turn) == thread.narrator}
         first += thread.turns
     return found
+
+
+def _taking_up(plan: SessionPlan, statement: Statement) -> tuple[str, str, str]:
+    """Who makes a statement, who speaks next, and of what kind the statement is."""
+    speaker, following = (plan.speakers[speaker_index(plan, statement.turn + step)] for step in (0, 1))
+    return speaker.agent_id, following.agent_id, statement.frame.split(".")[1]
 
 
 def _to_look_back_at(told: list[Telling]) -> list[tuple[str, str, str, str, int]]:
@@ -333,8 +359,12 @@ def _cut(
 ) -> tuple[Thread, ...]:
     """Threads of roughly equal length; in talk between people the teller changes now and then."""
     threads, left = [], turns
+    speakers = people + assistant
+    shortest, longest = _shortest(speakers), BEATS_AT_ONCE * speakers
     for number, topic in enumerate(topics):
-        share = left if number == len(topics) - 1 else max(2, left // (len(topics) - number) + stream.between(-1, 1))
+        others = len(topics) - 1 - number
+        most, least = min(longest, left - others * shortest), max(shortest, left - others * longest)
+        share = max(least, min(most, left // (others + 1) + stream.between(-1, 1))) if others else left
         threads.append(Thread(topic, narrator, share))
         left -= share
         if not assistant and stream.chance(0.6):

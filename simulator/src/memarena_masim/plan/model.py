@@ -46,7 +46,8 @@ class Statement:
 
     ``frame`` names the bank rule that words it (``say.price.own``), ``slots`` binds its values. ``level`` is the form
     of the wish for discretion in the same turn (``level.<form>`` words it), "" for none. ``prompt`` names a rule that
-    the other side says in the turn before, "" for none.
+    the other side says in the turn before, "" for none. ``earlier`` counts statements of the kind that
+    the same speaker made before it to the one who speaks next.
     """
 
     statement_id: str
@@ -56,6 +57,7 @@ class Statement:
     slots: tuple[tuple[str, str], ...]
     level: str = ""
     prompt: str = ""
+    earlier: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class Thread:
     """Key of the scene that is told."""
     first_beat: int = 0
     """The first beat that is told: above 0 where the listeners heard the ones before on an earlier day."""
+    names: tuple[tuple[str, str], ...] = ()
+    """Names of the people in the scene, by slot: the same in every telling by one person."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,37 +10,39 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from string import Template
 
 from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import catalogue
-from memarena_masim.phrases.grammar import Scope, Sequence_, Voice, phrase
+from memarena_masim.phrases.grammar import Bank, Rule, Scope, Sequence_, Voice, phrase, tidy, wordings
 from memarena_masim.phrases.library import Library
-from memarena_masim.phrases.references import stems
 from memarena_masim.phrases.scenes import Beat, Scene, Sentence
 from memarena_masim.plan.model import Kind, SessionPlan, Statement, Thread
 from memarena_masim.realization.spoken import SpokenTurn
 from memarena_masim.rng import Stream
-from memarena_masim.world.build import pools
 
-LINKED = 0.75
-"""Share of the planned facts that a word leads up to."""
 TIE_SHOWS = 0.4
 """Share of the openings that show what people are to each other."""
-TAKEN_UP = 0.85
-"""Share of the stated facts that the next speaker takes up."""
 FACT_FIRST = 0.25
 """Share of the turns that state their facts before they go on with the scene."""
 PAUSES = 0.3
 """How often a speaker thinks aloud, next to the share of sentences with filler in his or her style."""
-RETURNS = 0.6
-"""Share of the turns that mark the way back to the scene after something that lay beside it."""
+RETURNS = 0.8
+"""Share of the answers that mark the way back to the scene after something that lay beside it."""
+_DRAWS = 8
+"""How often a line is drawn again that was said before, or takes up what was not said."""
 _WITHOUT_FACTS = 1.4
 """How much longer a turn is that states no fact: room for what the others spend on theirs."""
 _FACT_WORDS = 24
 """Words of a fact with what leads up to it."""
 _LEAD_IN = re.compile(r"^(?:so|well|and|oh|oh, and),? ", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<=[.?!]) ")
+_LEAST_SPACES = 2
 _SENTENCE_START = re.compile(r"(^\"?|[.?!] \"?)([a-z])")
-_MINE = re.compile(r"\b(?:my|our)\b")
+_TO_YOU = {"I": "you", "we": "you", "I'm": "you're", "I was": "you were", "me": "you", "my": "your", "our": "your"}
+_FIRST_PERSON = re.compile(r"\b(?:I'm|I was|I|we|me|my|our)\b")
+_OFFER = re.compile(r"(?:Shall I|Do you want me to|Would you like me to) [^?]*\?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,11 @@ class Told:
 
     def thing(self, teller: bool) -> str:
         """The scene's thing in the mouth of its teller, or of anybody else."""
-        return self.scene.thing if teller else _MINE.sub("your", self.scene.thing)
+        return self.scene.thing if teller else _to_you(self.scene.thing)
 
     def slots(self, teller: bool) -> dict[str, str]:
         """Slots of a line of the scene."""
-        return {**self.values, "kin": self.kin if teller else _MINE.sub("your", self.kin)}
+        return {**self.values, "kin": self.kin if teller else _to_you(self.kin)}
 
 
 @dataclass(slots=True)
@@ -70,6 +72,22 @@ class _Talk:
     turns: list[SpokenTurn] = field(default_factory=list)
     stated: tuple[Statement, ...] = ()
     """Facts of the turn before."""
+    said: set[str] = field(default_factory=set)
+    """Sentences from round the scenes and of third persons that were said."""
+
+    @property
+    def heard(self) -> str:
+        """What was said so far."""
+        return " ".join(turn.text for turn in self.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A sentence of a turn in words."""
+
+    text: str
+    optional: bool
+    question: bool
 
 
 def speak(config: WorldConfig, plan: SessionPlan, stream: Stream, library: Library) -> tuple[SpokenTurn, ...]:
@@ -90,10 +108,10 @@ def _told(talk: _Talk, thread: Thread, narrator: int) -> Told:
     scene = talk.library.scenes[thread.scene]
     who = talk.plan.speakers[narrator]
     stream = Stream(talk.config.key, "scene", who.agent_id, scene.key)
-    names = {"man": pools()["other_men"], "woman": pools()["other_women"]}
-    values = {name: draw(stream, names) for name, draw in sorted(scene.values.items())}
+    values = {name: draw(stream) for name, draw in sorted(scene.values.items())}
     anybody = phrase(talk.library.frame.rules["kin"].draw(stream), Scope(stream, Voice(), {}))
-    return Told(scene, thread, values, values.pop("kin", anybody))
+    kin = values.pop("kin", anybody)
+    return Told(scene, thread, {**values, **dict(thread.names)}, kin)
 
 
 def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thread: bool) -> int:
@@ -110,32 +128,36 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
         asked = [one for one in plan.statements if one.turn == index + 1 and one.prompt]
         turn.begin(index, before if place == 0 else None)
         asks = speaker != narrator and not opened
-        turn.aside(always=asks, goes_back=place > 0 and answer is not None)
+        leaves = index == plan.turn_count - 2  # a fact beside a farewell would break off the talk
+        turn.aside(
+            always=asks or leaves or index == 0,
+            goes_back=place > 0 and answer is not None,
+            asked=opened and answer is None,
+        )
         if speaker == narrator:
             answer = told.scene.beats[beat] if beat < len(told.scene.beats) else None
             if place == 0 and before is not None:
                 turn.frame("shift")
             if not opened and thread.first_beat:
                 turn.line("resume")
+            elif answer is not None and beat > thread.first_beat and not answer.at_once:
+                turn.later()
             opened = True
-            turn.body(answer.tell if answer else (), question=True)
+            turn.body(turn.parts(answer.tell) if answer else (), question=True)
             beat += 1
         elif asks:
-            if turn.who.assistant and not thread.first_beat:  # a scene's own questions are those of somebody with eyes
-                if not asked:
-                    turn.frame("pa.ask" if index else "pa.ask.first")
-            else:
-                if place == 0 and before is not None:
-                    turn.frame("pa.shift.ask" if turn.who.assistant else "shift.ask")
-                turn.line("again" if thread.first_beat else "ask")
+            turn.ask(shifts=place == 0 and before is not None, prompts=bool(asked))
             opened = True
             turn.body((), question=False)
-        elif answer is not None and (speaker - narrator) % people == 1:
-            sentences = turn.answer(beat - 1)
-            goes_on = not (ends or asked) and beat < len(told.scene.beats) and talk.stream.chance(turn.who.asking)
-            turn.body(sentences, question=goes_on)
+        elif answer is None:  # somebody else asked, and the teller has not spoken yet
+            turn.frame("ask.too")
+            turn.body((), question=False)
+        elif (speaker - narrator) % people == 1:
+            answered = place + (narrator - speaker) % people < thread.turns and beat < len(told.scene.beats)
+            goes_on = answered and not (turn.states or asked) and talk.stream.chance(turn.who.asking)
+            turn.body(turn.answer(beat - 1), question=goes_on)
         else:
-            turn.line("also")
+            turn.also()
             turn.body((), question=False)
         turn.end(index, last_thread and ends, asked)
         talk.turns.append(SpokenTurn(speaker, turn.listener, turn.text))
@@ -167,9 +189,11 @@ class _Turn:
         self._words = 0
         self._due = [one for one in plan.statements if one.turn == len(talk.turns) and not one.prompt]
         """Facts to be stated yet."""
-        self._states = bool(self._due)
+        self.states = bool(self._due)
         self._aside = False
         """Whether something beside the scene was said since the turn began."""
+        self._marked = False
+        """Whether a line leads up to the sentences of the scene."""
 
     @property
     def text(self) -> str:
@@ -188,8 +212,36 @@ class _Turn:
         self.say(self._framed(rule, **slots))
 
     def _framed(self, rule: str, **slots: str) -> str:
-        line = self._talk.library.frame.rules[rule].draw(self._talk.stream)
-        return self._phrase(line, {**self._slots, **slots})
+        """A line of the frame bank, one that was not said in this talk where possible."""
+        talk = self._talk
+        for _ in range(_DRAWS):
+            text = self._phrase(talk.library.frame.rules[rule].draw(talk.stream), {**self._slots, **slots})
+            if talk.said.isdisjoint(_sentences(text)):
+                break
+        talk.said.update(_sentences(text))
+        return text
+
+    def ask(self, shifts: bool, prompts: bool) -> None:
+        """Ask after the scene, unless the turn is to end with a question for a fact."""
+        first = not self._talk.turns
+        if self.who.assistant and not self._told.thread.first_beat:
+            if not prompts:  # a scene's own questions are those of somebody with eyes
+                self.frame("pa.ask.first" if first else "pa.ask")
+            return
+        if shifts:
+            self.frame("pa.shift.ask" if self.who.assistant else "shift.ask")
+        self.line("again" if self._told.thread.first_beat else "ask")
+
+    def also(self) -> None:
+        """What a third person puts in: each line once."""
+        talk = self._talk
+        for words in talk.stream.shuffled(self._told.scene.lines["also"]):
+            text = self._of_scene(words)
+            if talk.said.isdisjoint(_sentences(text)):
+                talk.said.update(_sentences(text))
+                self.say(text)
+                return
+        self.frame("also.more")
 
     def line(self, name: str) -> None:
         """Say one of the scene's single lines."""
@@ -208,7 +260,7 @@ class _Turn:
 
     def begin(self, index: int, before: Told | None) -> None:
         """Greet, answer the greeting, or take up what was said last."""
-        plan, stream = self._talk.plan, self._talk.stream
+        plan = self._talk.plan
         for statement in [one for one in plan.statements if one.turn == index and one.prompt]:
             self._state(statement, linked=False)
             self._aside = True
@@ -216,16 +268,23 @@ class _Turn:
             self._greet()
             return
         if index == 1 and not plan.kind.with_assistant:
-            self.frame("reply")
+            self.frame("reply" if plan.place_id is not None else "reply.remote")
             if plan.event is not None:
                 rule = "ours.reply" if plan.event.ours else "event.reply"
                 self.frame(rule, k=_taken_up(plan.event.clauses[self.speaker]))
         for statement in self._talk.stated:
-            if not statement.prompt and stream.chance(TAKEN_UP):
-                self._react_to(statement)
-                self._aside = True
+            self._react_to(statement)
+            self._aside = True
+        if self._talk.turns[-1].speaker != self.speaker and self._teller and not self._aside:
+            self._accept()
         if before is not None:
             self._answer_last(before)
+
+    def _accept(self) -> None:
+        """Answer an assistant's offer."""
+        last = self._talk.turns[-1]
+        if self._talk.plan.speakers[last.speaker].assistant and _OFFER.search(last.text):
+            self.frame("pa.accept")
 
     def _greet(self) -> None:
         plan, stream = self._talk.plan, self._talk.stream
@@ -254,37 +313,62 @@ class _Turn:
         if beat >= len(before.scene.beats):
             return
         now, self._told, teller, self._teller = self._told, before, self._teller, False
-        for sentence in self.answer(beat):
-            if not sentence.optional and not sentence.question:
-                self.say(self._of_scene(sentence.words))
+        for part in self.answer(beat):
+            if not part.optional and not part.question:
+                self.say(part.text)
         self._told, self._teller = now, teller
 
-    def answer(self, beat: int) -> tuple[Sentence, ...]:
-        """The answer to a beat of the scene, without what takes up words that the teller left out."""
-        scene, given = self._told.scene, self._told.scene.beats[beat]
-        kind, sentences = ("assistant", given.assistant) if self.who.assistant else ("friend", given.friend)
-        needs = self._talk.library.needs[scene.key, beat, kind]
-        heard = " ".join(turn.text for turn in self._talk.turns)
-        said = stems(heard) | {f"${name}" for name, value in self._told.values.items() if value in heard}
-        return tuple(one for one, needed in zip(sentences, needs, strict=True) if needed <= said)
+    def parts(self, sentences: Sequence[Sentence]) -> tuple[_Part, ...]:
+        """Sentences in words."""
+        return tuple(_Part(self._of_scene(one.words), one.optional, one.question) for one in sentences)
 
-    def aside(self, always: bool, goes_back: bool) -> None:
+    def answer(self, beat: int) -> tuple[_Part, ...]:
+        """The answer to a beat of the scene, without what takes up words that the teller did not say in this talk."""
+        given, heard = self._told.scene.beats[beat], f"{self._talk.heard} {self._told.scene.thing}"
+        found = []
+        for one in given.assistant if self.who.assistant else given.friend:
+            for _ in range(_DRAWS):
+                text = self._of_scene(one.words)
+                if not self._unsaid(text, beat, heard):
+                    found.append(_Part(text, one.optional, one.question))
+                    break
+        if all(one.question for one in found):
+            plain = self._framed("pa.answer.plain" if self.who.assistant else "answer.plain")
+            found.insert(0, _Part(plain, optional=False, question=False))
+        return tuple(found)
+
+    def _unsaid(self, text: str, beat: int, heard: str) -> set[str]:
+        told = self._told
+        values = {**told.values, "kin": told.kin.split()[-1]}
+        return self._talk.library.references.unsaid(text, told.scene.key, beat, values, heard)
+
+    def later(self) -> None:
+        """Say that time has passed since the beat before."""
+        self.frame("later")
+        self._marked = True
+
+    def aside(self, always: bool, goes_back: bool, asked: bool) -> None:
         """Before the scene goes on: the turn's facts, here or after it, and the way back from what lay beside it."""
         stream = self._talk.stream
         if self._due and (always or (self._sentences and stream.chance(FACT_FIRST))):
             self._state_due()
-        if self._aside and goes_back and not self.who.assistant and stream.chance(RETURNS):
+        if self._aside and goes_back and not self.who.assistant and (self._teller or stream.chance(RETURNS)):
             self.frame("return.own" if self._teller else "return")
+            self._marked = True
+        elif self._aside and self._teller and asked:
+            self.frame("return.asked")
+        elif self._aside and self._teller and not self._talk.turns:
+            self.frame("return.first")
 
-    def body(self, sentences: Sequence[Sentence], question: bool) -> None:
+    def body(self, sentences: Sequence[_Part], question: bool) -> None:
         """The sentences of a beat, and facts not stated yet. Optional sentences come in as the turn's length allows."""
         talk = self._talk
-        if sentences and not self.who.assistant and talk.stream.chance(PAUSES * self.who.fillers):
+        if sentences and not self._marked and not self.who.assistant and talk.stream.chance(PAUSES * self.who.fillers):
             self.frame("pause" if self._teller else "pause.answer")
-        # The pace counts twice, for it can only add or leave out optional sentences.
-        aim = talk.plan.words_per_turn * self.who.pace**2 * math.exp(0.15 * talk.stream.bell() - 0.01)
-        aim *= 1.0 if self._states else _WITHOUT_FACTS
-        texts = [self._of_scene(one.words) for one in sentences]
+        # The pace counts thrice, for it can only add or leave out optional sentences.
+        aim = talk.plan.words_per_turn * self.who.pace**3 * math.exp(0.15 * talk.stream.bell() - 0.01)
+        aim *= 1.0 if self.states else _WITHOUT_FACTS
+        texts = [one.text for one in sentences]
         said = [n for n, one in enumerate(sentences) if question or not one.question]
         kept = {n for n in said if not sentences[n].optional} or set(said[:1])
         words = self._words + sum(texts[n].count(" ") + 1 for n in kept) + _FACT_WORDS * len(self._due)
@@ -316,7 +400,7 @@ class _Turn:
 
     def _state_due(self) -> None:
         for statement in self._due:
-            self._state(statement, linked=self._talk.stream.chance(LINKED))
+            self._state(statement, linked=True)
             self._aside = True
         self._due = []
 
@@ -330,7 +414,7 @@ class _Turn:
 
     def _react_to(self, statement: Statement) -> None:
         """Take up a fact without giving its value, and the wish that went with it."""
-        found = catalogue(self._talk.library.banks)
+        found, frame = catalogue(self._talk.library.banks), self._talk.library.frame
         form, attribute, _ = statement.frame.split(".")
         slots = dict(statement.slots)
         restricted = bool(statement.level) and statement.level != "public"
@@ -338,27 +422,53 @@ class _Turn:
             if attribute in found.community:
                 kind = found.community[attribute]
                 slots["about"] = kind.fill(kind.about, "you", "", slots["group"])
-            self.frame("pa.react" if "about" in slots else "pa.react.other", **slots)
+            self._take_up(frame, "pa.react" if "about" in slots else "pa.react.other", statement, slots)
             if restricted:
-                self.frame("pa.react.level")
+                self._take_up(frame, "pa.react.level", statement, slots)
             return
         if form == "change":
-            self.frame("react.change")
+            self._take_up(frame, "react.change", statement, slots)
         elif attribute in ("find", "fate"):
-            self.frame(f"react.{attribute}", **slots)
+            self._take_up(frame, f"react.{attribute}", statement, slots)
         elif attribute in ("friends", "not_friends"):
-            self.frame("react.tie", **slots)
+            self._take_up(frame, "react.tie", statement, slots)
         else:
-            self.say(
-                self._fact(f"react.{found.moods[slots['do']] if attribute == 'happening' else attribute}", statement)
-            )
+            kind_of = found.moods[slots["do"]] if attribute == "happening" else attribute
+            self._take_up(found.bank, f"react.{kind_of}", statement, slots)
         if restricted:
-            self.frame("react.level")
+            self._take_up(frame, "react.level", statement, slots)
+
+    def _take_up(self, bank: Bank, rule: str, statement: Statement, slots: Mapping[str, str]) -> None:
+        """Say a line of ``rule``: to the same person each of its wordings before one comes again."""
+        teller = self._talk.plan.speakers[self._talk.turns[-1].speaker]
+        stream = Stream(self._talk.config.key, "taken up", rule, teller.agent_id, self.who.agent_id)
+        texts, said = stream.shuffled(wordings_of(bank.rules[rule])), self._talk.said
+        first = statement.earlier % len(texts)
+        order = texts[first:] + texts[:first]
+        text = next((one for one in order if said.isdisjoint(_sentences(one))), order[0])
+        said.update(_sentences(text))
+        self.say(tidy(Template(text).substitute({**self._slots, **slots})))
 
     def _fact(self, rule: str, statement: Statement) -> str:
         slots = {**self._slots, **dict(statement.slots)}
         line = catalogue(self._talk.library.banks).bank.rules[rule].draw(self._talk.stream)
         return self._phrase(line, slots)
+
+
+def _to_you(text: str) -> str:
+    """A noun phrase of the first person in the mouth of the one spoken to."""
+    return _FIRST_PERSON.sub(lambda match: _TO_YOU[match.group()], text)
+
+
+@cache
+def wordings_of(rule: Rule) -> tuple[str, ...]:
+    """Every wording of a rule, slots as ``$name``."""
+    return tuple(dict.fromkeys(text for line in rule.alternatives for text in wordings(line)))
+
+
+def _sentences(text: str) -> list[str]:
+    """The sentences of a text; a few words ("I see.") may come again."""
+    return [one for one in _SENTENCE_END.split(text) if one.count(" ") >= _LEAST_SPACES]
 
 
 def _taken_up(clause: str) -> str:
