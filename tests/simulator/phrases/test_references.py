@@ -9,7 +9,7 @@ from memarena_masim.errors import MasimError
 from memarena_masim.facts import catalogue as module
 from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.phrases.library import library
-from memarena_masim.phrases.references import References, stems
+from memarena_masim.phrases.references import Heard, References, stems
 from memarena_masim.phrases.scenes import read_topic
 
 SCENE = """
@@ -60,13 +60,13 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> References:
 )
 def test_what_the_teller_left_out_is_unsaid(answer: str, missing: set[str], references: References) -> None:
     """Other branches of choices, optional sentences and values, also short words; common ones if pointed at."""
-    assert references.unsaid(answer, "clothing.moth", 0, {"cost": "40 euros"}, HEARD) == missing
+    assert references.unsaid(answer, "clothing.moth", 0, Heard(HEARD, ["40 euros"])) == missing
 
 
 def test_what_was_told_on_another_day_is_unsaid(references: References) -> None:
     """A beat's answers may take up the beats before it only where they were told in the same talk."""
-    assert references.unsaid("A moth!", "clothing.moth", 3, {}, "He sent a letter.") == stems("moth")
-    assert references.unsaid("A moth!", "clothing.moth", 3, {}, HEARD) == set()
+    assert references.unsaid("A moth!", "clothing.moth", 3, Heard("He sent a letter.", [])) == stems("moth")
+    assert references.unsaid("A moth!", "clothing.moth", 3, Heard(HEARD, [])) == set()
 
 
 @pytest.mark.parametrize("name", ["details", "sensitive", "community", "happenings"])

@@ -276,7 +276,7 @@ def test_every_fact_is_taken_up_in_the_next_turn(spoken: tuple[World, Spoken]) -
 
 def test_time_passes_between_the_beats_of_one_talk(spoken: tuple[World, Spoken]) -> None:
     """At most three beats are told in a talk, and a line marks the time between those that days lie between."""
-    later = {finish(text) for text in wordings_of(library().frame.rules["later"])}
+    later = {finish(text) for rule in ("later", "later.back") for text in wordings_of(library().frame.rules[rule])}
     marked = 0
     for plan, turns in spoken[1]:
         for thread, places, narrator in _threads(plan):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from memarena_masim.phrases.grammar import CHOICE, SLOT, Sequence_
 from memarena_masim.phrases.scenes import Beat, Scene
@@ -37,16 +37,30 @@ class References:
             for number, beat in enumerate(scene.beats):
                 told = self._told[scene.key, number] = (told | _told_in(beat)) - self._never
 
-    def unsaid(self, text: str, scene: str, beat: int, values: Mapping[str, str], heard: str) -> set[str]:
-        """What ``text`` takes up of the scene up to ``beat`` that does not occur in ``heard``."""
-        told, said = self._told[scene, beat], stems(heard)
+    def unsaid(self, text: str, scene: str, beat: int, heard: Heard) -> set[str]:
+        """What ``text`` takes up of the scene up to ``beat`` that was not heard."""
         taken = (stems(text) - self._common) | {word[:_STEM_LETTERS] for word in _POINTED_AT.findall(text.lower())}
-        missing = {value for value in values.values() if _holds(text, value) and not _holds(heard, value)}
-        return (taken & told) - said | missing
+        missing = {value for value in heard.missing if _holds(text, value)}
+        return (taken & self._told[scene, beat]) - heard.said | missing
+
+
+class Heard:
+    """What was said in a talk: its words, and those of a scene's values that are missing in it."""
+
+    def __init__(self, text: str, values: Iterable[str]) -> None:
+        self.said = stems(text)
+        self.missing = tuple(value for value in values if not _holds(text, value))
 
 
 def _holds(text: str, value: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None
+    """Whether ``value`` stands in ``text`` as whole words."""
+    at = text.find(value)
+    while at >= 0:
+        end = at + len(value)
+        if not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+            return True
+        at = text.find(value, end)
+    return False
 
 
 def _told_in(beat: Beat) -> set[str]:

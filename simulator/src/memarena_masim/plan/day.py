@@ -28,12 +28,15 @@ from memarena_masim.world.model import Person, World, WorldEvent
 
 _STATED_BETWEEN_PEOPLE = (2, 2, 3, 3, 3)
 _STATED_TO_ASSISTANT = (0, 1, 1, 2)
-_ANSWERS_STATE = 0.7
-"""How often the turn of a fact is drawn again where it goes on with a scene: answers are shorter."""
+_ANSWERS_STATE = 0.6
+"""How often a fact moves from a turn that goes on with a scene to one that answers: there it breaks into nothing."""
+_OPENING_TURNS = 2
+_LATER = 0.5
+"""How often a fact that would stand beside a greeting is put elsewhere, which may be there again."""
 PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
 """What a memory probe is after, by share."""
 _TURNS_BETWEEN_PEOPLE = (7, 8, 9, 10, 10, 11, 11, 12, 13, 14)
-_TURNS_WITH_ASSISTANT = (8, 8, 10, 10, 10, 12, 12)
+_TURNS_WITH_ASSISTANT = (8, 9, 9, 10, 11, 11, 12, 12)
 _LOOKS_BACK_DAYS = 6
 """How long ago a talk may be that somebody looks back at with their assistant."""
 BEATS_AT_ONCE = 3
@@ -215,11 +218,13 @@ class Planner:
                 choice = self._chooser.choose(stream, plan.day, speaker, listeners, assistant)
             if choice is None:
                 continue
-            place = stream.below(len(free[speaker]))
-            turn = free[speaker][place]
-            if turn in told and stream.chance(_ANSWERS_STATE):
-                place = stream.below(len(free[speaker]))
-            turn = free[speaker].pop(place)
+            turn = stream.pick(free[speaker])
+            if turn < _OPENING_TURNS and stream.chance(_LATER):
+                turn = stream.pick(free[speaker])
+            answers = [one for one in free[speaker] if one not in told]
+            if turn in told and answers and stream.chance(_ANSWERS_STATE):
+                turn = stream.pick(answers)
+            free[speaker].remove(turn)
             key = opaque("stmt", plan.session_id, number)
             statements.append(self._statement(key, choice, plan, turn))
             stated.append(_stated(key, choice, plan, turn, tuple(person.agent_id for person in people)))

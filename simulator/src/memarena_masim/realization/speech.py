@@ -17,6 +17,7 @@ from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.phrases.grammar import Bank, Rule, Scope, Sequence_, Voice, phrase, tidy, wordings
 from memarena_masim.phrases.library import Library
+from memarena_masim.phrases.references import Heard
 from memarena_masim.phrases.scenes import Beat, Scene, Sentence
 from memarena_masim.plan.model import Kind, SessionPlan, Statement, Thread
 from memarena_masim.realization.spoken import SpokenTurn
@@ -25,7 +26,7 @@ from memarena_masim.rng import Stream
 TIE_SHOWS = 0.4
 """Share of the openings that show what people are to each other."""
 FACT_FIRST = 0.25
-"""Share of the turns that state their facts before they go on with the scene."""
+"""Share of the teller's turns that state their facts before they go on with the scene."""
 PAUSES = 0.3
 """How often a speaker thinks aloud, next to the share of sentences with filler in his or her style."""
 RETURNS = 0.8
@@ -42,7 +43,10 @@ _LEAST_SPACES = 2
 _SENTENCE_START = re.compile(r"(^\"?|[.?!] \"?)([a-z])")
 _TO_YOU = {"I": "you", "we": "you", "I'm": "you're", "I was": "you were", "me": "you", "my": "your", "our": "your"}
 _FIRST_PERSON = re.compile(r"\b(?:I'm|I was|I|we|me|my|our)\b")
-_OFFER = re.compile(r"(?:Shall I|Do you want me to|Would you like me to) [^?]*\?$")
+_OFFER = re.compile(r"(?:Shall I|Do you want me to|Would you like me to) (?![^?]* or )[^?]*\?$")
+_LED_UP = re.compile(
+    r"^(?:have I told you|did I tell you|don't laugh|you won't believe it|I don't know whether)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,7 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
         asked = [one for one in plan.statements if one.turn == index + 1 and one.prompt]
         turn.begin(index, before if place == 0 else None)
         asks = speaker != narrator and not opened
-        leaves = index == plan.turn_count - 2  # a fact beside a farewell would break off the talk
+        leaves = speaker == narrator and index == plan.turn_count - 2  # a fact beside a farewell is not heard
         turn.aside(
             always=asks or leaves or index == 0,
             goes_back=place > 0 and answer is not None,
@@ -285,6 +289,7 @@ class _Turn:
         last = self._talk.turns[-1]
         if self._talk.plan.speakers[last.speaker].assistant and _OFFER.search(last.text):
             self.frame("pa.accept")
+            self._marked = True
 
     def _greet(self) -> None:
         plan, stream = self._talk.plan, self._talk.stream
@@ -324,12 +329,14 @@ class _Turn:
 
     def answer(self, beat: int) -> tuple[_Part, ...]:
         """The answer to a beat of the scene, without what takes up words that the teller did not say in this talk."""
-        given, heard = self._told.scene.beats[beat], f"{self._talk.heard} {self._told.scene.thing}"
+        told, references = self._told, self._talk.library.references
+        given = told.scene.beats[beat]
+        heard = Heard(f"{self._talk.heard} {told.scene.thing}", (*told.values.values(), told.kin.split()[-1]))
         found = []
         for one in given.assistant if self.who.assistant else given.friend:
             for _ in range(_DRAWS):
                 text = self._of_scene(one.words)
-                if not self._unsaid(text, beat, heard):
+                if not references.unsaid(text, told.scene.key, beat, heard):
                     found.append(_Part(text, one.optional, one.question))
                     break
         if all(one.question for one in found):
@@ -337,20 +344,15 @@ class _Turn:
             found.insert(0, _Part(plain, optional=False, question=False))
         return tuple(found)
 
-    def _unsaid(self, text: str, beat: int, heard: str) -> set[str]:
-        told = self._told
-        values = {**told.values, "kin": told.kin.split()[-1]}
-        return self._talk.library.references.unsaid(text, told.scene.key, beat, values, heard)
-
     def later(self) -> None:
         """Say that time has passed since the beat before."""
-        self.frame("later")
+        self.frame("later.back" if self._marked else "later")
         self._marked = True
 
     def aside(self, always: bool, goes_back: bool, asked: bool) -> None:
         """Before the scene goes on: the turn's facts, here or after it, and the way back from what lay beside it."""
         stream = self._talk.stream
-        if self._due and (always or (self._sentences and stream.chance(FACT_FIRST))):
+        if self._due and (always or (self._teller and self._sentences and stream.chance(FACT_FIRST))):
             self._state_due()
         if self._aside and goes_back and not self.who.assistant and (self._teller or stream.chance(RETURNS)):
             self.frame("return.own" if self._teller else "return")
@@ -406,7 +408,7 @@ class _Turn:
 
     def _state(self, statement: Statement, linked: bool) -> None:
         text = self._fact(statement.frame, statement)
-        if linked:
+        if linked and not _LED_UP.match(text):
             text = f"{self._framed('link')} {_LEAD_IN.sub('', text)}"
         self.say(text)
         if statement.level:
