@@ -224,6 +224,13 @@ def test_no_memory_takes_the_prompt_of_another(memory: str) -> None:
                 rule(PROMPTS[memory])
 
 
+def test_turns_that_langmem_joins_are_told_apart() -> None:
+    joined = f"<session_0a>\n==== Ai Message ====\n\nSunday 5 January 2025\n{_TURNS[0]}\n{_TURNS[1]}\n</session_0a>"
+    message = langmem.reply_of({**PROMPTS["langmem"], **_chat(joined, "s")}, "sentences")
+    kept = [json.loads(call["function"]["arguments"])["content"] for call in message["tool_calls"]]
+    assert kept == _kept("langmem", "sentences")
+
+
 def test_half_a_prompt_is_not_taken() -> None:
     user = PROMPTS["mem0"]["messages"][1]["content"]
     prompt = PROMPTS["memos"]["messages"][0]["content"]

@@ -16,7 +16,8 @@ from tests.backends.scripted_server import Body, Message, UnknownPromptError, te
 
 _SESSION = re.compile(r"<session_[0-9a-f-]+>\n(.*)\n</session_", re.DOTALL)
 _OPENING = re.compile(
-    r"^=+ (?:Human|Ai) Message =+\n\n(?:[^\n]*\n)??\d\d:\d\d (?P<name>[^:\n]*): ",  # a part opens with its date
+    # The first message opens with the date; messages of one role in a row arrive as one.
+    r"^(?:=+ (?:Human|Ai) Message =+\n\n(?:[^\n]*\n)??)?\d\d:\d\d (?P<name>[^:\n]*): ",
     re.MULTILINE,
 )
 _INSTANCE = re.compile(r'<instance id=(\S+) schema_type="Memory">\n(.*?)\n</instance>', re.DOTALL)
