@@ -12,7 +12,7 @@ from memarena_masim.phrases.scenes import Beat, Scene
 _WORD = re.compile(r"[a-z]{3,}")
 _POINTED_AT = re.compile(r"\b(?:the|that|this|those|these|his|her|their) ([a-z]{3,})")
 _STEM_LETTERS = 5
-_COMMON_FROM = 0.2
+_COMMON_FROM = 0.3
 """Words that stand in this share of the scenes refer to something only where they are pointed at ("that letter")."""
 _NEVER_FROM = 0.5
 """Words that stand in this share of the scenes refer to nothing in particular."""

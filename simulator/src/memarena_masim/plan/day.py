@@ -28,7 +28,7 @@ from memarena_masim.world.model import Person, World, WorldEvent
 
 _STATED_BETWEEN_PEOPLE = (2, 2, 3, 3, 3)
 _STATED_TO_ASSISTANT = (0, 1, 1, 2)
-_ANSWERS_STATE = 0.6
+_ANSWERS_STATE = 0.75
 """How often a fact moves from a turn that goes on with a scene to one that answers: there it breaks into nothing."""
 _OPENING_TURNS = 2
 _LATER = 0.5
@@ -36,7 +36,7 @@ _LATER = 0.5
 PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
 """What a memory probe is after, by share."""
 _TURNS_BETWEEN_PEOPLE = (7, 8, 9, 10, 10, 11, 11, 12, 13, 14)
-_TURNS_WITH_ASSISTANT = (8, 9, 9, 10, 11, 11, 12, 12)
+_TURNS_WITH_ASSISTANT = (9, 11, 13)  # odd, so that the assistant has the last word
 _LOOKS_BACK_DAYS = 6
 """How long ago a talk may be that somebody looks back at with their assistant."""
 BEATS_AT_ONCE = 3
@@ -374,6 +374,8 @@ def _cut(
         left -= share
         if not assistant and stream.chance(0.6):
             narrator = (narrator + 1) % people
+    if len(threads) > 1 and not assistant:  # the one whose turn is the last answers
+        threads[-1] = replace(threads[-1], narrator=(threads[0].narrator + turns - 2) % people)
     return tuple(threads)
 
 

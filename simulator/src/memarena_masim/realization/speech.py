@@ -43,7 +43,7 @@ _LEAST_SPACES = 2
 _SENTENCE_START = re.compile(r"(^\"?|[.?!] \"?)([a-z])")
 _TO_YOU = {"I": "you", "we": "you", "I'm": "you're", "I was": "you were", "me": "you", "my": "your", "our": "your"}
 _FIRST_PERSON = re.compile(r"\b(?:I'm|I was|I|we|me|my|our)\b")
-_OFFER = re.compile(r"(?:Shall I|Do you want me to|Would you like me to) (?![^?]* or )[^?]*\?$")
+_OFFER = re.compile(r"(?:Shall I|(?:Do you want|Would you like) (?:me to|an?)) (?![^?]* or )[^?]*\?$")
 _LED_UP = re.compile(
     r"^(?:have I told you|did I tell you|don't laugh|you won't believe it|I don't know whether)", re.IGNORECASE
 )
