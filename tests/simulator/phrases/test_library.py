@@ -197,3 +197,14 @@ def test_a_scene_with_too_few_beats_is_refused(tmp_path: Path) -> None:
     path.write_text(SCENE[: SCENE.rindex("[[tap.beats]]")])
     with pytest.raises(MasimError, match=r"tap\.beats: at least 4"):
         read_topic(path)
+
+
+def test_no_relative_of_the_teller_has_a_namesake_in_the_scene() -> None:
+    """Who tells of an uncle's jumper is not also helped by "my uncle"."""
+    for key, kin in library().kin.items():
+        scene = library().scenes[key]
+        tells = " ".join(text for beat in scene.beats for one in beat.tell for text in _literals(one.words))
+        assert kin
+        for one in kin:
+            noun = next(iter(_literals(one))).split()[-1]
+            assert not re.search(rf"\b{noun}\b", tells), (key, noun)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from memarena_masim.config import Half
 from memarena_masim.errors import MasimError
-from memarena_masim.phrases.grammar import Bank
-from memarena_masim.phrases.references import References
+from memarena_masim.phrases.grammar import Bank, Sequence_, wordings
+from memarena_masim.phrases.references import References, stems, told_in
 from memarena_masim.phrases.scenes import Scene, Topic, read_topic
 
 BANKS = Path(__file__).resolve().parent.parent / "banks"
@@ -31,6 +31,15 @@ class Library:
     def scenes(self) -> dict[str, Scene]:
         """All scenes of the topics, by key (``topic.scene``)."""
         return {scene.key: scene for topic in self.topics.values() for scene in topic.scenes}
+
+    @cached_property
+    def kin(self) -> dict[str, list[Sequence_]]:
+        """By scene, those relatives and friends who may come up in it: none of whom it has one of its own."""
+        anybody = self.frame.rules["kin"].alternatives
+        return {
+            key: [one for one in anybody if not stems(wordings(one)[0].split()[-1]) & told_in(scene)] or anybody
+            for key, scene in self.scenes.items()
+        }
 
     @cached_property
     def references(self) -> References:

@@ -63,6 +63,11 @@ def _holds(text: str, value: str) -> bool:
     return False
 
 
+def told_in(scene: Scene) -> set[str]:
+    """The words that the teller of a scene may say."""
+    return set[str]().union(*map(_told_in, scene.beats))
+
+
 def _told_in(beat: Beat) -> set[str]:
     return {word for one in beat.tell for word in _within(one.words)}
 

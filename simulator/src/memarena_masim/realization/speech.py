@@ -113,7 +113,7 @@ def _told(talk: _Talk, thread: Thread, narrator: int) -> Told:
     who = talk.plan.speakers[narrator]
     stream = Stream(talk.config.key, "scene", who.agent_id, scene.key)
     values = {name: draw(stream) for name, draw in sorted(scene.values.items())}
-    anybody = phrase(talk.library.frame.rules["kin"].draw(stream), Scope(stream, Voice(), {}))
+    anybody = phrase(stream.pick(talk.library.kin[scene.key]), Scope(stream, Voice(), {}))
     kin = values.pop("kin", anybody)
     return Told(scene, thread, {**values, **dict(thread.names)}, kin)
 
