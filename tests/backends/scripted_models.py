@@ -4,7 +4,7 @@ It recognises whose prompt it got, and answers any other with HTTP 422 and one l
 and space alone: what a memory keeps by these rules says nothing of its quality. Nothing is ever rewritten or removed by
 LangMem; the conformance suite asks for the first of two values after the second was told.
 
-python -m tests.backends.scripted_models [--keep named|sentences]
+python -m tests.backends.scripted_models [--keep named|sentences] [--host HOST] [--port PORT]
 
 prints its base URL, then serves until it is killed. What each keeps: extraction_rules.py.
 """
@@ -41,7 +41,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Serve until the process ends."""
     parser = argparse.ArgumentParser(prog="python -m tests.backends.scripted_models", description=__doc__)
     parser.add_argument("--keep", choices=get_args(Keep), default="named")
-    server = ScriptedServer(partial(reply_of, keep=parser.parse_args(argv).keep))
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen at")
+    parser.add_argument("--port", type=int, default=0, help="by default one that the system chooses")
+    given = parser.parse_args(argv)
+    try:
+        server = ScriptedServer(partial(reply_of, keep=given.keep), given.host, given.port)
+    except (OSError, OverflowError) as error:
+        parser.error(f"--host {given.host} --port {given.port}: {error}")
     sys.stdout.write(f"{server.base_url}\n")
     sys.stdout.flush()
     server.join()

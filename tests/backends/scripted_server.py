@@ -55,7 +55,7 @@ class ScriptedServer:
     A prompt for which ``reply`` raises :class:`UnknownPromptError` is answered with 422 and a line on stderr.
     """
 
-    def __init__(self, reply: Reply) -> None:
+    def __init__(self, reply: Reply, host: str = "127.0.0.1", port: int = 0) -> None:
         self._by_rules = reply
         self.rehearse()
         scripted = self
@@ -63,9 +63,9 @@ class ScriptedServer:
         class Handler(_Handler):
             endpoint = scripted
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer((host, port), Handler)
         self._server.daemon_threads = True
-        self.base_url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        self.base_url = f"http://{host}:{self._server.server_port}/v1"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 import urllib.error
@@ -267,10 +269,12 @@ PROGRAM = (sys.executable, "-m", "tests.backends.scripted_models")
 
 
 def test_the_program_says_where_it_listens_and_keeps_what_it_is_told_to() -> None:
-    with subprocess.Popen([*PROGRAM, "--keep", "sentences"], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    told = ("--keep", "sentences", "--host", "localhost")
+    with subprocess.Popen([*PROGRAM, *told], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             url = process.stdout.readline().strip()
+            assert url.startswith("http://localhost:")
             reply = asked(f"{url}/chat/completions", {"model": "m", **PROMPTS["mem0"]})[1]
         finally:
             process.kill()
@@ -281,3 +285,11 @@ def test_what_cannot_be_kept_is_refused() -> None:
     done = subprocess.run([*PROGRAM, "--keep", "all"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "--keep: invalid choice: 'all'" in done.stderr
+
+
+def test_a_port_that_is_taken_is_refused() -> None:
+    with serving() as server:
+        port = server.base_url.rpartition(":")[2].removesuffix("/v1")
+        done = subprocess.run([*PROGRAM, "--port", port], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"--port {port}: [Errno {errno.EADDRINUSE}] {os.strerror(errno.EADDRINUSE)}\n")
