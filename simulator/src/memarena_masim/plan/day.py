@@ -198,7 +198,7 @@ class Planner:
         assistant, pace = plan.kind.with_assistant, self.config.pace
         count = stream.pick(_STATED_TO_ASSISTANT if assistant else _STATED_BETWEEN_PEOPLE)
         free = {
-            person.agent_id: [turn for turn in range(plan.turn_count - 1) if speaker_index(plan, turn) == place]
+            person.agent_id: [turn for turn in range(1, plan.turn_count - 1) if speaker_index(plan, turn) == place]
             for place, person in enumerate(people)
         }
         told = set() if assistant else _told(plan)

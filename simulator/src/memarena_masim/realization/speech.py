@@ -29,10 +29,12 @@ FACT_FIRST = 0.25
 """Share of the teller's turns that state their facts before they go on with the scene."""
 PAUSES = 0.3
 """How often a speaker thinks aloud, next to the share of sentences with filler in his or her style."""
-INVITED = 0.8
+INVITED = 0.6
 """Share of the facts between people that answer a question of the turn before, where there may be one."""
 RETURNS = 0.8
-"""Share of the answers that mark the way back to the scene after something that lay beside it."""
+"""Share of the turns that mark the way back to the scene after taking up a fact."""
+RETURNS_FROM_OWN = 0.2
+"""The same after a fact of the turn itself, which the turn before asked for."""
 _DRAWS = 8
 """How often a line is drawn again that was said before, or takes up what was not said."""
 _WITHOUT_FACTS = 1.4
@@ -136,7 +138,7 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
         asked = [one for one in plan.statements if one.turn == index + 1 and one.prompt]
         asks = speaker != narrator and not opened
         turn.begin(index, before if place == 0 else None)
-        talk.invited = None if asks else _to_invite(talk, index)
+        talk.invited = None if asks else _to_invite(talk, index, speaker)
         leaves = speaker == narrator and index == plan.turn_count - 2  # a fact beside a farewell is not heard
         turn.aside(
             always=asks or leaves or index == 0,
@@ -175,12 +177,12 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
     return speaker
 
 
-def _to_invite(talk: _Talk, index: int) -> Statement | None:
-    """The fact of the next turn that this one asks for; never beside a greeting, a farewell or another question."""
-    plan, count = talk.plan, len(talk.plan.speakers)
-    if not 0 < index < plan.turn_count - count:
+def _to_invite(talk: _Talk, index: int, speaker: int) -> Statement | None:
+    """The fact of the next turn that this one asks for; never beside a farewell or another question."""
+    plan = talk.plan
+    if (index == 0 and plan.kind.with_assistant) or index >= plan.turn_count - len(plan.speakers):
         return None
-    asker = plan.speakers[(talk.turns[-1].speaker + 1) % count]
+    asker = plan.speakers[speaker]
     for one in plan.statements:
         if one.turn == index + 1 and not one.prompt and dict(one.slots).get("subject") != asker.first_name:
             return one if Stream(talk.config.key, "invited", one.statement_id).chance(INVITED) else None
@@ -211,6 +213,8 @@ class _Turn:
         self._due = [one for one in plan.statements if one.turn == len(talk.turns) and not one.prompt]
         """Facts to be stated yet."""
         self.states = bool(self._due)
+        self._invited = talk.invited
+        """The fact that the turn before asked for."""
         self._aside = False
         """Whether something beside the scene was said since the turn began."""
         self._marked = False
@@ -300,10 +304,8 @@ class _Turn:
             self._accept()
         if before is not None:
             self._answer_last(before)
-        if self._talk.invited:
-            self._state(self._talk.invited, linked=False)
-            self._due.remove(self._talk.invited)
-            self._aside = True
+        if self._teller and self._invited:
+            self._state_due()
 
     def _accept(self) -> None:
         """Answer an assistant's offer."""
@@ -370,7 +372,8 @@ class _Turn:
         stream = self._talk.stream
         if self._due and (always or (self._teller and self._sentences and stream.chance(FACT_FIRST))):
             self._state_due()
-        if self._aside and goes_back and not self.who.assistant and (self._teller or stream.chance(RETURNS)):
+        often = RETURNS_FROM_OWN if self.states and not self._due else RETURNS
+        if self._aside and goes_back and not self.who.assistant and stream.chance(often):
             self.frame("return.own" if self._teller else "return")
             self._marked = True
         elif self._aside and self._teller and asked:
@@ -429,7 +432,7 @@ class _Turn:
 
     def _state_due(self) -> None:
         for statement in self._due:
-            self._state(statement, linked=True)
+            self._state(statement, linked=statement is not self._invited)
             self._aside = True
         self._due = []
 
