@@ -29,7 +29,7 @@ FACT_FIRST = 0.25
 """Share of the teller's turns that state their facts before they go on with the scene."""
 PAUSES = 0.3
 """How often a speaker thinks aloud, next to the share of sentences with filler in his or her style."""
-INVITED = 0.6
+INVITED = 0.75
 """Share of the facts between people that answer a question of the turn before, where there may be one."""
 RETURNS = 0.8
 """Share of the turns that mark the way back to the scene after taking up a fact."""
