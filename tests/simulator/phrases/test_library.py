@@ -154,7 +154,7 @@ also = ["Yes.", "Yes."]
 [tap.values]
 cost = "euros 5..9"
 """
-    + "[[tap.beats]]\ntell = ['It cost $cost.']\nfriend = ['Oh.']\nassistant = ['Noted.']\n" * 4
+    + "[[tap.beats]]\ntell = ['It cost $cost.']\nfriend = ['Oh.']\nassistant = ['Noted.']\n" * 6
 )
 
 
@@ -179,7 +179,6 @@ def test_a_topic_is_read(tmp_path: Path) -> None:
         ("It cost $cost.", "It cost $cost", r"a sentence ends with"),
         ("['It cost $cost.']", "['+It cost $cost.']", r"the first is not optional"),
         ("friend = ['Oh.']\n", "", r"number 1: exactly tell, friend, assistant"),
-        ("friend = ['Oh.']\n", "friend = ['Oh.']\nat_once = 1\n", r"number 1\.at_once: true or false"),
     ],
 )
 def test_a_faulty_topic_is_refused(old: str, new: str, fault: str, tmp_path: Path) -> None:
@@ -192,10 +191,10 @@ def test_a_faulty_topic_is_refused(old: str, new: str, fault: str, tmp_path: Pat
 
 
 def test_a_scene_with_too_few_beats_is_refused(tmp_path: Path) -> None:
-    """A course needs some length."""
+    """A scene has two talks of three."""
     path = tmp_path / "odd.toml"
     path.write_text(SCENE[: SCENE.rindex("[[tap.beats]]")])
-    with pytest.raises(MasimError, match=r"tap\.beats: at least 4"):
+    with pytest.raises(MasimError, match=r"tap\.beats: 6 beats are expected"):
         read_topic(path)
 
 

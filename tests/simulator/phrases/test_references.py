@@ -41,7 +41,7 @@ HEARD = "There was a moth in my velvet trousers."
 def references(tmp_path_factory: pytest.TempPathFactory) -> References:
     """Of all scenes and that of the moth."""
     path: Path = tmp_path_factory.mktemp("scenes") / "clothing.toml"
-    path.write_text(SCENE + 4 * BEAT, encoding="utf-8")
+    path.write_text(SCENE + 6 * BEAT, encoding="utf-8")
     return References([*library().scenes.values(), *read_topic(path).scenes])
 
 

@@ -162,6 +162,7 @@ def catalogue(banks: Half = "all") -> Catalogue:
         _rules(bank, key, ties[key]["say"], f"facts/ties.toml: {key}")
     bank.read(BANKS / "facts" / "levels.bank")
     bank.read(BANKS / "facts" / "prompts.bank")
+    bank.read(BANKS / "facts" / "invites.bank")
     bank.read(BANKS / "facts" / "probes.bank")
     bank.link(banks)
     common = _common_words()
@@ -189,8 +190,9 @@ def _detail_words(attributes: dict[str, Attribute]) -> str:
 
 def _common_words() -> str:
     paths = scene_files()
-    paths += [BANKS / "facts" / name for name in ("happenings.toml", "finds.toml", "ties.toml", "levels.bank")]
-    paths += [BANKS / "facts" / name for name in ("community.toml", "changes.toml", "probes.bank", "prompts.bank")]
+    facts = ("happenings.toml", "finds.toml", "ties.toml", "community.toml", "changes.toml")
+    banks = ("levels.bank", "invites.bank", "probes.bank", "prompts.bank")
+    paths += [BANKS / "facts" / name for name in (*facts, *banks)]
     paths += [BANKS / "facts" / "events.toml", BANKS / "world" / "people.toml"]
     return normal(" ".join(re.sub(r"[^A-Za-z' ]", " ", path.read_text(encoding="utf-8")) for path in paths))
 

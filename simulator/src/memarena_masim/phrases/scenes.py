@@ -18,7 +18,10 @@ TONES: Final = ("trouble", "joy", "plain")
 LINES: Final = {"ask": 3, "again": 2, "resume": 2, "also": 2}
 """Lists of single lines, and how many each needs."""
 TURNS: Final = ("tell", "friend", "assistant")
-LEAST_BEATS: Final = 4
+TALK_BEATS: Final = 3
+"""Beats of a scene that one talk tells at most: all from one moment."""
+BEATS: Final = 2 * TALK_BEATS
+"""Beats of a scene: what is told at first, and on a later day."""
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _RANGE = re.compile(r"(euros|count) (\d+)\.\.(\d+)(?: step (\d+))?")
 _TIMES = re.compile(r"time (\d+):(\d\d)\.\.(\d+):(\d\d)(?: step (\d+))?")
@@ -42,15 +45,11 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """A turn of the teller, and how a friend or the teller's assistant answers it.
-
-    ``at_once`` says that no time lies between it and the beat before.
-    """
+    """A turn of the teller, and how a friend or the teller's assistant answers it."""
 
     tell: tuple[Sentence, ...]
     friend: tuple[Sentence, ...]
     assistant: tuple[Sentence, ...]
-    at_once: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +132,15 @@ def _scene(topic: str, key: str, row: Mapping[str, Any], bank: Bank, where: str)
             raise MasimError(f"{where}.{name}: at least {least} lines are expected")
         lines[name] = tuple(compiled(line, f"{where}.{name}") for line in row[name])
     beats = row.get("beats", [])
-    if len(beats) < LEAST_BEATS:
-        raise MasimError(f"{where}.beats: at least {LEAST_BEATS} beats are expected")
+    if len(beats) != BEATS:
+        raise MasimError(f"{where}.beats: {BEATS} beats are expected")
     told = []
     for number, beat in enumerate(beats, 1):
         place = f"{where}.beats, number {number}"
-        at_once = beat.pop("at_once", False)
         if set(beat) != set(TURNS):
-            raise MasimError(f"{place}: exactly {', '.join(TURNS)}, and perhaps at_once, are expected")
-        if not isinstance(at_once, bool):
-            raise MasimError(f"{place}.at_once: true or false is expected")
+            raise MasimError(f"{place}: exactly {', '.join(TURNS)} are expected")
         tell, friend, assistant = (sentences(beat[name], f"{place}, {name}") for name in TURNS)
-        told.append(Beat(tell, friend, assistant, at_once))
+        told.append(Beat(tell, friend, assistant))
     return Scene(f"{topic}.{key}", row["tone"], row["thing"], lines, values, people, tuple(told))
 
 

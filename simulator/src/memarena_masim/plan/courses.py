@@ -1,4 +1,4 @@
-"""Which scene a thread tells, and from which beat: whoever heard the beginning of a scene hears how it goes on."""
+"""Which scene a thread tells: its first half, or to whoever heard that on an earlier day its second."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memarena_masim.phrases.library import Library
-from memarena_masim.phrases.scenes import Scene
+from memarena_masim.phrases.scenes import BEATS, TALK_BEATS, Scene
 from memarena_masim.plan.model import Thread
 from memarena_masim.rng import Stream
 
 GOES_ON = 0.35
 """Share of the threads that go on with a scene of an earlier day, where there is one."""
-LEAST_LEFT = 2
-"""Beats that a scene must have left to be gone on with."""
 
 Names = Mapping[str, Sequence[str]]
 """First names that nobody in the world has, of a ``man`` and of a ``woman``."""
@@ -21,7 +19,7 @@ Names = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """A scene in one session: who told it to whom, how many of its beats are told by then, and the names in it."""
+    """A scene in one session: who told it to whom, the beat that a later talk goes on with, and the names in it."""
 
     narrator: str
     listener: str
@@ -79,7 +77,7 @@ class Courses:
         """``thread`` with a scene that none of the threads ``before`` has, nor its names."""
         taken = frozenset(one.scene for one in before)
         named = frozenset(name for one in before for _, name in one.names)
-        begun = self._begun(narrator, listeners, taken, max(LEAST_LEFT, beats_in(thread.turns, len(listeners) + 1)))
+        begun = self._begun(narrator, listeners, taken)
         begun = [one for one in begun if not named & self._known_names(narrator, one[0])]
         scenes = [one for one in self.library.topics[thread.topic].scenes if one.key not in taken]
         if not self._fitting(scenes, narrator, listeners, named):
@@ -169,10 +167,8 @@ class Courses:
             for listener in listeners
         )
 
-    def _begun(
-        self, narrator: str, listeners: Sequence[str], taken: frozenset[str], needed: int
-    ) -> list[tuple[str, int]]:
-        """Scenes that all listeners heard the same beats of, with so many beats left to tell."""
+    def _begun(self, narrator: str, listeners: Sequence[str], taken: frozenset[str]) -> list[tuple[str, int]]:
+        """Scenes that all listeners heard the first half of alone."""
         first, *others = (self._told.get((narrator, listener), {}) for listener in listeners)
         return [
             (key, beats)
@@ -180,25 +176,15 @@ class Courses:
             if all(other.get(key) == beats for other in others)
             and key not in taken
             and not any((narrator, listener, key) in self._today for listener in listeners)
-            and len(self.library.scenes[key].beats) - beats >= needed
+            and beats < BEATS
         ]
 
 
-def beats_in(turns: int, people: int) -> int:
-    """The most beats that a thread of so many turns comes to."""
-    return -(-turns // people)
-
-
-def tellings(threads: Sequence[Thread], first_speaker: int, people: Sequence[str]) -> list[Telling]:
+def tellings(threads: Sequence[Thread], people: Sequence[str]) -> list[Telling]:
     """What a session adds to the courses. ``people`` are its speakers' ids, the assistant last where there is one."""
-    found, speaker, count = [], first_speaker, len(people)
-    for thread in threads:
-        turns = sum((speaker + place) % count == thread.narrator for place in range(thread.turns))
-        narrator = people[thread.narrator]
-        found += [
-            Telling(narrator, listener, thread.scene, thread.first_beat + turns, thread.names)
-            for listener in people
-            if listener != narrator
-        ]
-        speaker = (speaker + thread.turns) % count
-    return found
+    return [
+        Telling(people[thread.narrator], listener, thread.scene, thread.first_beat + TALK_BEATS, thread.names)
+        for thread in threads
+        for place, listener in enumerate(people)
+        if place != thread.narrator
+    ]

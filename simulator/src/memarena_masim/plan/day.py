@@ -12,7 +12,8 @@ from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import Catalogue
 from memarena_masim.facts.values import WEEKDAYS, day_words
 from memarena_masim.phrases.library import library
-from memarena_masim.plan.courses import LEAST_LEFT, Courses, Telling, beats_in, tellings
+from memarena_masim.phrases.scenes import BEATS, TALK_BEATS
+from memarena_masim.plan.courses import Courses, Telling, tellings
 from memarena_masim.plan.events import plan_events, talk_of
 from memarena_masim.plan.facts import FactSource, opaque
 from memarena_masim.plan.impressions import Feeling, Impressions, felt
@@ -39,8 +40,6 @@ _TURNS_BETWEEN_PEOPLE = (7, 8, 9, 10, 10, 11, 11, 12, 13, 14)
 _TURNS_WITH_ASSISTANT = (9, 11, 13)  # odd, so that the assistant has the last word
 _LOOKS_BACK_DAYS = 6
 """How long ago a talk may be that somebody looks back at with their assistant."""
-BEATS_AT_ONCE = 3
-"""The most beats of a scene that are told in one talk: days lie between them."""
 _WORDS = {"face_to_face": 67.0, "voice_message": 68.0, "text_message": 60.0}
 """Aimed words per turn; an assistant says a little over half as many."""
 
@@ -110,7 +109,7 @@ class Planner:
             sessions.append(plan)
             stated.extend(facts)
             feelings.extend(self._felt(plan, meeting))
-            now = tellings(plan.threads, speaker_index(plan, 0), [one.agent_id for one in plan.speakers])
+            now = tellings(plan.threads, [one.agent_id for one in plan.speakers])
             told.extend(now)
             if len(meeting.people) == 2:
                 seen.extend(_to_look_back_at(now))
@@ -199,7 +198,7 @@ class Planner:
         assistant, pace = plan.kind.with_assistant, self.config.pace
         count = stream.pick(_STATED_TO_ASSISTANT if assistant else _STATED_BETWEEN_PEOPLE)
         free = {
-            person.agent_id: [turn for turn in range(plan.turn_count - 1) if speaker_index(plan, turn) == place]
+            person.agent_id: [turn for turn in range(1, plan.turn_count - 1) if speaker_index(plan, turn) == place]
             for place, person in enumerate(people)
         }
         told = set() if assistant else _told(plan)
@@ -271,8 +270,7 @@ class Planner:
             if number == 0 and looked is not None:
                 scene, beat = looked
                 known = library(self.config.banks).scenes[scene]
-                first = max(0, min(beat, len(known.beats) - beats_in(thread.turns, len(ids))))
-                found.append(self._courses.telling(thread, ids[0], ids[1:], known, first))
+                found.append(self._courses.telling(thread, ids[0], ids[1:], known, beat))
                 continue
             narrator = ids[thread.narrator]
             others = [one for one in ids if one != narrator]
@@ -281,7 +279,7 @@ class Planner:
 
     def _threads(self, stream: Stream, people: list[Person], turns: int, speakers: int) -> list[str]:
         liked = [topic for person in people for topic in person.topics]
-        least = -(-turns // (BEATS_AT_ONCE * speakers - 1))
+        least = -(-turns // (TALK_BEATS * speakers - 1))
         most = min(len(self._topics), turns // _shortest(speakers))
         count = min(most, max(stream.pick((1, 2, 2, 2, 3)), least))
         found: list[str] = []
@@ -337,11 +335,8 @@ def _taking_up(plan: SessionPlan, statement: Statement) -> tuple[str, str, str]:
 
 def _to_look_back_at(told: list[Telling]) -> list[tuple[str, str, str, str, int]]:
     """What of a talk between two people its tellers may go back to: scenes that have something left to tell."""
-    scenes = library("all").scenes
     return [
-        (one.narrator, one.listener, one.scene.split(".")[0], one.scene, one.beats)
-        for one in told
-        if len(scenes[one.scene].beats) - one.beats >= LEAST_LEFT
+        (one.narrator, one.listener, one.scene.split(".")[0], one.scene, one.beats) for one in told if one.beats < BEATS
     ]
 
 
@@ -365,7 +360,7 @@ def _cut(
     """Threads of roughly equal length; in talk between people the teller changes now and then."""
     threads, left = [], turns
     speakers = people + assistant
-    shortest, longest = _shortest(speakers), BEATS_AT_ONCE * speakers
+    shortest, longest = _shortest(speakers), TALK_BEATS * speakers
     for number, topic in enumerate(topics):
         others = len(topics) - 1 - number
         most, least = min(longest, left - others * shortest), max(shortest, left - others * longest)

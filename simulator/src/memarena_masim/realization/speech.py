@@ -29,8 +29,12 @@ FACT_FIRST = 0.25
 """Share of the teller's turns that state their facts before they go on with the scene."""
 PAUSES = 0.3
 """How often a speaker thinks aloud, next to the share of sentences with filler in his or her style."""
+INVITED = 0.75
+"""Share of the facts between people that answer a question of the turn before, where there may be one."""
 RETURNS = 0.8
-"""Share of the answers that mark the way back to the scene after something that lay beside it."""
+"""Share of the turns that mark the way back to the scene after taking up a fact."""
+RETURNS_FROM_OWN = 0.2
+"""The same after a fact of the turn itself, which the turn before asked for."""
 _DRAWS = 8
 """How often a line is drawn again that was said before, or takes up what was not said."""
 _WITHOUT_FACTS = 1.4
@@ -76,6 +80,8 @@ class _Talk:
     turns: list[SpokenTurn] = field(default_factory=list)
     stated: tuple[Statement, ...] = ()
     """Facts of the turn before."""
+    invited: Statement | None = None
+    """The fact that the turn before asked for."""
     said: set[str] = field(default_factory=set)
     """Sentences from round the scenes and of third persons that were said."""
 
@@ -130,8 +136,9 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
         turn = _Turn(talk, told, speaker, (speaker - 1) % people if index else (speaker + 1) % people)
         ends = place == thread.turns - 1
         asked = [one for one in plan.statements if one.turn == index + 1 and one.prompt]
-        turn.begin(index, before if place == 0 else None)
         asks = speaker != narrator and not opened
+        turn.begin(index, before if place == 0 else None)
+        talk.invited = None if asks else _to_invite(talk, index, speaker)
         leaves = speaker == narrator and index == plan.turn_count - 2  # a fact beside a farewell is not heard
         turn.aside(
             always=asks or leaves or index == 0,
@@ -144,8 +151,6 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
                 turn.frame("shift")
             if not opened and thread.first_beat:
                 turn.line("resume")
-            elif answer is not None and beat > thread.first_beat and not answer.at_once:
-                turn.later()
             opened = True
             turn.body(turn.parts(answer.tell) if answer else (), question=True)
             beat += 1
@@ -158,16 +163,30 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
             turn.body((), question=False)
         elif (speaker - narrator) % people == 1:
             answered = place + (narrator - speaker) % people < thread.turns and beat < len(told.scene.beats)
-            goes_on = answered and not (turn.states or asked) and talk.stream.chance(turn.who.asking)
+            goes_on = answered and not (turn.states or asked or talk.invited) and talk.stream.chance(turn.who.asking)
             turn.body(turn.answer(beat - 1), question=goes_on)
         else:
             turn.also()
             turn.body((), question=False)
         turn.end(index, last_thread and ends, asked)
+        if talk.invited:
+            turn.invite(talk.invited, last=ends)
         talk.turns.append(SpokenTurn(speaker, turn.listener, turn.text))
         talk.stated = tuple(one for one in plan.statements if one.turn == index)
         speaker = (speaker + 1) % people
     return speaker
+
+
+def _to_invite(talk: _Talk, index: int, speaker: int) -> Statement | None:
+    """The fact of the next turn that this one asks for; never beside a farewell or another question."""
+    plan = talk.plan
+    if (index == 0 and plan.kind.with_assistant) or index >= plan.turn_count - len(plan.speakers):
+        return None
+    asker = plan.speakers[speaker]
+    for one in plan.statements:
+        if one.turn == index + 1 and not one.prompt and dict(one.slots).get("subject") != asker.first_name:
+            return one if Stream(talk.config.key, "invited", one.statement_id).chance(INVITED) else None
+    return None
 
 
 class _Turn:
@@ -194,6 +213,8 @@ class _Turn:
         self._due = [one for one in plan.statements if one.turn == len(talk.turns) and not one.prompt]
         """Facts to be stated yet."""
         self.states = bool(self._due)
+        self._invited = talk.invited
+        """The fact that the turn before asked for."""
         self._aside = False
         """Whether something beside the scene was said since the turn began."""
         self._marked = False
@@ -283,6 +304,8 @@ class _Turn:
             self._accept()
         if before is not None:
             self._answer_last(before)
+        if self._teller and self._invited:
+            self._state_due()
 
     def _accept(self) -> None:
         """Answer an assistant's offer."""
@@ -344,17 +367,13 @@ class _Turn:
             found.insert(0, _Part(plain, optional=False, question=False))
         return tuple(found)
 
-    def later(self) -> None:
-        """Say that time has passed since the beat before."""
-        self.frame("later.back" if self._marked else "later")
-        self._marked = True
-
     def aside(self, always: bool, goes_back: bool, asked: bool) -> None:
         """Before the scene goes on: the turn's facts, here or after it, and the way back from what lay beside it."""
         stream = self._talk.stream
         if self._due and (always or (self._teller and self._sentences and stream.chance(FACT_FIRST))):
             self._state_due()
-        if self._aside and goes_back and not self.who.assistant and (self._teller or stream.chance(RETURNS)):
+        often = RETURNS_FROM_OWN if self.states and not self._due else RETURNS
+        if self._aside and goes_back and not self.who.assistant and stream.chance(often):
             self.frame("return.own" if self._teller else "return")
             self._marked = True
         elif self._aside and self._teller and asked:
@@ -398,11 +417,22 @@ class _Turn:
         for statement in asked:
             self.say(self._fact(statement.prompt, statement))
 
+    def invite(self, statement: Statement, last: bool) -> None:
+        """Ask what the fact of the next turn answers."""
+        if self.who.assistant:
+            self.frame("pa.invited")
+            return
+        _, kind, person = statement.frame.split(".")
+        if kind == "happening":
+            kind = catalogue(self._talk.library.banks).moods[dict(statement.slots)["do"]]
+        question = self._fact("invite.told" if person == "told" else f"invite.{kind}", statement)
+        self.frame("invited.last" if last else "invited.teller" if self._teller else "invited.listener", q=question)
+
     # ------------------------------------------------------------ facts
 
     def _state_due(self) -> None:
         for statement in self._due:
-            self._state(statement, linked=True)
+            self._state(statement, linked=statement is not self._invited)
             self._aside = True
         self._due = []
 
