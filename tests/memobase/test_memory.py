@@ -108,7 +108,7 @@ def test_a_session_that_the_model_refuses_is_lost_by_name_and_the_others_are_kep
     days = day_of("n", 0, told("s1", "My dog is called Rex."), told("s2", "too long"), told("s3", "My boat is Aurora."))
     response = served.ingest(days)
     stack.models.status = 200
-    assert notices(response) == {"sessions_given": 3, "sessions_failed": 1, "memories_stored": 4}
+    assert notices(response) == {"sessions_given": 3, "extraction_empty": 1, "sessions_failed": 1, "memories_stored": 4}
     assert "Error code: 400" in response.notices[1].message
     assert {"life::dog: Rex", "life::boat: Aurora"} <= set(texts_of(served.search(question("what", 0)).items))
     assert next(iter(stack.double.users.values())).blobs == []
@@ -121,7 +121,7 @@ def test_the_event_of_a_flush_that_failed_half_way_is_removed(stack: Stack, serv
     served.ingest(day_of("n", 0, told("s1", "My dog is called Rex.")))
     stack.double.after_event = fail
     response = served.ingest(day_of("n", 1, told("s2", "My dog is called Luna.", day=1)))
-    assert notices(response) == {"sessions_given": 1, "sessions_failed": 1}
+    assert notices(response) == {"sessions_given": 1, "extraction_empty": 1, "sessions_failed": 1}
     found = texts_of(served.search(question("dog", 1)).items)
     assert "life::dog: Rex" in found
     assert not any("Luna" in text for text in found)

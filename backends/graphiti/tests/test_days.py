@@ -111,6 +111,7 @@ def test_a_reply_of_garbage_is_counted_and_the_day_is_committed(backend: Running
         "sessions_given": 1,
         "extraction_calls": 1,
         "extraction_unusable": 1,
+        "extraction_empty": 1,
         "sessions_failed": 1,
         "episodes_lost": 1,
     }

@@ -69,7 +69,7 @@ class _Tally:
         self.lost += lost
         if not fruitful:
             self.failed += bool(lost)
-            self.empty += not lost
+            self.empty += 1
 
 
 class GraphitiMemory(Memory):
@@ -187,7 +187,7 @@ def _notices(
         Notice("sessions_given", "sessions in which something was said", tally.given),
         Notice("extraction_calls", "requests to the extracting model", record.chats),
         Notice("extraction_unusable", f"of these, replies that nothing could be taken from{first}", record.unusable),
-        Notice("extraction_empty", "sessions in which the model found neither fact nor entity", tally.empty),
+        Notice("extraction_empty", "sessions of which nothing was stored", tally.empty),
         Notice("memories_stored", "facts and entities that are new", stored),
         Notice("memories_changed", "facts and entities that are no longer what they were", changed),
         Notice("memories_removed", "facts and entities that are gone", removed),

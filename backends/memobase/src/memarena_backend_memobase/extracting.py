@@ -223,9 +223,9 @@ def _notices(day: int, given: Sequence[_Bundle], so_far: Tally) -> list[Notice]:
         *(day, today.sessions, today.empty, 100 * share, today.failed, total),
     )
     notices = [Notice("sessions_given", total, today.sessions)]
-    if today.empty:
-        said = f"{today.empty} of {today.sessions} sessions gave neither an event nor a profile entry"
-        notices.append(Notice("extraction_empty", said, today.empty))
+    if bare := today.empty + today.failed:
+        said = f"{bare} of {today.sessions} sessions gave neither an event nor a profile entry"
+        notices.append(Notice("extraction_empty", said, bare))
     if today.lineless:
         notices.append(
             Notice(
