@@ -190,7 +190,7 @@ def listener(*options: str, port: int = 8080) -> Iterator[str]:
         assert inside_until_connected(name, port)
         yield name
     finally:
-        docker("rm", "-f", name)
+        docker("rm", "-f", "-v", name)
 
 
 def inside_until_connected(container: str, port: int) -> bool:

@@ -118,6 +118,7 @@ def test_a_day_is_sent_again_where_the_contract_allows_it(
         assert not backend.codes
     done = ingests(tmp_path / "run")
     assert [r.code for r in done[: len(codes)]] == [code.name for code in codes]
+    assert all(r.duration_ns > 0 for r in done)
     first = asked(tmp_path / "run")[0].ego
     assert {r.status for r in asked(tmp_path / "run") if r.ego == first} == {expected}
 

@@ -233,6 +233,7 @@ class IngestDone(Record):
     payload_bytes: int
     """Serialised bytes of all frames."""
     duration_ns: int
+    """Until the response, or until the call failed."""
     code: str
     """gRPC status name, ``OK`` included."""
     message: str = ""

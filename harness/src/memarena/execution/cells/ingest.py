@@ -190,7 +190,7 @@ class DaySender:
         try:
             response, duration_ns = self._link.client.ingest(batch.frames)
         except BackendCallError as error:
-            failure = error
+            failure, duration_ns = error, time.monotonic_ns() - began
         finally:
             calls = context.gateway.revoke(token)
         done = self._done(day, ids, batch, duration_ns, retries, failure, response)
