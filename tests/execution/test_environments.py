@@ -23,7 +23,7 @@ from memarena.execution.planning.preflight import make_environments
 
 from .environment_doubles import Given, given_double, interpreter
 
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 
 
 @pytest.fixture
