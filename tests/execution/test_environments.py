@@ -73,6 +73,12 @@ def asleep_below(process: subprocess.Popen[str]) -> list[psutil.Process]:
     return []
 
 
+def has_ended(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    return True
+
+
 def wait_until(true: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE_S
     while not true():
@@ -160,7 +166,7 @@ def test_one_that_is_ended_half_way_counts_as_not_made_and_is_made_again(
     process.send_signal(number)
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == (130 if number == signal.SIGINT else -number)
-    wait_until(lambda: not pip.is_running() or pip.status() == psutil.STATUS_ZOMBIE)
+    wait_until(lambda: has_ended(pip))
     assert mine.backend.missing() is not None
     mine.write("pip.sh", "test ! -e ../left || exit 1")
     assert len([line for line in install(mine) if "waiting" not in line]) == 2
