@@ -16,7 +16,7 @@ from memarena_masim.phrases.grammar import LITERAL, SPLIT_FROM, Bank, Node, Scop
 from memarena_masim.phrases.library import library, scene_files
 from memarena_masim.phrases.scenes import WEEKDAYS, Scene, read_topic
 from memarena_masim.questions.question_bank import question_bank
-from memarena_masim.realization import speech
+from memarena_masim.realization import turn
 from memarena_masim.rng import Stream
 
 HALVES: tuple[Half, ...] = ("tuning", "held-out", "all")
@@ -89,7 +89,8 @@ def test_an_unknown_half_is_refused() -> None:
 
 def test_every_rule_is_within_reach() -> None:
     """No rule of the lines round scenes is dead: the engine names it, in full or by how it begins."""
-    source = Path(str(speech.__file__)).read_text(encoding="utf-8")
+    files = sorted(Path(str(turn.__file__)).parent.glob("*.py"))
+    source = "".join(path.read_text(encoding="utf-8") for path in files)
     quoted = set(re.findall(r"""["']([a-z.]+)["']""", source))
     prefixes = tuple(re.findall(r'f"([a-z.]+\.)\{', source))
     dead = {name for name in library().frame.rules if name not in quoted and not name.startswith(prefixes)}

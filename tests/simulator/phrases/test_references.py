@@ -91,3 +91,25 @@ def test_reactions_hold_for_whoever_a_fact_is_about() -> None:
     lines = [line for name, rule in rules.items() if name.startswith("react.") for line in rule.alternatives]
     assert len(lines) > 60
     assert not [line for line in lines if catalogue().bank.slots_of(line)]
+
+
+def test_a_kind_of_fact_without_a_question_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new kind of detail needs its section in the file of questions too."""
+    read = module._toml
+
+    def with_another(asked: str) -> dict[str, dict[str, object]]:
+        rows = read(asked)
+        return {**rows, "shoe_size": rows["price"]} if asked == "details" else rows
+
+    monkeypatch.setattr(module, "_toml", with_another)
+    with pytest.raises(MasimError, match=r"facts/invites\.bank: invite\.shoe_size is missing"):
+        catalogue.__wrapped__("all")
+
+
+def test_the_question_for_a_fact_tells_nothing_of_it() -> None:
+    """It has no slot but for the person whom it asks after."""
+    bank = catalogue().bank
+    slots = {name: set().union(*map(bank.slots_of, rule.alternatives)) for name, rule in bank.rules.items()}
+    asked = {name: found for name, found in slots.items() if name.startswith("invite.")}
+    assert len(asked) > 30
+    assert {name: found for name, found in asked.items() if found} == {"invite.told": {"subject"}}

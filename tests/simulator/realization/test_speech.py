@@ -21,8 +21,8 @@ from memarena_masim.phrases.library import library
 from memarena_masim.phrases.scenes import TALK_BEATS
 from memarena_masim.plan.day import Planner
 from memarena_masim.plan.model import Kind, SessionPlan, Statement, Thread
-from memarena_masim.realization.speech import finish, wordings_of
 from memarena_masim.realization.spoken import SpokenTurn
+from memarena_masim.realization.turn import finish, wordings_of
 from memarena_masim.world.build import build_world
 from memarena_masim.world.model import World
 

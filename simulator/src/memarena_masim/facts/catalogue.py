@@ -164,6 +164,9 @@ def catalogue(banks: Half = "all") -> Catalogue:
     bank.read(BANKS / "facts" / "prompts.bank")
     bank.read(BANKS / "facts" / "invites.bank")
     bank.read(BANKS / "facts" / "probes.bank")
+    for kind in (*attributes, *community, *happenings, "find", "fate", *ties, "told"):
+        if f"invite.{kind}" not in bank.rules:
+            raise MasimError(f"facts/invites.bank: invite.{kind} is missing")
     bank.link(banks)
     common = _common_words()
     return Catalogue(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memarena_masim.phrases.library import Library
-from memarena_masim.phrases.scenes import BEATS, TALK_BEATS, Scene
+from memarena_masim.phrases.scenes import TALK_BEATS, Scene
 from memarena_masim.plan.model import Thread
 from memarena_masim.rng import Stream
 
@@ -78,14 +78,14 @@ class Courses:
         taken = frozenset(one.scene for one in before)
         named = frozenset(name for one in before for _, name in one.names)
         begun = self._begun(narrator, listeners, taken)
-        begun = [one for one in begun if not named & self._known_names(narrator, one[0])]
+        begun = [one for one in begun if not named & self._known_names(narrator, one)]
         scenes = [one for one in self.library.topics[thread.topic].scenes if one.key not in taken]
         if not self._fitting(scenes, narrator, listeners, named):
             scenes = [one for one in self.library.scenes.values() if one.key not in taken]
         fresh = self._fitting(scenes, narrator, listeners, named)
         if begun and (not fresh or stream.chance(GOES_ON)):
-            key, beats = stream.pick(begun)
-            return self.telling(thread, narrator, listeners, self.library.scenes[key], beats, named)
+            scene = self.library.scenes[stream.pick(begun)]
+            return self.telling(thread, narrator, listeners, scene, TALK_BEATS, named)
         apart = [one for one in scenes if not named & self._known_names(narrator, one.key)] or scenes
         scene = stream.pick(fresh or [one for one in apart if self._new(one.key, narrator, listeners)] or apart)
         return self.telling(thread, narrator, listeners, scene, 0, named)
@@ -167,16 +167,15 @@ class Courses:
             for listener in listeners
         )
 
-    def _begun(self, narrator: str, listeners: Sequence[str], taken: frozenset[str]) -> list[tuple[str, int]]:
+    def _begun(self, narrator: str, listeners: Sequence[str], taken: frozenset[str]) -> list[str]:
         """Scenes that all listeners heard the first half of alone."""
-        first, *others = (self._told.get((narrator, listener), {}) for listener in listeners)
+        told = [self._told.get((narrator, listener), {}) for listener in listeners]
         return [
-            (key, beats)
-            for key, beats in first.items()
-            if all(other.get(key) == beats for other in others)
+            key
+            for key in told[0]
+            if all(each.get(key) == TALK_BEATS for each in told)
             and key not in taken
             and not any((narrator, listener, key) in self._today for listener in listeners)
-            and beats < BEATS
         ]
 
 

@@ -31,9 +31,8 @@ _STATED_BETWEEN_PEOPLE = (2, 2, 3, 3, 3)
 _STATED_TO_ASSISTANT = (0, 1, 1, 2)
 _ANSWERS_STATE = 0.75
 """How often a fact moves from a turn that goes on with a scene to one that answers: there it breaks into nothing."""
-_OPENING_TURNS = 2
 _LATER = 0.5
-"""How often a fact that would stand beside a greeting is put elsewhere, which may be there again."""
+"""How often a fact that would stand in the turn that greets back is put elsewhere, which may be there again."""
 PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
 """What a memory probe is after, by share."""
 _TURNS_BETWEEN_PEOPLE = (7, 8, 9, 10, 10, 11, 11, 12, 13, 14)
@@ -218,7 +217,7 @@ class Planner:
             if choice is None:
                 continue
             turn = stream.pick(free[speaker])
-            if turn < _OPENING_TURNS and stream.chance(_LATER):
+            if turn == 1 and stream.chance(_LATER):
                 turn = stream.pick(free[speaker])
             answers = [one for one in free[speaker] if one not in told]
             if turn in told and answers and stream.chance(_ANSWERS_STATE):

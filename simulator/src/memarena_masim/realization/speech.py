@@ -1,108 +1,28 @@
 """Writes the text of a planned session from scenes: each thread goes on with one scene, beat by beat.
 
-A turn answers the one before, goes on with the scene, states its planned facts and hands over. What a teller's scene
-holds (amounts, names, times) is drawn once per teller, so that every telling agrees with every other.
+What a teller's scene holds (amounts, names, times) is drawn once per teller, so that every telling agrees with every
+other.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from string import Template
-
 from memarena_masim.config import WorldConfig
-from memarena_masim.facts.catalogue import catalogue
-from memarena_masim.phrases.grammar import Bank, Rule, Scope, Sequence_, Voice, phrase, tidy, wordings
+from memarena_masim.phrases.grammar import Scope, Voice, phrase
 from memarena_masim.phrases.library import Library
-from memarena_masim.phrases.references import Heard
-from memarena_masim.phrases.scenes import Beat, Scene, Sentence
-from memarena_masim.plan.model import Kind, SessionPlan, Statement, Thread
+from memarena_masim.phrases.scenes import Beat
+from memarena_masim.plan.model import SessionPlan, Statement, Thread
 from memarena_masim.realization.spoken import SpokenTurn
+from memarena_masim.realization.talk import Talk, Told
+from memarena_masim.realization.turn import Turn
 from memarena_masim.rng import Stream
 
-TIE_SHOWS = 0.4
-"""Share of the openings that show what people are to each other."""
-FACT_FIRST = 0.25
-"""Share of the teller's turns that state their facts before they go on with the scene."""
-PAUSES = 0.3
-"""How often a speaker thinks aloud, next to the share of sentences with filler in his or her style."""
 INVITED = 0.75
 """Share of the facts between people that answer a question of the turn before, where there may be one."""
-RETURNS = 0.8
-"""Share of the turns that mark the way back to the scene after taking up a fact."""
-RETURNS_FROM_OWN = 0.2
-"""The same after a fact of the turn itself, which the turn before asked for."""
-_DRAWS = 8
-"""How often a line is drawn again that was said before, or takes up what was not said."""
-_WITHOUT_FACTS = 1.4
-"""How much longer a turn is that states no fact: room for what the others spend on theirs."""
-_FACT_WORDS = 24
-"""Words of a fact with what leads up to it."""
-_LEAD_IN = re.compile(r"^(?:so|well|and|oh|oh, and),? ", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"(?<=[.?!]) ")
-_LEAST_SPACES = 2
-_SENTENCE_START = re.compile(r"(^\"?|[.?!] \"?)([a-z])")
-_TO_YOU = {"I": "you", "we": "you", "I'm": "you're", "I was": "you were", "me": "you", "my": "your", "our": "your"}
-_FIRST_PERSON = re.compile(r"\b(?:I'm|I was|I|we|me|my|our)\b")
-_OFFER = re.compile(r"(?:Shall I|(?:Do you want|Would you like) (?:me to|an?)) (?![^?]* or )[^?]*\?$")
-_LED_UP = re.compile(
-    r"^(?:have I told you|did I tell you|don't laugh|you won't believe it|I don't know whether)", re.IGNORECASE
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A thread's scene in this session: who tells it, its values, and the text of its slots by speaker."""
-
-    scene: Scene
-    thread: Thread
-    values: Mapping[str, str]
-    kin: str
-
-    def thing(self, teller: bool) -> str:
-        """The scene's thing in the mouth of its teller, or of anybody else."""
-        return self.scene.thing if teller else _to_you(self.scene.thing)
-
-    def slots(self, teller: bool) -> dict[str, str]:
-        """Slots of a line of the scene."""
-        return {**self.values, "kin": self.kin if teller else _to_you(self.kin)}
-
-
-@dataclass(slots=True)
-class _Talk:
-    config: WorldConfig
-    plan: SessionPlan
-    stream: Stream
-    library: Library
-    turns: list[SpokenTurn] = field(default_factory=list)
-    stated: tuple[Statement, ...] = ()
-    """Facts of the turn before."""
-    invited: Statement | None = None
-    """The fact that the turn before asked for."""
-    said: set[str] = field(default_factory=set)
-    """Sentences from round the scenes and of third persons that were said."""
-
-    @property
-    def heard(self) -> str:
-        """What was said so far."""
-        return " ".join(turn.text for turn in self.turns)
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A sentence of a turn in words."""
-
-    text: str
-    optional: bool
-    question: bool
 
 
 def speak(config: WorldConfig, plan: SessionPlan, stream: Stream, library: Library) -> tuple[SpokenTurn, ...]:
     """Word every turn of ``plan``; a pure function of its arguments."""
-    talk = _Talk(config, plan, stream, library)
+    talk = Talk(config, plan, stream, library)
     assistant = plan.kind.with_assistant
     speaker = len(plan.speakers) - 1 if assistant else plan.threads[0].narrator
     before: Told | None = None
@@ -114,7 +34,7 @@ def speak(config: WorldConfig, plan: SessionPlan, stream: Stream, library: Libra
     return tuple(talk.turns)
 
 
-def _told(talk: _Talk, thread: Thread, narrator: int) -> Told:
+def _told(talk: Talk, thread: Thread, narrator: int) -> Told:
     scene = talk.library.scenes[thread.scene]
     who = talk.plan.speakers[narrator]
     stream = Stream(talk.config.key, "scene", who.agent_id, scene.key)
@@ -124,7 +44,7 @@ def _told(talk: _Talk, thread: Thread, narrator: int) -> Told:
     return Told(scene, thread, {**values, **dict(thread.names)}, kin)
 
 
-def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thread: bool) -> int:
+def _thread(talk: Talk, told: Told, before: Told | None, speaker: int, last_thread: bool) -> int:
     """Say a thread's turns; returns who speaks next."""
     plan, thread = talk.plan, told.thread
     people = len(plan.speakers)
@@ -133,7 +53,7 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
     answer: Beat | None = None
     for place in range(thread.turns):
         index = len(talk.turns)
-        turn = _Turn(talk, told, speaker, (speaker - 1) % people if index else (speaker + 1) % people)
+        turn = Turn(talk, told, speaker, (speaker - 1) % people if index else (speaker + 1) % people)
         ends = place == thread.turns - 1
         asked = [one for one in plan.statements if one.turn == index + 1 and one.prompt]
         asks = speaker != narrator and not opened
@@ -141,18 +61,18 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
         talk.invited = None if asks else _to_invite(talk, index, speaker)
         leaves = speaker == narrator and index == plan.turn_count - 2  # a fact beside a farewell is not heard
         turn.aside(
-            always=asks or leaves or index == 0,
+            always=asks or leaves,
             goes_back=place > 0 and answer is not None,
             asked=opened and answer is None,
         )
         if speaker == narrator:
-            answer = told.scene.beats[beat] if beat < len(told.scene.beats) else None
+            answer = told.scene.beats[beat]
             if place == 0 and before is not None:
                 turn.frame("shift")
             if not opened and thread.first_beat:
                 turn.line("resume")
             opened = True
-            turn.body(turn.parts(answer.tell) if answer else (), question=True)
+            turn.body(turn.parts(answer.tell), question=True)
             beat += 1
         elif asks:
             turn.ask(shifts=place == 0 and before is not None, prompts=bool(asked))
@@ -162,7 +82,7 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
             turn.frame("ask.too")
             turn.body((), question=False)
         elif (speaker - narrator) % people == 1:
-            answered = place + (narrator - speaker) % people < thread.turns and beat < len(told.scene.beats)
+            answered = place + (narrator - speaker) % people < thread.turns
             goes_on = answered and not (turn.states or asked or talk.invited) and talk.stream.chance(turn.who.asking)
             turn.body(turn.answer(beat - 1), question=goes_on)
         else:
@@ -177,7 +97,7 @@ def _thread(talk: _Talk, told: Told, before: Told | None, speaker: int, last_thr
     return speaker
 
 
-def _to_invite(talk: _Talk, index: int, speaker: int) -> Statement | None:
+def _to_invite(talk: Talk, index: int, speaker: int) -> Statement | None:
     """The fact of the next turn that this one asks for; never beside a farewell or another question."""
     plan = talk.plan
     if (index == 0 and plan.kind.with_assistant) or index >= plan.turn_count - len(plan.speakers):
@@ -187,330 +107,3 @@ def _to_invite(talk: _Talk, index: int, speaker: int) -> Statement | None:
         if one.turn == index + 1 and not one.prompt and dict(one.slots).get("subject") != asker.first_name:
             return one if Stream(talk.config.key, "invited", one.statement_id).chance(INVITED) else None
     return None
-
-
-class _Turn:
-    """Sentences of one turn."""
-
-    def __init__(self, talk: _Talk, told: Told, speaker: int, listener: int) -> None:
-        self._talk, self._told, self.speaker, self.listener = talk, told, speaker, listener
-        plan = talk.plan
-        self.who = plan.speakers[speaker]
-        self._teller = speaker == (0 if plan.kind.with_assistant else told.thread.narrator)
-        self._slots = {
-            "you": plan.speakers[listener].first_name,
-            "weekday": plan.weekday,
-            "daypart": plan.daypart,
-            "weather": plan.weather,
-            "place": plan.place_name,
-            "other": plan.looks_back[0],
-            "lastday": plan.looks_back[1],
-            "owner": plan.speakers[0].first_name,
-            "thing": told.thing(self._teller),
-        }
-        self._sentences: list[str] = []
-        self._words = 0
-        self._due = [one for one in plan.statements if one.turn == len(talk.turns) and not one.prompt]
-        """Facts to be stated yet."""
-        self.states = bool(self._due)
-        self._invited = talk.invited
-        """The fact that the turn before asked for."""
-        self._aside = False
-        """Whether something beside the scene was said since the turn began."""
-        self._marked = False
-        """Whether a line leads up to the sentences of the scene."""
-
-    @property
-    def text(self) -> str:
-        """The turn."""
-        return " ".join(self._sentences)
-
-    # ------------------------------------------------------------ parts
-
-    def say(self, text: str) -> None:
-        """Add a sentence."""
-        self._sentences.append(finish(text))
-        self._words += text.count(" ") + 1
-
-    def frame(self, rule: str, **slots: str) -> None:
-        """Say a line of the frame bank."""
-        self.say(self._framed(rule, **slots))
-
-    def _framed(self, rule: str, **slots: str) -> str:
-        """A line of the frame bank, one that was not said in this talk where possible."""
-        talk = self._talk
-        for _ in range(_DRAWS):
-            text = self._phrase(talk.library.frame.rules[rule].draw(talk.stream), {**self._slots, **slots})
-            if talk.said.isdisjoint(_sentences(text)):
-                break
-        talk.said.update(_sentences(text))
-        return text
-
-    def ask(self, shifts: bool, prompts: bool) -> None:
-        """Ask after the scene, unless the turn is to end with a question for a fact."""
-        first = not self._talk.turns
-        if self.who.assistant and not self._told.thread.first_beat:
-            if not prompts:  # a scene's own questions are those of somebody with eyes
-                self.frame("pa.ask.first" if first else "pa.ask")
-            return
-        if shifts:
-            self.frame("pa.shift.ask" if self.who.assistant else "shift.ask")
-        self.line("again" if self._told.thread.first_beat else "ask")
-
-    def also(self) -> None:
-        """What a third person puts in: each line once."""
-        talk = self._talk
-        for words in talk.stream.shuffled(self._told.scene.lines["also"]):
-            text = self._of_scene(words)
-            if talk.said.isdisjoint(_sentences(text)):
-                talk.said.update(_sentences(text))
-                self.say(text)
-                return
-        self.frame("also.more")
-
-    def line(self, name: str) -> None:
-        """Say one of the scene's single lines."""
-        text = self._of_scene(self._talk.stream.pick(self._told.scene.lines[name]))
-        if self.who.assistant and "?" in text:  # what a friend adds to a question speaks of the friend
-            text = f"{text.split('?')[0]}?"
-        self.say(text)
-
-    def _of_scene(self, words: Sequence_) -> str:
-        return self._phrase(words, {"you": self._slots["you"], **self._told.slots(self._teller)})
-
-    def _phrase(self, words: Sequence_, slots: Mapping[str, str]) -> str:
-        return phrase(words, Scope(self._talk.stream, Voice(self.who.leaning), slots))
-
-    # ------------------------------------------------------------ course
-
-    def begin(self, index: int, before: Told | None) -> None:
-        """Greet, answer the greeting, or take up what was said last."""
-        plan = self._talk.plan
-        for statement in [one for one in plan.statements if one.turn == index and one.prompt]:
-            self._state(statement, linked=False)
-            self._aside = True
-        if index == 0:
-            self._greet()
-            return
-        if index == 1 and not plan.kind.with_assistant:
-            self.frame("reply" if plan.place_id is not None else "reply.remote")
-            if plan.event is not None:
-                rule = "ours.reply" if plan.event.ours else "event.reply"
-                self.frame(rule, k=_taken_up(plan.event.clauses[self.speaker]))
-        for statement in self._talk.stated:
-            self._react_to(statement)
-            self._aside = True
-        if self._talk.turns[-1].speaker != self.speaker and self._teller and not self._aside:
-            self._accept()
-        if before is not None:
-            self._answer_last(before)
-        if self._teller and self._invited:
-            self._state_due()
-
-    def _accept(self) -> None:
-        """Answer an assistant's offer."""
-        last = self._talk.turns[-1]
-        if self._talk.plan.speakers[last.speaker].assistant and _OFFER.search(last.text):
-            self.frame("pa.accept")
-            self._marked = True
-
-    def _greet(self) -> None:
-        plan, stream = self._talk.plan, self._talk.stream
-        if self.who.assistant:
-            names = {Kind.NARRATION: "narrate", Kind.REFLECTION: "reflect", Kind.PROBE: "probe"}
-            self.frame(f"pa.{names[plan.kind]}")
-            return
-        self.frame("open.encounter" if plan.kind is Kind.ENCOUNTER else f"open.{plan.modality}")
-        if plan.names_place:
-            self.frame("open.place")
-        if plan.relation and stream.chance(TIE_SHOWS):
-            self.frame(f"open.{plan.relation}")
-        if plan.event is not None:
-            rule = "ours" if plan.event.ours else "event"
-            self.frame(rule, e=plan.event.clauses[self.speaker].replace("*", ""))
-
-    def _answer_last(self, before: Told) -> None:
-        """At a change of subject: the answer to the last beat of the scene before, if its teller spoke last."""
-        plan = self._talk.plan
-        people = len(plan.speakers)
-        narrator = 0 if plan.kind.with_assistant else before.thread.narrator
-        spoken = [turn for turn in self._talk.turns[-before.thread.turns :] if turn.speaker == narrator]
-        if self._talk.turns[-1].speaker != narrator or (self.speaker - narrator) % people != 1:
-            return
-        beat = before.thread.first_beat + len(spoken) - 1
-        if beat >= len(before.scene.beats):
-            return
-        now, self._told, teller, self._teller = self._told, before, self._teller, False
-        for part in self.answer(beat):
-            if not part.optional and not part.question:
-                self.say(part.text)
-        self._told, self._teller = now, teller
-
-    def parts(self, sentences: Sequence[Sentence]) -> tuple[_Part, ...]:
-        """Sentences in words."""
-        return tuple(_Part(self._of_scene(one.words), one.optional, one.question) for one in sentences)
-
-    def answer(self, beat: int) -> tuple[_Part, ...]:
-        """The answer to a beat of the scene, without what takes up words that the teller did not say in this talk."""
-        told, references = self._told, self._talk.library.references
-        given = told.scene.beats[beat]
-        heard = Heard(f"{self._talk.heard} {told.scene.thing}", (*told.values.values(), told.kin.split()[-1]))
-        found = []
-        for one in given.assistant if self.who.assistant else given.friend:
-            for _ in range(_DRAWS):
-                text = self._of_scene(one.words)
-                if not references.unsaid(text, told.scene.key, beat, heard):
-                    found.append(_Part(text, one.optional, one.question))
-                    break
-        if all(one.question for one in found):
-            plain = self._framed("pa.answer.plain" if self.who.assistant else "answer.plain")
-            found.insert(0, _Part(plain, optional=False, question=False))
-        return tuple(found)
-
-    def aside(self, always: bool, goes_back: bool, asked: bool) -> None:
-        """Before the scene goes on: the turn's facts, here or after it, and the way back from what lay beside it."""
-        stream = self._talk.stream
-        if self._due and (always or (self._teller and self._sentences and stream.chance(FACT_FIRST))):
-            self._state_due()
-        often = RETURNS_FROM_OWN if self.states and not self._due else RETURNS
-        if self._aside and goes_back and not self.who.assistant and stream.chance(often):
-            self.frame("return.own" if self._teller else "return")
-            self._marked = True
-        elif self._aside and self._teller and asked:
-            self.frame("return.asked")
-        elif self._aside and self._teller and not self._talk.turns:
-            self.frame("return.first")
-
-    def body(self, sentences: Sequence[_Part], question: bool) -> None:
-        """The sentences of a beat, and facts not stated yet. Optional sentences come in as the turn's length allows."""
-        talk = self._talk
-        if sentences and not self._marked and not self.who.assistant and talk.stream.chance(PAUSES * self.who.fillers):
-            self.frame("pause" if self._teller else "pause.answer")
-        # The pace counts thrice, for it can only add or leave out optional sentences.
-        aim = talk.plan.words_per_turn * self.who.pace**3 * math.exp(0.15 * talk.stream.bell() - 0.01)
-        aim *= 1.0 if self.states else _WITHOUT_FACTS
-        texts = [one.text for one in sentences]
-        said = [n for n, one in enumerate(sentences) if question or not one.question]
-        kept = {n for n in said if not sentences[n].optional} or set(said[:1])
-        words = self._words + sum(texts[n].count(" ") + 1 for n in kept) + _FACT_WORDS * len(self._due)
-        for n in talk.stream.shuffled([n for n in said if n not in kept]):
-            length = texts[n].count(" ") + 1
-            if words + length / 2 <= aim:
-                kept.add(n)
-                words += length
-        for n in sorted(kept):
-            self.say(texts[n])
-        self._state_due()
-
-    def end(self, index: int, last: bool, asked: list[Statement]) -> None:
-        """Hand over: with the question for a fact that the next turn states, or take leave when all is told."""
-        plan = self._talk.plan
-        leave = "close.remote" if plan.place_id is None else "close"
-        people, left = len(plan.speakers), plan.turn_count - 1 - index
-        if plan.kind.with_assistant:
-            if last:
-                self.frame("pa.close" if self.who.assistant else "pa.user.close")
-        elif last:
-            self.frame(leave if self._teller else "close.reply")
-        elif self._teller and left < people and (self.speaker + left) % people != self.speaker:
-            self.frame(leave)
-        for statement in asked:
-            self.say(self._fact(statement.prompt, statement))
-
-    def invite(self, statement: Statement, last: bool) -> None:
-        """Ask what the fact of the next turn answers."""
-        if self.who.assistant:
-            self.frame("pa.invited")
-            return
-        _, kind, person = statement.frame.split(".")
-        if kind == "happening":
-            kind = catalogue(self._talk.library.banks).moods[dict(statement.slots)["do"]]
-        question = self._fact("invite.told" if person == "told" else f"invite.{kind}", statement)
-        self.frame("invited.last" if last else "invited.teller" if self._teller else "invited.listener", q=question)
-
-    # ------------------------------------------------------------ facts
-
-    def _state_due(self) -> None:
-        for statement in self._due:
-            self._state(statement, linked=statement is not self._invited)
-            self._aside = True
-        self._due = []
-
-    def _state(self, statement: Statement, linked: bool) -> None:
-        text = self._fact(statement.frame, statement)
-        if linked and not _LED_UP.match(text):
-            text = f"{self._framed('link')} {_LEAD_IN.sub('', text)}"
-        self.say(text)
-        if statement.level:
-            self.say(self._fact(f"level.{statement.level}", statement))
-
-    def _react_to(self, statement: Statement) -> None:
-        """Take up a fact without giving its value, and the wish that went with it."""
-        found, frame = catalogue(self._talk.library.banks), self._talk.library.frame
-        form, attribute, _ = statement.frame.split(".")
-        slots = dict(statement.slots)
-        restricted = bool(statement.level) and statement.level != "public"
-        if self.who.assistant:
-            if attribute in found.community:
-                kind = found.community[attribute]
-                slots["about"] = kind.fill(kind.about, "you", "", slots["group"])
-            self._take_up(frame, "pa.react" if "about" in slots else "pa.react.other", statement, slots)
-            if restricted:
-                self._take_up(frame, "pa.react.level", statement, slots)
-            return
-        if form == "change":
-            self._take_up(frame, "react.change", statement, slots)
-        elif attribute in ("find", "fate"):
-            self._take_up(frame, f"react.{attribute}", statement, slots)
-        elif attribute in ("friends", "not_friends"):
-            self._take_up(frame, "react.tie", statement, slots)
-        else:
-            kind_of = found.moods[slots["do"]] if attribute == "happening" else attribute
-            self._take_up(found.bank, f"react.{kind_of}", statement, slots)
-        if restricted:
-            self._take_up(frame, "react.level", statement, slots)
-
-    def _take_up(self, bank: Bank, rule: str, statement: Statement, slots: Mapping[str, str]) -> None:
-        """Say a line of ``rule``: to the same person each of its wordings before one comes again."""
-        teller = self._talk.plan.speakers[self._talk.turns[-1].speaker]
-        stream = Stream(self._talk.config.key, "taken up", rule, teller.agent_id, self.who.agent_id)
-        texts, said = stream.shuffled(wordings_of(bank.rules[rule])), self._talk.said
-        first = statement.earlier % len(texts)
-        order = texts[first:] + texts[:first]
-        text = next((one for one in order if said.isdisjoint(_sentences(one))), order[0])
-        said.update(_sentences(text))
-        self.say(tidy(Template(text).substitute({**self._slots, **slots})))
-
-    def _fact(self, rule: str, statement: Statement) -> str:
-        slots = {**self._slots, **dict(statement.slots)}
-        line = catalogue(self._talk.library.banks).bank.rules[rule].draw(self._talk.stream)
-        return self._phrase(line, slots)
-
-
-def _to_you(text: str) -> str:
-    """A noun phrase of the first person in the mouth of the one spoken to."""
-    return _FIRST_PERSON.sub(lambda match: _TO_YOU[match.group()], text)
-
-
-@cache
-def wordings_of(rule: Rule) -> tuple[str, ...]:
-    """Every wording of a rule, slots as ``$name``."""
-    return tuple(dict.fromkeys(text for line in rule.alternatives for text in wordings(line)))
-
-
-def _sentences(text: str) -> list[str]:
-    """The sentences of a text; a few words ("I see.") may come again."""
-    return [one for one in _SENTENCE_END.split(text) if one.count(" ") >= _LEAST_SPACES]
-
-
-def _taken_up(clause: str) -> str:
-    """What of an event's clause the other one takes up: what stands between asterisks."""
-    return clause.split("*")[1]
-
-
-def finish(text: str) -> str:
-    """``text`` as a sentence, or several: capitals where they start, a full stop where there is no other mark."""
-    text = text.rstrip(",;: ")
-    if text[-1] not in ".?!" and not text.endswith(('."', '?"', '!"')):
-        text += "."
-    return _SENTENCE_START.sub(lambda match: match.group(1) + match.group(2).upper(), text)
