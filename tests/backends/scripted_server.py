@@ -11,7 +11,7 @@ import math
 import re
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -53,10 +53,13 @@ class ScriptedServer:
     """Serves from construction until :meth:`close`. What it does may be replaced while it serves.
 
     A prompt for which ``reply`` raises :class:`UnknownPromptError` is answered with 422 and a line on stderr.
+    ``models`` are those that it lists; any name is answered.
     """
 
-    def __init__(self, reply: Reply, host: str = "127.0.0.1", port: int = 0) -> None:
-        self._by_rules = reply
+    def __init__(
+        self, reply: Reply, host: str = "127.0.0.1", port: int = 0, models: Sequence[str] = (EXTRACTOR,)
+    ) -> None:
+        self._by_rules, self.models = reply, models
         self.rehearse()
         scripted = self
 
@@ -118,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Requests are not logged."""
 
     def do_GET(self) -> None:
-        self._send(200, {"object": "list", "data": [{"id": EXTRACTOR, "object": "model"}]})
+        self._send(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in self.endpoint.models]})
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

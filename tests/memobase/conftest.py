@@ -11,9 +11,10 @@ from memarena_backend_memobase import MemobaseMemory
 from memarena_backend_memobase.settings import Settings
 from memarena_proto import memory_backend_pb2 as pb
 
+from tests.backends.scripted_server import ScriptedServer
 from tests.backends.support import Served, make_day, make_query, make_session, serve
 from tests.memobase.double import TOKEN, Double, Models
-from tests.memobase.scripted_models import ScriptedModels
+from tests.memobase.scripted_models import scripted_models
 
 ACCESS = pb.ModelAccess(
     base_url="http://127.0.0.1:9/v1",
@@ -48,7 +49,7 @@ def texts_of(items: Iterable[pb.MemoryItem]) -> list[str]:
 class Stack:
     """Models, the server's double that asks them, and a backend before it."""
 
-    models: ScriptedModels
+    models: ScriptedServer
     double: Double
     settings: Settings
     data_dir: Path
@@ -64,7 +65,7 @@ class Stack:
 
 @pytest.fixture
 def stack(tmp_path: Path) -> Iterator[Stack]:
-    with ScriptedModels() as models, Double(Models(models.base_url)) as double:
+    with scripted_models() as models, Double(Models(models.base_url)) as double:
         yield Stack(models, double, Settings(double.url, TOKEN, start_timeout_s=5.0), tmp_path / "data")
 
 

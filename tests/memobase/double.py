@@ -24,7 +24,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-from tests.memobase.scripted_models import ScriptedModels
+from tests.memobase.scripted_models import scripted_models
 
 BUFFER_TOKENS = 1024
 """Above it the buffer is flushed with an insert (tokens are estimated as UTF-8 bytes / 4)."""
@@ -475,7 +475,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     asked.add_argument("--scripted", action="store_true", help="models of its own, which extract by rule")
     parser.add_argument("--llm-api-key", default="none")
     given = parser.parse_args(argv)
-    base_url = ScriptedModels().base_url if given.scripted else given.llm_base_url
+    base_url = scripted_models().base_url if given.scripted else given.llm_base_url
     double = Double(Models(base_url, given.llm_api_key), given.port, given.token, given.host)
     sys.stdout.write(f"{double.url}\n")
     sys.stdout.flush()

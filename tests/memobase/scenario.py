@@ -17,7 +17,8 @@ from typing import Any
 
 import httpx
 
-from tests.memobase.scripted_models import ScriptedModels, reply_of
+from tests.backends.scripted_server import ScriptedServer
+from tests.memobase.scripted_models import by, reply_of, scripted_models
 
 Json = Any
 USER = "5f0c1c0e-5f0c-4c1e-8f0c-5f0c1c0e5f0c"
@@ -31,7 +32,7 @@ class Session:
     """Makes requests and keeps each with its reply."""
 
     http: httpx.Client
-    models: ScriptedModels
+    models: ScriptedServer
     steps: list[dict[str, Json]] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
 
@@ -121,23 +122,29 @@ def play(session: Session) -> None:
     ask("one that fills the buffer", "POST", f"/blobs/insert/{USER}", long, **wait)
     _buffer(session)
 
-    models.reply = lambda system, user: "I would rather not." if "### Input Chats" in user else reply_of(system, user)
+    models.reply = by(
+        lambda system, user: "I would rather not." if "### Input Chats" in user else reply_of(system, user)
+    )
     ask("a log in prose", "POST", f"/blobs/insert/{USER}", say(("Maya", "My cat is called Tom.")), **wait)
     ask("its extraction", "POST", f"/users/buffer/{USER}/chat", **wait)
-    models.reply = lambda system, user: (
-        reply_of(system, user) if "### Input Chats" in user or user.strip().startswith("[") else "Facts: none, really."
+    models.reply = by(
+        lambda system, user: (
+            reply_of(system, user)
+            if "### Input Chats" in user or user.strip().startswith("[")
+            else "Facts: none, really."
+        )
     )
     ask("facts in prose", "POST", f"/blobs/insert/{USER}", say(("Maya", "My cat is called Tom.")), **wait)
     ask("its extraction", "POST", f"/users/buffer/{USER}/chat", **wait)
-    models.reply = reply_of
+    models.reply = by(reply_of)
     _memory(session)
 
     for status in (400, 401):
-        models.status = status
+        models.chat_status = models.embedding_status = status
         ask(f"a model that answers {status}", "POST", f"/blobs/insert/{USER}", say(("Maya", "My cow is Elsa.")), **wait)
         ask("its extraction", "POST", f"/users/buffer/{USER}/chat", **wait)
         ask("a search meanwhile", "GET", f"/users/event_gist/search/{USER}", query="dog", topk=3)
-    models.status = 200
+    models.chat_status = models.embedding_status = 200
     _buffer(session)
     ask("what failed is not taken up again", "POST", f"/users/buffer/{USER}/chat", **wait)
     _taking_back(session)
@@ -183,7 +190,7 @@ def _taking_back(session: Session) -> None:
     _memory(session)
 
 
-def recorded(url: str, token: str, models: ScriptedModels) -> list[dict[str, Json]]:
+def recorded(url: str, token: str, models: ScriptedServer) -> list[dict[str, Json]]:
     """The sequence with the replies of the server at ``url``, whose models these are."""
     headers = {"Authorization": f"Bearer {token}"}
     with httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False) as http:
@@ -202,7 +209,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--server", required=True, help="version and commit of the server")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args(argv)
-    with ScriptedModels(given.models_port) as models:
+    with scripted_models(given.models_port) as models:
         steps = recorded(given.url, given.token, models)
     text = json.dumps({"server": given.server, "steps": steps}, indent=1, ensure_ascii=False)
     given.out.write_text(text + "\n", encoding="utf-8")

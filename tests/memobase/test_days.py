@@ -74,14 +74,14 @@ def test_a_model_that_fails_ends_the_day_and_what_it_had_changed_is_put_back(
     before = everything(served, 0)
 
     def fail_from_the_second_on() -> None:
-        stack.models.status = status if "My dog is called Luna." in "".join(stack.models.questions) else 200
+        stack.models.chat_status = status if "My dog is called Luna." in "".join(stack.models.prompts) else 200
 
     stack.double.before_flush = fail_from_the_second_on
     day = day_of("n", 1, told("s2", "My dog is called Luna.", day=1), told("s3", "My boat is Aurora.", day=1))
     error = refusal(served, day)
     assert (code_of(error), reason in message_of(error)) == (code, True)
     # The server holds the first half of the day; nobody sees it.
-    stack.double.before_flush, stack.models.status = (lambda: None), 200
+    stack.double.before_flush, stack.models.chat_status = (lambda: None), 200
     assert everything(served, 0) == before
     assert profile(served, 0) == [REX]
     assert served.ingest(day).visible_through_day == 1
@@ -89,7 +89,7 @@ def test_a_model_that_fails_ends_the_day_and_what_it_had_changed_is_put_back(
 
 
 def test_an_unavailable_model_says_when_to_come_again(stack: Stack, served: Served) -> None:
-    stack.models.status = 503
+    stack.models.chat_status = 503
     error = refusal(served, day_of("n", 0, told("s1", "My dog is called Rex.")))
     assert retry_delay_s(error) == 1.0
 
@@ -131,10 +131,10 @@ def test_a_server_that_is_away_is_unavailable_and_nothing_else(stack: Stack, ser
 def test_replays_ask_no_model_and_change_nothing(stack: Stack, served: Served) -> None:
     day = day_of("n", 0, told("s1", "My dog is called Rex."))
     served.ingest(day)
-    before, asked = everything(served, 0), len(stack.models.questions)
+    before, asked = everything(served, 0), len(stack.models.prompts)
     for _ in range(10):
         assert served.ingest(day).replayed
-    assert (everything(served, 0), len(stack.models.questions)) == (before, asked)
+    assert (everything(served, 0), len(stack.models.prompts)) == (before, asked)
 
 
 # ------------------------------------------------------------------ interruptions
@@ -187,7 +187,7 @@ def test_a_backend_that_is_killed_in_an_ingest_shows_nothing_of_the_day(
             first.kill()
             assert pending.code() is not grpc.StatusCode.OK
     give_up_at = time.monotonic() + 5
-    while not any(user.events for user in stack.double.users.values()) or len(stack.models.questions) % 3:
+    while not any(user.events for user in stack.double.users.values()) or len(stack.models.prompts) % 3:
         assert time.monotonic() < give_up_at, "the server did not go on with what it had"
         time.sleep(0.01)
     with launch(MODULE, tmp_path, "--variant", "memobase") as second, connect(second.address) as served:

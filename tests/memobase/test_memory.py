@@ -17,7 +17,7 @@ from memarena_proto import memory_backend_pb2 as pb
 from tests.backends.support import Served, bad_fields, code_of, make_query, make_session, message_of, serve
 from tests.memobase.conftest import Stack, day_of, question, texts_of, told
 from tests.memobase.double import ApiError
-from tests.memobase.scripted_models import reply_of
+from tests.memobase.scripted_models import by, reply_of
 
 
 def notices(response: pb.IngestResponse) -> dict[str, int]:
@@ -27,7 +27,7 @@ def notices(response: pb.IngestResponse) -> dict[str, int]:
 def test_the_owner_is_the_user_and_everybody_else_an_assistant_with_a_name(stack: Stack, served: Served) -> None:
     session = make_session("s", ["Hello there.", "Hi Maya."], place="Luna Café", modality="face_to_face")
     served.ingest(day_of("n", 0, session))
-    conversation = stack.models.questions[0]
+    conversation = stack.models.prompts[0]
     assert "[2025-01-01 09:00+00:00] Maya Chen(user): [face to face, at Luna Café] Hello there." in conversation
     assert "[2025-01-01 09:01+00:00] Omar Haddad(assistant): Hi Maya." in conversation
 
@@ -57,7 +57,7 @@ def test_days_that_are_extracted_together_have_no_provenance_and_say_so(stack: S
         declared = served.stub.Describe(pb.DescribeRequest()).capabilities
         assert pb.CAPABILITY_PROVENANCE not in declared
         served.ingest(day_of("n", 0, told("s1", "My dog is called Rex."), told("s2", "My boat is Aurora.")))
-        assert sum("### Input Chats" in asked for asked in stack.models.questions) == 1
+        assert sum("### Input Chats" in asked for asked in stack.models.prompts) == 1
         items = served.search(question("boat", 0, similarity="-1")).items
     assert len(items) == 4
     assert all(not item.source_session_ids for item in items)
@@ -82,7 +82,9 @@ def test_an_extraction_that_yields_nothing_is_reported_with_its_share(
 
 def test_a_log_in_prose_and_facts_in_prose_are_reported(stack: Stack, served: Served) -> None:
     """The server calls both a success; of the one no line can be found, of the other no entry is made."""
-    stack.models.reply = lambda system, user: "Once upon a time." if "### Input Chats" in user else "None that I know."
+    stack.models.reply = by(
+        lambda system, user: "Once upon a time." if "### Input Chats" in user else "None that I know."
+    )
     first = served.ingest(day_of("n", 0, told("s1", "My dog is called Rex.")))
     assert notices(first) == {
         "sessions_given": 1,
@@ -90,7 +92,7 @@ def test_a_log_in_prose_and_facts_in_prose_are_reported(stack: Stack, served: Se
         "profile_unchanged": 1,
         "memories_stored": 1,
     }
-    stack.models.reply = lambda system, user: reply_of(system, user) if "### Input Chats" in user else "None."
+    stack.models.reply = by(lambda system, user: reply_of(system, user) if "### Input Chats" in user else "None.")
     second = served.ingest(day_of("n", 1, told("s2", "My dog is called Rex.", day=1)))
     assert notices(second) == {"sessions_given": 1, "profile_unchanged": 1, "memories_stored": 1}
     (line,) = served.search(question("dog", 1, similarity="-1")).items
@@ -102,12 +104,12 @@ def test_a_log_in_prose_and_facts_in_prose_are_reported(stack: Stack, served: Se
 def test_a_session_that_the_model_refuses_is_lost_by_name_and_the_others_are_kept(stack: Stack, served: Served) -> None:
     def refuse() -> None:
         conversation = next(iter(stack.double.users.values())).blobs[-1].data["messages"][0]["content"]
-        stack.models.status = 400 if "too long" in conversation else 200
+        stack.models.chat_status = 400 if "too long" in conversation else 200
 
     stack.double.before_flush = refuse
     days = day_of("n", 0, told("s1", "My dog is called Rex."), told("s2", "too long"), told("s3", "My boat is Aurora."))
     response = served.ingest(days)
-    stack.models.status = 200
+    stack.models.chat_status = 200
     assert notices(response) == {"sessions_given": 3, "extraction_empty": 1, "sessions_failed": 1, "memories_stored": 4}
     (failed,) = (notice.message for notice in response.notices if notice.code == "sessions_failed")
     assert "Error code: 400" in failed
@@ -131,7 +133,7 @@ def test_the_event_of_a_flush_that_failed_half_way_is_removed(stack: Stack, serv
 def test_a_day_without_words_needs_no_model_and_says_nothing(stack: Stack, served: Served) -> None:
     empty = make_day_without_access(served, make_session("s", ["", " "]))
     assert (empty.visible_through_day, list(empty.notices)) == (0, [])
-    assert stack.models.questions == []
+    assert stack.models.prompts == []
 
 
 def make_day_without_access(served: Served, session: pb.Session) -> pb.IngestResponse:
@@ -146,13 +148,13 @@ def test_without_model_access_nothing_is_extracted_or_searched(stack: Stack, ser
     assert code_of(refused.value) is grpc.StatusCode.INVALID_ARGUMENT
     assert bad_fields(refused.value) == ["header.model_access"]
     served.ingest(day_of("n", 0, told("s", "My dog is called Rex.")))
-    asked, embedded = len(stack.models.questions), len(stack.models.embedded)
+    asked, embedded = len(stack.models.prompts), len(stack.models.embedded)
     with pytest.raises(grpc.RpcError) as unsearched:
         served.search(make_query("n", "dog", 0))
     assert bad_fields(unsearched.value) == ["model_access"]
     off = [pb.Option(key="events", value="off")]
     assert served.find("n", "dog", 0, options=off) == ["life::dog: Rex"]
-    assert (len(stack.models.questions), len(stack.models.embedded)) == (asked, embedded)
+    assert (len(stack.models.prompts), len(stack.models.embedded)) == (asked, embedded)
 
 
 def test_a_session_longer_than_a_blob_is_given_in_parts_and_counts_once(stack: Stack) -> None:
@@ -162,7 +164,7 @@ def test_a_session_longer_than_a_blob_is_given_in_parts_and_counts_once(stack: S
         response = served.ingest(day_of("n", 0, make_session("s", [words, "Yes.", "My boat is Aurora."])))
         items = served.search(question("boat dog", 0)).items
     assert notices(response) == {"sessions_given": 1, "memories_stored": 7}
-    asked = [one for one in stack.models.questions if "### Input Chats" in one]
+    asked = [one for one in stack.models.prompts if "### Input Chats" in one]
     assert len(asked) > 3
     assert max(len(one.encode()) for one in asked) < 6_100
     assert {"life::dog: Rex", "life::boat: Aurora"} <= set(texts_of(items))

@@ -28,7 +28,7 @@ def asked(*sessions: str) -> pb.SearchRequest:
 
 
 def test_only_the_evidence_is_extracted_in_the_order_in_which_it_was_said(stack: Stack, oracle: Served) -> None:
-    assert stack.models.questions == []
+    assert stack.models.prompts == []
     response = oracle.search(asked("s3", "s1", "s3"))
     items = {item.text: list(item.source_session_ids) for item in response.items}
     assert items["life::dog: Luna"] == ["s1", "s3"]
@@ -40,7 +40,7 @@ def test_only_the_evidence_is_extracted_in_the_order_in_which_it_was_said(stack:
 def test_nothing_of_a_question_stays_on_the_server(stack: Stack, oracle: Served) -> None:
     oracle.search(asked("s1"))
     assert stack.double.users == {}
-    stack.models.status = 500
+    stack.models.chat_status = 500
     with pytest.raises(grpc.RpcError):
         oracle.search(asked("s1"))
     assert stack.double.users == {}

@@ -19,8 +19,9 @@ from memarena.log.records import BackendDescribed, GatewayCall, IngestDone, Ques
 from memarena.log.store import read_records
 from typer.testing import CliRunner
 
+from tests.backends.scripted_server import EMBEDDER, EXTRACTOR, ScriptedServer
 from tests.memobase.double import TOKEN, Double, Models
-from tests.memobase.scripted_models import CHAT_MODEL, EMBEDDING_MODEL, ScriptedModels, log_of
+from tests.memobase.scripted_models import by, log_of, scripted_models
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 CELL_TOKEN = "the-key-the-server-was-given"
@@ -32,7 +33,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def run(models: ScriptedModels, out: Path, monkeypatch: pytest.MonkeyPatch, backend: str = "memobase") -> RunOutcome:
+def run(models: ScriptedServer, out: Path, monkeypatch: pytest.MonkeyPatch, backend: str = "memobase") -> RunOutcome:
     """A run whose Memobase server was configured before it with the gateway's address, a fixed key and fixed names."""
     port = free_port()
     server_models = Models(f"http://127.0.0.1:{port}/v1", CELL_TOKEN, "extractor", "embedder")
@@ -40,8 +41,8 @@ def run(models: ScriptedModels, out: Path, monkeypatch: pytest.MonkeyPatch, back
         "dataset": EXAMPLE,
         "backends": [backend],
         "readers": [{"spec": "extractive"}],
-        "extractor": {"spec": models.base_url, "model": CHAT_MODEL},
-        "embedder": {"spec": models.base_url, "model": EMBEDDING_MODEL},
+        "extractor": {"spec": models.base_url, "model": EXTRACTOR},
+        "embedder": {"spec": models.base_url, "model": EMBEDDER},
         "limit": 6,
         "floor_samples": 0,
         "gateway_port": port,
@@ -55,16 +56,16 @@ def run(models: ScriptedModels, out: Path, monkeypatch: pytest.MonkeyPatch, back
 def test_every_call_of_the_server_is_counted_for_the_day_or_question_that_it_was_made_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ScriptedModels() as models:
+    with scripted_models() as models:
         assert run(models, tmp_path / "run", monkeypatch).reason == "completed"
-        asked, embedded = len(models.questions), len(models.embedded)
+        asked, embedded = len(models.prompts), len(models.embedded)
     log = tmp_path / "run"
     calls = [c for c in read_records(log, "gateway_call") if isinstance(c, GatewayCall)]
-    extracting = [c for c in calls if c.model == CHAT_MODEL and c.phase == "ingest"]
+    extracting = [c for c in calls if c.model == EXTRACTOR and c.phase == "ingest"]
     assert len(extracting) == asked
     assert all(c.inferred and c.day is not None and c.ego and c.status == 200 for c in extracting)
     assert embedded > 0
-    assert {c.phase for c in calls if c.model == EMBEDDING_MODEL} == {"ingest", "search", "answer"}
+    assert {c.phase for c in calls if c.model == EMBEDDER} == {"ingest", "search", "answer"}
     assert not [c for c in calls if c.phase in ("after_return", "refused")]
     (described,) = [r for r in read_records(log, "backend_described") if isinstance(r, BackendDescribed)]
     assert "cell_model_access" in described.capabilities
@@ -80,11 +81,11 @@ def test_growth_is_measured_through_the_gateway_whose_port_and_token_the_server_
     server_models = Models(f"http://127.0.0.1:{port}/v1", CELL_TOKEN, "extractor", "embedder")
     monkeypatch.setenv("MEMARENA_CELL_TOKEN", CELL_TOKEN)
     monkeypatch.setenv("MEMOBASE_TOKEN", TOKEN)
-    with ScriptedModels() as models, Double(server_models) as double:
+    with scripted_models() as models, Double(server_models) as double:
         monkeypatch.setenv("MEMOBASE_URL", double.url)
         flags = ["--backend", "memobase", "--days", "1,2", "--searches", "6", "--meter", "none"]
-        flags += ["--embedder", models.base_url, "--embedder-model", EMBEDDING_MODEL]
-        flags += ["--extractor", models.base_url, "--extractor-model", CHAT_MODEL, "--gateway-port", str(port)]
+        flags += ["--embedder", models.base_url, "--embedder-model", EMBEDDER]
+        flags += ["--extractor", models.base_url, "--extractor-model", EXTRACTOR, "--gateway-port", str(port)]
         done = CliRunner().invoke(
             app, ["latency", "growth", "--dataset", str(EXAMPLE), "--out", str(tmp_path / "run"), *flags]
         )
@@ -101,10 +102,10 @@ def test_where_no_backend_got_as_far_as_a_search_growth_says_where_the_reason_st
     """The server was given another gateway than the one there is: every Ingest fails."""
     server_models = Models(f"http://127.0.0.1:{free_port()}/v1", CELL_TOKEN, "extractor", "embedder")
     monkeypatch.setenv("MEMOBASE_TOKEN", TOKEN)
-    with ScriptedModels() as models, Double(server_models) as double:
+    with scripted_models() as models, Double(server_models) as double:
         monkeypatch.setenv("MEMOBASE_URL", double.url)
         flags = ["--backend", "memobase", "--days", "1", "--searches", "6", "--meter", "none"]
-        flags += ["--embedder", models.base_url, "--embedder-model", EMBEDDING_MODEL]
+        flags += ["--embedder", models.base_url, "--embedder-model", EMBEDDER]
         done = CliRunner().invoke(
             app, ["latency", "growth", "--dataset", str(EXAMPLE), "--out", str(tmp_path / "run"), *flags]
         )
@@ -115,8 +116,8 @@ def test_where_no_backend_got_as_far_as_a_search_growth_says_where_the_reason_st
 def test_the_share_of_empty_extractions_can_be_read_from_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ScriptedModels() as models:
-        models.reply = lambda system, user: ""
+    with scripted_models() as models:
+        models.reply = by(lambda system, user: "")
         assert run(models, tmp_path / "run", monkeypatch).reason == "completed"
     days = [r for r in read_records(tmp_path / "run", "ingest") if isinstance(r, IngestDone)]
     given = sum(_count(day, "sessions_given") for day in days)
@@ -128,13 +129,13 @@ def test_the_share_of_empty_extractions_can_be_read_from_the_log(
 def test_an_extractor_that_fails_is_a_failure_of_ours_and_never_a_memory_without_content(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ScriptedModels() as models:
+    with scripted_models() as models:
 
         def fail_from_now_on(system: str, user: str) -> str:
-            models.status = 500
+            models.chat_status = 500
             return log_of(user.partition("### Input Chats")[2])
 
-        models.reply = fail_from_now_on
+        models.reply = by(fail_from_now_on)
         with pytest.raises(InfraError, match="extractor failed while day 0"):
             run(models, tmp_path / "run", monkeypatch)
 
@@ -142,10 +143,10 @@ def test_an_extractor_that_fails_is_a_failure_of_ours_and_never_a_memory_without
 def test_the_oracle_variant_extracts_at_the_time_of_the_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ScriptedModels() as models:
+    with scripted_models() as models:
         assert run(models, tmp_path / "run", monkeypatch, backend="memobase_oracle").reason == "completed"
     calls = [c for c in read_records(tmp_path / "run", "gateway_call") if isinstance(c, GatewayCall)]
-    phases = Counter(c.phase for c in calls if c.model == CHAT_MODEL)
+    phases = Counter(c.phase for c in calls if c.model == EXTRACTOR)
     assert set(phases) == {"search", "answer"}
     manifest = json.dumps([r.model_dump(mode="json") for r in read_records(tmp_path / "run", "run_started")])
     assert '"diagnostic": true' in manifest
