@@ -21,8 +21,9 @@ from memarena.log.records import Outcome
 from memarena_proto import memory_backend_pb2 as pb
 from typer.testing import CliRunner
 
+from tests.backends.scripted_server import EMBEDDER, EXTRACTOR
 from tests.memobase.double import TOKEN, Double, Models
-from tests.memobase.scripted_models import CHAT_MODEL, EMBEDDING_MODEL, ScriptedModels
+from tests.memobase.scripted_models import scripted_models
 
 from .harnessing import EXAMPLE, Key
 
@@ -132,10 +133,12 @@ def play(
     }
     with ExitStack() as stack, monkeypatch.context() as patch:
         if name in ASKS_MODELS:
-            models = stack.enter_context(ScriptedModels())
-            values["embedder"] = {"spec": models.base_url, "model": EMBEDDING_MODEL}
-            values["extractor"] = {"spec": models.base_url, "model": CHAT_MODEL}
-            models.held = striker.held if striker is not None else models.held
+            models = stack.enter_context(scripted_models())
+            values["embedder"] = {"spec": models.base_url, "model": EMBEDDER}
+            values["extractor"] = {"spec": models.base_url, "model": EXTRACTOR}
+            if striker is not None:
+                models.before_chat = striker.held
+                models.before_embedding = lambda _: striker.held()
         if name == "memobase":
             server = Models(f"http://127.0.0.1:{port}/v1", CELL_TOKEN, "extractor", "embedder")
             patch.setenv("MEMOBASE_URL", stack.enter_context(Double(server)).url)

@@ -22,8 +22,9 @@ from memarena.log.store import read_records
 from memarena.readers.scripted import NullReader
 from memarena_answering import control_text
 
+from tests.backends.scripted_server import EMBEDDER, EXTRACTOR
 from tests.memobase.double import TOKEN, Double, Models
-from tests.memobase.scripted_models import CHAT_MODEL, EMBEDDING_MODEL, ScriptedModels
+from tests.memobase.scripted_models import scripted_models
 
 from .harnessing import EXAMPLE
 
@@ -92,7 +93,7 @@ def memobase(flags: RunFlags, stack: ExitStack, monkeypatch: pytest.MonkeyPatch)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    models = stack.enter_context(ScriptedModels())
+    models = stack.enter_context(scripted_models())
     server_models = Models(f"http://127.0.0.1:{port}/v1", CELL_TOKEN, "extractor", "embedder")
     double = stack.enter_context(Double(server_models))
     monkeypatch.setenv("MEMOBASE_URL", double.url)
@@ -100,9 +101,9 @@ def memobase(flags: RunFlags, stack: ExitStack, monkeypatch: pytest.MonkeyPatch)
     told = replace(
         flags,
         extractor=models.base_url,
-        extractor_model=CHAT_MODEL,
+        extractor_model=EXTRACTOR,
         embedder=models.base_url,
-        embedder_model=EMBEDDING_MODEL,
+        embedder_model=EMBEDDER,
         gateway_port=port,
     )
     return told, models.embedded
@@ -219,7 +220,7 @@ def written(played: Played) -> None:
         chats = [c for c in played.calls if c.cell_id == cell and c.route == "/v1/chat/completions"]
         by_phase = {phase: {c.model for c in chats if c.phase == phase} for phase in ("ingest", "search")}
         writing = "search" if name == "structured" else "ingest"
-        assert by_phase == {"ingest": set(), "search": set(), writing: {CHAT_MODEL}}
+        assert by_phase == {"ingest": set(), "search": set(), writing: {EXTRACTOR}}
         assert played.started.manifest.readers[0].model not in by_phase[writing]
 
 
