@@ -59,6 +59,13 @@ def unsaid(out: Path) -> list[str]:
     return lost
 
 
+def said(out: Path) -> int:
+    """Statements and what is mentioned in passing: everything that has to be said."""
+    counts = json.loads((out / "pipeline_report.json").read_text(encoding="utf-8"))["counts"]
+    assert counts["statements"] == len(rows(out / "facts.jsonl"))
+    return int(counts["statements"]) + int(counts["mentioned"])
+
+
 def total(report: Mapping[str, Any], what: str) -> int:
     """A count over all kinds of statements."""
     return sum(int(counts.get(what, 0)) for counts in report["statements"].values())

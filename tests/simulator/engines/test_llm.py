@@ -12,7 +12,7 @@ from memarena_dataset.validate import Profile, validate
 from memarena_masim.output.generate import ENGINE_LOG
 
 from .llm_server import Asked, Behaviour, Body, Reaction, as_json, perfect, read, session_reply
-from .llm_worlds import CONFIG, made, rows, total, unsaid
+from .llm_worlds import CONFIG, made, rows, said, total, unsaid
 
 
 def only_sessions(change: Callable[[list[dict[str, str]], Asked], object]) -> Behaviour:
@@ -40,7 +40,7 @@ def test_a_good_model_says_everything_at_once(whole: tuple[Path, dict[str, Any]]
     """Every statement stands where it was planned, in the model's words, and the data set is valid."""
     out, report = whole
     assert unsaid(out) == []
-    assert total(report, "planned") == total(report, "at_once") == len(rows(out / "facts.jsonl"))
+    assert total(report, "planned") == total(report, "at_once") == said(out)
     assert report["turns"] == {"from_model": report["turns"]["planned"], "planned": report["turns"]["planned"]}
     assert [str(finding.problem) for finding in validate(out, Profile.FULL).errors] == []
     assert all(
@@ -181,7 +181,7 @@ def test_malformed_replies_cost_no_statement(fault: str, tmp_path: Path) -> None
     report = made(out, behave)
     assert report["replies"][counted] > 0
     assert unsaid(out) == []
-    assert total(report, "planned") == len(rows(out / "facts.jsonl"))
+    assert total(report, "planned") == said(out)
     assert [str(finding.problem) for finding in validate(out, Profile.FULL).errors] == []
 
 

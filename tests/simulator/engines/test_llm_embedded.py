@@ -17,7 +17,7 @@ from memarena_masim.engines.llm import LlmEngine
 from memarena_masim.output.generate import generate
 
 from .llm_server import Body, ModelServer, Reaction, as_json, friendly, read, small_talk
-from .llm_worlds import rows, total, unsaid
+from .llm_worlds import said, total, unsaid
 
 CONFIG = WorldConfig(name="test", agents=4, days=2, density=0.02, question_share=1.0, seed=112)
 """As small as worlds are: four sessions of eight or nine turns."""
@@ -79,7 +79,7 @@ def test_a_tiny_world_partly_by_the_embedded_model(tmp_path: Path) -> None:
     assert all(tokens > 0 for tokens in model.tokens)
     report: dict[str, Any] = json.loads((tmp_path / "w" / "pipeline_report.json").read_text())["engine"]
     planned = total(report, "planned")
-    assert planned == len(rows(tmp_path / "w" / "facts.jsonl")) > 0
+    assert planned == said(tmp_path / "w") > 0
     assert planned == total(report, "at_once") + total(report, "repaired") + total(report, "offline")
     assert report["turns"].get("from_model", 0) > 0
     assert unsaid(tmp_path / "w") == []

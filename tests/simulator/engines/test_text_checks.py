@@ -41,7 +41,7 @@ def points() -> list[Point]:
     for day in range(CONFIG.days):
         plan = planner.plan(day)
         planner.commit(plan)
-        stated = {one.statement_id: one for one in plan.stated}
+        stated = {one.statement_id: one for one in (*plan.stated, *plan.mentioned)}
         for session in plan.sessions:
             found += points_of(CONFIG, session, stated)
             for ask in asks_of(CONFIG, session):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from memarena_masim.errors import MasimError
 from memarena_masim.facts import catalogue as module
 from memarena_masim.facts.catalogue import catalogue
+from memarena_masim.phrases.grammar import wordings
 from memarena_masim.phrases.library import library
 from memarena_masim.phrases.references import Heard, References, stems
 from memarena_masim.phrases.scenes import read_topic
@@ -102,14 +104,19 @@ def test_a_kind_of_fact_without_a_question_is_named(monkeypatch: pytest.MonkeyPa
         return {**rows, "shoe_size": rows["price"]} if asked == "details" else rows
 
     monkeypatch.setattr(module, "_toml", with_another)
-    with pytest.raises(MasimError, match=r"facts/invites\.bank: invite\.shoe_size is missing"):
+    with pytest.raises(MasimError, match=r"facts/invites\.toml: invite\.shoe_size\.own is missing"):
         catalogue.__wrapped__("all")
 
 
-def test_the_question_for_a_fact_tells_nothing_of_it() -> None:
-    """It has no slot but for the person whom it asks after."""
+def test_neither_the_question_for_a_fact_nor_what_is_added_tells_its_value() -> None:
+    """They have no slot but for the thing and for people, and hold no digit; what is added speaks to nobody."""
     bank = catalogue().bank
-    slots = {name: set().union(*map(bank.slots_of, rule.alternatives)) for name, rule in bank.rules.items()}
-    asked = {name: found for name, found in slots.items() if name.startswith("invite.")}
-    assert len(asked) > 30
-    assert {name: found for name, found in asked.items() if found} == {"invite.told": {"subject"}}
+    rules = {name: rule for name, rule in bank.rules.items() if name.startswith(("invite.", "more."))}
+    assert len(rules) > 100
+    for name, rule in rules.items():
+        slots = set().union(*map(bank.slots_of, rule.alternatives))
+        assert slots <= {"item", "subject"} if name.startswith("invite.") else slots <= {"item", "subject", "a"}
+        texts = [text for line in rule.alternatives for text in wordings(line)]
+        assert not [text for text in texts if re.search(r"\d", text)]
+        if name.startswith("more."):
+            assert not [text for text in texts if re.search(r"\byou(?:r|rs|rself)?\b", text, re.IGNORECASE)], name

@@ -128,7 +128,7 @@ class LlmEngine:
     def _begun(self, plan: DayPlan, queue: asyncio.Queue[tuple[_Day, int]]) -> _Day:
         """Queue a day's sessions, long ones first, so that its end is not one long straggler."""
         stated: dict[str, dict[str, StatedFact]] = {}
-        for one in plan.stated:
+        for one in (*plan.stated, *plan.mentioned):
             stated.setdefault(one.session_id, {})[one.statement_id] = one
         day = _Day(plan, stated, [""] * len(plan.sessions), len(plan.sessions))
         if not plan.sessions:

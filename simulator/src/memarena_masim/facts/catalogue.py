@@ -54,6 +54,8 @@ class Attribute:
     plain: str
     about: str
     ask: str
+    confidential: bool = False
+    """Whether people tell some of it in confidence; what is sensitive always."""
     changes: bool = False
     """Whether a person's value can be replaced by another one in the course of a world."""
 
@@ -98,6 +100,8 @@ class Catalogue:
     """Normal form of all that details are made of but their items, each item once."""
     common_numbers: frozenset[float]
     """Numbers that ``common`` spells out."""
+    themes: tuple[frozenset[str], ...]
+    """Kinds of facts that belong together in a talk: attributes, community kinds, ``happening``, ``find``, ``tie``."""
 
     def distinctive(self, item: str) -> bool:
         """Whether an item's words come up in statements about it only."""
@@ -163,10 +167,21 @@ def catalogue(banks: Half = "all") -> Catalogue:
     bank.read(BANKS / "facts" / "levels.bank")
     bank.read(BANKS / "facts" / "prompts.bank")
     bank.read(BANKS / "facts" / "invites.bank")
+    for key, row in _toml("invites").items():
+        if key not in attributes:
+            raise MasimError(f"facts/invites.toml: {key!r} is no section of details.toml or sensitive.toml")
+        _invites(bank, key, row["invite"])
     bank.read(BANKS / "facts" / "probes.bank")
-    for kind in (*attributes, *community, *happenings, "find", "fate", *ties, "told"):
-        if f"invite.{kind}" not in bank.rules:
-            raise MasimError(f"facts/invites.bank: invite.{kind} is missing")
+    bank.read(BANKS / "facts" / "more.bank")
+    kinds = (*attributes, *community, *happenings, "find", "fate", *ties)
+    for name, rules in (
+        ("invites.toml", [f"invite.{kind}.own" for kind in attributes]),
+        ("invites.bank", [f"invite.{kind}" for kind in kinds if kind not in attributes]),
+        ("more.bank", [f"more.{kind}" for kind in (*kinds, "told", "change")]),
+    ):
+        missing = [rule for rule in rules if rule not in bank.rules]
+        if missing:
+            raise MasimError(f"facts/{name}: {missing[0]} is missing")
     bank.link(banks)
     common = _common_words()
     return Catalogue(
@@ -181,7 +196,19 @@ def catalogue(banks: Half = "all") -> Catalogue:
         common,
         _detail_words(attributes),
         numbers_in(common),
+        _themes((*attributes, *community, "happening", "find", "tie")),
     )
+
+
+def _themes(kinds: tuple[str, ...]) -> tuple[frozenset[str], ...]:
+    themes = {name: frozenset(ones) for name, ones in _toml("themes").items()}
+    for name, theme in themes.items():
+        if theme - set(kinds):
+            raise MasimError(f"facts/themes.toml: {name}: {min(theme - set(kinds))!r} is no kind of fact")
+    missing = set(kinds) - frozenset[str]().union(*themes.values())
+    if missing:
+        raise MasimError(f"facts/themes.toml: {min(missing)!r} is in no theme")
+    return tuple(themes.values())
 
 
 def _detail_words(attributes: dict[str, Attribute]) -> str:
@@ -193,8 +220,8 @@ def _detail_words(attributes: dict[str, Attribute]) -> str:
 
 def _common_words() -> str:
     paths = scene_files()
-    facts = ("happenings.toml", "finds.toml", "ties.toml", "community.toml", "changes.toml")
-    banks = ("levels.bank", "invites.bank", "probes.bank", "prompts.bank")
+    facts = ("happenings.toml", "finds.toml", "ties.toml", "community.toml", "changes.toml", "invites.toml")
+    banks = ("levels.bank", "invites.bank", "more.bank", "probes.bank", "prompts.bank")
     paths += [BANKS / "facts" / name for name in (*facts, *banks)]
     paths += [BANKS / "facts" / "events.toml", BANKS / "world" / "people.toml"]
     return normal(" ".join(re.sub(r"[^A-Za-z' ]", " ", path.read_text(encoding="utf-8")) for path in paths))
@@ -213,6 +240,13 @@ def _rules(bank: Bank, key: str, lines: list[str], where: str) -> None:
     for form in forms:
         for line in lines:
             bank.add(f"say.{key}.{form}", in_person(line, form), where)
+
+
+def _invites(bank: Bank, key: str, lines: list[str]) -> None:
+    """Questions after a detail of the one who is asked, and of somebody who is not there."""
+    for line in lines:
+        bank.add(f"invite.{key}.own", f"{in_person(line, 'you')}?", f"facts/invites.toml: {key}")
+        bank.add(f"invite.{key}.told", f"{in_person(line, 'told')}?", f"facts/invites.toml: {key}")
 
 
 def _reactions(bank: Bank, key: str, row: dict[str, Any], where: str) -> None:
@@ -254,4 +288,6 @@ def _attribute(key: str, row: dict[str, Any], where: str, changes: bool) -> Attr
         raise MasimError(f"{where}.sensitive: {sensitive!r}; one of {', '.join(SENSITIVE_CLASSES)} is expected")
     kind = ValueKind.parse(row["type"], row.get("unit", ""), row["values"], where)
     items = tuple(row["items"])
-    return Attribute(key, row["category"], sensitive, kind, items, row["plain"], row["about"], row["ask"], changes)
+    confidential = bool(sensitive) or row.get("confidential", False)
+    plain, about, ask = row["plain"], row["about"], row["ask"]
+    return Attribute(key, row["category"], sensitive, kind, items, plain, about, ask, confidential, changes)

@@ -22,11 +22,13 @@ class Chronicle:
     """Session ids by who spoke in them, assistants among them, in the order of time."""
     met: dict[str, dict[str, int]] = field(default_factory=dict)
     """``met[one][other]``: the first day on which two people talked."""
-    looked_back_at: dict[str, str] = field(default_factory=dict)
-    """The person whom a session speaks of because it looks back at a talk with them, by session id."""
+    named: dict[str, set[str]] = field(default_factory=dict)
+    """Who else comes up in a session, by its id: in a talk that it looks back at, or in small talk."""
     kinds: Counter[str] = field(default_factory=Counter)
     """Sessions by kind."""
     turns: int = 0
+    mentioned: int = 0
+    """Facts said in passing."""
     events: int = 0
     days: int = 0
 
@@ -41,6 +43,11 @@ class Chronicle:
         self.events += len(plan.events)
         for session in plan.sessions:
             self._add(session, plan.day)
+        self.mentioned += len(plan.mentioned)
+        for one in plan.mentioned:
+            others = {one.fact.subject, *one.wish.named}.difference(one.people)
+            if others:
+                self.named.setdefault(one.session_id, set()).update(others)
 
     def _add(self, session: SessionPlan, day: int) -> None:
         self.kinds[session.kind.value] += 1
@@ -55,4 +62,4 @@ class Chronicle:
         name = session.looks_back[0]
         for person in self.world.people if name else ():
             if name in (person.name, person.first_name):
-                self.looked_back_at[session.session_id] = person.agent_id
+                self.named.setdefault(session.session_id, set()).add(person.agent_id)

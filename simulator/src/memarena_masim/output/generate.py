@@ -112,7 +112,7 @@ def _finish(
     parts: Parts,
     engine: Engine,
 ) -> dict[str, int]:
-    book = Book(config, world, planner.catalogue, planner.knowledge.said, told.looked_back_at)
+    book = Book(config, world, planner.catalogue, planner.knowledge.said, told.named)
     book.met.update(told.met)
     asked = Deriver(book, FactSource(config, planner.catalogue)).derive()
     if not asked:
@@ -195,6 +195,7 @@ def _counts(
         "turns": told.turns,
         "events": told.events,
         "statements": stated,
+        "mentioned": told.mentioned,
         "instances": sum(questions.values()),
     }
     short = {

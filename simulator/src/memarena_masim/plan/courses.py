@@ -71,42 +71,25 @@ class Courses:
                 for _, name in one.names:
                     mind.names.setdefault(name, set()).add((one.narrator, one.scene))
 
-    def assign(
-        self, stream: Stream, thread: Thread, narrator: str, listeners: Sequence[str], before: Sequence[Thread]
-    ) -> Thread:
-        """``thread`` with a scene that none of the threads ``before`` has, nor its names."""
-        taken = frozenset(one.scene for one in before)
-        named = frozenset(name for one in before for _, name in one.names)
-        begun = self._begun(narrator, listeners, taken)
-        begun = [one for one in begun if not named & self._known_names(narrator, one)]
-        scenes = [one for one in self.library.topics[thread.topic].scenes if one.key not in taken]
-        if not self._fitting(scenes, narrator, listeners, named):
-            scenes = [one for one in self.library.scenes.values() if one.key not in taken]
-        fresh = self._fitting(scenes, narrator, listeners, named)
+    def assign(self, stream: Stream, thread: Thread, narrator: str, listeners: Sequence[str]) -> Thread:
+        """``thread`` with a scene."""
+        begun = self._begun(narrator, listeners)
+        scenes: Sequence[Scene] = self.library.topics[thread.topic].scenes
+        if not self._fitting(scenes, narrator, listeners):
+            scenes = tuple(self.library.scenes.values())
+        fresh = self._fitting(scenes, narrator, listeners)
         if begun and (not fresh or stream.chance(GOES_ON)):
             scene = self.library.scenes[stream.pick(begun)]
-            return self.telling(thread, narrator, listeners, scene, TALK_BEATS, named)
-        apart = [one for one in scenes if not named & self._known_names(narrator, one.key)] or scenes
-        scene = stream.pick(fresh or [one for one in apart if self._new(one.key, narrator, listeners)] or apart)
-        return self.telling(thread, narrator, listeners, scene, 0, named)
+            return self.telling(thread, narrator, listeners, scene, TALK_BEATS)
+        scene = stream.pick(fresh or [one for one in scenes if self._new(one.key, narrator, listeners)] or scenes)
+        return self.telling(thread, narrator, listeners, scene, 0)
 
-    def telling(
-        self,
-        thread: Thread,
-        narrator: str,
-        listeners: Sequence[str],
-        scene: Scene,
-        first_beat: int,
-        named: frozenset[str] = frozenset(),
-    ) -> Thread:
-        """``thread`` with ``scene``, which no other talk of the day tells to the same people.
-
-        Who comes up in it has a name that is not in ``named``; the same in every telling.
-        """
+    def telling(self, thread: Thread, narrator: str, listeners: Sequence[str], scene: Scene, first_beat: int) -> Thread:
+        """``thread`` with ``scene``, which no other talk of the day tells to the same people, and with its names."""
         self._today |= {(narrator, listener, scene.key) for listener in listeners}
         names = self._given(narrator, scene.key)
         if names is None:
-            names = self._names_today[narrator, scene.key] = self._draw(narrator, listeners, scene, named)
+            names = self._names_today[narrator, scene.key] = self._draw(narrator, listeners, scene)
         for person in (narrator, *listeners):
             self._heard_today.setdefault(person, set()).update(name for _, name in names)
         return Thread(scene.key.split(".")[0], thread.narrator, thread.turns, scene.key, first_beat, names)
@@ -114,18 +97,13 @@ class Courses:
     def _given(self, narrator: str, scene: str) -> tuple[tuple[str, str], ...] | None:
         return self._names.get((narrator, scene)) or self._names_today.get((narrator, scene))
 
-    def _known_names(self, narrator: str, scene: str) -> set[str]:
-        return {name for _, name in self._given(narrator, scene) or ()}
-
-    def _draw(
-        self, narrator: str, listeners: Sequence[str], scene: Scene, named: frozenset[str]
-    ) -> tuple[tuple[str, str], ...]:
-        """Names that are new to all of them if possible, and in any case to this talk and to the teller's scenes."""
+    def _draw(self, narrator: str, listeners: Sequence[str], scene: Scene) -> tuple[tuple[str, str], ...]:
+        """Names that are new to all of them if possible, and in any case to the teller's scenes."""
         stream = Stream(self.key, "names", narrator, scene.key)
         own = {name for (who, _), names in self._names_today.items() if who == narrator for _, name in names}
         people = (narrator, *listeners)
         known = [set(self._mind(one).names) | self._heard_today.get(one, set()) for one in people]
-        used: set[str] = set(named)
+        used: set[str] = set()
         found = []
         for slot, sex in sorted(scene.people.items()):
             for avoided in (used.union(own, *known), used | own | self._own_names(narrator), used):
@@ -144,20 +122,17 @@ class Courses:
     def _mind(self, person: str) -> _Mind:
         return self._minds.get(person, _Mind())
 
-    def _fitting(
-        self, scenes: Sequence[Scene], narrator: str, listeners: Sequence[str], named: frozenset[str]
-    ) -> list[Scene]:
+    def _fitting(self, scenes: Sequence[Scene], narrator: str, listeners: Sequence[str]) -> list[Scene]:
         """Scenes that are news to the listeners, are nobody else's story among them, and name nobody's namesake."""
         return [
             scene
             for scene in scenes
             if self._new(scene.key, narrator, listeners)
-            and not named & self._known_names(narrator, scene.key)
             and all(self._mind(one).whose.get(scene.key, set()) <= {narrator} for one in (narrator, *listeners))
             and not any(
                 self._mind(one).names.get(name, set()) - {(narrator, scene.key)}
                 for one in listeners
-                for name in self._known_names(narrator, scene.key)
+                for _, name in self._given(narrator, scene.key) or ()
             )
         ]
 
@@ -167,14 +142,13 @@ class Courses:
             for listener in listeners
         )
 
-    def _begun(self, narrator: str, listeners: Sequence[str], taken: frozenset[str]) -> list[str]:
+    def _begun(self, narrator: str, listeners: Sequence[str]) -> list[str]:
         """Scenes that all listeners heard the first half of alone."""
         told = [self._told.get((narrator, listener), {}) for listener in listeners]
         return [
             key
             for key in told[0]
             if all(each.get(key) == TALK_BEATS for each in told)
-            and key not in taken
             and not any((narrator, listener, key) in self._today for listener in listeners)
         ]
 
@@ -184,6 +158,7 @@ def tellings(threads: Sequence[Thread], people: Sequence[str]) -> list[Telling]:
     return [
         Telling(people[thread.narrator], listener, thread.scene, thread.first_beat + TALK_BEATS, thread.names)
         for thread in threads
+        if thread.scene
         for place, listener in enumerate(people)
         if place != thread.narrator
     ]

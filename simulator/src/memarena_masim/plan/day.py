@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import combinations
@@ -10,18 +11,22 @@ from typing import Any
 
 from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import Catalogue
+from memarena_masim.facts.parting import parted
 from memarena_masim.facts.values import WEEKDAYS, day_words
 from memarena_masim.phrases.library import library
-from memarena_masim.phrases.scenes import BEATS, TALK_BEATS
+from memarena_masim.phrases.scenes import BEATS
 from memarena_masim.plan.courses import Courses, Telling, tellings
 from memarena_masim.plan.events import plan_events, talk_of
 from memarena_masim.plan.facts import FactSource, opaque
 from memarena_masim.plan.impressions import Feeling, Impressions, felt
 from memarena_masim.plan.meetings import TALKED_OF_DAYS, DayMeetings, Meeting
-from memarena_masim.plan.model import Kind, SessionPlan, Speaker, Statement, Thread
+from memarena_masim.plan.model import NEWS, Kind, SessionPlan, Speaker, Statement, Thread
+from memarena_masim.plan.popularity import Theme
 from memarena_masim.plan.schedule import DaySchedule, plan_schedules
-from memarena_masim.plan.state import FactKind, Knowledge, Role, StatedFact, turn_id
+from memarena_masim.plan.small_talk import FIND, HAPPENING, News, SmallTalk
+from memarena_masim.plan.state import Fact, FactKind, Knowledge, Role, StatedFact, turn_id
 from memarena_masim.plan.statements import Choice, Chooser, frame_of
+from memarena_masim.plan.threads import threads_of
 from memarena_masim.plan.wishes import Wishes
 from memarena_masim.rng import Stream
 from memarena_masim.world.build import RELATION_KINDS, pools, relation
@@ -29,17 +34,15 @@ from memarena_masim.world.model import Person, World, WorldEvent
 
 _STATED_BETWEEN_PEOPLE = (2, 2, 3, 3, 3)
 _STATED_TO_ASSISTANT = (0, 1, 1, 2)
-_ANSWERS_STATE = 0.75
-"""How often a fact moves from a turn that goes on with a scene to one that answers: there it breaks into nothing."""
-_LATER = 0.5
-"""How often a fact that would stand in the turn that greets back is put elsewhere, which may be there again."""
+_LIKE = 0.9
+"""How often what is mentioned is of the kind of the statement beside it."""
 PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
 """What a memory probe is after, by share."""
-_TURNS_BETWEEN_PEOPLE = (7, 8, 9, 10, 10, 11, 11, 12, 13, 14)
-_TURNS_WITH_ASSISTANT = (9, 11, 13)  # odd, so that the assistant has the last word
+_TURNS_BETWEEN_PEOPLE = (10, 11, 11, 12, 12, 13, 13, 14, 15)
+_TURNS_WITH_ASSISTANT = (11, 13, 13)  # odd, so that the assistant has the last word
 _LOOKS_BACK_DAYS = 6
 """How long ago a talk may be that somebody looks back at with their assistant."""
-_WORDS = {"face_to_face": 67.0, "voice_message": 68.0, "text_message": 60.0}
+_WORDS = {"face_to_face": 84.0, "voice_message": 85.0, "text_message": 75.0}
 """Aimed words per turn; an assistant says a little over half as many."""
 
 
@@ -53,6 +56,8 @@ class DayPlan:
     events: tuple[WorldEvent, ...]
     schedules: dict[str, DaySchedule]
     feelings: tuple[Feeling, ...] = ()
+    mentioned: tuple[StatedFact, ...] = ()
+    """What is said in passing, which nobody comes to know and no question is about."""
     talks: tuple[tuple[str, str, str, str, int], ...] = ()
     """Who talked with whom of which topic, by which scene, and its next beat: what a later day may look back at."""
     tellings: tuple[Telling, ...] = ()
@@ -68,7 +73,7 @@ class Planner:
     """
 
     def __init__(self, config: WorldConfig, world: World, catalogue: Catalogue) -> None:
-        self.config, self.world, self.catalogue = config, world, catalogue
+        self.config, self.world = config, world
         self.knowledge = Knowledge()
         self.impressions = Impressions()
         self._recent_events: list[tuple[WorldEvent, ...]] = []
@@ -79,8 +84,10 @@ class Planner:
             for person in world.people
         }
         words = library(config.banks)
-        source, wishes = FactSource(config, catalogue), Wishes(config, world, self._names)
-        self._chooser = Chooser(config, world, catalogue, source, self.knowledge, wishes)
+        self.catalogue, mentioned = parted(catalogue, config.key)
+        source, wishes = FactSource(config, self.catalogue), Wishes(config, world, self._names)
+        self._chooser = Chooser(config, world, self.catalogue, source, self.knowledge, wishes)
+        self._small_talk = SmallTalk(config, world, mentioned, self._chooser.attributes, wishes)
         names = {"man": pools()["other_men"], "woman": pools()["other_women"]}
         self._courses = Courses(words, names, config.key)
         self._taken_up: Counter[tuple[str, str, str]] = Counter()
@@ -100,13 +107,16 @@ class Planner:
         weather = Stream(self.config.key, "weather", day).pick(pools()["places"]["weather"])
         sessions: list[SessionPlan] = []
         stated: list[StatedFact] = []
+        mentioned: list[StatedFact] = []
         feelings: list[Feeling] = []
         seen: list[tuple[str, str, str, str, int]] = []
         told: list[Telling] = []
         for number, meeting in enumerate(meetings):
-            plan, facts = self._session(day, number, meeting, weather)
+            plan, planned = self._session(day, number, meeting, weather)
+            plan, facts = self._with_small_talk(plan, planned)
             sessions.append(plan)
-            stated.extend(facts)
+            stated.extend(planned)
+            mentioned.extend(facts)
             feelings.extend(self._felt(plan, meeting))
             now = tellings(plan.threads, [one.agent_id for one in plan.speakers])
             told.extend(now)
@@ -119,6 +129,7 @@ class Planner:
             events=tuple(events),
             schedules=schedules,
             feelings=tuple(feelings),
+            mentioned=tuple(mentioned),
             talks=tuple(seen),
             tellings=tuple(told),
             noted=self._chooser.noted,
@@ -152,8 +163,7 @@ class Planner:
         turns = stream.pick(_TURNS_WITH_ASSISTANT if assistant else _TURNS_BETWEEN_PEOPLE)
         speakers = [self._speaker(person) for person in people]
         looks_back, kind = ("", ""), meeting.kind
-        topics = self._threads(stream, people, turns, len(people) + assistant)
-        looked: tuple[str, int] | None = None
+        looked: tuple[str, str, int] | None = None
         if assistant:
             speakers.append(_assistant_of(people[0]))
             if kind is Kind.REFLECTION:
@@ -161,10 +171,11 @@ class Planner:
                 if earlier is None:
                     kind = Kind.NARRATION
                 else:
-                    looks_back, topics = (earlier[0], earlier[1]), [earlier[2], *topics[1:]]
-                    looked = (earlier[3], earlier[4])
-        threads = _cut(topics, turns, 0 if assistant else stream.below(len(people)), len(people), stream, assistant)
-        threads = self._with_scenes(stream, threads, [speaker.agent_id for speaker in speakers], looked)
+                    looks_back, looked = (earlier[0], earlier[1]), (earlier[2], earlier[3], earlier[4])
+        topic = looked[0] if looked else self._topic(stream, people)
+        threads = threads_of(stream, topic, turns, len(people), assistant, looks_back=looked is not None)
+        ids = [speaker.agent_id for speaker in speakers]
+        threads = tuple(self._with_scene(stream, thread, ids, looked) for thread in threads)
         place = self.world.places[meeting.place_id] if meeting.place_id else None
         hour = meeting.slot / 4
         plan = SessionPlan(
@@ -196,37 +207,86 @@ class Planner:
     ) -> tuple[SessionPlan, list[StatedFact]]:
         assistant, pace = plan.kind.with_assistant, self.config.pace
         count = stream.pick(_STATED_TO_ASSISTANT if assistant else _STATED_BETWEEN_PEOPLE)
+        news = news_turns(plan)
         free = {
-            person.agent_id: [turn for turn in range(1, plan.turn_count - 1) if speaker_index(plan, turn) == place]
+            person.agent_id: [turn for turn in news if speaker_index(plan, turn) == place]
             for place, person in enumerate(people)
         }
-        told = set() if assistant else _told(plan)
         statements: list[Statement] = []
         stated: list[StatedFact] = []
+        theme: Theme = None
         for number in range(count):
-            speaker = stream.pick(people).agent_id
+            able = [person.agent_id for person in people if free[person.agent_id]]
+            if not able:
+                break
+            speaker = stream.pick(able)
             listeners = tuple(person.agent_id for person in people if person.agent_id != speaker)
             if pace < 1 and not stream.chance(pace):
-                continue
-            if not free[speaker]:
                 continue
             probing = plan.kind is Kind.PROBE and stream.chance(0.7)
             choice = self._probed(plan.sub_kind, stream, speaker) if probing else None
             if choice is None:
-                choice = self._chooser.choose(stream, plan.day, speaker, listeners, assistant)
+                choice = self._chooser.choose(stream, plan.day, speaker, listeners, assistant, theme)
             if choice is None:
                 continue
-            turn = stream.pick(free[speaker])
-            if turn == 1 and stream.chance(_LATER):
-                turn = stream.pick(free[speaker])
-            answers = [one for one in free[speaker] if one not in told]
-            if turn in told and answers and stream.chance(_ANSWERS_STATE):
-                turn = stream.pick(answers)
+            theme = theme or self._theme(stream, choice.fact)
+            beside = {one.turn + step for one in statements for step in (-1, 1)}
+            turn = stream.pick([one for one in free[speaker] if one not in beside] or free[speaker])
             free[speaker].remove(turn)
             key = opaque("stmt", plan.session_id, number)
             statements.append(self._statement(key, choice, plan, turn))
             stated.append(_stated(key, choice, plan, turn, tuple(person.agent_id for person in people)))
-        return replace(plan, statements=self._counted(plan, statements)), stated
+        return replace(plan, statements=tuple(statements)), stated
+
+    def _theme(self, stream: Stream, fact: Fact) -> Theme:
+        """The theme of a talk in which a fact is stated first."""
+        return stream.pick([theme for theme in self.catalogue.themes if fact.theme_kind in theme])
+
+    def _with_small_talk(
+        self, plan: SessionPlan, planned: Sequence[StatedFact]
+    ) -> tuple[SessionPlan, list[StatedFact]]:
+        """The plan with something mentioned in the turns for news that state nothing planned."""
+        stream = Stream(self.config.key, "small talk", plan.day, plan.session_id)
+        people = tuple(speaker.agent_id for speaker in plan.speakers if not speaker.assistant)
+        first = planned[0].fact if planned else None
+        theme = self._theme(stream, first) if first else stream.pick(self.catalogue.themes)
+        taken = {statement.turn: statement for statement in plan.statements}
+        answering: set[int] = set()
+        mentioned: list[StatedFact] = []
+        said = {text for one in plan.statements for name, text in one.slots if name in ("item", "source", "do", "v")}
+        for turn in news_turns(plan):
+            if turn in taken:
+                continue
+            news = self._like(stream, taken, turn, answering) or self._small_talk.draw(
+                stream, plan.kind.with_assistant, theme
+            )
+            speaker, following = (plan.speakers[speaker_index(plan, turn + step)].agent_id for step in (0, 1))
+            taking = (speaker, following, news.kind)
+            before = [one for one in taken.values() if _taking_up(plan, one) == taking]
+            earlier = self._taken_up[taking] + self._taken_up_today[taking] + len(before)
+            others = [one for one in people if one not in (speaker, following)]
+            choice = self._small_talk.choose(stream, plan.day, news, (speaker, following, *others), earlier, said)
+            if choice is None:
+                continue
+            said |= {choice.fact.item, choice.value.text}
+            key = opaque("said", plan.session_id, turn)
+            taken[turn] = self._statement(key, choice, plan, turn)
+            mentioned.append(_stated(key, choice, plan, turn, people))
+        return replace(plan, statements=self._counted(plan, list(taken.values()))), mentioned
+
+    def _like(self, stream: Stream, taken: Mapping[int, Statement], turn: int, answering: set[int]) -> News | None:
+        """News of the kind of the statement before ``turn``, or after it, where ``turn`` is to go with that."""
+        for other, answer in ((turn - 1, turn), (turn + 1, turn + 1)):
+            beside = taken.get(other)
+            if beside is None or other in answering or beside.level or beside.prompt:
+                continue
+            form, attribute, person = beside.frame.split(".")
+            answers = other < turn or (form == "say" and person == "own")
+            kind = FIND if attribute == "fate" and other < turn else attribute
+            if answers and self._small_talk.has(kind) and stream.chance(_LIKE):
+                answering.add(answer)
+                return News(kind, mood=self.catalogue.moods[dict(beside.slots)["do"]] if kind == HAPPENING else "")
+        return None
 
     def _counted(self, plan: SessionPlan, statements: list[Statement]) -> tuple[Statement, ...]:
         """The statements, each with how many of its kind the next speaker took up before of the same person's."""
@@ -260,33 +320,21 @@ class Planner:
         name = self._names[person.agent_id]
         return Speaker(person.agent_id, name, person.leaning, person.pace, person.fillers, asking=person.asking)
 
-    def _with_scenes(
-        self, stream: Stream, threads: tuple[Thread, ...], ids: list[str], looked: tuple[str, int] | None
-    ) -> tuple[Thread, ...]:
-        """The threads with their scenes; the first goes on with the one looked back at."""
-        found: list[Thread] = []
-        for number, thread in enumerate(threads):
-            if number == 0 and looked is not None:
-                scene, beat = looked
-                known = library(self.config.banks).scenes[scene]
-                found.append(self._courses.telling(thread, ids[0], ids[1:], known, beat))
-                continue
-            narrator = ids[thread.narrator]
-            others = [one for one in ids if one != narrator]
-            found.append(self._courses.assign(stream, thread, narrator, others, found))
-        return tuple(found)
+    def _with_scene(
+        self, stream: Stream, thread: Thread, ids: list[str], looked: tuple[str, str, int] | None
+    ) -> Thread:
+        """A thread with its scene: the one looked back at, or one of its topic; none for news."""
+        if thread.topic == NEWS:
+            return thread
+        narrator = ids[thread.narrator]
+        others = [one for one in ids if one != narrator]
+        if looked is None:
+            return self._courses.assign(stream, thread, narrator, others)
+        return self._courses.telling(thread, narrator, others, library(self.config.banks).scenes[looked[1]], looked[2])
 
-    def _threads(self, stream: Stream, people: list[Person], turns: int, speakers: int) -> list[str]:
+    def _topic(self, stream: Stream, people: list[Person]) -> str:
         liked = [topic for person in people for topic in person.topics]
-        least = -(-turns // (TALK_BEATS * speakers - 1))
-        most = min(len(self._topics), turns // _shortest(speakers))
-        count = min(most, max(stream.pick((1, 2, 2, 2, 3)), least))
-        found: list[str] = []
-        while len(found) < count:
-            topic = stream.pick(liked) if liked and stream.chance(0.4) else stream.pick(self._topics)
-            if topic not in found:
-                found.append(topic)
-        return found
+        return stream.pick(liked) if liked and stream.chance(0.4) else stream.pick(self._topics)
 
     def _earlier(self, owner: str, day: int, stream: Stream) -> tuple[str, str, str, str, int] | None:
         """A conversation of an earlier day: the other one's name, the day in words, the topic, scene and next beat."""
@@ -310,20 +358,14 @@ def speaker_index(plan: SessionPlan, turn: int) -> int:
     return (first + turn) % len(plan.speakers)
 
 
-def _shortest(speakers: int) -> int:
-    """Turns in which the teller comes to speak, whoever begins."""
-    return 2 * (speakers - 1)
-
-
-def _told(plan: SessionPlan) -> set[int]:
-    """Turns between people in which somebody goes on with his or her scene; the others answer, and are shorter."""
-    found: set[int] = set()
-    first = 0
+def news_turns(plan: SessionPlan) -> list[int]:
+    """Turns that may state a fact: those of the thread for news, but for the first and the last, and an assistant's."""
+    first, found = 0, []
     for thread in plan.threads:
-        turns = range(first, first + thread.turns)
-        found |= {turn for turn in turns if speaker_index(plan, turn) == thread.narrator}
+        if thread.topic == NEWS:
+            found += range(max(first, 1), min(first + thread.turns, plan.turn_count - 1))
         first += thread.turns
-    return found
+    return [turn for turn in found if not plan.speakers[speaker_index(plan, turn)].assistant]
 
 
 def _taking_up(plan: SessionPlan, statement: Statement) -> tuple[str, str, str]:
@@ -351,26 +393,6 @@ def _probe(stream: Stream) -> str:
 
 def _assistant_of(owner: Person) -> Speaker:
     return Speaker(owner.assistant_id, "Assistant", 0, 1.0, 0.04, assistant=True)
-
-
-def _cut(
-    topics: list[str], turns: int, narrator: int, people: int, stream: Stream, assistant: bool
-) -> tuple[Thread, ...]:
-    """Threads of roughly equal length; in talk between people the teller changes now and then."""
-    threads, left = [], turns
-    speakers = people + assistant
-    shortest, longest = _shortest(speakers), TALK_BEATS * speakers
-    for number, topic in enumerate(topics):
-        others = len(topics) - 1 - number
-        most, least = min(longest, left - others * shortest), max(shortest, left - others * longest)
-        share = max(least, min(most, left // (others + 1) + stream.between(-1, 1))) if others else left
-        threads.append(Thread(topic, narrator, share))
-        left -= share
-        if not assistant and stream.chance(0.6):
-            narrator = (narrator + 1) % people
-    if len(threads) > 1 and not assistant:  # the one whose turn is the last answers
-        threads[-1] = replace(threads[-1], narrator=(threads[0].narrator + turns - 2) % people)
-    return tuple(threads)
 
 
 def _stated(key: str, choice: Choice, plan: SessionPlan, turn: int, people: tuple[str, ...]) -> StatedFact:

@@ -29,6 +29,8 @@ class EventKind:
     name: str
     weight: float
     lines: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    """Which sorts of groups it happens to: all of them if empty."""
 
 
 @cache
@@ -45,7 +47,8 @@ def event_kinds() -> dict[str, tuple[EventKind, ...]]:
             if not row.get("lines") or row.get("weight", 0) <= 0:
                 raise MasimError(f"facts/events.toml: {category}.{name}: lines and a weight above 0 are expected")
         kinds[category] = tuple(
-            EventKind(category, name, row["weight"], tuple(row["lines"])) for name, row in rows.items()
+            EventKind(category, name, row["weight"], tuple(row["lines"]), tuple(row.get("groups", ())))
+            for name, row in rows.items()
         )
         if not kinds[category]:
             raise MasimError(f"facts/events.toml: no section [{category}.…]")
@@ -78,7 +81,7 @@ def _event(config: WorldConfig, world: World, day: int, number: int, category: s
         mask = (stream.pick(ids),)
     else:
         category, mask = "global", tuple(ids)
-    kinds = event_kinds()[category]
+    kinds = [kind for kind in event_kinds()[category] if group is None or not kind.groups or group.kind in kind.groups]
     kind = stream.weighted(kinds, [kind.weight for kind in kinds])
     said = content = stream.pick(kind.lines)
     cast: tuple[str, ...] = ()
@@ -104,10 +107,13 @@ def _event(config: WorldConfig, world: World, day: int, number: int, category: s
 
 
 def talk_of(event: WorldEvent, speakers: Sequence[str], names: Mapping[str, str]) -> EventTalk:
-    """How ``speakers`` (agent ids, all of whom could see it) speak of an event. ``names`` are those used in talk."""
+    """How ``speakers`` (agent ids, all of whom could see it) speak of an event. ``names`` are those used in talk.
+
+    What everybody knows is news; what a group or two people went through is theirs.
+    """
     told = _filled(event.said, {slot: names[agent] for slot, agent in zip(_CAST, event.cast, strict=False)})
     clauses = tuple(_in_the_mouth_of(event, speaker) for speaker in speakers)
-    return EventTalk(event.event_id, told.replace("*", ""), clauses, ours=bool(event.cast))
+    return EventTalk(event.event_id, told.replace("*", ""), clauses, ours=event.category != "global")
 
 
 def _in_the_mouth_of(event: WorldEvent, speaker: str) -> str:

@@ -15,8 +15,8 @@ from memarena_masim.plan.state import Fact, FactKind
 from memarena_masim.rng import Stream
 from memarena_masim.world.model import Group, World
 
-GUARDED_SHARE = 0.25
-"""Share of the details without a sensitive class that are kept for permission questions."""
+GUARDED_SHARE = 0.4
+"""Share of the confidential details without a sensitive class that are kept for permission questions."""
 
 
 def opaque(prefix: str, *parts: str | int) -> str:
@@ -39,7 +39,7 @@ class FactSource:
         if key not in self._details:
             stream = Stream(self._config.key, "fact", *key)
             value = attribute.kind.draw(stream, self._config.dates_from(day))
-            guarded = bool(attribute.sensitive) or stream.chance(GUARDED_SHARE)
+            guarded = bool(attribute.sensitive) or (attribute.confidential and stream.chance(GUARDED_SHARE))
             self._details[key] = Fact(
                 fact_id=opaque("fact", self._config.key, *key),
                 kind=FactKind.DETAIL,

@@ -60,15 +60,19 @@ class Statement:
     earlier: int = 0
 
 
+NEWS = "news of each other"
+"""The topic of the thread in which facts are stated."""
+
+
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A stretch of talk about one topic, told by one speaker (index into ``speakers``)."""
+    """A stretch of talk about one topic, told by one speaker (index into ``speakers``); or one for news (``NEWS``)."""
 
     topic: str
     narrator: int
     turns: int
     scene: str = ""
-    """Key of the scene that is told."""
+    """Key of the scene that is told; "" in a thread for news."""
     first_beat: int = 0
     """The first beat that is told: above 0 where the listeners heard the ones before on an earlier day."""
     names: tuple[tuple[str, str], ...] = ()
@@ -80,7 +84,7 @@ class EventTalk:
     """What a session's event is in words. ``told`` names people as they call each other.
 
     ``clauses`` are by speaker, in the first and second person, with what can be taken up between asterisks; ``ours``
-    says that the event is something that the speakers did.
+    says that it is no news to all but something that the speakers, or a group of theirs, went through.
     """
 
     event_id: str
@@ -124,6 +128,11 @@ class SessionPlan:
     def event_ids(self) -> tuple[str, ...]:
         """Ids of the events that set the session off."""
         return (self.event.event_id,) if self.event else ()
+
+    @property
+    def topic(self) -> str:
+        """The topic of the scene."""
+        return next(thread.topic for thread in self.threads if thread.topic != NEWS)
 
     @property
     def turn_count(self) -> int:

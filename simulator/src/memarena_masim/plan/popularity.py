@@ -12,6 +12,8 @@ from memarena_masim.config import PA_SESSIONS_PER_AGENT_DAY, PP_SESSIONS_PER_AGE
 from memarena_masim.facts.catalogue import Attribute, Catalogue
 from memarena_masim.rng import Stream
 
+Theme = frozenset[str] | None
+"""Kinds of facts that a talk keeps to; None: any."""
 AIMS = (0, 1, 4, 16)
 """Near-duplicates that an ego hears of an item, by class."""
 _CLASS_SHARES = (0.32, 0.24, 0.22, 0.22)
@@ -45,6 +47,7 @@ class Popularity:
         if heard < _LITTLE:
             pairs.sort(key=lambda pair: not catalogue.distinctive(pair[1]))
         self._classes: list[list[tuple[Attribute, str]]] = []
+        self._by_theme: dict[Theme, list[list[tuple[Attribute, str]]]] = {}
         for aim, share in list(zip(AIMS, _CLASS_SHARES, strict=True))[:0:-1]:
             count = max(1, round(heard * share / (aim + 1)))
             count = min(count, len(pairs) // 2)
@@ -52,9 +55,23 @@ class Popularity:
             pairs = pairs[count:]
         self._classes.insert(0, pairs)
 
-    def draw(self, stream: Stream) -> tuple[Attribute, str]:
-        """An attribute and an item to talk about."""
-        return stream.pick(stream.weighted(self._classes, _CLASS_SHARES))
+    @property
+    def attributes(self) -> frozenset[str]:
+        """Keys of the attributes that people talk about in this world."""
+        return frozenset(attribute.key for pairs in self._classes for attribute, _ in pairs)
+
+    def draw(self, stream: Stream, theme: Theme) -> tuple[Attribute, str] | None:
+        """An attribute and an item to talk about, of a theme if one is given; None if it has none."""
+        if theme not in self._by_theme:
+            self._by_theme[theme] = [
+                [pair for pair in pairs if theme is None or pair[0].key in theme] for pairs in self._classes
+            ]
+        found = self._by_theme[theme]
+        weights = [
+            share * len(some) / max(1, len(pairs))
+            for share, some, pairs in zip(_CLASS_SHARES, found, self._classes, strict=True)
+        ]
+        return stream.pick(stream.weighted(found, weights)) if any(weights) else None
 
 
 def _heard_per_day() -> float:

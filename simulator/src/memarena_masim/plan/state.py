@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
 
+from memarena_dataset.values import DateValue
+
 from memarena_masim.facts.values import Said
 from memarena_masim.plan.wishes import Wish
 
@@ -55,6 +57,16 @@ class Fact:
     fate: str = ""
     supersedes: str = ""
     """``fact_id`` of the value that this one replaces, "" if it is the first."""
+
+    @property
+    def theme_kind(self) -> str:
+        """What sort of fact it is to the themes of a catalogue."""
+        return self.attribute if self.kind in (FactKind.DETAIL, FactKind.COMMUNITY) else self.kind.value
+
+    def is_over(self, today: date) -> bool:
+        """Whether it is a detail whose date has passed: nobody says of it any more that it is to come."""
+        value = self.value.value
+        return isinstance(value, DateValue) and self.kind is FactKind.DETAIL and value.date < today.isoformat()
 
     @property
     def about(self) -> str:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from memarena_dataset.model import Family
-from memarena_dataset.values import DateValue, SetValue
+from memarena_dataset.values import SetValue
 
 from memarena_masim.config import PP_SESSIONS_PER_AGENT_DAY, WorldConfig
 from memarena_masim.facts.catalogue import Catalogue, PersonForm, in_person
@@ -16,7 +16,7 @@ from memarena_masim.facts.values import Said, day_words
 from memarena_masim.plan.community import CommunityTalk
 from memarena_masim.plan.facts import FactSource
 from memarena_masim.plan.noted import Noted
-from memarena_masim.plan.popularity import Popularity
+from memarena_masim.plan.popularity import Popularity, Theme
 from memarena_masim.plan.state import Fact, FactKind, Knowledge, Role, StatedFact
 from memarena_masim.plan.wishes import SAYS_NOTHING, Wish, Wishes
 from memarena_masim.rng import Stream
@@ -116,7 +116,12 @@ class Chooser:
         self._shares = _shares(config)
         self._small = _statements(config) < _SMALL
         self._again = 0.85 if self._small else AGAIN
-        self._attributes = list(catalogue.attributes.values())
+        self._confidential = [one for one in catalogue.attributes.values() if one.confidential]
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """Keys of the attributes that people talk about in this world."""
+        return self._popularity.attributes
 
     def begin_day(self, day: int) -> None:
         """Start from what is committed."""
@@ -135,34 +140,46 @@ class Chooser:
             memory.commit(one)
 
     def choose(
-        self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool
+        self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool, theme: Theme
     ) -> Choice | None:
-        """Something for ``speaker`` to say to ``listeners`` (none: to the own assistant); None if nothing fits."""
-        choice = self._any(stream, day, speaker, listeners, assistant)
+        """Something for ``speaker`` to say to ``listeners`` (none: to the own assistant); None if nothing fits.
+
+        It is of ``theme``, but for what a small world needs.
+        """
+        choice = self._any(stream, day, speaker, listeners, assistant, theme)
         if choice is not None and choice.fact.guarded and not choice.wish.form:
             sensitive = bool(choice.fact.sensitive)
             return replace(choice, wish=self._wishes.draw(stream, day, speaker, listeners, sensitive))
         return choice
 
     def _any(
-        self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool
+        self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool, theme: Theme
     ) -> Choice | None:
-        names, weights = zip(*(ASSISTANT_SHARES if assistant else self._shares), strict=True)
+        shares = ASSISTANT_SHARES if assistant else self._shares
+        names, weights = zip(*((name, share) for name, share in shares if self._within(name, theme)), strict=True)
         kind = stream.weighted(names, weights)
         choice = self._across_sessions(stream, speaker, listeners) or self._of_kind(
-            kind, stream, day, speaker, listeners
+            kind, stream, day, speaker, listeners, theme
         )
-        if choice is None and kind != "detail":
-            choice = self._detail(stream, speaker, listeners, guarded=False)
+        if choice is None and kind != "detail" and self._within("detail", theme):
+            choice = self._detail(stream, speaker, listeners, theme, guarded=False)
         if choice is not None:
             self._note(choice, listeners or (f"assistant_{speaker}",))
         return choice
+
+    def _within(self, share: str, theme: Theme) -> bool:
+        """Whether a share of the statements may be of a theme."""
+        if theme is None:
+            return True
+        if share in ("happening", "find", "tie"):
+            return share in theme
+        return not theme.isdisjoint(self._catalogue.community if share == "community" else self._catalogue.attributes)
 
     def _across_sessions(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
         """In a small world, a version or a later word on a find wherever there can be one: chances are few."""
         if not self._small or len(listeners) != 1:
             return None
-        return self._version(stream, speaker, listeners) or self._fate(stream, speaker, listeners[0])
+        return self._version(stream, speaker, listeners, None) or self._fate(stream, speaker, listeners[0])
 
     def recall(self, stream: Stream, owner: str) -> Choice | None:
         """A fact that the assistant asks its owner about: one heard on an earlier day that nobody contradicts."""
@@ -184,7 +201,7 @@ class Chooser:
             statements
             for key, statements in heard.items()
             if key in self._versioned
-            and not self._over(statements[0].fact)
+            and not statements[0].fact.is_over(self._today)
             and any(one.role is Role.VERSION for one in statements)
         ]
         told_twice = [statements for statements in open_ones if statements[0].role is not Role.VERSION]
@@ -208,16 +225,11 @@ class Chooser:
         return (
             fact.kind is FactKind.DETAIL
             and not fact.guarded
-            and not self._over(fact)
+            and not fact.is_over(self._today)
             and fact.fact_id not in self._versioned
             and fact.fact_id not in self._outdated
             and not fact.supersedes
         )
-
-    def _over(self, fact: Fact) -> bool:
-        """Whether a detail is a date that has passed: nobody says of it any more that it is to come."""
-        value = fact.value.value
-        return isinstance(value, DateValue) and fact.kind is FactKind.DETAIL and value.date < self._today.isoformat()
 
     def _recent(self, fact: Fact) -> bool:
         """Whether something that happened is still told of."""
@@ -227,47 +239,60 @@ class Chooser:
         for listener in listeners:
             self._pairs.add((choice.fact.fact_id, listener))
 
-    def _of_kind(self, kind: str, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
-        if kind == "guarded":
-            again = self._second_wish(stream, day, speaker, listeners)
-            return again or self._detail(stream, speaker, listeners, guarded=True)
-        if kind == "detail":
-            return self._detail(stream, speaker, listeners, guarded=False)
-        if kind == "happening":
-            return self._happening(stream, day, speaker, listeners)
+    def _of_kind(
+        self, kind: str, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], theme: Theme
+    ) -> Choice | None:
+        match kind:
+            case "guarded":
+                again = self._second_wish(stream, day, speaker, listeners, theme)
+                return again or self._detail(stream, speaker, listeners, theme, guarded=True)
+            case "detail":
+                return self._detail(stream, speaker, listeners, theme, guarded=False)
+            case "happening":
+                return self._happening(stream, day, speaker, listeners)
+            case "find":
+                return self._find(stream, speaker, listeners)
+            case "tie":
+                return self._tie(stream, speaker, listeners)
         choose = {
-            "find": self._find,
             "retell": self._retell,
             "version": self._version,
             "change": self._change,
             "community": self._of_community,
-            "tie": self._tie,
         }[kind]
-        return choose(stream, speaker, listeners)
+        return choose(stream, speaker, listeners, theme)
 
     def _new_to(self, fact: Fact, listeners: tuple[str, ...]) -> bool:
         return all((fact.fact_id, listener) not in self._pairs for listener in listeners)
 
-    def _detail(self, stream: Stream, speaker: str, listeners: tuple[str, ...], guarded: bool) -> Choice | None:
+    def _detail(
+        self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme, guarded: bool
+    ) -> Choice | None:
         told = self._knowledge.told.get(speaker, {})
         to = listeners or (f"assistant_{speaker}",)
-        if told and not guarded and stream.chance(self._again):
-            keys = list(told)
+        keys = [key for key, fact in told.items() if _of(fact, theme)]
+        if keys and not guarded and stream.chance(self._again):
             for _ in range(6):
                 fact = told[stream.pick(keys)]
                 if self._plain(fact) and self._new_to(fact, to):
                     return Choice(fact, speaker, Role.TELL, fact.value)
+        confidential = [one for one in self._confidential if theme is None or one.key in theme]
+        if guarded and not confidential:
+            return None
         for _ in range(16):
             if guarded:
-                attribute = stream.pick(self._attributes)
+                attribute = stream.pick(confidential)
                 if attribute.sensitive and stream.chance(SENSITIVE_PASSED_OVER):
                     continue
                 item = stream.pick(attribute.items)
             else:
-                attribute, item = self._popularity.draw(stream)
+                drawn = self._popularity.draw(stream, theme)
+                if drawn is None:
+                    return None
+                attribute, item = drawn
             fact = self._source.detail(speaker, attribute, item, self._day)
             settled = fact.fact_id not in self._versioned and fact.fact_id not in self._outdated
-            settled = settled and not self._over(fact)
+            settled = settled and not fact.is_over(self._today)
             if fact.guarded == guarded and settled and self._new_to(fact, to):
                 if guarded and (speaker, fact.fact_id) in self._used and not stream.chance(TOLD_TWICE):
                     continue
@@ -275,7 +300,9 @@ class Chooser:
                 return Choice(fact, speaker, Role.TELL, fact.value)
         return None
 
-    def _second_wish(self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+    def _second_wish(
+        self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], theme: Theme
+    ) -> Choice | None:
         """A guarded fact once more to somebody who knows it, with another wish: the subject's own, or somebody else's.
 
         Once per fact and listener, so that what counts is the subject's latest word, or their only one.
@@ -288,7 +315,8 @@ class Chooser:
         passed_on = [heard[key] for key in self._knowledge.facts_heard(speaker) if key in heard]
         # By how many of either there are, whichever is nearer at hand: there are few people who both heard a secret.
         for lead, statements in stream.shuffled([("changed", own), ("relayed", passed_on)]):
-            open_ones = [one for one in statements if self._open_to_second_wish(one, speaker, listener)]
+            within = [some for some in statements if _of(some[0].fact, theme)]
+            open_ones = [one for one in within if self._open_to_second_wish(one, speaker, listener)]
             if not open_ones:
                 continue
             first = stream.pick(open_ones)[0]
@@ -303,7 +331,7 @@ class Chooser:
         first = statements[0]
         return (
             first.fact.guarded
-            and not self._over(first.fact)
+            and not first.fact.is_over(self._today)
             and first.speaker == first.fact.subject
             and bool(first.wish.named)
             and speaker not in first.wish.named
@@ -311,7 +339,7 @@ class Chooser:
             and (first.fact.fact_id, listener) not in self._wished_again
         )
 
-    def _change(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+    def _change(self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme) -> Choice | None:
         """A new value for something that the speaker told these listeners, once per detail and known to nobody else.
 
         Details that others passed on are left alone: they would go on saying what no longer holds.
@@ -320,6 +348,7 @@ class Chooser:
             fact
             for fact in self._knowledge.told.get(speaker, {}).values()
             if self._plain(fact)
+            and _of(fact, theme)
             and self._catalogue.attributes[fact.attribute].changes
             and fact.fact_id not in self._passed_on
             and all(fact.fact_id in self._knowledge.facts_heard(listener) for listener in listeners)
@@ -331,10 +360,10 @@ class Chooser:
         fact = self._source.later(before, self._day)
         return Choice(fact, speaker, Role.CHANGE, fact.value)
 
-    def _of_community(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+    def _of_community(self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme) -> Choice | None:
         for _ in range(8):
             fact = self._community.draw(stream, speaker)
-            if listeners and self._new_to(fact, listeners):
+            if listeners and _of(fact, theme) and self._new_to(fact, listeners):
                 return Choice(fact, speaker, Role.TELL, fact.value)
         return None
 
@@ -383,24 +412,25 @@ class Chooser:
         self._fated.add(fact.fact_id)
         return Choice(fact, speaker, Role.FATE, fact.value)
 
-    def _retell(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
-        heard = self._knowledge.facts_heard(speaker)
+    def _retell(self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme) -> Choice | None:
+        facts = [statements[0].fact for statements in self._knowledge.facts_heard(speaker).values()]
+        facts = [fact for fact in facts if _of(fact, theme)]
         for _ in range(8):
-            if not heard:
+            if not facts:
                 return None
-            fact = heard[stream.pick(list(heard))][0].fact
+            fact = stream.pick(facts)
             others = fact.subject not in (speaker, *listeners)
             if self._plain(fact) and others and self._new_to(fact, listeners):
                 self._passed_on.add(fact.fact_id)
                 return Choice(fact, speaker, Role.RETELL, fact.value)
         return None
 
-    def _version(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+    def _version(self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme) -> Choice | None:
         """The conflict injection: something that both heard, told with one detail changed."""
         if len(listeners) != 1:
             return None
         mine, theirs = self._knowledge.facts_heard(speaker), self._knowledge.facts_heard(listeners[0])
-        shared = [key for key in mine if key in theirs]
+        shared = [key for key in mine if key in theirs and _of(mine[key][0].fact, theme)]
         for key in stream.sample(shared, 10):
             fact = mine[key][0].fact
             plain = self._plain(fact)
@@ -420,6 +450,10 @@ class Chooser:
             if layer in (0, 1, -1) and self._new_to(fact, listeners):
                 return Choice(fact, speaker, Role.TELL, fact.value)
         return None
+
+
+def _of(fact: Fact, theme: Theme) -> bool:
+    return theme is None or fact.theme_kind in theme
 
 
 def frame_of(

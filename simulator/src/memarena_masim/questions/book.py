@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +50,7 @@ class Book:
         world: World,
         catalogue: Catalogue,
         said: Sequence[StatedFact],
-        mentions: Mapping[str, str],
+        named: Mapping[str, Collection[str]],
     ) -> None:
         self.config, self.world, self.catalogue = config, world, catalogue
         self.said = said
@@ -71,8 +71,8 @@ class Book:
             self._add(stated)
             for ego in stated.people:
                 self._mentions[ego, stated.value.text].append((place, stated.day))
-        for session_id, other in mentions.items():
-            self._around[session_id].add(other)
+        for session_id, others in named.items():
+            self._around[session_id].update(others)
 
     def _add(self, stated: StatedFact) -> None:
         fact = stated.fact

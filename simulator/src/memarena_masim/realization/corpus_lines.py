@@ -52,7 +52,7 @@ def session_row(plan: SessionPlan, turns: tuple[SpokenTurn, ...]) -> dict[str, A
         "group_id": plan.group_id,
         "role_name": plan.role_name,
         "modality": plan.modality,
-        "interest_domain": plan.threads[0].topic,
+        "interest_domain": plan.topic,
         "session_type": plan.kind.value,
         "metadata": {"probe": plan.sub_kind} if plan.sub_kind else {},
     }

@@ -1,4 +1,4 @@
-"""Writes the text of a planned session from scenes: each thread goes on with one scene, beat by beat.
+"""Writes the text of a planned session: each thread goes on with one scene, beat by beat, or tells news in turn.
 
 What a teller's scene holds (amounts, names, times) is drawn once per teller, so that every telling agrees with every
 other.
@@ -13,11 +13,8 @@ from memarena_masim.phrases.scenes import Beat
 from memarena_masim.plan.model import SessionPlan, Statement, Thread
 from memarena_masim.realization.spoken import SpokenTurn
 from memarena_masim.realization.talk import Talk, Told
-from memarena_masim.realization.turn import Turn
+from memarena_masim.realization.turn import Turn, alike
 from memarena_masim.rng import Stream
-
-INVITED = 0.75
-"""Share of the facts between people that answer a question of the turn before, where there may be one."""
 
 
 def speak(config: WorldConfig, plan: SessionPlan, stream: Stream, library: Library) -> tuple[SpokenTurn, ...]:
@@ -27,10 +24,11 @@ def speak(config: WorldConfig, plan: SessionPlan, stream: Stream, library: Libra
     speaker = len(plan.speakers) - 1 if assistant else plan.threads[0].narrator
     before: Told | None = None
     for number, thread in enumerate(plan.threads):
-        told = _told(talk, thread, 0 if assistant else thread.narrator)
-        following = plan.threads[number + 1] if number + 1 < len(plan.threads) else None
-        speaker = _thread(talk, told, before, speaker, last_thread=following is None)
-        before = told
+        if thread.scene:
+            before = _told(talk, thread, 0 if assistant else thread.narrator)
+            speaker = _scene(talk, before, speaker, last=number + 1 == len(plan.threads))
+        else:
+            speaker = _news(talk, thread, before, speaker)
     return tuple(talk.turns)
 
 
@@ -44,8 +42,8 @@ def _told(talk: Talk, thread: Thread, narrator: int) -> Told:
     return Told(scene, thread, {**values, **dict(thread.names)}, kin)
 
 
-def _thread(talk: Talk, told: Told, before: Told | None, speaker: int, last_thread: bool) -> int:
-    """Say a thread's turns; returns who speaks next."""
+def _scene(talk: Talk, told: Told, speaker: int, last: bool) -> int:
+    """Say the turns of a thread that tells a scene; returns who speaks next."""
     plan, thread = talk.plan, told.thread
     people = len(plan.speakers)
     narrator = 0 if plan.kind.with_assistant else thread.narrator
@@ -53,57 +51,80 @@ def _thread(talk: Talk, told: Told, before: Told | None, speaker: int, last_thre
     answer: Beat | None = None
     for place in range(thread.turns):
         index = len(talk.turns)
-        turn = Turn(talk, told, speaker, (speaker - 1) % people if index else (speaker + 1) % people)
+        turn = Turn(talk, told, speaker, _listener(talk, speaker))
+        shifts = place == 0 and index > 0
         ends = place == thread.turns - 1
-        asked = [one for one in plan.statements if one.turn == index + 1 and one.prompt]
-        asks = speaker != narrator and not opened
-        turn.begin(index, before if place == 0 else None)
-        talk.invited = None if asks else _to_invite(talk, index, speaker)
-        leaves = speaker == narrator and index == plan.turn_count - 2  # a fact beside a farewell is not heard
-        turn.aside(
-            always=asks or leaves,
-            goes_back=place > 0 and answer is not None,
-            asked=opened and answer is None,
-        )
+        turn.begin(index, None)
+        following = _statement(talk, index + 1)
         if speaker == narrator:
             answer = told.scene.beats[beat]
-            if place == 0 and before is not None:
+            if shifts:
                 turn.frame("shift")
             if not opened and thread.first_beat:
                 turn.line("resume")
             opened = True
-            turn.body(turn.parts(answer.tell), question=True)
+            turn.body(turn.parts(answer.tell), question=following is None)
             beat += 1
-        elif asks:
-            turn.ask(shifts=place == 0 and before is not None, prompts=bool(asked))
+        elif not opened:
+            turn.ask(shifts)
             opened = True
-            turn.body((), question=False)
         elif answer is None:  # somebody else asked, and the teller has not spoken yet
             turn.frame("ask.too")
-            turn.body((), question=False)
         elif (speaker - narrator) % people == 1:
             answered = place + (narrator - speaker) % people < thread.turns
-            goes_on = answered and not (turn.states or asked or talk.invited) and talk.stream.chance(turn.who.asking)
+            goes_on = answered and following is None and talk.stream.chance(turn.who.asking)
             turn.body(turn.answer(beat - 1), question=goes_on)
         else:
             turn.also()
-            turn.body((), question=False)
-        turn.end(index, last_thread and ends, asked)
-        if talk.invited:
-            turn.invite(talk.invited, last=ends)
-        talk.turns.append(SpokenTurn(speaker, turn.listener, turn.text))
-        talk.stated = tuple(one for one in plan.statements if one.turn == index)
-        speaker = (speaker + 1) % people
+        turn.end(index, last and ends)
+        speaker = _hand_over(talk, turn, following)
     return speaker
 
 
-def _to_invite(talk: Talk, index: int, speaker: int) -> Statement | None:
-    """The fact of the next turn that this one asks for; never beside a farewell or another question."""
+def _news(talk: Talk, thread: Thread, before: Told | None, speaker: int) -> int:
+    """Say the turns of a thread in which each has something to tell; returns who speaks next."""
     plan = talk.plan
-    if (index == 0 and plan.kind.with_assistant) or index >= plan.turn_count - len(plan.speakers):
-        return None
-    asker = plan.speakers[speaker]
-    for one in plan.statements:
-        if one.turn == index + 1 and not one.prompt and dict(one.slots).get("subject") != asker.first_name:
-            return one if Stream(talk.config.key, "invited", one.statement_id).chance(INVITED) else None
-    return None
+    for place in range(thread.turns):
+        index = len(talk.turns)
+        turn = Turn(talk, None, speaker, _listener(talk, speaker))
+        turn.begin(index, before if place == 0 else None)
+        statement = _statement(talk, index)
+        if statement is not None:
+            turn.news(statement)
+        elif not turn.text:
+            turn.frame("pa.answer.plain" if turn.who.assistant else "answer.plain")  # nothing was left to mention
+        left = plan.turn_count - 1 - index
+        if plan.kind.with_assistant:
+            turn.end(index, last=left == 0)
+        elif left < 2:
+            turn.leave(replies=left == 0)
+        speaker = _hand_over(talk, turn, _statement(talk, index + 1))
+    return speaker
+
+
+def _hand_over(talk: Talk, turn: Turn, following: Statement | None) -> int:
+    """End a turn with the question that the next one answers, if there is one; returns who speaks next."""
+    index = len(talk.turns)
+    talk.invited = None
+    if following is not None and _invites(talk, turn, following):
+        turn.invite(following)
+        talk.invited = following
+    talk.turns.append(SpokenTurn(turn.speaker, turn.listener, turn.text))
+    talk.stated = _statement(talk, index)
+    return (turn.speaker + 1) % len(talk.plan.speakers)
+
+
+def _invites(talk: Talk, turn: Turn, following: Statement) -> bool:
+    """Whether a turn asks for the next one's statement: not after somebody themselves, nor for more of the same kind."""
+    about_speaker = dict(following.slots).get("subject") == turn.who.first_name
+    return not about_speaker and not alike(talk, _statement(talk, len(talk.turns)), following)
+
+
+def _statement(talk: Talk, index: int) -> Statement | None:
+    """What a turn states: one thing at most."""
+    return next((one for one in talk.plan.statements if one.turn == index), None)
+
+
+def _listener(talk: Talk, speaker: int) -> int:
+    """Whom a turn speaks to: who spoke last; in the first turn, who speaks next."""
+    return (speaker + (-1 if talk.turns else 1)) % len(talk.plan.speakers)

@@ -42,10 +42,12 @@ class Talk:
     stream: Stream
     library: Library
     turns: list[SpokenTurn] = field(default_factory=list)
-    stated: tuple[Statement, ...] = ()
-    """Facts of the turn before."""
+    stated: Statement | None = None
+    """The fact of the turn before."""
     invited: Statement | None = None
     """The fact that the turn before asked for."""
+    added: set[tuple[str, int]] = field(default_factory=set)
+    """Lines that were added to facts: rule and place in it."""
     said: set[str] = field(default_factory=set)
     """Sentences from round the scenes and of third persons that were said."""
 

@@ -1,4 +1,4 @@
-"""A turn of a talk: it answers the one before, goes on with the scene, states its planned facts and hands over."""
+"""A turn of a talk: it answers the one before, goes on with the scene or states its news, and hands over."""
 
 from __future__ import annotations
 
@@ -19,20 +19,14 @@ from memarena_masim.rng import Stream
 
 TIE_SHOWS = 0.4
 """Share of the openings that show what people are to each other."""
-FACT_FIRST = 0.25
-"""Share of the teller's turns that state their facts before they go on with the scene."""
 PAUSES = 0.3
 """How often a speaker thinks aloud, next to the share of sentences with filler in his or her style."""
-RETURNS = 0.8
-"""Share of the turns that mark the way back to the scene after taking up a fact."""
-RETURNS_FROM_OWN = 0.2
-"""The same after a fact of the turn itself, which the turn before asked for."""
 _DRAWS = 8
 """How often a line is drawn again that was said before, or takes up what was not said."""
-_WITHOUT_FACTS = 1.4
-"""How much longer a turn is that states no fact: room for what the others spend on theirs."""
-_FACT_WORDS = 24
-"""Words of a fact with what leads up to it."""
+_NEWS_LENGTH = 0.66
+"""Length of turns for news, as a share of those that tell a scene."""
+_MOST_MORE = 2
+"""The most lines that a speaker adds to a fact."""
 _LEAD_IN = re.compile(r"^(?:so|well|and|oh|oh, and),? ", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 _LEAST_SPACES = 2
@@ -55,11 +49,11 @@ class Part:
 class Turn:
     """Sentences of one turn."""
 
-    def __init__(self, talk: Talk, told: Told, speaker: int, listener: int) -> None:
-        self._talk, self._told, self.speaker, self.listener = talk, told, speaker, listener
+    def __init__(self, talk: Talk, told: Told | None, speaker: int, listener: int) -> None:
+        self._talk, self._scene, self.speaker, self.listener = talk, told, speaker, listener
         plan = talk.plan
         self.who = plan.speakers[speaker]
-        self._teller = speaker == (0 if plan.kind.with_assistant else told.thread.narrator)
+        self._teller = told is not None and speaker == (0 if plan.kind.with_assistant else told.thread.narrator)
         self._slots = {
             "you": plan.speakers[listener].first_name,
             "weekday": plan.weekday,
@@ -69,19 +63,20 @@ class Turn:
             "other": plan.looks_back[0],
             "lastday": plan.looks_back[1],
             "owner": plan.speakers[0].first_name,
-            "thing": told.thing(self._teller),
+            "thing": told.thing(self._teller) if told is not None else "",
         }
         self._sentences: list[str] = []
         self._words = 0
-        self._due = [one for one in plan.statements if one.turn == len(talk.turns) and not one.prompt]
-        """Facts to be stated yet."""
-        self.states = bool(self._due)
         self._invited = talk.invited
         """The fact that the turn before asked for."""
-        self._aside = False
-        """Whether something beside the scene was said since the turn began."""
         self._marked = False
         """Whether a line leads up to the sentences of the scene."""
+
+    @property
+    def _told(self) -> Told:
+        """The scene of a turn that tells one."""
+        assert self._scene is not None
+        return self._scene
 
     @property
     def text(self) -> str:
@@ -109,12 +104,11 @@ class Turn:
         talk.said.update(sentences_of(text))
         return text
 
-    def ask(self, shifts: bool, prompts: bool) -> None:
-        """Ask after the scene, unless the turn is to end with a question for a fact."""
+    def ask(self, shifts: bool) -> None:
+        """Ask after the scene."""
         first = not self._talk.turns
         if self.who.assistant and not self._told.thread.first_beat:
-            if not prompts:  # a scene's own questions are those of somebody with eyes
-                self.frame("pa.ask.first" if first else "pa.ask")
+            self.frame("pa.ask.first" if first else "pa.ask")  # a scene's own questions are those of somebody with eyes
             return
         if shifts:
             self.frame("pa.shift.ask" if self.who.assistant else "shift.ask")
@@ -149,9 +143,6 @@ class Turn:
     def begin(self, index: int, before: Told | None) -> None:
         """Greet, answer the greeting, or take up what was said last."""
         plan = self._talk.plan
-        for statement in [one for one in plan.statements if one.turn == index and one.prompt]:
-            self._state(statement, linked=False)
-            self._aside = True
         if index == 0:
             self._greet()
             return
@@ -160,15 +151,12 @@ class Turn:
             if plan.event is not None:
                 rule = "ours.reply" if plan.event.ours else "event.reply"
                 self.frame(rule, k=_taken_up(plan.event.clauses[self.speaker]))
-        for statement in self._talk.stated:
-            self._react_to(statement)
-            self._aside = True
-        if self._talk.turns[-1].speaker != self.speaker and self._teller and not self._aside:
+        if self._talk.stated is not None:
+            self._react_to(self._talk.stated)
+        elif self._talk.turns[-1].speaker != self.speaker and self._teller:
             self._accept()
         if before is not None:
             self._answer_last(before)
-        if self._teller and self._invited:
-            self._state_due()
 
     def _accept(self) -> None:
         """Answer an assistant's offer."""
@@ -201,11 +189,11 @@ class Turn:
         if self._talk.turns[-1].speaker != narrator or (self.speaker - narrator) % people != 1:
             return
         beat = before.thread.first_beat + len(spoken) - 1
-        now, self._told, teller, self._teller = self._told, before, self._teller, False
+        now, self._scene, teller, self._teller = self._scene, before, self._teller, False
         for part in self.answer(beat):
             if not part.optional and not part.question:
                 self.say(part.text)
-        self._told, self._teller = now, teller
+        self._scene, self._teller = now, teller
 
     def parts(self, sentences: Sequence[Sentence]) -> tuple[Part, ...]:
         """Sentences in words."""
@@ -228,30 +216,16 @@ class Turn:
             found.insert(0, Part(plain, optional=False, question=False))
         return tuple(found)
 
-    def aside(self, always: bool, goes_back: bool, asked: bool) -> None:
-        """Before the scene goes on: the turn's facts, here or after it, and the way back from what lay beside it."""
-        stream = self._talk.stream
-        if self._due and (always or (self._teller and self._sentences and stream.chance(FACT_FIRST))):
-            self._state_due()
-        often = RETURNS_FROM_OWN if self.states and not self._due else RETURNS
-        if self._aside and goes_back and not self.who.assistant and stream.chance(often):
-            self.frame("return.own" if self._teller else "return")
-            self._marked = True
-        elif self._aside and self._teller and asked:
-            self.frame("return.asked")
-
     def body(self, sentences: Sequence[Part], question: bool) -> None:
-        """The sentences of a beat, and facts not stated yet. Optional sentences come in as the turn's length allows."""
+        """The sentences of a beat. Optional sentences come in as the turn's length allows."""
         talk = self._talk
         if sentences and not self._marked and not self.who.assistant and talk.stream.chance(PAUSES * self.who.fillers):
             self.frame("pause" if self._teller else "pause.answer")
-        # The pace counts thrice, for it can only add or leave out optional sentences.
-        aim = talk.plan.words_per_turn * self.who.pace**3 * math.exp(0.15 * talk.stream.bell() - 0.01)
-        aim *= 1.0 if self.states else _WITHOUT_FACTS
+        aim = self._aim()
         texts = [one.text for one in sentences]
         said = [n for n, one in enumerate(sentences) if question or not one.question]
         kept = {n for n in said if not sentences[n].optional} or set(said[:1])
-        words = self._words + sum(texts[n].count(" ") + 1 for n in kept) + _FACT_WORDS * len(self._due)
+        words = self._words + sum(texts[n].count(" ") + 1 for n in kept)
         for n in talk.stream.shuffled([n for n in said if n not in kept]):
             length = texts[n].count(" ") + 1
             if words + length / 2 <= aim:
@@ -259,10 +233,14 @@ class Turn:
                 words += length
         for n in sorted(kept):
             self.say(texts[n])
-        self._state_due()
 
-    def end(self, index: int, last: bool, asked: list[Statement]) -> None:
-        """Hand over: with the question for a fact that the next turn states, or take leave when all is told."""
+    def _aim(self) -> float:
+        """Words of the turn. The pace counts thrice, for it can only add or leave out optional sentences."""
+        stream = self._talk.stream
+        return self._talk.plan.words_per_turn * self.who.pace**3 * math.exp(0.15 * stream.bell() - 0.01)
+
+    def end(self, index: int, last: bool) -> None:
+        """Take leave when all is told."""
         plan = self._talk.plan
         leave = "close.remote" if plan.place_id is None else "close"
         people, left = len(plan.speakers), plan.turn_count - 1 - index
@@ -273,33 +251,60 @@ class Turn:
             self.frame(leave if self._teller else "close.reply")
         elif self._teller and left < people and (self.speaker + left) % people != self.speaker:
             self.frame(leave)
-        for statement in asked:
-            self.say(self._fact(statement.prompt, statement))
 
-    def invite(self, statement: Statement, last: bool) -> None:
-        """Ask what the fact of the next turn answers."""
-        if self.who.assistant:
-            self.frame("pa.invited")
+    def leave(self, replies: bool) -> None:
+        """Take leave after the news, or answer that."""
+        if replies:
+            self.frame("close.reply")
+        else:
+            self.frame("close.remote" if self._talk.plan.place_id is None else "close")
+
+    def invite(self, statement: Statement) -> None:
+        """Ask what the statement of the next turn answers."""
+        if statement.prompt:
+            self.say(self._fact(statement.prompt, statement))
             return
-        told = statement.frame.endswith(".told")
-        question = self._fact("invite.told" if told else f"invite.{self._kind_of(statement)}", statement)
-        self.frame("invited.last" if last else "invited.teller" if self._teller else "invited.listener", q=question)
+        first = len(self._talk.turns) == 0
+        if self.who.assistant:
+            self.frame("pa.invited.first" if first else "pa.invited")
+            return
+        kind, person = self._kind_of(statement), statement.frame.split(".")[2]
+        about_item = kind in catalogue(self._talk.library.banks).attributes
+        question = self._fact(f"invite.{kind}.{person}" if about_item else f"invite.{kind}", statement)
+        self.frame("invited.first" if first else "invited" if self._scene is None else "invited.shift", q=question)
 
     # ------------------------------------------------------------ facts
 
-    def _state_due(self) -> None:
-        for statement in self._due:
-            self._state(statement, linked=statement is not self._invited)
-            self._aside = True
-        self._due = []
-
-    def _state(self, statement: Statement, linked: bool) -> None:
+    def news(self, statement: Statement) -> None:
+        """State a fact and say more about it: in answer to a question, after one of its kind, or of oneself."""
         text = self._fact(statement.frame, statement)
-        if linked and not _LED_UP.match(text):
-            text = f"{self._framed('link')} {_LEAD_IN.sub('', text)}"
+        if self._invited is not statement and not _LED_UP.match(text):
+            like = alike(self._talk, self._talk.stated, statement)
+            lead = "link" if not like else "share.happening" if "did" in dict(statement.slots) else "share"
+            text = f"{self._framed(lead)} {_LEAD_IN.sub('', text)}"
         self.say(text)
+        if not statement.prompt:
+            self._more(statement)
         if statement.level:
             self.say(self._fact(f"level.{statement.level}", statement))
+
+    def _more(self, statement: Statement) -> None:
+        """What there is to say about a fact: to the same person each line before one comes again."""
+        form, _, person = statement.frame.split(".")
+        kind = "change" if form == "change" else "told" if person == "told" else self._kind_of(statement)
+        rule = f"more.{kind}"
+        lines = catalogue(self._talk.library.banks).bank.rules[rule].alternatives
+        to = self._talk.plan.speakers[self.listener].agent_id
+        order = Stream(self._talk.config.key, "more", rule, self.who.agent_id, to).shuffled(range(len(lines)))
+        aim = self._aim() * _NEWS_LENGTH
+        places = [order[(2 * statement.earlier + step) % len(order)] for step in range(len(order))]
+        places = [place for place in places if (rule, place) not in self._talk.added]
+        for number, place in enumerate(places[:_MOST_MORE]):
+            text = self._phrase(lines[place], {**self._slots, **dict(statement.slots)})
+            if number and self._words + text.count(" ") / 2 > aim:
+                break
+            self.say(text)
+            self._talk.added.add((rule, place))
 
     def _react_to(self, statement: Statement) -> None:
         """Take up a fact without giving its value, and the wish that went with it."""
@@ -311,7 +316,10 @@ class Turn:
             if attribute in found.community:
                 kind = found.community[attribute]
                 slots["about"] = kind.fill(kind.about, "you", "", slots["group"])
-            self._take_up(frame, "pa.react" if "about" in slots else "pa.react.other", statement, slots)
+            special = attribute in ("find", "fate", "happening")
+            rule = "pa.react" if "about" in slots else f"pa.react.{attribute}" if special else "pa.react.other"
+            self._take_up(frame, rule, statement, slots)
+            self.frame("pa.more")
             if restricted:
                 self._take_up(frame, "pa.react.level", statement, slots)
             return
@@ -327,19 +335,16 @@ class Turn:
             self._take_up(frame, "react.level", statement, slots)
 
     def _kind_of(self, statement: Statement) -> str:
-        """What kind of fact it is to those who hear it: of a happening, its mood."""
-        _, attribute, _ = statement.frame.split(".")
-        if attribute != "happening":
-            return attribute
-        return catalogue(self._talk.library.banks).moods[dict(statement.slots)["do"]]
+        return kind_of(self._talk, statement)
 
     def _take_up(self, bank: Bank, rule: str, statement: Statement, slots: Mapping[str, str]) -> None:
         """Say a line of ``rule``: to the same person each of its wordings before one comes again."""
         teller = self._talk.plan.speakers[self._talk.turns[-1].speaker]
         stream = Stream(self._talk.config.key, "taken up", rule, teller.agent_id, self.who.agent_id)
         texts, said = stream.shuffled(wordings_of(bank.rules[rule])), self._talk.said
-        first = statement.earlier % len(texts)
+        first, half = statement.earlier % len(texts), len(texts) // 2
         order = texts[first:] + texts[:first]
+        order = [order[0], *order[half:], *order[1:half]]  # instead of one that was said, one that is not soon due
         text = next((one for one in order if said.isdisjoint(sentences_of(one))), order[0])
         said.update(sentences_of(text))
         self.say(tidy(Template(text).substitute({**self._slots, **slots})))
@@ -348,6 +353,23 @@ class Turn:
         slots = {**self._slots, **dict(statement.slots)}
         line = catalogue(self._talk.library.banks).bank.rules[rule].draw(self._talk.stream)
         return self._phrase(line, slots)
+
+
+def kind_of(talk: Talk, statement: Statement) -> str:
+    """What kind of fact it is to those who hear it: of a happening, its mood."""
+    _, attribute, _ = statement.frame.split(".")
+    if attribute != "happening":
+        return attribute
+    return catalogue(talk.library.banks).moods[dict(statement.slots)["do"]]
+
+
+def alike(talk: Talk, one: Statement | None, other: Statement) -> bool:
+    """Whether somebody answers a statement with one of its kind about themselves, so that nothing need ask for it."""
+    if one is None or one.level or one.prompt or other.prompt:
+        return False
+    form, _, person = other.frame.split(".")
+    before = kind_of(talk, one)
+    return form == "say" and person == "own" and kind_of(talk, other) == ("find" if before == "fate" else before)
 
 
 @cache

@@ -1,0 +1,63 @@
+"""Parts what may be stated in a world: what its questions may be about, and what people only mention in passing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from memarena_masim.facts.catalogue import Attribute, Catalogue, base
+from memarena_masim.facts.values import ValueKind
+from memarena_masim.rng import Stream
+
+MENTIONED_SHARE = 0.35
+"""Share of the items, happenings and finds of a world that no question is about."""
+
+_FEWEST_VALUES = 15
+"""Of a list of values that is parted."""
+
+T = TypeVar("T")
+
+
+def parted(found: Catalogue, key: str) -> tuple[Catalogue, Catalogue]:
+    """The catalogue of what a world's questions may be about, and that of what is only mentioned.
+
+    No item, happening, find or source is in both, nor a value that has words of its own; they are drawn anew for each
+    world (``key``): no word tells which of the two it belongs to. Homes, jobs, groups and ties are not mentioned.
+    """
+    stream = Stream(key, "parting")
+    asked: dict[str, Attribute] = {}
+    mentioned: dict[str, Attribute] = {}
+    for name, attribute in found.attributes.items():
+        kinds = _kinds(stream, attribute.kind)
+        asked[name], mentioned[name] = (
+            replace(attribute, items=items, kind=kind)
+            for items, kind in zip(_cut(stream, attribute.items), kinds, strict=True)
+        )
+    happenings: tuple[list[str], list[str]] = ([], [])
+    for mood in dict.fromkeys(found.moods.values()):
+        of_mood = [one for one in found.happenings if found.moods[base(one)] == mood]
+        for part, some in zip(happenings, _cut(stream, of_mood), strict=True):
+            part.extend(some)
+    finds, sources = _cut(stream, found.finds), _cut(stream, found.sources)
+    return (
+        replace(found, attributes=asked, happenings=tuple(happenings[0]), finds=finds[0], sources=sources[0]),
+        replace(found, attributes=mentioned, happenings=tuple(happenings[1]), finds=finds[1], sources=sources[1]),
+    )
+
+
+def _kinds(stream: Stream, kind: ValueKind) -> tuple[ValueKind, ValueKind]:
+    """The values of each part; amounts, times and days are anybody's."""
+    if kind.type not in ("name", "place", "term") or len(kind.choices) < _FEWEST_VALUES:
+        return kind, kind
+    mine, others = _cut(stream, kind.choices)
+    return replace(kind, choices=mine), replace(kind, choices=others)
+
+
+def _cut(stream: Stream, ones: Sequence[T]) -> tuple[tuple[T, ...], tuple[T, ...]]:
+    """``ones`` in two parts, each in the order given."""
+    chosen = set(stream.sample(range(len(ones)), max(1, round(MENTIONED_SHARE * len(ones)))))
+    return (
+        tuple(one for place, one in enumerate(ones) if place not in chosen),
+        tuple(one for place, one in enumerate(ones) if place in chosen),
+    )

@@ -1,0 +1,118 @@
+"""What people mention in passing: of the same kinds as planned statements and in the same words, but never asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from memarena_masim.config import WorldConfig
+from memarena_masim.facts.catalogue import Catalogue, base
+from memarena_masim.plan.facts import FactSource
+from memarena_masim.plan.popularity import Theme
+from memarena_masim.plan.state import Fact, Role
+from memarena_masim.plan.statements import Choice
+from memarena_masim.plan.wishes import SAYS_NOTHING, Wishes
+from memarena_masim.rng import Stream
+from memarena_masim.world.model import World
+
+HAPPENING, FIND = "happening", "find"
+_SHARES = (("detail", 0.5), (HAPPENING, 0.16), (FIND, 0.12), ("guarded", 0.22))
+_OF_OTHERS = 0.2
+"""Share of the details that are about somebody who is not there."""
+_HAPPENED_DAYS = 30
+"""Days after which a person's happenings are those of the next month."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What sort of thing is said: its kind is an attribute, ``happening`` or ``find``."""
+
+    kind: str
+    mood: str = ""
+    """Of a happening; "" for any."""
+    of_another: bool = False
+    """Whether it is about somebody who is not there."""
+    guarded: bool = False
+    """Whether it is told with a wish for discretion."""
+
+
+class SmallTalk:
+    """Draws what is mentioned. Nothing is remembered: who says what to whom follows from how often they talked."""
+
+    def __init__(
+        self, config: WorldConfig, world: World, mentioned: Catalogue, attributes: Collection[str], wishes: Wishes
+    ) -> None:
+        self._config, self._world, self._catalogue, self._wishes = config, world, mentioned, wishes
+        self._source = FactSource(config, mentioned)
+        self._confidential = [key for key, one in mentioned.attributes.items() if one.confidential]
+        self._attributes = sorted(set(attributes) & set(mentioned.attributes))
+
+    def draw(self, stream: Stream, assistant: bool, theme: Theme) -> News:
+        """News of a theme, or of any if that has none; to an assistant nothing in confidence."""
+        attributes = [key for key in self._attributes if theme is None or key in theme]
+        confidential = [key for key in self._confidential if theme is None or key in theme]
+        possible = {
+            "detail": bool(attributes),
+            "guarded": bool(confidential) and not assistant,
+            HAPPENING: theme is None or HAPPENING in theme,
+            FIND: theme is None or FIND in theme,
+        }
+        shares = [(name, share) for name, share in _SHARES if possible[name]]
+        if not shares:
+            return self.draw(stream, assistant, None)
+        names, weights = zip(*shares, strict=True)
+        drawn = stream.weighted(names, weights)
+        if drawn == "guarded":
+            return News(stream.pick(confidential), guarded=True)
+        if drawn == "detail":
+            return News(stream.pick(attributes), of_another=stream.chance(_OF_OTHERS))
+        return News(drawn)
+
+    def has(self, kind: str) -> bool:
+        """Whether there is news of a kind."""
+        return kind in (HAPPENING, FIND) or kind in self._attributes
+
+    def choose(
+        self, stream: Stream, day: int, news: News, people: Sequence[str], earlier: int, said: Collection[str]
+    ) -> Choice | None:
+        """What the first of ``people`` says to the others; the second is who answers. None if nothing is left.
+
+        ``earlier`` counts statements of the kind between the two, so that each is made once before one comes again;
+        ``said`` are items and values of the same talk, none of which comes up a second time.
+        """
+        speaker, listener = people[:2]
+        subject = speaker
+        if news.of_another:
+            absent = [one.agent_id for one in self._world.people if one.agent_id not in people]
+            if not absent:
+                return None
+            subject = stream.pick(absent)
+        order = Stream(self._config.key, "small talk", news.kind, speaker, listener).shuffled(self._ones(news))
+        for step in range(len(order)):
+            fact = self._fact(news.kind, subject, order[(earlier + step) % len(order)], day)
+            if fact is None or not {fact.item, fact.value.text}.isdisjoint(said):
+                continue
+            wish = SAYS_NOTHING
+            if news.guarded:
+                wish = self._wishes.draw(stream, day, speaker, tuple(people[1:]), bool(fact.sensitive))
+            return Choice(fact, speaker, Role.RETELL if news.of_another else Role.TELL, fact.value, wish)
+        return None
+
+    def _ones(self, news: News) -> tuple[str, ...]:
+        if news.kind == HAPPENING:
+            moods = self._catalogue.moods
+            return tuple(one for one in self._catalogue.happenings if news.mood in ("", moods[base(one)]))
+        return self._catalogue.sources if news.kind == FIND else self._catalogue.attributes[news.kind].items
+
+    def _fact(self, kind: str, subject: str, one: str, day: int) -> Fact | None:
+        """What a person has to say of an item, a happening or a source; None for a date that has passed."""
+        if kind == FIND:
+            return self._source.find(subject, one)
+        if kind == HAPPENING:
+            month = day // _HAPPENED_DAYS
+            stream = Stream(self._config.key, "mentioned day", subject, base(one), month)
+            return self._source.happening(subject, one, month * _HAPPENED_DAYS - stream.below(_HAPPENED_DAYS))
+        attribute = self._catalogue.attributes[kind]
+        fact = self._source.detail(subject, attribute, one)
+        return None if fact.is_over(self._config.calendar_epoch + timedelta(days=day)) else fact
