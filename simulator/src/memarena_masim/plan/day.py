@@ -360,7 +360,7 @@ def speaker_index(plan: SessionPlan, turn: int) -> int:
 
 def news_turns(plan: SessionPlan) -> list[int]:
     """Turns that may state a fact: those of the thread for news, but for the first and the last, and an assistant's."""
-    first, found = 0, []
+    first, found = 0, list[int]()
     for thread in plan.threads:
         if thread.topic == NEWS:
             found += range(max(first, 1), min(first + thread.turns, plan.turn_count - 1))

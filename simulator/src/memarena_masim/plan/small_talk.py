@@ -1,4 +1,4 @@
-"""What people mention in passing: of the same kinds as planned statements and in the same words, but never asked about."""
+"""What people mention in passing: of the same kinds as planned statements, in the same words, never asked about."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _hand_over(talk: Talk, turn: Turn, following: Statement | None) -> int:
 
 
 def _invites(talk: Talk, turn: Turn, following: Statement) -> bool:
-    """Whether a turn asks for the next one's statement: not after somebody themselves, nor for more of the same kind."""
+    """Whether a turn asks for the statement of the next: not after its own speaker, nor for more of one kind."""
     about_speaker = dict(following.slots).get("subject") == turn.who.first_name
     return not about_speaker and not alike(talk, _statement(talk, len(talk.turns)), following)
 
