@@ -19,8 +19,8 @@ from memarena_masim.output.generate import generate
 from .llm_server import Body, ModelServer, Reaction, as_json, friendly, read, small_talk
 from .llm_worlds import said, total, unsaid
 
-CONFIG = WorldConfig(name="test", agents=4, days=2, density=0.02, question_share=1.0, seed=112)
-"""As small as worlds are: four sessions of eight or nine turns."""
+CONFIG = WorldConfig(name="test", agents=4, days=2, density=0.02, question_share=1.0, seed=114)
+"""As small as worlds are: four sessions of ten to fifteen turns."""
 REAL_REPLIES = {"session": 1, "turn": 1, "question": 1}
 """The first requests of each kind; all of them would be minutes."""
 MOST_TOKENS = 48

@@ -144,9 +144,9 @@ class Chooser:
     ) -> Choice | None:
         """Something for ``speaker`` to say to ``listeners`` (none: to the own assistant); None if nothing fits.
 
-        It is of ``theme``, but for what a small world needs.
+        It is of ``theme``, but in a small world, which has too little for its questions.
         """
-        choice = self._any(stream, day, speaker, listeners, assistant, theme)
+        choice = self._any(stream, day, speaker, listeners, assistant, None if self._small else theme)
         if choice is not None and choice.fact.guarded and not choice.wish.form:
             sensitive = bool(choice.fact.sensitive)
             return replace(choice, wish=self._wishes.draw(stream, day, speaker, listeners, sensitive))
@@ -254,9 +254,11 @@ class Chooser:
                 return self._find(stream, speaker, listeners)
             case "tie":
                 return self._tie(stream, speaker, listeners)
+            case "version":  # of any theme if need be: there are few facts that two people both heard
+                within = self._version(stream, speaker, listeners, theme)
+                return within or self._version(stream, speaker, listeners, None)
         choose = {
             "retell": self._retell,
-            "version": self._version,
             "change": self._change,
             "community": self._of_community,
         }[kind]

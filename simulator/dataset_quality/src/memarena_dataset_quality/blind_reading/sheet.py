@@ -103,6 +103,7 @@ def _renamed(one: Reading, known: Sequence[str], rng: random.Random) -> Reading:
         spelled |= {name: other, name.split()[0]: other}
     for name in speakers:  # Mel for Melanie
         short = [word for word in held if len(word) >= _SHORTEST_NICKNAME and name.startswith(word)]
+        short = [word for word in short if word.lower() not in held]  # "The" is no Thea
         spelled |= {word: new[name] for word in short if word not in spelled}
     pattern = re.compile(rf"\b(?:{'|'.join(re.escape(form) for form in sorted(spelled, key=len, reverse=True))})\b")
     turns = tuple(
