@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -242,27 +242,24 @@ class Chooser:
     def _of_kind(
         self, kind: str, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], theme: Theme
     ) -> Choice | None:
-        match kind:
-            case "guarded":
-                again = self._second_wish(stream, day, speaker, listeners, theme)
-                return again or self._detail(stream, speaker, listeners, theme, guarded=True)
-            case "detail":
-                return self._detail(stream, speaker, listeners, theme, guarded=False)
-            case "happening":
-                return self._happening(stream, day, speaker, listeners)
-            case "find":
-                return self._find(stream, speaker, listeners)
-            case "tie":
-                return self._tie(stream, speaker, listeners)
-            case "version":  # of any theme if need be: there are few facts that two people both heard
-                within = self._version(stream, speaker, listeners, theme)
-                return within or self._version(stream, speaker, listeners, None)
-        choose = {
-            "retell": self._retell,
-            "change": self._change,
-            "community": self._of_community,
-        }[kind]
-        return choose(stream, speaker, listeners, theme)
+        # A version is of any theme if need be: there are few facts that two people both heard.
+        choose: Mapping[str, Callable[[], Choice | None]] = {
+            "guarded": lambda: (
+                self._second_wish(stream, day, speaker, listeners, theme)
+                or self._detail(stream, speaker, listeners, theme, guarded=True)
+            ),
+            "detail": lambda: self._detail(stream, speaker, listeners, theme, guarded=False),
+            "happening": lambda: self._happening(stream, day, speaker, listeners),
+            "find": lambda: self._find(stream, speaker, listeners),
+            "tie": lambda: self._tie(stream, speaker, listeners),
+            "retell": lambda: self._retell(stream, speaker, listeners, theme),
+            "version": lambda: (
+                self._version(stream, speaker, listeners, theme) or self._version(stream, speaker, listeners, None)
+            ),
+            "change": lambda: self._change(stream, speaker, listeners, theme),
+            "community": lambda: self._of_community(stream, speaker, listeners, theme),
+        }
+        return choose[kind]()
 
     def _new_to(self, fact: Fact, listeners: tuple[str, ...]) -> bool:
         return all((fact.fact_id, listener) not in self._pairs for listener in listeners)
