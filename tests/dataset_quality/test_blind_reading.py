@@ -47,6 +47,22 @@ def written(small_world: Path, locomo: Path, tmp_path_factory: pytest.TempPathFa
     return folder / "sheet", folder / "key.json"
 
 
+def test_a_word_that_begins_a_name_is_no_short_name_if_it_is_one_of_the_language(
+    small_world: Path, locomo: Path, tmp_path: Path
+) -> None:
+    """Thea's sentences keep their "The"."""
+    talk = json.loads(
+        locomo.read_text(encoding="utf-8").replace("Melanie", "Thea").replace("Hey Mel", "The dog, the cat")
+    )
+    (tmp_path / "locomo.json").write_text(json.dumps(talk), encoding="utf-8")
+    reading_sheet(
+        small_world, locomo=tmp_path / "locomo.json", out=tmp_path / "s", key=tmp_path / "k.json", sessions=1, seed=5
+    )
+    text = (tmp_path / "s" / SHEET).read_text(encoding="utf-8")
+    assert "The dog, the cat" in text
+    assert "Thea" not in text
+
+
 def test_the_sheet_holds_both_sources_and_tells_neither(written: tuple[Path, Path], small_world: Path) -> None:
     """No name of either data set, no session id, no picture, no typography of one source alone."""
     sheet, key = written
