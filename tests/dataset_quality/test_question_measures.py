@@ -61,7 +61,7 @@ def marked(world: World, turn_ids: Callable[[World], frozenset[str]]) -> World:
 def test_a_mark_in_asked_turns_is_a_tell_tale(worlds: list[World]) -> None:
     """The classifier finds it on worlds that it did not learn from, and nothing like it where there is none."""
     plain = CueClassifier(one for world in worlds[1:] for one in stated_facts(world))
-    assert plain.area([stated_facts(worlds[0])]) < 0.62
+    assert plain.area([stated_facts(worlds[0])]) < 0.7
     planted = [marked(world, asked_ids) for world in worlds]
     taught = CueClassifier(one for world in planted[1:] for one in stated_facts(world))
     assert taught.area([stated_facts(planted[0])]) > plain.area([stated_facts(planted[0])]) + 0.05
