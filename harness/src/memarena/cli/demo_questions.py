@@ -11,7 +11,7 @@ from memarena_dataset.model import Family, Instance
 
 from memarena.execution.errors import RunError
 
-SAMPLE = 9
+SAMPLE = 11
 """Questions to the language model: as few as a median needs."""
 
 
