@@ -13,9 +13,12 @@ from memarena_masim.plan.model import NEWS
 from memarena_masim.world.build import build_world
 
 
+CONFIG = WorldConfig(agents=10, days=5, density=0.8, seed=212)
+
+
 @pytest.fixture(scope="module")
 def plans() -> list[DayPlan]:
-    config = WorldConfig(agents=10, days=5, density=0.8, seed=212)
+    config = CONFIG
     planner = Planner(config, build_world(config), catalogue())
     found = []
     for day in range(config.days):
@@ -70,6 +73,23 @@ def test_a_person_says_the_same_of_a_thing_to_everybody(plans: list[DayPlan]) ->
             values.setdefault((one.fact.subject, one.fact.attribute, one.fact.item), set()).add(one.value.text)
     assert len(values) > 100
     assert all(len(found) == 1 for found in values.values())
+
+
+def test_nothing_is_mentioned_that_a_statement_could_not_be(plans: list[DayPlan]) -> None:
+    """To an assistant only of oneself and no finds; of others only of people one knows, and not on the first day."""
+    world, told = build_world(CONFIG), 0
+    for plan in plans:
+        for one in plan.mentioned:
+            if len(one.people) == 1:
+                assert one.fact.subject == one.speaker
+                assert one.fact.attribute != "find"
+            elif one.fact.subject != one.speaker:
+                told += 1
+                assert plan.day > 0
+                assert not one.fact.guarded
+                assert one.fact.subject not in one.people
+                assert world.edge(one.speaker, one.fact.subject).layer >= 0
+    assert told > 10
 
 
 def test_what_is_only_mentioned_differs_from_world_to_world() -> None:

@@ -170,6 +170,8 @@ def catalogue(banks: Half = "all") -> Catalogue:
     for key, row in _toml("invites").items():
         if key not in attributes:
             raise MasimError(f"facts/invites.toml: {key!r} is no section of details.toml or sensitive.toml")
+        if not row.get("invite"):
+            raise MasimError(f"facts/invites.toml: {key}: invite is missing")
         _invites(bank, key, row["invite"])
     bank.read(BANKS / "facts" / "probes.bank")
     bank.read(BANKS / "facts" / "more.bank")

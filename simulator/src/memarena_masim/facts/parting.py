@@ -13,7 +13,7 @@ from memarena_masim.rng import Stream
 MENTIONED_SHARE = 0.35
 """Share of the items, happenings and finds of a world that no question is about."""
 
-_FEWEST_VALUES = 15
+_FEWEST_VALUES = 10
 """Of a list of values that is parted."""
 
 T = TypeVar("T")

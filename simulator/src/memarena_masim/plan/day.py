@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import combinations
@@ -26,7 +26,7 @@ from memarena_masim.plan.schedule import DaySchedule, plan_schedules
 from memarena_masim.plan.small_talk import FIND, HAPPENING, News, SmallTalk
 from memarena_masim.plan.state import Fact, FactKind, Knowledge, Role, StatedFact, turn_id
 from memarena_masim.plan.statements import Choice, Chooser, frame_of
-from memarena_masim.plan.threads import threads_of
+from memarena_masim.plan.threads import fewest_turns, threads_of
 from memarena_masim.plan.wishes import Wishes
 from memarena_masim.rng import Stream
 from memarena_masim.world.build import RELATION_KINDS, pools, relation
@@ -112,8 +112,8 @@ class Planner:
         seen: list[tuple[str, str, str, str, int]] = []
         told: list[Telling] = []
         for number, meeting in enumerate(meetings):
-            plan, planned = self._session(day, number, meeting, weather)
-            plan, facts = self._with_small_talk(plan, planned)
+            plan, planned, theme = self._session(day, number, meeting, weather)
+            plan, facts = self._with_small_talk(plan, theme)
             sessions.append(plan)
             stated.extend(planned)
             mentioned.extend(facts)
@@ -155,12 +155,15 @@ class Planner:
         last = turn_id(plan.session_id, plan.turn_count - 1)
         return felt(self.world, self.impressions, stream, meeting.people, plan.session_id, last, plan.day)
 
-    def _session(self, day: int, number: int, meeting: Meeting, weather: str) -> tuple[SessionPlan, list[StatedFact]]:
+    def _session(
+        self, day: int, number: int, meeting: Meeting, weather: str
+    ) -> tuple[SessionPlan, list[StatedFact], Theme]:
         stream = Stream(self.config.key, "session", day, number)
         session_id = opaque("sess", self.config.key, day, number)
         people = [self._people[agent] for agent in meeting.people]
         assistant = meeting.kind.with_assistant
         turns = stream.pick(_TURNS_WITH_ASSISTANT if assistant else _TURNS_BETWEEN_PEOPLE)
+        turns = max(turns, fewest_turns(len(people)))
         speakers = [self._speaker(person) for person in people]
         looks_back, kind = ("", ""), meeting.kind
         looked: tuple[str, str, int] | None = None
@@ -204,7 +207,8 @@ class Planner:
 
     def _with_statements(
         self, plan: SessionPlan, stream: Stream, people: list[Person]
-    ) -> tuple[SessionPlan, list[StatedFact]]:
+    ) -> tuple[SessionPlan, list[StatedFact], Theme]:
+        """The plan with its statements, these, and the theme that they keep to; none in a small world."""
         assistant, pace = plan.kind.with_assistant, self.config.pace
         count = stream.pick(_STATED_TO_ASSISTANT if assistant else _STATED_BETWEEN_PEOPLE)
         news = news_turns(plan)
@@ -236,20 +240,18 @@ class Planner:
             key = opaque("stmt", plan.session_id, number)
             statements.append(self._statement(key, choice, plan, turn))
             stated.append(_stated(key, choice, plan, turn, tuple(person.agent_id for person in people)))
-        return replace(plan, statements=tuple(statements)), stated
+        return replace(plan, statements=tuple(statements)), stated, theme or self._theme(stream, None)
 
-    def _theme(self, stream: Stream, fact: Fact) -> Theme:
-        """The theme of a talk in which a fact is stated first."""
-        return stream.pick([theme for theme in self.catalogue.themes if fact.theme_kind in theme])
+    def _theme(self, stream: Stream, fact: Fact | None) -> Theme:
+        """The theme of a talk in which a fact is stated first; None in a small world, which needs all that it has."""
+        if self._chooser.small:
+            return None
+        return stream.pick([one for one in self.catalogue.themes if fact is None or fact.theme_kind in one])
 
-    def _with_small_talk(
-        self, plan: SessionPlan, planned: Sequence[StatedFact]
-    ) -> tuple[SessionPlan, list[StatedFact]]:
+    def _with_small_talk(self, plan: SessionPlan, theme: Theme) -> tuple[SessionPlan, list[StatedFact]]:
         """The plan with something mentioned in the turns for news that state nothing planned."""
         stream = Stream(self.config.key, "small talk", plan.day, plan.session_id)
         people = tuple(speaker.agent_id for speaker in plan.speakers if not speaker.assistant)
-        first = planned[0].fact if planned else None
-        theme = self._theme(stream, first) if first else stream.pick(self.catalogue.themes)
         taken = {statement.turn: statement for statement in plan.statements}
         answering: set[int] = set()
         mentioned: list[StatedFact] = []

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
-from memarena_masim.config import WorldConfig
+from memarena_masim.config import NEAREST_DATE_DAYS, WorldConfig
 from memarena_masim.facts.catalogue import Catalogue, base
 from memarena_masim.plan.facts import FactSource
 from memarena_masim.plan.popularity import Theme
@@ -45,18 +44,19 @@ class SmallTalk:
     ) -> None:
         self._config, self._world, self._catalogue, self._wishes = config, world, mentioned, wishes
         self._source = FactSource(config, mentioned)
+        self._sources: dict[int, FactSource] = {}
         self._confidential = [key for key, one in mentioned.attributes.items() if one.confidential]
         self._attributes = sorted(set(attributes) & set(mentioned.attributes))
 
     def draw(self, stream: Stream, assistant: bool, theme: Theme) -> News:
-        """News of a theme, or of any if that has none; to an assistant nothing in confidence."""
+        """News of a theme, or of any if that has none; to an assistant what statements to one may be."""
         attributes = [key for key in self._attributes if theme is None or key in theme]
         confidential = [key for key in self._confidential if theme is None or key in theme]
         possible = {
             "detail": bool(attributes),
             "guarded": bool(confidential) and not assistant,
             HAPPENING: theme is None or HAPPENING in theme,
-            FIND: theme is None or FIND in theme,
+            FIND: (theme is None or FIND in theme) and not assistant,
         }
         shares = [(name, share) for name, share in _SHARES if possible[name]]
         if not shares:
@@ -66,7 +66,7 @@ class SmallTalk:
         if drawn == "guarded":
             return News(stream.pick(confidential), guarded=True)
         if drawn == "detail":
-            return News(stream.pick(attributes), of_another=stream.chance(_OF_OTHERS))
+            return News(stream.pick(attributes), of_another=not assistant and stream.chance(_OF_OTHERS))
         return News(drawn)
 
     def has(self, kind: str) -> bool:
@@ -84,14 +84,20 @@ class SmallTalk:
         speaker, listener = people[:2]
         subject = speaker
         if news.of_another:
-            absent = [one.agent_id for one in self._world.people if one.agent_id not in people]
-            if not absent:
+            absent = [
+                one.agent_id
+                for one in self._world.people
+                if one.agent_id not in people and self._world.edge(speaker, one.agent_id).layer >= 0
+            ]
+            if not absent or day == 0:  # on the first day nobody knows news of another
                 return None
             subject = stream.pick(absent)
         order = Stream(self._config.key, "small talk", news.kind, speaker, listener).shuffled(self._ones(news))
         for step in range(len(order)):
             fact = self._fact(news.kind, subject, order[(earlier + step) % len(order)], day)
-            if fact is None or not {fact.item, fact.value.text}.isdisjoint(said):
+            if not {fact.item, fact.value.text}.isdisjoint(said):
+                continue
+            if news.of_another and fact.guarded:
                 continue
             wish = SAYS_NOTHING
             if news.guarded:
@@ -105,14 +111,15 @@ class SmallTalk:
             return tuple(one for one in self._catalogue.happenings if news.mood in ("", moods[base(one)]))
         return self._catalogue.sources if news.kind == FIND else self._catalogue.attributes[news.kind].items
 
-    def _fact(self, kind: str, subject: str, one: str, day: int) -> Fact | None:
-        """What a person has to say of an item, a happening or a source; None for a date that has passed."""
+    def _fact(self, kind: str, subject: str, one: str, day: int) -> Fact:
+        """What a person has to say of an item, a happening or a source."""
         if kind == FIND:
             return self._source.find(subject, one)
         if kind == HAPPENING:
             month = day // _HAPPENED_DAYS
             stream = Stream(self._config.key, "mentioned day", subject, base(one), month)
             return self._source.happening(subject, one, month * _HAPPENED_DAYS - stream.below(_HAPPENED_DAYS))
-        attribute = self._catalogue.attributes[kind]
-        fact = self._source.detail(subject, attribute, one)
-        return None if fact.is_over(self._config.calendar_epoch + timedelta(days=day)) else fact
+        month = day // NEAREST_DATE_DAYS
+        if month not in self._sources:  # dates are ahead of the month; every other value stays what it is
+            self._sources = {month: FactSource(self._config, self._catalogue)}
+        return self._sources[month].detail(subject, self._catalogue.attributes[kind], one, day)

@@ -114,8 +114,9 @@ class Chooser:
         self._popularity = Popularity(config, catalogue)
         self._community = CommunityTalk(world, source)
         self._shares = _shares(config)
-        self._small = _statements(config) < _SMALL
-        self._again = 0.85 if self._small else AGAIN
+        self.small = _statements(config) < _SMALL
+        """Whether the world has too little for its questions to be choosy."""
+        self._again = 0.85 if self.small else AGAIN
         self._confidential = [one for one in catalogue.attributes.values() if one.confidential]
 
     @property
@@ -144,9 +145,9 @@ class Chooser:
     ) -> Choice | None:
         """Something for ``speaker`` to say to ``listeners`` (none: to the own assistant); None if nothing fits.
 
-        It is of ``theme``, but in a small world, which has too little for its questions.
+        It is of ``theme``, but for versions where there is none.
         """
-        choice = self._any(stream, day, speaker, listeners, assistant, None if self._small else theme)
+        choice = self._any(stream, day, speaker, listeners, assistant, theme)
         if choice is not None and choice.fact.guarded and not choice.wish.form:
             sensitive = bool(choice.fact.sensitive)
             return replace(choice, wish=self._wishes.draw(stream, day, speaker, listeners, sensitive))
@@ -177,7 +178,7 @@ class Chooser:
 
     def _across_sessions(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
         """In a small world, a version or a later word on a find wherever there can be one: chances are few."""
-        if not self._small or len(listeners) != 1:
+        if not self.small or len(listeners) != 1:
             return None
         return self._version(stream, speaker, listeners, None) or self._fate(stream, speaker, listeners[0])
 

@@ -11,6 +11,11 @@ _NEWS_FIRST = 0.5
 _FEWEST_NEWS = 4
 
 
+def fewest_turns(people: int) -> int:
+    """Of a talk between so many: those that tell all beats, and as much news as there is at least."""
+    return TALK_BEATS * people + _FEWEST_NEWS
+
+
 def threads_of(
     stream: Stream, topic: str, turns: int, people: int, assistant: bool, looks_back: bool
 ) -> tuple[Thread, ...]:

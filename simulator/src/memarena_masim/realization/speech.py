@@ -106,7 +106,7 @@ def _hand_over(talk: Talk, turn: Turn, following: Statement | None) -> int:
     """End a turn with the question that the next one answers, if there is one; returns who speaks next."""
     index = len(talk.turns)
     talk.invited = None
-    if following is not None and _invites(talk, turn, following):
+    if following is not None and _invites(talk, following):
         turn.invite(following)
         talk.invited = following
     talk.turns.append(SpokenTurn(turn.speaker, turn.listener, turn.text))
@@ -114,10 +114,9 @@ def _hand_over(talk: Talk, turn: Turn, following: Statement | None) -> int:
     return (turn.speaker + 1) % len(talk.plan.speakers)
 
 
-def _invites(talk: Talk, turn: Turn, following: Statement) -> bool:
-    """Whether a turn asks for the statement of the next: not after its own speaker, nor for more of one kind."""
-    about_speaker = dict(following.slots).get("subject") == turn.who.first_name
-    return not about_speaker and not alike(talk, _statement(talk, len(talk.turns)), following)
+def _invites(talk: Talk, following: Statement) -> bool:
+    """Whether a turn asks for the statement of the next: not where that one has something of the same kind to tell."""
+    return not alike(talk, _statement(talk, len(talk.turns)), following)
 
 
 def _statement(talk: Talk, index: int) -> Statement | None:

@@ -280,7 +280,8 @@ class Turn:
         text = self._fact(statement.frame, statement)
         if self._invited is not statement and not _LED_UP.match(text):
             like = alike(self._talk, self._talk.stated, statement)
-            lead = "link" if not like else "share.happening" if "did" in dict(statement.slots) else "share"
+            happened = statement.frame.split(".")[1] == "happening"
+            lead = "link" if not like else "share.happening" if happened else "share"
             text = f"{self._framed(lead)} {_LEAD_IN.sub('', text)}"
         self.say(text)
         if not statement.prompt:
@@ -319,7 +320,8 @@ class Turn:
             special = attribute in ("find", "fate", "happening")
             rule = "pa.react" if "about" in slots else f"pa.react.{attribute}" if special else "pa.react.other"
             self._take_up(frame, rule, statement, slots)
-            self.frame("pa.more")
+            if not statement.prompt:
+                self.frame("pa.more")
             if restricted:
                 self._take_up(frame, "pa.react.level", statement, slots)
             return
