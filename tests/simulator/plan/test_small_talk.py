@@ -12,7 +12,6 @@ from memarena_masim.plan.day import DayPlan, Planner, news_turns
 from memarena_masim.plan.model import NEWS
 from memarena_masim.world.build import build_world
 
-
 CONFIG = WorldConfig(agents=10, days=5, density=0.8, seed=212)
 
 
