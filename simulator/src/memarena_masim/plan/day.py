@@ -208,7 +208,7 @@ class Planner:
     def _with_statements(
         self, plan: SessionPlan, stream: Stream, people: list[Person]
     ) -> tuple[SessionPlan, list[StatedFact], Theme]:
-        """The plan with its statements, these, and the theme that they keep to; none in a small world."""
+        """The plan with its statements, these, and the theme that they keep to, if any."""
         assistant, pace = plan.kind.with_assistant, self.config.pace
         count = stream.pick(_STATED_TO_ASSISTANT if assistant else _STATED_BETWEEN_PEOPLE)
         news = news_turns(plan)
@@ -243,8 +243,8 @@ class Planner:
         return replace(plan, statements=tuple(statements)), stated, theme or self._theme(stream, None)
 
     def _theme(self, stream: Stream, fact: Fact | None) -> Theme:
-        """The theme of a talk in which a fact is stated first; None in a small world, which needs all that it has."""
-        if self._chooser.small:
+        """The theme of a talk in which a fact is stated first; None where talks keep to none."""
+        if not self._chooser.themed:
             return None
         return stream.pick([one for one in self.catalogue.themes if fact is None or fact.theme_kind in one])
 

@@ -37,13 +37,15 @@ SHARES = (
 ASSISTANT_SHARES = (("detail", 0.5), ("happening", 0.28), ("find", 0.22))
 _STATED_PER_MEETING = 2.6
 _NEEDED = {
-    "guarded": (Family.PERMISSION, 1.3, 0.25),
+    "guarded": (Family.PERMISSION, 2.0, 0.25),
     "version": (Family.CONFLICT, 4.5, 0.5),
     "find": (Family.ANAPHORA, 6.5, 0.35),
 }
 """What a family is made of: statements per question, and the largest share that this may come to."""
 AGAIN = 0.4
 """Share of the details that the speaker has told somebody else before; in a small world all that can be."""
+AGAIN_WITHIN = 2.0
+"""How much more often that is so in a talk of one theme, of which the speaker may have told nobody anything."""
 SENSITIVE_PASSED_OVER = 0.6
 """Share of the sensitive details drawn that something else is told in confidence for, which a wish may open to all."""
 SECOND_WISHES = 0.35
@@ -54,6 +56,8 @@ _DAYS_BACK = 35
 """How long ago what people tell of may have happened: over few days its date would be guessed."""
 _TOLD_FOR_DAYS = 150
 """For how long people tell of something that happened; of less than half a year ago, a month needs no year."""
+_FEW_DAYS = 3
+"""A world of so many days is short: what has to be told twice, or referred to later, has few chances."""
 _SMALL = 200
 """Statements between people below which a world is small."""
 
@@ -114,9 +118,10 @@ class Chooser:
         self._popularity = Popularity(config, catalogue)
         self._community = CommunityTalk(world, source)
         self._shares = _shares(config)
-        self.small = _statements(config) < _SMALL
-        """Whether the world has too little for its questions to be choosy."""
-        self._again = 0.85 if self.small else AGAIN
+        self._small = _statements(config) < _SMALL
+        self.themed = not self._small and config.days > _FEW_DAYS
+        """Whether talks keep to a theme: a small or short world needs all that can be stated."""
+        self._again = 0.85 if self._small else AGAIN
         self._confidential = [one for one in catalogue.attributes.values() if one.confidential]
 
     @property
@@ -178,7 +183,7 @@ class Chooser:
 
     def _across_sessions(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
         """In a small world, a version or a later word on a find wherever there can be one: chances are few."""
-        if not self.small or len(listeners) != 1:
+        if not self._small or len(listeners) != 1:
             return None
         return self._version(stream, speaker, listeners, None) or self._fate(stream, speaker, listeners[0])
 
@@ -271,7 +276,8 @@ class Chooser:
         told = self._knowledge.told.get(speaker, {})
         to = listeners or (f"assistant_{speaker}",)
         keys = [key for key, fact in told.items() if _of(fact, theme)]
-        if keys and not guarded and stream.chance(self._again):
+        again = self._again if theme is None else min(1.0, AGAIN_WITHIN * self._again)
+        if keys and not guarded and stream.chance(again):
             for _ in range(6):
                 fact = told[stream.pick(keys)]
                 if self._plain(fact) and self._new_to(fact, to):
