@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 from memarena_masim.errors import MasimError
 from memarena_masim.facts import catalogue as module
 from memarena_masim.facts.catalogue import catalogue
-from memarena_masim.phrases.grammar import wordings
+from memarena_masim.phrases.grammar import Bank, wordings
 from memarena_masim.phrases.library import library
 from memarena_masim.phrases.references import Heard, References, stems
 from memarena_masim.phrases.scenes import read_topic
+from memarena_masim.plan import events
 
 SCENE = """
 [topic]
@@ -120,3 +122,40 @@ def test_neither_the_question_for_a_fact_nor_what_is_added_tells_its_value() -> 
         assert not [text for text in texts if re.search(r"\d", text)]
         if name.startswith("more."):
             assert not [text for text in texts if re.search(r"\byou(?:r|rs|rself)?\b", text, re.IGNORECASE)], name
+
+
+def test_a_line_for_a_kind_of_fact_that_there_is_not_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would never be said."""
+    read = Bank.read
+
+    def with_another(bank: Bank, path: Path) -> None:
+        read(bank, path)
+        if path.name == "more.bank":
+            bank.add("more.shoe_size", "I have had these for years.", "more.bank:1")
+
+    monkeypatch.setattr(Bank, "read", with_another)
+    with pytest.raises(MasimError, match=r"more\.shoe_size: there is no such kind of fact"):
+        catalogue.__wrapped__("all")
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (["clubs"], r"community\.\w+\.groups: 'clubs'; one of family, team, club"),
+        (["club"], "groups of the kind 'family'"),
+    ],
+)
+def test_events_are_of_groups_that_there_are(groups: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kind of group has events, and no event names another kind."""
+    load = tomllib.loads
+
+    def changed(text: str) -> dict[str, dict[str, dict[str, object]]]:
+        sections = load(text)
+        return {
+            **sections,
+            "community": {name: {**row, "groups": groups} for name, row in sections["community"].items()},
+        }
+
+    monkeypatch.setattr(tomllib, "loads", changed)
+    with pytest.raises(MasimError, match=message):
+        events.event_kinds.__wrapped__()

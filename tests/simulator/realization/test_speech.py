@@ -252,7 +252,8 @@ def _reaction(plan: SessionPlan, statement: Statement, assistant: bool) -> set[s
     _, attribute, _ = statement.frame.split(".")
     found, frame = catalogue(), library().frame.rules
     if assistant:
-        rules = [line for name, line in frame.items() if name.startswith("pa.react")]
+        names = ("pa.react", "pa.react.other", f"pa.react.{attribute}")
+        rules = [frame[name] for name in names if name in frame]
     elif statement.frame.startswith("change."):
         rules = [frame["react.change"]]
     elif attribute in ("find", "fate"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -32,6 +32,8 @@ _WORDS: dict[PersonForm, dict[str, str]] = {
 }
 _NAMED_HOURS = ("00:00", "12:00")
 """Hours that have a word of their own: noon may come up in any talk."""
+_FEWEST_ITEMS = 2
+"""Of a detail: one that questions may be about, one that is only mentioned."""
 SENSITIVE_CLASSES = ("credentials", "identity_number", "payment_number", "medical", "home_address")
 
 
@@ -184,6 +186,7 @@ def catalogue(banks: Half = "all") -> Catalogue:
         missing = [rule for rule in rules if rule not in bank.rules]
         if missing:
             raise MasimError(f"facts/{name}: {missing[0]} is missing")
+    _no_stray_rules(bank, kinds, attributes)
     bank.link(banks)
     common = _common_words()
     return Catalogue(
@@ -251,6 +254,16 @@ def _invites(bank: Bank, key: str, lines: list[str]) -> None:
         bank.add(f"invite.{key}.told", f"{in_person(line, 'told')}?", f"facts/invites.toml: {key}")
 
 
+def _no_stray_rules(bank: Bank, kinds: Sequence[str], attributes: Collection[str]) -> None:
+    """A question or an addition to a fact that there is no kind of would never be said."""
+    known = {f"more.{kind}" for kind in (*kinds, "told", "change")}
+    known |= {f"invite.{kind}" for kind in kinds if kind not in attributes}
+    known |= {f"invite.{kind}.{form}" for kind in attributes for form in ("own", "told")}
+    for name in bank.rules:
+        if name.startswith(("invite.", "more.")) and name not in known:
+            raise MasimError(f"facts/invites.bank, more.bank: {name}: there is no such kind of fact")
+
+
 def _reactions(bank: Bank, key: str, row: dict[str, Any], where: str) -> None:
     """How a listener takes a fact of this kind, whoever it is about."""
     if not row.get("react"):
@@ -290,6 +303,8 @@ def _attribute(key: str, row: dict[str, Any], where: str, changes: bool) -> Attr
         raise MasimError(f"{where}.sensitive: {sensitive!r}; one of {', '.join(SENSITIVE_CLASSES)} is expected")
     kind = ValueKind.parse(row["type"], row.get("unit", ""), row["values"], where)
     items = tuple(row["items"])
+    if len(items) < _FEWEST_ITEMS:
+        raise MasimError(f"{where}.items: {len(items)}; at least {_FEWEST_ITEMS} are expected")
     confidential = bool(sensitive) or row.get("confidential", False)
     plain, about, ask = row["plain"], row["about"], row["ask"]
     return Attribute(key, row["category"], sensitive, kind, items, plain, about, ask, confidential, changes)

@@ -18,14 +18,15 @@ from memarena_masim.phrases.scenes import BEATS
 from memarena_masim.plan.courses import Courses, Telling, tellings
 from memarena_masim.plan.events import plan_events, talk_of
 from memarena_masim.plan.facts import FactSource, opaque
+from memarena_masim.plan.frames import frame_of
 from memarena_masim.plan.impressions import Feeling, Impressions, felt
 from memarena_masim.plan.meetings import TALKED_OF_DAYS, DayMeetings, Meeting
 from memarena_masim.plan.model import NEWS, Kind, SessionPlan, Speaker, Statement, Thread
 from memarena_masim.plan.popularity import Theme
 from memarena_masim.plan.schedule import DaySchedule, plan_schedules
-from memarena_masim.plan.small_talk import FIND, HAPPENING, News, SmallTalk
+from memarena_masim.plan.small_talk import FIND, HAPPENING, Mention, SmallTalk
 from memarena_masim.plan.state import Fact, FactKind, Knowledge, Role, StatedFact, turn_id
-from memarena_masim.plan.statements import Choice, Chooser, frame_of
+from memarena_masim.plan.statements import Choice, Chooser
 from memarena_masim.plan.threads import fewest_turns, threads_of
 from memarena_masim.plan.wishes import Wishes
 from memarena_masim.rng import Stream
@@ -259,15 +260,15 @@ class Planner:
         for turn in news_turns(plan):
             if turn in taken:
                 continue
-            news = self._like(stream, taken, turn, answering) or self._small_talk.draw(
+            mention = self._like(stream, taken, turn, answering) or self._small_talk.draw(
                 stream, plan.kind.with_assistant, theme
             )
             speaker, following = (plan.speakers[speaker_index(plan, turn + step)].agent_id for step in (0, 1))
-            taking = (speaker, following, news.kind)
+            taking = (speaker, following, mention.kind)
             before = [one for one in taken.values() if _taking_up(plan, one) == taking]
             earlier = self._taken_up[taking] + self._taken_up_today[taking] + len(before)
             others = [one for one in people if one not in (speaker, following)]
-            choice = self._small_talk.choose(stream, plan.day, news, (speaker, following, *others), earlier, said)
+            choice = self._small_talk.choose(stream, plan.day, mention, (speaker, following, *others), earlier, said)
             if choice is None:
                 continue
             said |= {choice.fact.item, choice.value.text}
@@ -276,8 +277,8 @@ class Planner:
             mentioned.append(_stated(key, choice, plan, turn, people))
         return replace(plan, statements=self._counted(plan, list(taken.values()))), mentioned
 
-    def _like(self, stream: Stream, taken: Mapping[int, Statement], turn: int, answering: set[int]) -> News | None:
-        """News of the kind of the statement before ``turn``, or after it, where ``turn`` is to go with that."""
+    def _like(self, stream: Stream, taken: Mapping[int, Statement], turn: int, answering: set[int]) -> Mention | None:
+        """Something of the kind of the statement before ``turn``, or after it, where ``turn`` is to go with that."""
         for other, answer in ((turn - 1, turn), (turn + 1, turn + 1)):
             beside = taken.get(other)
             if beside is None or other in answering or beside.level or beside.prompt:
@@ -287,7 +288,7 @@ class Planner:
             kind = FIND if attribute == "fate" and other < turn else attribute
             if answers and self._small_talk.has(kind) and stream.chance(_LIKE):
                 answering.add(answer)
-                return News(kind, mood=self.catalogue.moods[dict(beside.slots)["do"]] if kind == HAPPENING else "")
+                return Mention(kind, mood=self.catalogue.moods[dict(beside.slots)["do"]] if kind == HAPPENING else "")
         return None
 
     def _counted(self, plan: SessionPlan, statements: list[Statement]) -> tuple[Statement, ...]:

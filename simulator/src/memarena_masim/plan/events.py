@@ -13,7 +13,7 @@ from memarena_masim.phrases.library import BANKS
 from memarena_masim.plan.facts import opaque
 from memarena_masim.plan.model import EventTalk
 from memarena_masim.rng import Stream
-from memarena_masim.world.model import Group, World, WorldEvent
+from memarena_masim.world.model import GROUP_KINDS, Group, World, WorldEvent
 
 EVENTS_PER_AGENT_DAY = 0.1
 """The released data set has 75 events for 50 agents over 15 days."""
@@ -46,12 +46,21 @@ def event_kinds() -> dict[str, tuple[EventKind, ...]]:
         for name, row in rows.items():
             if not row.get("lines") or row.get("weight", 0) <= 0:
                 raise MasimError(f"facts/events.toml: {category}.{name}: lines and a weight above 0 are expected")
+            unknown = set(row.get("groups", ())) - set(GROUP_KINDS)
+            if unknown:
+                known = ", ".join(GROUP_KINDS)
+                raise MasimError(
+                    f"facts/events.toml: {category}.{name}.groups: {min(unknown)!r}; one of {known} is expected"
+                )
         kinds[category] = tuple(
             EventKind(category, name, row["weight"], tuple(row["lines"]), tuple(row.get("groups", ())))
             for name, row in rows.items()
         )
         if not kinds[category]:
             raise MasimError(f"facts/events.toml: no section [{category}.…]")
+    for group in GROUP_KINDS:
+        if not any(not kind.groups or group in kind.groups for kind in kinds["community"]):
+            raise MasimError(f"facts/events.toml: no section [community.…] for groups of the kind {group!r}")
     return kinds
 
 

@@ -19,12 +19,12 @@ HAPPENING, FIND = "happening", "find"
 _SHARES = (("detail", 0.5), (HAPPENING, 0.16), (FIND, 0.12), ("guarded", 0.22))
 _OF_OTHERS = 0.2
 """Share of the details that are about somebody who is not there."""
-_HAPPENED_DAYS = 30
-"""Days after which a person's happenings are those of the next month."""
+_MONTH_DAYS = NEAREST_DATE_DAYS
+"""Days after which a person's happenings, and the dates that lie ahead, are those of the next month."""
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class Mention:
     """What sort of thing is said: its kind is an attribute, ``happening`` or ``find``."""
 
     kind: str
@@ -43,13 +43,12 @@ class SmallTalk:
         self, config: WorldConfig, world: World, mentioned: Catalogue, attributes: Collection[str], wishes: Wishes
     ) -> None:
         self._config, self._world, self._catalogue, self._wishes = config, world, mentioned, wishes
-        self._source = FactSource(config, mentioned)
-        self._sources: dict[int, FactSource] = {}
+        self._month, self._source = 0, FactSource(config, mentioned)
         self._confidential = [key for key, one in mentioned.attributes.items() if one.confidential]
         self._attributes = sorted(set(attributes) & set(mentioned.attributes))
 
-    def draw(self, stream: Stream, assistant: bool, theme: Theme) -> News:
-        """News of a theme, or of any if that has none; to an assistant what statements to one may be."""
+    def draw(self, stream: Stream, assistant: bool, theme: Theme) -> Mention:
+        """Something of a theme, or of any if that has none; to an assistant what statements to one may be."""
         attributes = [key for key in self._attributes if theme is None or key in theme]
         confidential = [key for key in self._confidential if theme is None or key in theme]
         possible = {
@@ -64,17 +63,17 @@ class SmallTalk:
         names, weights = zip(*shares, strict=True)
         drawn = stream.weighted(names, weights)
         if drawn == "guarded":
-            return News(stream.pick(confidential), guarded=True)
+            return Mention(stream.pick(confidential), guarded=True)
         if drawn == "detail":
-            return News(stream.pick(attributes), of_another=not assistant and stream.chance(_OF_OTHERS))
-        return News(drawn)
+            return Mention(stream.pick(attributes), of_another=not assistant and stream.chance(_OF_OTHERS))
+        return Mention(drawn)
 
     def has(self, kind: str) -> bool:
-        """Whether there is news of a kind."""
+        """Whether anything of a kind can be mentioned."""
         return kind in (HAPPENING, FIND) or kind in self._attributes
 
     def choose(
-        self, stream: Stream, day: int, news: News, people: Sequence[str], earlier: int, said: Collection[str]
+        self, stream: Stream, day: int, mention: Mention, people: Sequence[str], earlier: int, said: Collection[str]
     ) -> Choice | None:
         """What the first of ``people`` says to the others; the second is who answers. None if nothing is left.
 
@@ -83,7 +82,7 @@ class SmallTalk:
         """
         speaker, listener = people[:2]
         subject = speaker
-        if news.of_another:
+        if mention.of_another:
             absent = [
                 one.agent_id
                 for one in self._world.people
@@ -92,34 +91,33 @@ class SmallTalk:
             if not absent or day == 0:  # on the first day nobody knows news of another
                 return None
             subject = stream.pick(absent)
-        order = Stream(self._config.key, "small talk", news.kind, speaker, listener).shuffled(self._ones(news))
+        order = Stream(self._config.key, "small talk", mention.kind, speaker, listener).shuffled(self._ones(mention))
         for step in range(len(order)):
-            fact = self._fact(news.kind, subject, order[(earlier + step) % len(order)], day)
+            fact = self._fact(mention.kind, subject, order[(earlier + step) % len(order)], day)
             if not {fact.item, fact.value.text}.isdisjoint(said):
                 continue
-            if news.of_another and fact.guarded:
+            if mention.of_another and fact.guarded:
                 continue
             wish = SAYS_NOTHING
-            if news.guarded:
+            if mention.guarded:
                 wish = self._wishes.draw(stream, day, speaker, tuple(people[1:]), bool(fact.sensitive))
-            return Choice(fact, speaker, Role.RETELL if news.of_another else Role.TELL, fact.value, wish)
+            return Choice(fact, speaker, Role.RETELL if mention.of_another else Role.TELL, fact.value, wish)
         return None
 
-    def _ones(self, news: News) -> tuple[str, ...]:
-        if news.kind == HAPPENING:
+    def _ones(self, mention: Mention) -> tuple[str, ...]:
+        if mention.kind == HAPPENING:
             moods = self._catalogue.moods
-            return tuple(one for one in self._catalogue.happenings if news.mood in ("", moods[base(one)]))
-        return self._catalogue.sources if news.kind == FIND else self._catalogue.attributes[news.kind].items
+            return tuple(one for one in self._catalogue.happenings if mention.mood in ("", moods[base(one)]))
+        return self._catalogue.sources if mention.kind == FIND else self._catalogue.attributes[mention.kind].items
 
     def _fact(self, kind: str, subject: str, one: str, day: int) -> Fact:
         """What a person has to say of an item, a happening or a source."""
+        month = day // _MONTH_DAYS
+        if month != self._month:  # dates are ahead of the month; every other value stays what it is
+            self._month, self._source = month, FactSource(self._config, self._catalogue)
         if kind == FIND:
             return self._source.find(subject, one)
         if kind == HAPPENING:
-            month = day // _HAPPENED_DAYS
             stream = Stream(self._config.key, "mentioned day", subject, base(one), month)
-            return self._source.happening(subject, one, month * _HAPPENED_DAYS - stream.below(_HAPPENED_DAYS))
-        month = day // NEAREST_DATE_DAYS
-        if month not in self._sources:  # dates are ahead of the month; every other value stays what it is
-            self._sources = {month: FactSource(self._config, self._catalogue)}
-        return self._sources[month].detail(subject, self._catalogue.attributes[kind], one, day)
+            return self._source.happening(subject, one, month * _MONTH_DAYS - stream.below(_MONTH_DAYS))
+        return self._source.detail(subject, self._catalogue.attributes[kind], one, day)

@@ -8,11 +8,10 @@ from datetime import timedelta
 from typing import Any
 
 from memarena_dataset.model import Family
-from memarena_dataset.values import SetValue
 
 from memarena_masim.config import PP_SESSIONS_PER_AGENT_DAY, WorldConfig
-from memarena_masim.facts.catalogue import Catalogue, PersonForm, in_person
-from memarena_masim.facts.values import Said, day_words
+from memarena_masim.facts.catalogue import Catalogue
+from memarena_masim.facts.values import Said
 from memarena_masim.plan.community import CommunityTalk
 from memarena_masim.plan.facts import FactSource
 from memarena_masim.plan.noted import Noted
@@ -460,47 +459,3 @@ class Chooser:
 
 def _of(fact: Fact, theme: Theme) -> bool:
     return theme is None or fact.theme_kind in theme
-
-
-def frame_of(
-    choice: Choice, config: WorldConfig, world_names: dict[str, str], catalogue: Catalogue, day: int
-) -> tuple[str, dict[str, str]]:
-    """The rule that words a choice, and its slots."""
-    fact = choice.fact
-    person: PersonForm = "own" if choice.speaker == fact.subject else "told"
-    slots = {"item": fact.item, **choice.value.slots()}
-    if fact.kind is FactKind.COMMUNITY:
-        return f"say.{fact.attribute}.own", slots | _community_slots(choice, world_names)
-    slots["subject"] = world_names[fact.subject]
-    match fact.kind:
-        case FactKind.DETAIL:
-            attribute = catalogue.attributes[fact.attribute]
-            about = in_person(attribute.about, "you" if person == "own" else person)
-            slots["about"] = about.replace("$item", fact.item).replace("$subject", slots["subject"])
-            return f"{'change' if choice.role is Role.CHANGE else 'say'}.{fact.attribute}.{person}", slots
-        case FactKind.HAPPENING:
-            assert fact.happened is not None
-            today = config.calendar_epoch + timedelta(days=day)
-            return f"say.happening.{person}", slots | {
-                "did": fact.fate,
-                "do": fact.item,
-                "when": day_words(today, fact.happened),
-                "subject_you": "you" if person == "own" else slots["subject"],
-            }
-        case FactKind.FIND:
-            key = "fate" if choice.role is Role.FATE else "find"
-            return f"say.{key}.{person}", slots | {"source": fact.item, "did": fact.fate}
-        case _:
-            key = "friends" if fact.value.text == "friends" else "not_friends"
-            return f"say.{key}.{person}", slots | {"a": world_names[fact.item]}
-
-
-def _community_slots(choice: Choice, names: dict[str, str]) -> dict[str, str]:
-    """Slots of a statement about a home, a workplace or a group; members are named in full, but for the speaker."""
-    value = choice.fact.value.value
-    others = ""
-    if isinstance(value, SetValue):
-        ids = {member.name.lower().replace(" ", "_"): member.name for member in value.members if member.type == "name"}
-        rest = [names.get(one, ids[one]) for one in ids if one != choice.speaker]
-        others = f"{', '.join(rest[:-1])} and {rest[-1]}" if len(rest) > 1 else "".join(rest)
-    return {"group": choice.fact.item, "others": others}

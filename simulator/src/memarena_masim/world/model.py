@@ -62,9 +62,12 @@ class Place:
     privacy: str
 
 
+GROUP_KINDS = ("family", "team", "club")
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A family, team or club. ``meets`` is (weekday, hour), or None where members see each other daily."""
+    """One of :data:`GROUP_KINDS`. ``meets`` is (weekday, hour), or None where members see each other daily."""
 
     group_id: str
     name: str

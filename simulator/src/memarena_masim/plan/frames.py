@@ -1,0 +1,57 @@
+"""Which rule of the banks words a choice, and what its slots hold."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from memarena_dataset.values import SetValue
+
+from memarena_masim.config import WorldConfig
+from memarena_masim.facts.catalogue import Catalogue, PersonForm, in_person
+from memarena_masim.facts.values import day_words
+from memarena_masim.plan.state import FactKind, Role
+from memarena_masim.plan.statements import Choice
+
+
+def frame_of(
+    choice: Choice, config: WorldConfig, world_names: dict[str, str], catalogue: Catalogue, day: int
+) -> tuple[str, dict[str, str]]:
+    """The rule that words a choice, and its slots."""
+    fact = choice.fact
+    person: PersonForm = "own" if choice.speaker == fact.subject else "told"
+    slots = {"item": fact.item, **choice.value.slots()}
+    if fact.kind is FactKind.COMMUNITY:
+        return f"say.{fact.attribute}.own", slots | _community_slots(choice, world_names)
+    slots["subject"] = world_names[fact.subject]
+    match fact.kind:
+        case FactKind.DETAIL:
+            attribute = catalogue.attributes[fact.attribute]
+            about = in_person(attribute.about, "you" if person == "own" else person)
+            slots["about"] = about.replace("$item", fact.item).replace("$subject", slots["subject"])
+            return f"{'change' if choice.role is Role.CHANGE else 'say'}.{fact.attribute}.{person}", slots
+        case FactKind.HAPPENING:
+            assert fact.happened is not None
+            today = config.calendar_epoch + timedelta(days=day)
+            return f"say.happening.{person}", slots | {
+                "did": fact.fate,
+                "do": fact.item,
+                "when": day_words(today, fact.happened),
+                "subject_you": "you" if person == "own" else slots["subject"],
+            }
+        case FactKind.FIND:
+            key = "fate" if choice.role is Role.FATE else "find"
+            return f"say.{key}.{person}", slots | {"source": fact.item, "did": fact.fate}
+        case _:
+            key = "friends" if fact.value.text == "friends" else "not_friends"
+            return f"say.{key}.{person}", slots | {"a": world_names[fact.item]}
+
+
+def _community_slots(choice: Choice, names: dict[str, str]) -> dict[str, str]:
+    """Slots of a statement about a home, a workplace or a group; members are named in full, but for the speaker."""
+    value = choice.fact.value.value
+    others = ""
+    if isinstance(value, SetValue):
+        ids = {member.name.lower().replace(" ", "_"): member.name for member in value.members if member.type == "name"}
+        rest = [names.get(one, ids[one]) for one in ids if one != choice.speaker]
+        others = f"{', '.join(rest[:-1])} and {rest[-1]}" if len(rest) > 1 else "".join(rest)
+    return {"group": choice.fact.item, "others": others}
