@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 import zlib
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -169,6 +171,55 @@ def test_an_interrupted_write_leaves_a_log_that_can_be_written(tmp_path: Path) -
         log._db = db
         log.append(problem("kept"))
     assert [r.message for r in read_records(tmp_path) if r.kind == "problem"] == ["kept"]
+
+
+def test_signals_at_any_moment_cost_no_record_that_was_written_and_no_later_one(tmp_path: Path) -> None:
+    """Also right after a commit, and where a second one comes while the first is handled."""
+    left = 0
+
+    def interrupt(*_: object) -> None:
+        nonlocal left
+        if left:
+            left -= 1
+            raise KeyboardInterrupt
+
+    def struck(log: LogWriter, after_s: float, *records: AnyRecord) -> bool:
+        """Append under two signals; whether they let it come to its end."""
+        nonlocal left
+        try:
+            try:
+                left = 2
+                signal.setitimer(signal.ITIMER_REAL, after_s, 4e-5)
+                log.append(*records)
+                return True
+            finally:
+                left = 0
+        except KeyboardInterrupt:
+            left = 0
+        return False
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    done: list[str] = []
+    try:
+        with LogWriter(tmp_path) as log:
+            began = time.perf_counter()
+            for number in range(100):
+                log.append(asked(number, f"first {number} {TURN}"), problem(f"first {number}"))
+            usual_s = (time.perf_counter() - began) / 100
+            for number in range(1500):
+                record = asked(number, f"{number} {TURN}")
+                # The second signal may come where the first has been handled here.
+                with suppress(KeyboardInterrupt):
+                    if struck(log, usual_s * (1 + number % 50) / 50, record, problem(f"{number}")):
+                        done.append(f"{number}")
+                log.append(record, problem(f"after {number}"))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(done) < 1400
+    kept = [r.message for r in read_records(tmp_path) if r.kind == "problem"]
+    assert len(kept) == len(set(kept))
+    assert {*done, *(f"after {number}" for number in range(1500))} <= set(kept)
 
 
 def test_a_folder_without_a_log_is_named(tmp_path: Path) -> None:

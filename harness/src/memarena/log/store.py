@@ -114,7 +114,7 @@ class LogWriter:
         try:
             self._db = self._open()
             try:
-                self._sums, self._last_seq = self._state()
+                self._sums = self._state()
             except BaseException:
                 self._db.close()
                 raise
@@ -124,14 +124,18 @@ class LogWriter:
         self._closed = self._wrote = False
         self._texts = TextWriter(self._db, self._sums)
 
-    def _state(self) -> tuple[Sums, int]:
+    def _state(self) -> Sums:
         try:
             sums = Sums.of(read_meta(self._db))
-            (last,) = self._db.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()
+            self._last_seq()
         except (sqlite3.Error, KeyError, ValueError) as error:
             raise LogError(f"{self._path}: damaged: what it says of itself cannot be read: {error}") from error
         assert sums is not None, "the log has just been brought to this version"
-        return sums, int(last)
+        return sums
+
+    def _last_seq(self) -> int:
+        """Asked of the file: a signal may break in between a commit and whatever would remember it."""
+        return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()[0])
 
     def _open(self) -> sqlite3.Connection:
         fresh = is_blank(self._path)
@@ -153,33 +157,39 @@ class LogWriter:
         """Append records in one transaction."""
         with self._mutex:
             try:
+                # Once more: a second signal may have broken into the discarding after a first.
+                self._discard()
+                self._wrote = True
                 self._db.execute("BEGIN")
-                rows = [self._row(seq, record) for seq, record in enumerate(records, self._last_seq + 1)]
+                last = self._last_seq()
+                rows = [self._row(seq, record) for seq, record in enumerate(records, last + 1)]
                 self._db.executemany(_INSERT, rows)
                 self._db.execute("COMMIT")
-                self._last_seq += len(rows)
-                self._wrote = True
                 self._texts.settle(kept=True)
             except BaseException as error:
                 # Ctrl-C too: a transaction left open would refuse the records that say how the run ended.
-                self._texts.settle(kept=False)
-                with contextlib.suppress(sqlite3.Error):
-                    self._db.rollback()
+                self._discard()
                 if isinstance(error, sqlite3.Error):
                     raise LogFullError(f"{self._path}: cannot write to the log: {error}") from error
                 raise
 
-            self._note_last()
+            self._note_last(last + len(rows))
+
+    def _discard(self) -> None:
+        """Undo what a transaction wrote that came to no end."""
+        self._texts.settle(kept=False)
+        with contextlib.suppress(sqlite3.Error):
+            self._db.rollback()
 
     def _row(self, seq: int, record: AnyRecord) -> tuple[int, str, str | None, str | None, str, bytes]:
         fields = record.kind, getattr(record, "cell_id", None), _instance_id(record), pack(record, self._texts)
         return seq, *fields, self._sums.record(seq, *fields)
 
-    def _note_last(self) -> None:
+    def _note_last(self, last: int) -> None:
         """Note beside the log how far it reaches: a write-ahead log that is lost takes records with it, unseen."""
         # What cannot be noted there costs a check, never a record.
         with contextlib.suppress(OSError):
-            os.pwrite(self._lock, b"%020d\n" % self._last_seq, 0)
+            os.pwrite(self._lock, b"%020d\n" % last, 0)
 
     def close(self) -> None:
         """Fold the write-ahead log into the file and release the lock. Calling it twice is fine."""
@@ -190,7 +200,7 @@ class LogWriter:
             if self._wrote:
                 # A disk that is full says so where a record is written.
                 with contextlib.suppress(sqlite3.Error):
-                    self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (LAST_SEQ, str(self._last_seq)))
+                    self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (LAST_SEQ, str(self._last_seq())))
             self._db.close()
             os.close(self._lock)
 

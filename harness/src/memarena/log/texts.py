@@ -99,8 +99,9 @@ class TextWriter:
             for digest in self._fresh:
                 self._known.pop(digest, None)
         self._fresh.clear()
-        for digest in list(self._known)[: max(0, len(self._known) - _KNOWN_HASHES)]:
-            del self._known[digest]
+        if len(self._known) > _KNOWN_HASHES:
+            for digest in list(self._known)[: len(self._known) - _KNOWN_HASHES]:
+                del self._known[digest]
 
 
 def _stored(text: str, raw: bytes) -> str | bytes:
