@@ -33,7 +33,7 @@ QUICK = ("bm25", "vanilla", "oracle")
 """Memories that take in a history in no time."""
 SLOW = "memsearch"
 """It embeds every history, which on a CPU takes half a minute for one person: it is asked about one."""
-CONTEXT_TOKENS = 2048
+CONTEXT_TOKENS = 3072
 """For all questions: so much that what a memory found fits, and far less than the histories."""
 WIDTH = 100
 
