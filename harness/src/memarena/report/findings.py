@@ -52,9 +52,7 @@ def unproven(rows: Sequence[BriefRow]) -> list[str]:
         alone = [row for row in group if row.interval is None]
         for row in alone:
             asked = counted(row.scores.counts.asked, "question")
-            found.append(
-                f"{row.name} ({row.reader}): {asked} of one ego (or a range) give no interval, so no place in an order"
-            )
+            found.append(f"{row.name} ({row.reader}): {asked} of one person give no interval, so no place in an order")
         few = [row for row in group if row.interval is not None and row.interval.few_clusters]
         if few:
             egos_behind = max(row.interval.clusters for row in few if row.interval is not None)
