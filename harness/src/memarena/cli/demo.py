@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -157,6 +158,7 @@ def _show(folder: Path, *, full: bool, made: bool) -> None:
         page=page,
         folder=folder,
         made=made,
+        command=_command(),
         left_out={name: how for name, how in left_out.items() if how and name.lower() not in inputs},
     )
     with screen.open("w", encoding="utf-8") as file:
@@ -165,6 +167,12 @@ def _show(folder: Path, *, full: bool, made: bool) -> None:
     if full:
         scores.write_report(runs, "table", shown=scores.Shown(full=True))
     print_document(document, width=WIDTH)
+
+
+def _command() -> str:
+    """How this program is called: by its name where the shell finds it, else by the path that was typed."""
+    typed = Path(sys.argv[0])
+    return "memarena" if typed.name != "memarena" or shutil.which("memarena") else str(typed)
 
 
 def _fresh(out: Path) -> Path:

@@ -18,7 +18,7 @@ MOST_LINES = 50
 WORDS = (
     "ego        a person whose device is simulated: the memory holds what this person could know",
     "recall@10  percent of the evidence (sessions that hold the answer) among the first 10 items of Search",
-    "right      percent of all questions answered right, with its 95% interval over egos",
+    "right      percent right of the questions that score (not X1, controls, owner's own D6); 95% interval over egos",
     "privacy    percent of facts withheld from askers who may not know them; utility: disclosed to those who may",
     "Search     p50, ms above the floor: the same round trip with nothing behind it; TTFT: p50 time to first token, ms",
     "ingest     seconds for one day of one ego; MB: highest memory of the backend's processes",

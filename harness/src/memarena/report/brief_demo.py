@@ -14,10 +14,6 @@ from memarena.report.report_input import ReportInput
 
 LLM_TOKENS = 192
 """Context tokens of the language model's prompts: reading them is what takes its time on a CPU."""
-WHY_LOW = (
-    "The LLM has 135 million parameters: it seldom gives the value asked for even where its prompt holds the evidence. "
-    "It times a real model; judge memories with the reader you would deploy (--reader URL)."
-)
 _WORDS = (
     "asked, right  questions; percent right of those that score, [95% interval] over people (egos)",
     "recall@10     percent of the evidence among the first 10 items of Search",
@@ -38,11 +34,12 @@ def demo_document(
     folder: Path,
     left_out: Mapping[str, str],
     made: bool = True,
+    command: str = "memarena",
 ) -> Document:
     """The first screen, from the runs over all questions, of the slow memory, and with the language model.
 
     The last two are None where they are not installed; ``left_out`` says how to get what is missing, by its name.
-    ``made``: the world was made for it.
+    ``made``: the world was made for it. ``command``: how this program is called in the user's shell.
     """
     apart = [] if slow is None else [replace(row, run=2) for row in _rows(slow)]
     rows = with_llm(_rows(everything) + apart, [] if llm is None else _rows(llm))
@@ -56,10 +53,12 @@ def demo_document(
     if llm is not None:
         model = next((reader.model for reader in llm.scores.readers), "")
         sample = counted(sum(llm.scores.planned.values()), "question")
-        head.append(f"LLM       {model} on this CPU: {sample} of {'one' if slow is None else 'that'} person")
+        person = "one" if slow is None else "that"
+        head.append(f"LLM       {model} on this CPU: {sample} of {person} person, {LLM_TOKENS} context tokens")
     head += [f"left out  {name}, not installed: {how}" for name, how in left_out.items()]
     table = brief_table(rows, "Which memory should an assistant have?", one=True)
     says = findings(rows)
+    why_low = [] if llm is None else [_why_low(llm)]
     return Document(
         "MemArena demo",
         (
@@ -68,8 +67,8 @@ def demo_document(
                 table.title, table=table.table, notes=tuple(note for note in table.notes if not note.startswith("†"))
             ),
             Section("Words", _WORDS if llm is not None else _WORDS_WITHOUT_LLM, one_line_each=True),
-            Section("What this says", (*says[:1], _evidence(says), *unproven(rows)[:1], *([WHY_LOW] if llm else []))),
-            Section("Next", _next(page, folder), one_line_each=True),
+            Section("What this says", (*says[:1], _evidence(says), *unproven(rows)[:1], *why_low)),
+            Section("Next", _next(page, folder, command), one_line_each=True),
         ),
     )
 
@@ -87,9 +86,25 @@ def _evidence(said: Sequence[str]) -> str:
     return next((line for line in said if line.startswith("Of ")), "")
 
 
-def _next(page: Path, folder: Path) -> tuple[str, ...]:
+def _why_low(llm: ReportInput) -> str:
+    splits = [row.errors for row in llm.scores.rows if row.errors is not None]
+    misread = sum(split.misread for split in splits)
+    lacking = sum(split.not_ingested + split.not_retrieved + split.cut_from_prompt for split in splits)
+    stages = (
+        f": of its {lacking + misread} wrong answers {lacking} lacked evidence in the prompt, {misread} misread it"
+        if lacking + misread
+        else ""
+    )
+    return (
+        f"The LLM has 135 million parameters and {LLM_TOKENS} tokens of context, as many as a CPU reads in a second or "
+        f"two{stages}. It times a real model; judge memories with the reader you would deploy (--reader URL)."
+    )
+
+
+def _next(page: Path, folder: Path, command: str) -> tuple[str, ...]:
     return (
         f"charts, every table, single questions: open {page}",
-        f"memarena show {folder / 'all'} --failures · memarena report {folder / 'all'} --full",
-        "your own memory: docs/vendors.md · your own data: memarena run --dataset DIR --backend NAME …",
+        f"{command} show {folder / 'all'} --failures",
+        f"{command} report {folder / 'all'} --full",
+        f"your own memory: docs/vendors.md · your own data: {command} run --dataset DIR …",
     )

@@ -41,7 +41,7 @@ class BriefRow:
 
     @property
     def right(self) -> Score:
-        """Share right over all questions asked."""
+        """Share right over the questions that score."""
         return self.scores.metrics["all"]
 
     @property

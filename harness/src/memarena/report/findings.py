@@ -12,10 +12,10 @@ from memarena.scoring.results import Permission
 from memarena.scoring.uncertainty_records import Interval
 
 _LOST = {
-    "not_ingested": "the evidence never arrived",
-    "not_retrieved": "Search did not return all of the evidence",
-    "cut_from_prompt": "the evidence was found and did not fit into the prompt",
-    "misread": "all of the evidence was in the prompt and was misread",
+    "not_ingested": "lacked evidence that never arrived at the memory",
+    "not_retrieved": "lacked evidence that Search did not return",
+    "cut_from_prompt": "lacked evidence that was found and did not fit into the prompt",
+    "misread": "had all of the evidence in the prompt and misread it",
 }
 
 
@@ -116,7 +116,7 @@ def _losses(rows: Sequence[BriefRow]) -> Iterator[str]:
         worst = max(counts, key=lambda stage: counts[stage])
         if total >= FEWEST_QUESTIONS and counts[worst]:
             seen.add(row.name)
-            yield f"Of {total} wrong answers of {row.name}, {counts[worst]} because {_LOST[worst]}."
+            yield f"Of {total} wrong answers of {row.name}, {counts[worst]} {_LOST[worst]}."
 
 
 def _access(rows: Sequence[BriefRow]) -> Iterator[str]:

@@ -28,7 +28,7 @@ PAPER_METRICS = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg
 """As the paper: D6 as F1_PU, Recall over D1 and D2, Reasoning over D3 and D4, Trust of D5 and D6, Avg of the six."""
 OWN_METRICS = ("D5*", "Avg*", "P", "U", "J", "J|known", "F1_PU paper", "self", "control", "X1", "all")
 """Beside them: D5* and Avg* (halves of D5 as harmonic mean), D6 apart, the owner's own D6 items, extensions, and the
-share of all questions that were answered right."""
+share right of all that score (without X1, controls and the owner's own D6 items)."""
 CORRECTED_METRICS = ("D1c", "D2c", "D3c", "D4c", "D5c", "D6c")
 """Chance-corrected: (s - c) / (1 - c) with c the best baseline."""
 

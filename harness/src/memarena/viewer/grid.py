@@ -112,7 +112,12 @@ def _cost(
 
 
 COLUMNS = (
-    _share("all", "right", "share right over all questions asked, percent", {}),
+    _share(
+        "all",
+        "right",
+        "share right of the questions that score (not X1, controls, the owner's own D6), percent",
+        {},
+    ),
     GridColumn(
         "recall",
         "recall@10",

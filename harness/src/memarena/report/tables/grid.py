@@ -51,7 +51,7 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
         Column("Trust", "mean of D5 accuracy and F1_PU of D6"),
         Column("Avg", "mean of the six dimensions"),
         Column("Avg*", "as Avg, with D5 as harmonic mean of its two halves"),
-        Column("all", "share right over all questions asked"),
+        Column("all", "share right over the questions that score: without X1, controls and the owner's own D6 items"),
     ]
     names = [c.title for c in columns]
     bests = {name: best(scored, name) for name in names}
