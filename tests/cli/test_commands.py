@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,16 @@ def test_a_command_misspelt_is_told_the_nearest() -> None:
     result = CliRunner().invoke(app, ["scores"])
     assert result.exit_code == 2
     assert "'score'" in result.output
+
+
+@pytest.mark.parametrize(
+    ("program", "distribution"),
+    [("memarena", "memarena"), ("masim", "memarena-masim"), ("memarena-spark", "memarena-spark")],
+)
+def test_every_program_tells_its_version(program: str, distribution: str) -> None:
+    path = Path(sys.executable).with_name(program)
+    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{program} {version(distribution)}\n"
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["no-such-command"]])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from memarena_dataset_quality import specific_turns
-from memarena_dataset_quality.specific_turns import digits, evidence_turns, planned_turns, told_apart
+from memarena_dataset_quality.specific_turns import digits, evidence_turns, planned_turns, told_apart, told_apart_within
 from memarena_dataset_quality.world import World, read_world
 
 from .worlds import retold
@@ -35,6 +36,26 @@ def test_a_word_that_only_such_turns_hold_gives_them_away(worlds: list[World]) -
     assert plain is not None and given_away is not None
     assert given_away > plain
     assert given_away > 0.99
+
+
+def joined(worlds: list[World], people: list[tuple[str, str]]) -> World:
+    """One world of all sessions; those that came from a world are between these two people."""
+    sessions = [
+        session.model_copy(update={"participants": pair})
+        for world, pair in zip(worlds, people, strict=True)
+        for session in world.sessions
+    ]
+    facts = tuple(fact for world in worlds for fact in world.facts)
+    return replace(worlds[0], sessions=tuple(sessions), facts=facts, instances=())
+
+
+def test_conversations_of_one_data_set_are_each_measured_on_the_others(worlds: list[World]) -> None:
+    talks = joined([marked(world) for world in worlds], [("a", "b"), ("c", "d"), ("e", "f")])
+    area = told_apart_within(talks, planned_turns)
+    assert area is not None
+    assert area > 0.99
+    assert told_apart_within(joined(worlds, [("a", "b"), ("c", "d"), ("a", "e")]), planned_turns) is None
+    assert told_apart_within(joined(worlds[:1], [("a", "b")]), planned_turns) is None
 
 
 def test_names_and_digits_give_nothing_away(worlds: list[World]) -> None:

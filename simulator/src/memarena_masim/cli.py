@@ -19,12 +19,23 @@ from memarena_masim.errors import MasimError
 app = typer.Typer(
     cls=OnceGroup,
     help="MaSim, the simulator of MemArena: generates conversation data sets whose ground truth is exact.",
-    add_completion=False,
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415 (only where asked for)
+
+        typer.echo(f"masim {version('memarena-masim')}")
+        raise typer.Exit
+
+
 @app.callback()
-def root() -> None:
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     """MaSim, the simulator of MemArena: generates conversation data sets whose ground truth is exact."""
 
 

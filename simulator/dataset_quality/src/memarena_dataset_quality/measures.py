@@ -143,7 +143,8 @@ def specific_rows(setting: Setting) -> Iterator[BarRow]:
         ("evidence against other turns, AUC", specific.evidence_turns, "at most 0.80", 0.80),
     ):
         area = specific.told_apart(setting.train, setting.worlds, chosen) if setting.train else None
-        yield bounded(group, name, area, bar, 0, most, note="" if setting.train else NO_TRAIN)
+        beside = specific.told_apart_within(setting.locomo, chosen) if setting.locomo else None
+        yield bounded(group, name, area, bar, 0, most, locomo=beside, note="" if setting.train else NO_TRAIN)
     found = specific.digits(setting.worlds)
     ratio = found.others / found.stating if found and found.stating else None
     note = f"{found.others:.3f} of other turns, {found.stating:.3f} of those that state" if found else "no statements"

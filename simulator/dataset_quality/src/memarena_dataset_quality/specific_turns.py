@@ -10,8 +10,11 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import fmean
+
+from memarena_dataset.model import Instance, Session
 
 from memarena_dataset_quality.evidence_cues import auc
 from memarena_dataset_quality.logistic_regression import LogisticModel
@@ -76,6 +79,28 @@ def told_apart(train: Sequence[World], worlds: Sequence[World], chosen: Chosen) 
         [score for score, label in zip(scores, labels, strict=True) if label],
         [score for score, label in zip(scores, labels, strict=True) if not label],
     )
+
+
+def told_apart_within(world: World, chosen: Chosen) -> float | None:
+    """Mean AUC of :func:`told_apart` over the conversations of one data set, each learned on all others.
+
+    A conversation is all sessions of the same people (LoCoMo: two each). None where they have people in common, or
+    there is only one.
+    """
+    talks: dict[frozenset[str], list[Session]] = {}
+    for session in world.sessions:
+        talks.setdefault(frozenset(session.participants), []).append(session)
+    if len(talks) < 2 or sum(map(len, talks)) > len(frozenset().union(*talks)):
+        return None
+    parts = [replace(world, sessions=tuple(own), instances=_asked_of(world, own)) for own in talks.values()]
+    found = [told_apart([other for other in parts if other is not part], [part], chosen) for part in parts]
+    areas = [area for area in found if area is not None]
+    return fmean(areas) if areas else None
+
+
+def _asked_of(world: World, sessions: Sequence[Session]) -> tuple[Instance, ...]:
+    there = {turn.turn_id for session in sessions for turn in session.turns}
+    return tuple(one for one in world.instances if there.issuperset(one.evidence_turn_ids))
 
 
 def _rows(worlds: Sequence[World], chosen: Chosen) -> list[tuple[frozenset[str], bool]]:

@@ -37,9 +37,17 @@ app = typer.Typer(
     name="memarena-spark",
     cls=OnceGroup,
     help="Certification runs on an edge node, and bundles that others can check offline.",
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415 (only where asked for)
+
+        typer.echo(f"memarena-spark {version('memarena-spark')}")
+        raise typer.Exit
+
 
 PlanOption = Annotated[Path, typer.Option("--plan", help="What is certified, as YAML: docs/spark.md.")]
 AllowedOption = Annotated[
@@ -220,7 +228,11 @@ def audit(
 
 
 @app.callback()
-def _root() -> None:
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     """Certification runs on an edge node, and bundles that others can check offline."""
 
 
