@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help python setup demo readme-demo test lint proto proto-check proto-baseline conformance systems typescript bench bars wheels wheels-check documented-commands images compose-test clean
 
 help:
-	@echo "make demo            compare four memories on a world made on the spot, in three to four minutes"
+	@echo "make demo            compare four memories on a world made on the spot, in some four minutes"
 	@echo "make test            run the tests (ARGS='tests/proto -k digest' for some of them)"
 	@echo "make lint            style, types, import rules, the contract"
 	@echo "make bars            make worlds and measure every bar of the simulator (ARGS=--llm)"
