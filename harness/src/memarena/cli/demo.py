@@ -57,7 +57,7 @@ def demo(
     full: Annotated[bool, typer.Option("--full", help="Print every table, not the first screen alone.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the demonstration in --out.")] = False,
 ) -> None:
-    """Compare four memories on a world made on the spot: some four minutes on two cores. Nothing is overwritten."""
+    """Compare four memories on a world made on the spot: four minutes on two cores. Nothing is overwritten."""
     if dataset is not None and seed is not None:
         raise RunError("--seed: no world is made where --dataset is given")
     if resume and not out.is_dir():

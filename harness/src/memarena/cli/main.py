@@ -23,7 +23,7 @@ class Commands(LazyGroup):
         ),
         "demo": LazyCommand(
             "memarena.cli.demo:demo",
-            "Compare four memories on a world made on the spot: some four minutes on two cores. Nothing is overwritten.",
+            "Compare four memories on a world made on the spot: four minutes on two cores. Nothing is overwritten.",
         ),
         "doctor": LazyCommand(
             "memarena.cli.doctor:doctor",
