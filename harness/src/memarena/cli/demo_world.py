@@ -14,7 +14,7 @@ SEED = 7
 PRESET = "tiny"
 """A third of the density of the released set: enough that something is said twice, which questions on conflicts and
 permissions and the options of a cloze need."""
-PEOPLE = 40
+PEOPLE = 38
 """So many that the intervals over people tell the memories apart: with 32, two touch in one world of five."""
 DAYS = 3
 TIMEOUT_S = 120.0
