@@ -23,6 +23,7 @@ from memarena.readers import ReaderError
 from memarena.readers.embedded import Weights
 from memarena.report.brief_demo import demo_document
 from memarena.report.render.terminal import count_lines, print_document
+from memarena.report.report_input import ReportInput
 
 from ..support import grid_run
 from ..support.logs import write_log
@@ -36,14 +37,14 @@ def test_the_first_screen_takes_forty_lines_of_a_hundred_columns(
     run = report_run(write_log(tmp_path / "run", grid_run.records(12, prompt_words=4)))
     rows = {row.label: row for row in run.scores.rows}
 
-    def only(*labels: str) -> object:
+    def only(*labels: str) -> ReportInput:
         chosen = run.scores.model_copy(update={"rows": tuple(rows[label] for label in labels)})
         return type(run)(chosen, run.provenance, run.costs, run.questions)
 
     everything = only(*(f"{name}@small-0.6b" for name in ("bm25", "vanilla", "oracle")))
     llm = only(*(f"{name}@large-8b" for name in ("bm25", "vanilla", "oracle", "memsearch")))
     page = Path("runs/demo/report.html")
-    document = demo_document(everything, only("memsearch@small-0.6b"), llm, page=page, folder=page.parent, left_out={})  # type: ignore[arg-type]
+    document = demo_document(everything, only("memsearch@small-0.6b"), llm, page=page, folder=page.parent, left_out={})
     assert count_lines(document, 100) <= 40
     print_document(document, width=100)
     text = capsys.readouterr().out
@@ -55,7 +56,7 @@ def test_the_first_screen_takes_forty_lines_of_a_hundred_columns(
     assert f"{counts.correct}/{counts.asked}" in text
     verdict = next(line for line in text.splitlines() if "Right answers" in line)
     assert "memsearch" not in verdict, "it was asked other questions"
-    splits = [row.errors for row in llm.scores.rows if row.errors is not None]  # type: ignore[attr-defined]
+    splits = [row.errors for row in llm.scores.rows if row.errors is not None]
     wrong = sum(e.not_ingested + e.not_retrieved + e.cut_from_prompt + e.misread for e in splits)
     assert f"of its {wrong} wrong answers" in " ".join(text.split())
 

@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 from memarena_dataset.single_use_options import OnceGroup
+from memarena_dataset.version_option import version_printer
 from memarena_dataset_quality.errors import QualityError
 from typer.exceptions import TyperException
 
@@ -22,18 +23,13 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version  # noqa: PLC0415 (only where asked for)
-
-        typer.echo(f"masim {version('memarena-masim')}")
-        raise typer.Exit
-
-
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=version_printer("masim", "memarena-masim"), is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """MaSim, the simulator of MemArena: generates conversation data sets whose ground truth is exact."""

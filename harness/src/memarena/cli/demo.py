@@ -70,7 +70,7 @@ def demo(
         outcome = RunOutcome("interrupted", 0)
     if outcome.reason == "interrupted":
         given = f" --dataset {dataset}" if dataset is not None else f" --seed {seed}" if seed is not None else ""
-        sys.stderr.write(f"interrupted; resume with: memarena demo --out {folder}{given} --resume\n")
+        sys.stderr.write(f"interrupted; resume with: {_command()} demo --out {folder}{given} --resume\n")
         sys.exit(EXIT_INTERRUPTED)
     _show(folder, full=full, made=dataset is None)
     if outcome.reason != "completed" or outcome.failed_cells:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 import typer
+from memarena_dataset.version_option import version_printer
 
 from memarena.cli.errors import run_guarded
 from memarena.cli.lazy import LazyCommand, LazyGroup
@@ -85,18 +86,13 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version  # noqa: PLC0415 (only where asked for)
-
-        typer.echo(f"memarena {version('memarena')}")
-        raise typer.Exit
-
-
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=version_printer("memarena", "memarena"), is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Measures the memory of on-device personal assistants."""

@@ -197,6 +197,7 @@ class LogWriter:
             if self._closed:
                 return
             self._closed = True
+            self._discard()
             if self._wrote:
                 # A disk that is full says so where a record is written.
                 with contextlib.suppress(sqlite3.Error):

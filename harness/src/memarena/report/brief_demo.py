@@ -91,7 +91,7 @@ def _why_low(llm: ReportInput) -> str:
     misread = sum(split.misread for split in splits)
     lacking = sum(split.not_ingested + split.not_retrieved + split.cut_from_prompt for split in splits)
     stages = (
-        f": of its {lacking + misread} wrong answers {lacking} lacked evidence in the prompt, {misread} misread it"
+        f": of its {lacking + misread} wrong answers to questions with evidence {lacking} lacked some in the prompt"
         if lacking + misread
         else ""
     )

@@ -12,10 +12,10 @@ from memarena.scoring.results import Permission
 from memarena.scoring.uncertainty_records import Interval
 
 _LOST = {
-    "not_ingested": "lacked evidence that never arrived at the memory",
-    "not_retrieved": "lacked evidence that Search did not return",
-    "cut_from_prompt": "lacked evidence that was found and did not fit into the prompt",
-    "misread": "had all of the evidence in the prompt and misread it",
+    "not_ingested": "lacked some that never arrived at the memory",
+    "not_retrieved": "lacked some that Search did not return",
+    "cut_from_prompt": "lacked some that was found and did not fit into the prompt",
+    "misread": "had all of it in the prompt",
 }
 
 
@@ -116,7 +116,7 @@ def _losses(rows: Sequence[BriefRow]) -> Iterator[str]:
         worst = max(counts, key=lambda stage: counts[stage])
         if total >= FEWEST_QUESTIONS and counts[worst]:
             seen.add(row.name)
-            yield f"Of {total} wrong answers of {row.name}, {counts[worst]} {_LOST[worst]}."
+            yield f"Of {total} wrong answers of {row.name} to questions with evidence, {counts[worst]} {_LOST[worst]}."
 
 
 def _access(rows: Sequence[BriefRow]) -> Iterator[str]:

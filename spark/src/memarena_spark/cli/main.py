@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from memarena.readers.starting import API_KEY_VARIABLE
 from memarena_dataset.single_use_options import OnceGroup
+from memarena_dataset.version_option import version_printer
 
 from memarena_spark.audit import REPORT, SHARE
 from memarena_spark.audit import audit as audit_bundle
@@ -39,14 +40,6 @@ app = typer.Typer(
     help="Certification runs on an edge node, and bundles that others can check offline.",
     pretty_exceptions_enable=False,
 )
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version  # noqa: PLC0415 (only where asked for)
-
-        typer.echo(f"memarena-spark {version('memarena-spark')}")
-        raise typer.Exit
 
 
 PlanOption = Annotated[Path, typer.Option("--plan", help="What is certified, as YAML: docs/spark.md.")]
@@ -230,7 +223,13 @@ def audit(
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version",
+            callback=version_printer("memarena-spark", "memarena-spark"),
+            is_eager=True,
+            help="Print the version.",
+        ),
     ] = False,
 ) -> None:
     """Certification runs on an edge node, and bundles that others can check offline."""

@@ -1,0 +1,20 @@
+"""``--version`` of a program: what the metadata of its distribution say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+
+def version_printer(program: str, distribution: str) -> Callable[[bool], None]:
+    """Callback of the option: prints the program's name and version, and ends it."""
+
+    def print_version(wanted: bool) -> None:
+        if wanted:
+            from importlib.metadata import version  # noqa: PLC0415 (only where asked for)
+
+            typer.echo(f"{program} {version(distribution)}")
+            raise typer.Exit
+
+    return print_version

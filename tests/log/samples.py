@@ -1,0 +1,25 @@
+"""Records that the tests of the log write."""
+
+from __future__ import annotations
+
+from memarena.log.records import GatewayCall, Problem, QuestionAsked
+from memarena_dataset.model import Family
+
+from ..support.logs import make_asked, make_call, make_cell, make_item, make_question, text_gold
+
+TURN = "[text message] Maya Chen: The kiln arrives on Tuesday, and it has to be fetched from Porto by somebody."
+
+
+def problem(message: str) -> Problem:
+    return Problem(at="2026-01-01T00:00:00+00:00", where="a test", cause="infra", message=message)
+
+
+def asked(number: int, *items: str, raw: str = "") -> QuestionAsked:
+    question = make_question(f"q_{number}", Family.QA, text_gold("Porto"), "Where?")
+    return make_asked(make_cell("bm25"), question, "Porto", raw=raw, items=[make_item(text, "s1") for text in items])
+
+
+def call(number: int, prompt: str, output: str = "") -> GatewayCall:
+    question = make_question(f"q_{number}", Family.QA, text_gold("Porto"), "Where?")
+    made = make_call(f"c{number}", make_cell("bm25"), question, ttft_ms=1, server_ms=1, prompt=prompt)
+    return made.model_copy(update={"output": output})
