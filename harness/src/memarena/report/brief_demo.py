@@ -96,8 +96,8 @@ def _why_low(llm: ReportInput) -> str:
         else ""
     )
     return (
-        f"The LLM has 135 million parameters and {LLM_TOKENS} tokens of context, as many as a CPU reads in a second or "
-        f"two{stages}. It times a real model; judge memories with the reader you would deploy (--reader URL)."
+        f"The LLM has 135 million parameters and only {LLM_TOKENS} tokens of context, to be quick on a CPU{stages}. "
+        "It times a real model; judge memories with the reader you would deploy (--reader URL)."
     )
 
 
