@@ -73,6 +73,20 @@ def asleep_below(process: subprocess.Popen[str]) -> list[psutil.Process]:
     return []
 
 
+def once_asleep(process: subprocess.Popen[str]) -> psutil.Process:
+    """Its ``sleep``, once it has begun. Fails at once, with what was said, if the process ends before."""
+    end = time.monotonic() + PATIENCE_S
+    while not (asleep := asleep_below(process)):
+        if process.poll() is not None:
+            pytest.fail(f"ended with exit code {process.returncode}: {process.communicate()}")
+        if time.monotonic() > end:
+            there = [each.info for each in psutil.process_iter(["pid", "ppid", "status", "cmdline"])]
+            pytest.fail(f"nothing is asleep below {process.pid}: {there}")
+        time.sleep(0.02)
+    (pip,) = asleep
+    return pip
+
+
 def has_ended(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.NoSuchProcess):
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
@@ -161,8 +175,7 @@ def test_one_that_is_ended_half_way_counts_as_not_made_and_is_made_again(
 ) -> None:
     mine.write("pip.sh", "sleep 600")
     process = begin("install", "mine")
-    wait_until(lambda: bool(asleep_below(process)))
-    (pip,) = asleep_below(process)
+    pip = once_asleep(process)
     process.send_signal(number)
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == (130 if number == signal.SIGINT else -number)
@@ -262,3 +275,12 @@ def test_the_harness_s_own_python_is_taken_if_it_fits_else_the_oldest_that_does(
     assert find_interpreter("mine", ">3.96.5", path) == Interpreter(str(first / "python3.97"), "3.97.0")
     with pytest.raises(RunError, match=r"mine needs Python >=3\.98, found 3\.\d+\.\d+, 3\.96\.5, 3\.97\.0: put"):
         find_interpreter("mine", ">=3.98", path)
+
+
+def test_one_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memarena.execution.backends.environments._ANSWER_TIMEOUT_S", 0.2)
+    silent = tmp_path / "python3.97"
+    silent.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+    silent.chmod(0o755)
+    with pytest.raises(RunError, match=rf"found 3\.\d+\.\d+, {silent} \(no answer in 0 s\): put"):
+        find_interpreter("mine", ">=3.97", str(tmp_path))

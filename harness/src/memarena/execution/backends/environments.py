@@ -30,7 +30,7 @@ ROOT_VARIABLE = "MEMARENA_ENVIRONMENTS"
 _OF_THE_HARNESS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 """Variables by which an interpreter would find the harness's packages in place of its environment's."""
 _INTERPRETER = re.compile(r"python3\.(\d+)")
-_ANSWER_TIMEOUT_S = 10.0
+_ANSWER_TIMEOUT_S = 30.0
 _OPTION = re.compile(
     r"(?P<option>-e|--editable|-r|--requirement|-c|--constraint)[\s=]*(?P<value>\S.*?)(?:\s+#.*|\s*;.*)?"
 )
@@ -175,31 +175,42 @@ def find_interpreter(name: str, specifier: str, search_path: str) -> Interpreter
     own = Interpreter(sys.executable, platform.python_version())
     if wanted.contains(own.version, prereleases=True):
         return own
-    found = list(_interpreters(search_path))
+    found, silent = _interpreters(search_path)
     for interpreter in found:
         if wanted.contains(interpreter.version, prereleases=True):
             return interpreter
-    there = ", ".join(dict.fromkeys([own.version, *(each.version for each in found)]))
+    told = [own.version, *(each.version for each in found)]
+    told += [f"{program} (no answer in {_ANSWER_TIMEOUT_S:.0f} s)" for program in silent]
+    there = ", ".join(dict.fromkeys(told))
     raise RunError(
         f"the environment of {name} needs Python {specifier}, found {there}: put a python3.N that fits on PATH"
     )
 
 
-def _interpreters(search_path: str) -> Iterator[Interpreter]:
-    """Every ``python3.N`` of PATH that starts, the oldest first; of each the one that a shell would take."""
+def _interpreters(search_path: str) -> tuple[list[Interpreter], list[str]]:
+    """Every ``python3.N`` of PATH that starts, the oldest first, and those that do not answer.
+
+    Of each N the one that a shell would take.
+    """
     programs: dict[int, Path] = {}
     for folder in filter(None, search_path.split(os.pathsep)):
         for path in sorted(Path(folder).glob("python3.*")):
             match = _INTERPRETER.fullmatch(path.name)
             if match and os.access(path, os.X_OK):
                 programs.setdefault(int(match[1]), path)
+    found: list[Interpreter] = []
+    silent: list[str] = []
     for _, path in sorted(programs.items()):
         ask = [str(path), "-I", "-c", "import platform; print(platform.python_version())"]
         try:
             done = subprocess.run(ask, capture_output=True, text=True, timeout=_ANSWER_TIMEOUT_S, check=True)
+        except subprocess.TimeoutExpired:
+            silent.append(str(path))
+            continue
         except (OSError, subprocess.SubprocessError):
             continue  # what does not start is no interpreter
-        yield Interpreter(str(path), done.stdout.strip())
+        found.append(Interpreter(str(path), done.stdout.strip()))
+    return found, silent
 
 
 def outside_the_harness(argv: Sequence[str], given: Collection[str] = ()) -> list[str]:
