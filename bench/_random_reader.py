@@ -35,6 +35,19 @@ SHAPES: Mapping[str, Mapping[str, int]] = {
         "num_key_value_heads": 8,
         "head_dim": 128,
         "max_position_embeddings": 40_960,
+        "tie_word_embeddings": True,
+    },
+    # https://huggingface.co/Qwen/Qwen3-8B, config.json
+    "qwen3-8b": {
+        "vocab_size": 151_936,
+        "hidden_size": 4096,
+        "intermediate_size": 12_288,
+        "num_hidden_layers": 36,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "max_position_embeddings": 40_960,
+        "tie_word_embeddings": False,
     },
     # To try the way on a CPU.
     "tiny": {
@@ -46,6 +59,7 @@ SHAPES: Mapping[str, Mapping[str, int]] = {
         "num_key_value_heads": 2,
         "head_dim": 16,
         "max_position_embeddings": 40_960,
+        "tie_word_embeddings": True,
     },
 }
 SHORTEST_ANSWER = 8
@@ -61,10 +75,11 @@ class Model:
         self._torch: Any = torch
         self._device = torch.device(device)
         torch.manual_seed(seed)
-        config = transformers.Qwen3Config(**SHAPES[shape], tie_word_embeddings=True, attn_implementation="sdpa")
+        config = transformers.Qwen3Config(**SHAPES[shape], attn_implementation="sdpa")
         dtype = torch.bfloat16 if device != "cpu" else torch.float32
+        torch.set_default_dtype(dtype)  # made in it: a copy of larger floats would need three times the memory
         with self._device:
-            self._model: Any = transformers.Qwen3ForCausalLM(config).to(dtype).eval()
+            self._model: Any = transformers.Qwen3ForCausalLM(config).eval()
         self.name = f"random-{shape}"
         self.vocabulary = config.vocab_size
         self.parameters = sum(each.numel() for each in self._model.parameters())

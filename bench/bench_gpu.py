@@ -1,9 +1,9 @@
 """What only an NVIDIA GPU can show: NVML beside the GPU's own energy counter, and a study of a reader on it.
 
-A study of the latency protocol over a randomly initialised model of Qwen3-0.6B's shape: fits, first token beside the
-server's own prompt time, joules of a question, and of every phase of 60 s or more the integral of the power samples
-beside the counter (wanted within 3%). About a quarter of an hour. ``gpu --device cpu --shape tiny --idle-s 0`` tries
-the way without a GPU, where joules are unavailable. ``gpu --out DIR`` keeps the study.
+A study of the latency protocol over a randomly initialised model of Qwen3-0.6B's shape (``--shape qwen3-8b`` for that
+one's): fits, first token beside the server's own prompt time, joules of a question, and of every phase of 60 s or more
+the integral of the power samples beside the counter (wanted within 3%). About a quarter of an hour. ``gpu --out DIR`` keeps the study;
+``gpu --device cpu --shape tiny --idle-s 0`` tries the way without a GPU, where joules are unavailable.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from memarena.log.records import MeteringStarted
 from memarena.log.store import read_records
 from memarena.meters.energy import COUNTER_TOLERANCE_PERCENT
 from memarena.meters.nvml import NvmlSource, load_nvml
+from memarena.meters.readings import Reading
 from memarena.processes import GuardedProcess
 from memarena.report.render.terminal import print_document
 from rich.table import Table
@@ -89,7 +90,8 @@ def _gpu() -> Table:
             for name in ("nvmlDeviceGetName", "nvmlSystemGetDriverVersion"):
                 table.add_row(name, str(getattr(nvml, name)(*([told] if "Device" in name else []))))
         for entry in source.read():
-            table.add_row(entry.channel.name, str(entry))
+            told_now = f"{entry.value:g} {entry.channel.unit}" if isinstance(entry, Reading) else entry.reason
+            table.add_row(entry.channel.name, told_now)
         for missing in source.unavailable:
             table.add_row(missing.channel.name, f"unavailable: {missing.reason}")
     finally:
