@@ -2,8 +2,9 @@
 
 A study of the latency protocol over a randomly initialised model of Qwen3-0.6B's shape (``--shape qwen3-8b`` for that
 one's): fits, first token beside the server's own prompt time, joules of a question, and of every phase of 60 s or more
-the integral of the power samples beside the counter (wanted within 3%). About a quarter of an hour. ``gpu --out DIR`` keeps the study;
-``gpu --device cpu --shape tiny --idle-s 0`` tries the way without a GPU, where joules are unavailable.
+the integral of the power samples beside the counter (wanted within 3%). About a quarter of an hour.
+``gpu --out DIR`` keeps the study; ``gpu --device cpu --shape tiny --idle-s 0`` tries the way without a GPU,
+where joules are unavailable.
 """
 
 from __future__ import annotations
