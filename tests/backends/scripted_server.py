@@ -103,7 +103,7 @@ class ScriptedServer:
         """Stop serving."""
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=30)
 
     def __enter__(self) -> Self:
         return self

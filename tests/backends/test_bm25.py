@@ -137,7 +137,7 @@ def options(**values: str) -> list[pb.Option]:
 
 
 def test_it_says_what_it_is(bm25: Served) -> None:
-    described = bm25.stub.Describe(pb.DescribeRequest(), timeout=5)
+    described = bm25.stub.Describe(pb.DescribeRequest(), timeout=30)
     assert described.name == "bm25"
     assert described.kind == pb.BACKEND_KIND_COMPETITOR
     assert set(described.capabilities) == {

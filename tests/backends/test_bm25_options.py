@@ -167,7 +167,7 @@ def test_dense_retrieval_finds_by_vectors_alone(dense: Served, model: NullReader
 
 def test_without_vectors_the_option_is_not_declared_and_words_need_no_model(plain: Served, dense: Served) -> None:
     def declared(served: Served) -> set[str]:
-        return {option.key for option in served.stub.Describe(pb.DescribeRequest(), timeout=5).options}
+        return {option.key for option in served.stub.Describe(pb.DescribeRequest(), timeout=30).options}
 
     assert declared(dense) - declared(plain) == {"retrieval"}
     plain.ingest(make_day("n1", 0, [make_session("s1", ["boat"])]))

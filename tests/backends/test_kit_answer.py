@@ -285,5 +285,5 @@ def test_a_memory_that_does_not_answer_says_unimplemented(served: Served) -> Non
     with pytest.raises(grpc.RpcError) as caught:
         list(served.stub.Answer(pb.AnswerRequest(), timeout=20))
     assert code_of(caught.value) is grpc.StatusCode.UNIMPLEMENTED
-    described = served.stub.Describe(pb.DescribeRequest(), timeout=5)
+    described = served.stub.Describe(pb.DescribeRequest(), timeout=30)
     assert pb.CAPABILITY_ANSWER not in described.capabilities

@@ -33,7 +33,7 @@ def test_the_example_finds_what_was_said(tmp_path: Path) -> None:
         served.ingest(make_day("n1", 0, [make_session("s1", ["the boat", "a plane", "that boat there"])]))
         assert served.find("n1", "which boat", 0) == ["Maya Chen: that boat there", "Maya Chen: the boat"]
         assert served.find("n1", "which boat", 0, max_items=1) == ["Maya Chen: that boat there"]
-        assert pb.CAPABILITY_ANSWER in served.stub.Describe(pb.DescribeRequest(), timeout=5).capabilities
+        assert pb.CAPABILITY_ANSWER in served.stub.Describe(pb.DescribeRequest(), timeout=30).capabilities
 
 
 def test_the_example_runs_as_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -207,7 +207,7 @@ def test_a_diagnostic_is_given_the_evidence(tmp_path: Path) -> None:
         for evidence in (sent, None):
             served.search(make_query("n1", "x", 0, privileged_evidence=evidence))
         assert [query.evidence for query in memory.queries] == [Evidence(("s2", "s1"), "[access: DENY]"), None]
-        assert served.stub.Describe(pb.DescribeRequest(), timeout=5).kind == pb.BACKEND_KIND_DIAGNOSTIC
+        assert served.stub.Describe(pb.DescribeRequest(), timeout=30).kind == pb.BACKEND_KIND_DIAGNOSTIC
 
 
 @pytest.mark.parametrize(

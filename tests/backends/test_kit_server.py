@@ -40,7 +40,7 @@ MANY = [pb.Option(key="k", value="100000")]
 
 def health_of(channel: grpc.Channel, service: str) -> int:
     stub = health_pb2_grpc.HealthStub(channel)
-    return int(stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=5).status)
+    return int(stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=30).status)
 
 
 def test_health_answers_for_the_server_and_the_service_only(served: Served) -> None:
@@ -57,13 +57,13 @@ def test_reflection_lists_the_contract(served: Served) -> None:
 
 
 def test_describe_is_complete_and_always_the_same(served: Served) -> None:
-    first = served.stub.Describe(pb.DescribeRequest(), timeout=5)
+    first = served.stub.Describe(pb.DescribeRequest(), timeout=30)
     assert (first.name, first.version, first.contract_version) == ("verbatim", "1", "1.1")
     assert first.kind == pb.BACKEND_KIND_COMPETITOR
     assert list(first.digest_versions) == [1]
     assert list(first.capabilities) == [pb.CAPABILITY_PROVENANCE, pb.CAPABILITY_DURABLE]
     served.ingest(make_day("n1", 0))
-    assert served.stub.Describe(pb.DescribeRequest(), timeout=5) == first
+    assert served.stub.Describe(pb.DescribeRequest(), timeout=30) == first
 
 
 def test_with_a_token_only_health_answers_without_it(tmp_path: Path) -> None:
@@ -72,13 +72,13 @@ def test_with_a_token_only_health_answers_without_it(tmp_path: Path) -> None:
         for value in ("", "Bearer wrong", "right"):
             metadata = (("authorization", value),) if value else None
             with pytest.raises(grpc.RpcError) as caught:
-                served.stub.Describe(pb.DescribeRequest(), timeout=5, metadata=metadata)
+                served.stub.Describe(pb.DescribeRequest(), timeout=30, metadata=metadata)
             assert code_of(caught.value) is grpc.StatusCode.UNAUTHENTICATED
         with pytest.raises(grpc.RpcError) as caught:
             served.ingest(make_day("n1", 0))
         assert code_of(caught.value) is grpc.StatusCode.UNAUTHENTICATED
         token = (("authorization", "Bearer right"),)
-        assert served.stub.Ingest(iter(make_day("n1", 0)), timeout=5, metadata=token).visible_through_day == 0
+        assert served.stub.Ingest(iter(make_day("n1", 0)), timeout=30, metadata=token).visible_through_day == 0
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate of this test")

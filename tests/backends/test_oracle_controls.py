@@ -171,7 +171,7 @@ def prompt_of(served: Served, request: pb.SearchRequest) -> tuple[str, str]:
 
 def test_omniscient_is_vanilla_as_a_diagnostic(tmp_path: Path) -> None:
     with serve(OmniscientMemory(), tmp_path / "all") as served:
-        described = served.stub.Describe(pb.DescribeRequest(), timeout=5)
+        described = served.stub.Describe(pb.DescribeRequest(), timeout=30)
         served.ingest(make_day("n1", 0, [make_session("s0", ["one"])]))
         assert served.find("n1", "x", 0) == ["Maya Chen: one"]
     assert (described.name, described.kind) == ("omniscient", pb.BACKEND_KIND_DIAGNOSTIC)

@@ -45,7 +45,7 @@ def budget(tokens: int) -> list[pb.Option]:
 
 
 def test_each_says_what_it_is(vanilla: Served, oracle: Served) -> None:
-    described = [served.stub.Describe(pb.DescribeRequest(), timeout=5) for served in (vanilla, oracle)]
+    described = [served.stub.Describe(pb.DescribeRequest(), timeout=30) for served in (vanilla, oracle)]
     assert [each.name for each in described] == ["vanilla", "oracle"]
     assert [each.kind for each in described] == [pb.BACKEND_KIND_COMPETITOR, pb.BACKEND_KIND_DIAGNOSTIC]
     assert {each.preferred_prompt_style for each in described} == {pb.PROMPT_STYLE_TEXT_SESSIONS}
@@ -61,7 +61,7 @@ def test_each_says_what_it_is(vanilla: Served, oracle: Served) -> None:
 def test_one_program_serves_both(tmp_path: Path, variant: str) -> None:
     module = "memarena_backend_vanilla_oracle"
     with launch(module, tmp_path, "--variant", variant) as backend, connect(backend.address) as client:
-        assert client.stub.Describe(pb.DescribeRequest(), timeout=5).name == variant
+        assert client.stub.Describe(pb.DescribeRequest(), timeout=30).name == variant
 
 
 # ------------------------------------------------------------------ vanilla

@@ -132,7 +132,7 @@ class UsesTokenAfterReturn(Servicer):
 def _list_models(base_url: str, token: str) -> None:
     request = urllib.request.Request(f"{base_url}/models", headers={"Authorization": f"Bearer {token}"})
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=5):
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30):
             pass
     except urllib.error.HTTPError as error:
         error.close()

@@ -61,7 +61,7 @@ class Harness:
 
     def recorded(self, count: int) -> GatewayCall:
         """The last record, once there are that many: a record is made after the caller has its reply."""
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 30
         while len(self.records) < count and time.monotonic() < deadline:
             time.sleep(0.005)
         assert len(self.records) == count

@@ -269,7 +269,7 @@ def test_a_body_above_the_limit_is_refused_and_one_at_the_limit_passes(harness: 
 def test_a_caller_that_waits_for_continue_is_told_to_go_on(harness: Harness) -> None:
     token = harness.gateway.grant(CallContext("ingest"))
     body = json.dumps({"model": harness.reader.model, "messages": [{"role": "user", "content": "?"}]}).encode()
-    with socket.create_connection(("127.0.0.1", harness.port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", harness.port), timeout=30) as connection:
         head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
         rest = f"Expect: 100-continue\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         connection.sendall((head + rest).encode())

@@ -151,7 +151,7 @@ class Double:
         self.closed = True
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=30)
 
     def join(self) -> None:
         """Serve until the process ends."""

@@ -147,9 +147,9 @@ def test_an_ingest_whose_deadline_passed_leaves_nothing_although_the_server_goes
     before = everything(served, 0)
     day = day_of("n", 1, told("s2", "My dog is called Luna.", day=1))
     with flushes_held(stack) as reached:
-        error = refusal(served, day, timeout_s=0.5)
+        error = refusal(served, day, timeout_s=2.0)
         assert code_of(error) is grpc.StatusCode.DEADLINE_EXCEEDED
-        assert reached.wait(5)
+        assert reached.wait(30)
     assert everything(served, 0) == before
     served.ingest(day)
     assert profile(served, 1) == [LUNA]
@@ -162,7 +162,7 @@ def test_while_an_interrupted_flush_goes_on_the_namespace_is_unavailable(
     monkeypatch.setattr("memarena_backend_memobase.undoing._PATIENCE_S", 0.2)
     served.ingest(day_of("n", 0, told("s1", "My dog is called Rex.")))
     with flushes_held(stack):
-        refusal(served, day_of("n", 1, told("s2", "My dog is called Luna.", day=1)), timeout_s=0.3)
+        refusal(served, day_of("n", 1, told("s2", "My dog is called Luna.", day=1)), timeout_s=2.0)
         with pytest.raises(grpc.RpcError) as waiting:
             served.search(question("dog", 0))
     assert code_of(waiting.value) is grpc.StatusCode.UNAVAILABLE
@@ -182,11 +182,11 @@ def test_a_backend_that_is_killed_in_an_ingest_shows_nothing_of_the_day(
         if not first_day:
             served.ingest(day_of("n", 0, told("s1", "My dog is called Rex.")))
         with flushes_held(stack) as reached:
-            pending = served.stub.Ingest.future(iter(day), timeout=20)
-            assert reached.wait(10)
+            pending = served.stub.Ingest.future(iter(day), timeout=60)
+            assert reached.wait(30)
             first.kill()
             assert pending.code() is not grpc.StatusCode.OK
-    give_up_at = time.monotonic() + 5
+    give_up_at = time.monotonic() + 30
     while not any(user.events for user in stack.double.users.values()) or len(stack.models.prompts) % 3:
         assert time.monotonic() < give_up_at, "the server did not go on with what it had"
         time.sleep(0.01)
