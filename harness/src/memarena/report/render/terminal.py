@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -16,6 +17,10 @@ from rich.text import Text
 from memarena.report.layout import Cell, Document, Section, Table
 
 WIDTH = 120
+_BETWEEN = 2
+"""Blanks between two columns."""
+_LONGEST_WORD = 24
+"""A longer one, such as a path, is broken where there is no room."""
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Control characters, which an answer may contain and a terminal would execute."""
 _NAMED = re.compile(r"\s*\S+(?: \S+){0,3} {2,}(?=\S)")
@@ -60,7 +65,10 @@ def _print_section(console: Console, part: Section) -> None:
     for line in part.lines:
         _print_line(console, f"  {line}", one_line=part.one_line_each)
     if part.table is not None:
-        console.print(_rich_table(part.table))
+        for number, piece in enumerate(_rich_tables(part.table, console.width)):
+            if number:
+                console.print()
+            console.print(piece)
     for note in part.notes:
         _print_line(console, f"  {note}", style="yellow" if part.table is None else "dim")
     if part.legend:
@@ -91,17 +99,78 @@ def _print_line(console: Console, line: str, *, one_line: bool = False, style: s
         console.print(Text(piece, style=style))
 
 
-def _rich_table(table: Table) -> RichTable:
+def _rich_tables(table: Table, width: int) -> Iterator[RichTable]:
+    """The table in so many columns: cut between columns if need be, never within a figure or a word.
+
+    Each piece repeats the columns that name its rows, those before the first figure.
+    """
+    natural = [max(_length(text) for text in texts) for texts in _texts(table)]
+    named = next((i for i, column in enumerate(table.columns) if column.align == "right"), len(table.columns))
+    widths = _narrowed(table, natural, width) if _whole(natural) > width else natural
+    if _whole(widths) <= width or named == len(table.columns):
+        yield _rich_table(table, list(range(len(table.columns))), widths)
+        return
+    widths = _narrowed(table, natural, width, least_for_others=max(natural[named:]) + _BETWEEN)
+    names = list(range(named))
+    piece: list[int] = []
+    for place in range(named, len(table.columns)):
+        if piece and _whole([widths[i] for i in [*names, *piece, place]]) > width:
+            yield _rich_table(table, [*names, *piece], widths)
+            piece = []
+        piece.append(place)
+    yield _rich_table(table, [*names, *piece], widths)
+
+
+def _rich_table(table: Table, places: Sequence[int], widths: Sequence[int]) -> RichTable:
     rich = RichTable(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
-    for column in table.columns:
+    for place in places:
+        column = table.columns[place]
         rich.add_column(
-            Text(column.title.strip()), justify=column.align, overflow="fold", no_wrap=column.align == "right"
+            Text(column.title.strip()),
+            justify=column.align,
+            overflow="fold",
+            no_wrap=column.align == "right",
+            width=widths[place],
         )
-    for place, row in enumerate(table.rows):
-        if place in table.breaks:
+    for number, row in enumerate(table.rows):
+        if number in table.breaks:
             rich.add_section()
-        rich.add_row(*(_text(cell) for cell in row))
+        rich.add_row(*(_text(row[place]) for place in places))
     return rich
+
+
+def _texts(table: Table) -> Iterator[list[str]]:
+    """Title and cells of each column as they are printed."""
+    for place, column in enumerate(table.columns):
+        yield [column.title.strip(), *(_text(row[place]).plain for row in table.rows)]
+
+
+def _length(text: str) -> int:
+    return max((cell_len(line) for line in text.splitlines()), default=0)
+
+
+def _whole(widths: Sequence[int]) -> int:
+    """Of a table with columns so wide."""
+    return sum(widths) + _BETWEEN * (len(widths) - 1)
+
+
+def _narrowed(table: Table, natural: Sequence[int], width: int, least_for_others: int | None = None) -> list[int]:
+    """Widths with text columns wrapped between words, the widest first, as far as that is needed for ``width``.
+
+    ``least_for_others``: only the columns that name the rows must fit, beside so much for the rest.
+    """
+    widths = list(natural)
+    text = [place for place, column in enumerate(table.columns) if column.align == "left"]
+    counted = text if least_for_others is not None else range(len(widths))
+    room = width - (least_for_others or 0)
+    words = [(word for each in texts for word in each.split()) for texts in _texts(table)]
+    least = {place: min(max(map(cell_len, words[place]), default=1), _LONGEST_WORD) for place in text}
+    while _whole([widths[place] for place in counted]) > room:
+        wide = [place for place in text if widths[place] > least[place]]
+        if not wide:
+            break
+        widths[max(wide, key=lambda place: widths[place])] -= 1
+    return widths
 
 
 def _text(cell: Cell) -> Text:
