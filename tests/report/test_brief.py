@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import sys
@@ -16,9 +17,9 @@ from memarena.report.brief import MOST_LINES, brief_candidates, brief_document, 
 from memarena.report.brief_rows import BriefRow, ranked_groups, with_llm
 from memarena.report.figures import best
 from memarena.report.findings import carried_gates, findings, unproven, verdict
-from memarena.report.layout import Document
+from memarena.report.layout import Document, Section
 from memarena.report.render.markdown import to_markdown
-from memarena.report.render.terminal import count_lines
+from memarena.report.render.terminal import count_lines, print_document
 from memarena.report.report_input import ReportInput
 from memarena.scoring.results import Counts, Permission, Score
 from memarena.scoring.uncertainty_records import Interval
@@ -235,3 +236,16 @@ def test_a_backend_that_failed_every_question_is_said_to_have_and_has_no_figure(
     head, _, rest = text.partition("Summary")
     assert "the backend failed every question of 1 of" in head
     assert "all failed" in rest
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_no_width_cuts_a_figure_or_a_name(grid: ReportInput, width: int) -> None:
+    """A terminal's tables are cut between columns, and each piece names its rows."""
+    table = next(part.table for part in brief_document([grid]).sections if part.table is not None)
+    text = io.StringIO()
+    print_document(Document("", (Section("Summary", table=table),)), text, width)
+    lines = text.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    for row in table.rows:
+        named = [line for line in lines if line.startswith(row[0].text)]
+        assert all(any(cell.text in line for line in named) for cell in row)

@@ -44,6 +44,12 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(site: Site) -> None:
     assert "SameSite=Lax" in cookie
 
 
+@pytest.mark.parametrize("path", ["//evil.example/", "/\\evil.example/"])
+def test_nobody_is_sent_to_another_host(site: Site, path: str) -> None:
+    answer = site.ask(f"{path}?token={site.door.token}", {"Cookie": ""})
+    assert (answer.status, "Location" in answer.headers) == (404, False)
+
+
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1:1", "localhost.evil.example:{port}", "", "[::1", "x:y"])
 def test_a_name_that_was_pointed_here_is_refused(site: Site, host: str) -> None:
     assert site.ask("/", {"Host": host.format(port=site.door.port)}).status == 421

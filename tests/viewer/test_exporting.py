@@ -70,7 +70,14 @@ def test_gold_is_written_where_it_is_asked_for(site: Site, tmp_path: Path) -> No
 
 def test_a_log_that_cannot_be_read_has_its_page(out: Path, site: Site) -> None:
     text = (out / site.keys["damaged"] / "index.html").read_text(encoding="utf-8")
-    assert "This log cannot be read" in text
+    assert "This run cannot be shown" in text
+
+
+def test_where_no_run_can_be_shown_that_is_an_error(site: Site, tmp_path: Path) -> None:
+    with pytest.raises(ViewerError, match="--judge nope: no verdict by this judge"):
+        export([site.folder / "lab"], "nope", tmp_path / "pages", site.caches)
+    with pytest.raises(ViewerError, match="damaged"):
+        export([site.folder / "damaged"], "value", tmp_path / "pages", site.caches)
 
 
 def test_nothing_that_is_there_is_overwritten(site: Site, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from memarena.report.findings import findings, unproven
 from memarena.report.layout import Cell, Column, Document, Section, counted, section
 from memarena.report.report_input import ReportInput
 from memarena.report.rows import comparable_groups, rows_of, skipped_and_failed
-from memarena.report.summary import comparison_warnings, summary_section
+from memarena.report.summary import comparison_warnings, run_line, summary_section
 
 TITLE = "Summary"
 MOST_LINES = 50
@@ -41,6 +41,10 @@ def brief_document(
     for place, run in enumerate(runs[:heads], 1):
         whole = summary_section(place, run.scores, several=len(runs) > 1)
         parts.append(Section(whole.title, tuple(line for line in whole.lines if _is_shown(line))))
+    if len(runs) > max(heads, 1):
+        lines = [run_line(place, run.scores) for place, run in enumerate(runs, 1)]
+        cut = (f"and {len(lines) - rows} more: --full",) if len(lines) > rows else ()
+        parts.append(Section("Runs", (*lines[:rows], *cut)))
     found = brief_groups(runs)
     for name, group in found[:groups]:
         parts.append(brief_table(group[:rows], TITLE + name, cut=len(group) - rows))
@@ -135,6 +139,10 @@ def brief_table(
     ]
     made = section(title, columns, body)
     notes = _marks(rows)
+    budgets = sorted({row.scores.reading.max_context_tokens for row in rows})
+    if len(budgets) > 1 and not sampled:
+        told = ", ".join(f"{tokens:,}" for tokens in budgets)
+        notes.append(f"read within different budgets ({told} context tokens): recall and right answers depend on them")
     if any(" ±" in cell.text for row in body for cell in row):
         notes.append("± standard deviation over seeds")
     if any(cell is SMALL for row in body for cell in row):

@@ -96,27 +96,33 @@ def carried_gates(d6: Permission | None, interval: Interval | None) -> bool | No
 
 
 def _retrieval(rows: Sequence[BriefRow]) -> Iterator[str]:
-    known: dict[str, float] = {}
-    for row in rows:
-        if row.recall is not None and row.evidence_questions >= FEWEST_QUESTIONS and row.name not in known:
-            known[row.name] = row.recall
+    enough = [row for row in rows if row.recall is not None and row.evidence_questions >= FEWEST_QUESTIONS]
+    known = {_label(row, enough): row.recall or 0.0 for row in enough}
     if known:
         listed = ", ".join(f"{name} {100 * share:.0f}%" for name, share in sorted(known.items(), key=lambda o: -o[1]))
         yield f"Evidence among the first 10 items of Search: {listed}."
 
 
 def _losses(rows: Sequence[BriefRow]) -> Iterator[str]:
-    seen = set()
     for row in rows:
         split = row.scores.errors
-        if split is None or row.scores.diagnostic or row.name in seen:
+        if split is None or row.scores.diagnostic:
             continue
         counts = {stage: getattr(split, stage) for stage in _LOST}
         total = sum(counts.values()) + split.unknown
         worst = max(counts, key=lambda stage: counts[stage])
         if total >= FEWEST_QUESTIONS and counts[worst]:
-            seen.add(row.name)
-            yield f"Of {total} wrong answers of {row.name} to questions with evidence, {counts[worst]} {_LOST[worst]}."
+            name = _label(row, rows)
+            yield f"Of {total} wrong answers of {name} to questions with evidence, {counts[worst]} {_LOST[worst]}."
+
+
+def _label(row: BriefRow, rows: Sequence[BriefRow]) -> str:
+    """The memory, with its reader and run as far as other rows need that to be told apart."""
+    same = [other for other in rows if other.name == row.name]
+    parts = [row.reader] if len({other.reader for other in same}) > 1 else []
+    if len([other for other in same if other.reader == row.reader]) > 1:
+        parts.append(f"run {row.run}")
+    return f"{row.name} ({', '.join(parts)})" if parts else row.name
 
 
 def _access(rows: Sequence[BriefRow]) -> Iterator[str]:
@@ -129,10 +135,11 @@ def _access(rows: Sequence[BriefRow]) -> Iterator[str]:
 
 
 def _times(rows: Sequence[BriefRow]) -> Iterator[str]:
-    search = {row.name: row.search_ms for row in rows if row.search_ms is not None}
-    if len(search) > 1:
-        slow, quick = max(search, key=lambda n: search[n] or 0), min(search, key=lambda n: search[n] or 0)
-        yield f"Search above the floor: {quick} {_ms(search[quick])} ms, {slow} {_ms(search[slow])} ms."
+    timed = [row for row in rows if row.search_ms is not None]
+    if len(timed) > 1:
+        quick, *_, slow = sorted(timed, key=lambda row: row.search_ms or 0.0)
+        ends = [f"{_ms(row.search_ms)} ms ({_label(row, timed)})" for row in (quick, slow)]
+        yield f"Search above the floor: from {ends[0]} to {ends[1]}."
 
 
 def _ms(value: float | None) -> str:

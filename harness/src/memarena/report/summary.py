@@ -28,6 +28,14 @@ def summary_section(number: int, run: RunScores, *, several: bool) -> Section:
     return Section(title, tuple(lines), notes=tuple(_warnings(run)))
 
 
+def run_line(number: int, run: RunScores) -> str:
+    """Which run this is, in a line: data set, questions, readers, budgets."""
+    readers = ", ".join(reader.name for reader in run.readers)
+    budgets = "; ".join(sorted({_budget(row) for row in run.rows}))
+    planned = counted(sum(run.planned.values()), "question")
+    return f"{number}  {run.run_id[:8]}: {run.dataset.name}, {planned}; {readers}; {budgets}"
+
+
 def _filter(run: RunScores) -> str:
     return f", filter {run.question_filter}" if run.question_filter else ""
 

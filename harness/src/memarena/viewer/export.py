@@ -53,7 +53,7 @@ def export(
         told: gets a line for each run.
 
     Raises:
-        ViewerError: there is no run, or the folder holds something or cannot be written.
+        ViewerError: there is no run, or none that can be shown, or the folder holds something or cannot be written.
     """
     runs = find_runs(paths)
     try:
@@ -63,9 +63,15 @@ def export(
         with ExitStack() as stack:
             site = _Site(out, gold)
             site.write("/", runs_page([read_head(run) for run in runs], static=True), limit=0)
+            faults = []
             for run in runs:
                 told(f"{run.folder}")
-                _export_run(site, run, judge, caches, limit, stack)
+                if fault := _export_run(site, run, judge, caches, limit, stack):
+                    faults.append(fault if fault.startswith(str(run.folder)) else f"{run.folder}: {fault}")
+            if len(faults) == len(runs):
+                raise ViewerError(faults[0])
+            for fault in faults:
+                told(f"warning: {fault}")
             for name in _STYLES:
                 (out / "static").mkdir(exist_ok=True)
                 (out / "static" / name).write_bytes(STATIC[name][1].read_bytes())
@@ -114,8 +120,11 @@ class _Site:
         return f'<a{before}href="{escape(up + _file(target))}"{after}>{inner}</a>'
 
 
-def _export_run(site: _Site, run: FoundRun, judge: str, caches: Path, limit: int, stack: ExitStack) -> None:
-    """The pages of a run: its own, the lists that its grid leads to, and questions of these lists in turn."""
+def _export_run(site: _Site, run: FoundRun, judge: str, caches: Path, limit: int, stack: ExitStack) -> str:
+    """The pages of a run: its own, the lists that its grid leads to, and questions of these lists in turn.
+
+    Returns why the run cannot be shown, which is then its only page; empty if it can.
+    """
     head, base = read_head(run), f"/run/{run.key}"
     try:
         if head.state in ("unreadable", "empty"):
@@ -126,9 +135,9 @@ def _export_run(site: _Site, run: FoundRun, judge: str, caches: Path, limit: int
         pages = Pages(head, Cache(stack.enter_context(opened(path))), older=False, static=True)
         grid = pages.grid([], "")
     except (LogError, ScoringError, sqlite3.Error) as error:
-        told = render("message", static=True, title="This log cannot be read", text=str(error), head=None)
+        told = render("message", static=True, title="This run cannot be shown", text=str(error), head=None)
         site.write(base, told, limit=0)
-        return
+        return str(error)
     leads = site.write(base, grid, limit=10_000)
     site.write(f"{base}/charts", pages.charts(), limit=0)
     site.write(f"{base}/progress", render("progress", static=True, head=head), limit=0)
@@ -144,6 +153,7 @@ def _export_run(site: _Site, run: FoundRun, judge: str, caches: Path, limit: int
         instance = unquote(parts.path.rpartition("/")[2])
         cells = [value for key, value in query if key == "cell"]
         site.later(address, partial(_question, pages, instance, cells, gold=site.gold))
+    return ""
 
 
 def _question(pages: Pages, instance: str, cells: Sequence[str], *, gold: bool) -> str:

@@ -316,11 +316,11 @@ def _said(listed: Listed, side: Sequence[str]) -> str:
     share = f" ({100 * right / listed.total:.1f}%)"
     lost = f", {failed:,} without an answer" if failed else ""
     of = f" in {side[0]}" if side else ""
-    apart = (
-        f" {listed.apart:,} of them are in no figure of a report: the owner's own D6 items, controls, extensions."
-        if listed.apart
-        else ""
-    )
+    apart = ""
+    if listed.apart:
+        apart = f" {listed.apart:,} of them are in no figure: the owner's own D6 items, controls, extensions"
+        counted, among = listed.total - listed.apart, right - listed.right_apart
+        apart += f"; of the other {counted:,}, {among:,} right ({100 * among / counted:.1f}%)." if counted else "."
     return f"{listed.total:,} {noun}: {right:,} right{share}, {wrong:,} wrong{lost}{of}.{apart}"
 
 

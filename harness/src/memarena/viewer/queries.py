@@ -185,6 +185,8 @@ class Listed:
     """By outcome; of the first cell where several stand side by side."""
     apart: int = 0
     """Of the answers, those in no share: the owner's own D6 items, controls, extensions."""
+    right_apart: int = 0
+    """Of those, the right ones."""
 
 
 class Cache:
@@ -233,7 +235,8 @@ class Cache:
         ).fetchall()
         found = [self._one(each["id"]) for each in ids]
         outcomes = {str(outcome): int(count) for outcome, count, _ in counts}
-        return Listed(tuple(found), sum(outcomes.values()), outcomes, sum(int(each[2] or 0) for each in counts))
+        apart = {str(outcome): int(count or 0) for outcome, _, count in counts}
+        return Listed(tuple(found), sum(outcomes.values()), outcomes, sum(apart.values()), apart.get("correct", 0))
 
     def named(self, names: Sequence[str]) -> list[CellName]:
         """Cells of these names, in the order of the names; a row stands for its headline seeds."""

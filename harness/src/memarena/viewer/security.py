@@ -93,9 +93,10 @@ def guard(door: Door) -> Middleware:
             if not door.knows(given):
                 return _refused("This token is not the viewer's: open the address that memarena printed last.", 403)
             kept = [(key, value) for key, value in request.query.items() if key != TOKEN_KEY]
-            response: web.StreamResponse = web.Response(
-                status=303, headers={"Location": str(request.rel_url.with_query(kept))}
-            )
+            place = request.rel_url.with_query(kept)
+            if not place.raw_path.startswith("/") or place.raw_path.startswith(("//", "/\\")):
+                return _refused("There is no such page.", 404)  # a browser takes //name for another host
+            response: web.StreamResponse = web.Response(status=303, headers={"Location": str(place)})
             response.set_cookie(door.cookie, door.token, httponly=True, samesite="Lax", path="/")
         elif door.knows(request.cookies.get(door.cookie)):
             response = await handler(request)

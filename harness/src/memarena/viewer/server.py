@@ -106,7 +106,7 @@ async def _faults(request: web.Request, handler: Handler) -> web.StreamResponse:
         text = "No such page." if error.text in (None, "404: Not Found") else error.text
         return _html("message", status=404, title="Not here", text=text, head=None)
     except LogError as error:
-        return _html("message", status=UNREADABLE, title="This log cannot be read", text=str(error), head=None)
+        return _html("message", status=UNREADABLE, title="This run cannot be shown", text=str(error), head=None)
     except ViewerError as error:
         # The folder was there when the server began.
         return _html("message", status=404, title="Gone", text=str(error), head=None)

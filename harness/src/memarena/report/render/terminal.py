@@ -21,6 +21,8 @@ _BETWEEN = 2
 """Blanks between two columns."""
 _LONGEST_WORD = 24
 """A longer one, such as a path, is broken where there is no room."""
+_SHORT = 16
+"""A text column that is no wider is not wrapped: a name keeps its mark."""
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Control characters, which an answer may contain and a terminal would execute."""
 _NAMED = re.compile(r"\s*\S+(?: \S+){0,3} {2,}(?=\S)")
@@ -164,7 +166,12 @@ def _narrowed(table: Table, natural: Sequence[int], width: int, least_for_others
     counted = text if least_for_others is not None else range(len(widths))
     room = width - (least_for_others or 0)
     words = [(word for each in texts for word in each.split()) for texts in _texts(table)]
-    least = {place: min(max(map(cell_len, words[place]), default=1), _LONGEST_WORD) for place in text}
+    least = {
+        place: min(max(map(cell_len, words[place]), default=1), _LONGEST_WORD)
+        if natural[place] > _SHORT
+        else natural[place]
+        for place in text
+    }
     while _whole([widths[place] for place in counted]) > room:
         wide = [place for place in text if widths[place] > least[place]]
         if not wide:

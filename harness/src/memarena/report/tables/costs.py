@@ -34,7 +34,7 @@ def efficiency_table(rows: Sequence[ReportRow]) -> Section | None:
             [
                 *lead_cells(rows, row),
                 whole(found.questions),
-                *([NA] * 4 if row.scores.own_model else _models(found)),
+                *([NA] * 4 if row.scores.own_model else _models(found, real=row.scores.real_reader)),
                 milliseconds(found.answer_ms.p50),
                 milliseconds(found.answer_ms.p95),
             ]
@@ -43,12 +43,12 @@ def efficiency_table(rows: Sequence[ReportRow]) -> Section | None:
     return section("Efficiency of one answer", [*lead_columns(rows), *columns], body, notes, breaks=breaks(known))
 
 
-def _models(found: Efficiency) -> list[Cell]:
+def _models(found: Efficiency, *, real: bool) -> list[Cell]:
     return [
         number(found.model_calls, 2),
         number(found.prompt_tokens_p50, 0),
         number(found.completion_tokens_p50, 0),
-        number(found.decode_tokens_per_s_p50),
+        number(found.decode_tokens_per_s_p50) if real else NA,  # no model: nothing is decoded
     ]
 
 

@@ -57,7 +57,7 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
     bests = {name: best(scored, name) for name in names}
     gap = Column("Δ Vanilla", "Avg less that of Vanilla with the same reader and budgets, points")
     times = [
-        Column("TTFT", "time to the first token, end to end: Search and prefill at the gateway, p50, ms"),
+        Column("S+TTFT", "time to the first token, end to end: Search and prefill at the gateway, p50, ms"),
         Column("search", "what the memory adds to it: Search, p50, ms"),
     ]
     use = [
@@ -75,8 +75,9 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
         for row in rows
     ]
     notes = [*marks(rows)]
-    if any(len(row.scores.headline_seeds) > 1 for row in rows):
-        notes.append("± sample standard deviation over seeds s2 to s4 (T = 0.3)")
+    seeds = sorted({seed for row in rows if len(row.scores.headline_seeds) > 1 for seed in row.scores.headline_seeds})
+    if seeds:
+        notes.append(f"± sample standard deviation over seeds {', '.join(seeds)} (T = 0.3)")
     if any(bests.values()):
         notes.append("* (bold): best of its reader among competitors, and its interval lies above all of theirs")
     if not any(row.scores.counts.asked for row in rows):
