@@ -84,3 +84,29 @@ def test_every_file_has_its_hash(described: Path) -> None:
 def test_a_folder_that_is_no_data_set_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"corpus_sessions\.jsonl is missing"):
         croissant(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (b"\xe9\n", ":1: not UTF-8"),
+        (b"hello\n", ":1: broken JSON"),
+        (b'{"x": ' + b"1" * 5001 + b"}\n", ":1: a whole number of 5,001 digits"),
+        (b"[" * 50_000 + b"]" * 50_000 + b"\n", ":1: JSON nested too deeply"),
+    ],
+)
+def test_a_first_row_that_cannot_be_read_is_named(spoilable: Any, first: bytes, said: str) -> None:
+    corpus = spoilable.path / "corpus_sessions.jsonl"
+    corpus.write_bytes(first + corpus.read_bytes())
+    with pytest.raises(DatasetError, match=rf"corpus_sessions\.jsonl{said}"):
+        croissant(spoilable.path)
+
+
+def test_a_byte_order_mark_is_no_fault_and_a_corpus_without_any_session_is(spoilable: Any) -> None:
+    corpus = spoilable.path / "corpus_sessions.jsonl"
+    before = croissant(spoilable.path)["recordSet"]
+    corpus.write_bytes(b"\xef\xbb\xbf" + corpus.read_bytes())
+    assert croissant(spoilable.path)["recordSet"] == before
+    corpus.write_text("{}\n")
+    with pytest.raises(DatasetError, match=r"corpus_sessions\.jsonl:1: "):
+        croissant(spoilable.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tracemalloc
 from collections import Counter
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memarena_dataset.errors import DatasetError
 from memarena_dataset.gold import AbstainGold, TextGold
-from memarena_dataset.importers.common import clean, plain_date, plain_number, slug, turn_times
+from memarena_dataset.importers.common import clean, json_events, json_value, plain_date, plain_number, slug, turn_times
 from memarena_dataset.importers.locomo import import_locomo
 from memarena_dataset.importers.longmemeval import import_longmemeval
 from memarena_dataset.io.reading import open_dataset
@@ -256,6 +257,38 @@ def test_a_file_that_is_not_locomo_is_refused(tmp_path: Path, value: Any, messag
         import_locomo(source, tmp_path / "out")
     assert message in str(caught.value)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.json"]
+
+
+@pytest.mark.parametrize("text", ["[" * 20_000, "[" * 20_000 + "]" * 20_000])
+@pytest.mark.parametrize("importer", [import_locomo, import_longmemeval])
+def test_json_that_is_nested_too_deeply_is_refused(
+    tmp_path: Path, importer: Callable[[Path, Path], Any], text: str
+) -> None:
+    (tmp_path / "in.json").write_text(text)
+    tracemalloc.start()
+    try:
+        with pytest.raises(DatasetError, match=r"in\.json: JSON nested too deeply"):
+            importer(tmp_path / "in.json", tmp_path / "out")
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"[" * 20_000 + b"]" * 20_000, "JSON nested too deeply"),
+        (b"[" * 101 + b"]" * 101, "JSON nested too deeply"),
+        (b"1" * 5001, "not JSON"),
+        (b'"\xe9"', "not JSON"),
+    ],
+)
+def test_importers_name_the_place_of_json_that_they_cannot_read(data: bytes, said: str) -> None:
+    with pytest.raises(DatasetError, match=f"file:3: {said}"):
+        json_value(data, "file:3")
+    with pytest.raises(DatasetError, match=f"file: {said}"):
+        list(json_events(io.BytesIO(data), "file"))
 
 
 @pytest.mark.parametrize("importer", [import_locomo, import_longmemeval])

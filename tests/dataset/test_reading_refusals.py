@@ -43,6 +43,11 @@ SPOILED_ROWS: list[tuple[str, Callable[[Any], object], str]] = [
         ":4: turns.3.text: input should be a valid string",
     ),
     (
+        "participants that are no list",
+        lambda d: d.session("sess_0004", lambda r: r.update(participants=7)),
+        ":4: participants: a list is expected",
+    ),
+    (
         "a time that is no number",
         lambda d: d.session("sess_0004", lambda r: r.update(start_time="noon")),
         ":4: start_time: input should be a valid number",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from memarena_dataset.checks import permission, uniqueness
+from memarena_dataset.checks import permission, structural, uniqueness
 from memarena_dataset.checks.blind_words import auc_of_words, standard_error
 from memarena_dataset.checks.findings import Finding
 from memarena_dataset.checks.overlap import function_words
@@ -138,3 +139,23 @@ def test_an_auc_is_surer_in_a_larger_pool() -> None:
 def test_function_words_come_from_their_file() -> None:
     assert {"the", "which", "about"} <= function_words()
     assert not any(word.startswith("#") for word in function_words())
+
+
+def test_an_asker_whom_nothing_names_is_a_fault_and_one_of_the_personas_or_nobody_is_none(spoilable: Any) -> None:
+    def faults() -> list[str]:
+        return [each.problem.field for each in found_by(structural.questions, spoilable.path)]
+
+    spoilable.question("perm_0001", lambda row: row.update(asker_agent_id=None))
+    assert faults() == []
+    spoilable.question("perm_0001", lambda row: row.update(asker_agent_id="nobody_here"))
+    assert faults() == ["asker_agent_id"]
+    personas = spoilable.rows("agents_personas.jsonl")
+    spoilable.write_rows("agents_personas.jsonl", [*personas, {**personas[0], "agent_id": "nobody_here"}])
+    assert faults() == []
+
+
+def test_a_file_in_place_of_the_folder_of_questions_is_named(spoilable: Any) -> None:
+    shutil.rmtree(spoilable.path / "eval_instances")
+    (spoilable.path / "eval_instances").touch()
+    with pytest.raises(DatasetError, match="eval_instances: is no folder"):
+        validate(spoilable.path)

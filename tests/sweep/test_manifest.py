@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from memarena.log.store import LOG_NAME
 from memarena.sweep.errors import SweepError
 from memarena.sweep.manifest import MANIFEST, Begun, ManifestWriter, Sealed, Sent, read_manifest
 from memarena.sweep.sealing import Seal
@@ -52,3 +53,10 @@ def test_a_damaged_line_and_a_newer_schema_are_named(tmp_path: Path) -> None:
     with pytest.raises(SweepError, match="schema version 2, this memarena reads up to 1"):
         ManifestWriter(tmp_path)
     ManifestWriter(tmp_path / "new").close()
+
+
+def test_a_folder_that_holds_a_run_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / LOG_NAME).touch()
+    with pytest.raises(SweepError, match="holds a run; a folder of its own is expected"):
+        ManifestWriter(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [LOG_NAME]

@@ -124,6 +124,13 @@ def test_a_data_set_that_changes_is_another_world(file: Path, tmp_path: Path) ->
         ("seeds = [7, 8]", "seeds = [7, 7]", "two cells are the same: tiny-7_"),
         ("gpus = 1", "gpu = 1", "readers.1.needs.gpu: there is no such setting"),
         ("[run]", "[run", "not valid TOML: "),
+        ("seeds = [7, 8]", "seeds = [-1]", "worlds.0.seeds.0: expected 0 or more, got '-1'"),
+        ("seeds = [7, 8]", "seeds = 7", "worlds.0.seeds: expected a list"),
+        ('dataset = "example"', 'dataset = ""', "worlds.1.dataset: expected the path of a folder"),
+        ('name = "bm25"', 'name = "bm26"', "memories.0.name: bm26: no backend of this name"),
+        ('backend = "vanilla"', 'backend = "vanila"', "memories.1.backend: vanila: no backend of this name"),
+        ("options = {", 'settings = {A_TOKEN = "x"}\noptions = {', "memories: settings: short.A_TOKEN: "),
+        ("limit = 5", "max_items = 4294967297", "run: max_items: expected at most"),
     ],
 )
 def test_what_is_wrong_is_one_line_with_its_field(file: Path, before: str, after: str, told: str) -> None:
@@ -131,6 +138,7 @@ def test_what_is_wrong_is_one_line_with_its_field(file: Path, before: str, after
     done = here("sweep", file, "--plan")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"error: {file}: ")
     assert told in done.stderr
 
 
@@ -140,6 +148,8 @@ def test_a_missing_file_and_flags_that_do_nothing_are_named(file: Path, tmp_path
         ((file,), "--out: expected a folder"),
         ((file, "--out", tmp_path / "o", "--simulate", "2"), "--simulate: goes with --plan"),
         ((file, "--out", tmp_path / "o", "--executor", "slurm"), "--executor slurm: expected one of local"),
+        ((file, "--plan", "--times", tmp_path / "o"), f"--times {tmp_path / 'o'}: no such folder"),
+        ((file, "--plan", "--times", tmp_path), f"--times {tmp_path}: holds no sweep"),
         ((file, "--plan", "--simulate", "2"), "--simulate: needs a time of every cell"),
     ):
         done = here("sweep", *arguments)

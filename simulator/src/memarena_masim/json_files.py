@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,21 +23,27 @@ def json_rows(folder: Path, name: str) -> Iterator[dict[str, Any]]:
     packed = folder / f"{name}.gz"
     if not path.exists() and not packed.exists():
         raise MasimError(f"{path}: missing; MaSim writes it into every data set")
-    with path.open(encoding="utf-8") if path.exists() else gzip.open(packed, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            yield _object(line, f"{path}:{number}")
+    try:
+        with path.open(encoding="utf-8") if path.exists() else gzip.open(packed, "rt", encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                yield _object(line, f"{path}:{number}")
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise MasimError(f"{path if path.exists() else packed}: cannot be read: {error}") from error
 
 
 def json_value(folder: Path, name: str) -> dict[str, Any]:
     """The object in a file of one JSON value."""
     path = folder / name
-    return _object(path.read_text(encoding="utf-8"), str(path))
+    try:
+        return _object(path.read_text(encoding="utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise MasimError(f"{path}: cannot be read: {error}") from error
 
 
 def _object(text: str, where: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MasimError(f"{where}: no JSON: {error}") from error
     if not isinstance(found, dict):
         raise MasimError(f"{where}: a JSON object is expected")

@@ -216,3 +216,26 @@ def test_missing_and_broken_files_are_one_line(missing: str, world: Path, inspec
     if missing == "facts.jsonl":
         (copy / missing).write_text('{"fact_id": "x"\n')
         assert "facts.jsonl:1" in inspect(copy)[2]
+
+
+def test_the_overview_counts_the_files_and_names_one_that_is_missing(world: Path, inspect: Any, tmp_path: Path) -> None:
+    """Whatever the report says of them."""
+    copy = Path(shutil.copytree(world, tmp_path / "copy"))
+    corpus = rows(copy / "corpus_sessions.jsonl")
+    turns = sum(len(session["turns"]) for session in corpus)
+    report = json.loads((copy / "pipeline_report.json").read_text())
+    assert report["counts"]["turns"] == turns
+    report["counts"] |= {"sessions": 7, "turns": 7, "instances": 7}
+    (copy / "pipeline_report.json").write_text(json.dumps(report))
+    code, said, _ = inspect(copy)
+    assert code == 0
+    assert f"sessions: {len(corpus)}\nturns: {turns}\n" in said
+    (copy / "eval_instances" / "d7_qa.jsonl").unlink()
+    code, _, errors = inspect(copy)
+    assert (code, errors.count("\n")) == (2, 1)
+    assert "d7_qa.jsonl: missing" in errors
+    (copy / "corpus_sessions.jsonl").write_bytes(b"\xe9")
+    (copy / "facts.jsonl").write_bytes(b"\xe9")
+    for flags in ((), ("--fact", "x")):
+        code, _, errors = inspect(copy, *flags)
+        assert (code, errors.count("\n")) == (2, 1)

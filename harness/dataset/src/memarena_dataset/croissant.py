@@ -6,14 +6,15 @@ Format: Croissant 1.0 (https://docs.mlcommons.org/croissant/docs/croissant-spec.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from memarena_dataset.errors import DatasetError
+from memarena_dataset.errors import DatasetError, FieldError
+from memarena_dataset.io.files import Folder
 from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.io.rows import load_object
 
 FILE_NAME: Final = "croissant.json"
 _MARGIN = 1 << 20
@@ -104,7 +105,9 @@ def croissant(folder: Path, about: About | None = None) -> dict[str, Any]:
         DatasetError: the folder is no data set, or a file cannot be read.
     """
     given = about or About()
-    open_dataset(folder, strict=False).close()
+    with open_dataset(folder, strict=False) as dataset:
+        if not len(dataset.corpus):
+            raise DatasetError(f"{folder}: {dataset.problems[0]}")
     name = given.name or folder.resolve().name
     files = [path for path in _files(folder) if path.name != FILE_NAME]
     return {
@@ -172,7 +175,7 @@ def _records(folder: Path, path: Path) -> list[dict[str, Any]]:
     columns = _QUESTIONS if path.parent.name == "eval_instances" else _COLUMNS.get(path.name, ())
     if path.suffix != ".jsonl":
         return []
-    there = _keys(path)
+    there = _keys(folder, path) if columns else set()
     columns = tuple(column for column in columns if column[0] in there)
     if not columns:
         return []
@@ -188,12 +191,14 @@ def _records(folder: Path, path: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _keys(path: Path) -> set[str]:
+def _keys(folder: Path, path: Path) -> set[str]:
     """The keys of the first row: readers of Croissant fail on a column that a file does not have."""
-    with path.open(encoding="utf-8") as file:
-        first = file.readline()
-    row = json.loads(first) if first.strip() else {}
-    return set(row) if isinstance(row, dict) else set()
+    for first in Folder(folder).lines(_id(folder, path)):
+        try:
+            return set(load_object(first.data))
+        except FieldError as error:
+            raise DatasetError(f"{path}:{first.number}: {error.reason}") from error
+    return set()
 
 
 def _field(record_set: str, file_id: str, column: Sequence[str]) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from memarena.sweep.executors.base import Executor
 from memarena.sweep.executors.local import LocalExecutor
 from memarena.sweep.executors.ray import RayExecutor
 from memarena.sweep.manifest import ManifestWriter, is_sweep, read_manifest
-from memarena.sweep.placement import Node
-from memarena.sweep.plan import SweepFile, read_sweep
+from memarena.sweep.placement import Node, fits
+from memarena.sweep.plan import SweepFile, check_memories, read_sweep
 from memarena.sweep.storage import Storage, storage_of
 
 EXECUTORS = ("local", "ray")
@@ -65,9 +65,16 @@ def sweep(
     Ctrl-C and kills leave everything resumable. Exit code 3: some cells are not sealed, or have open questions.
     """
     found = read_sweep(file)
-    cells = cells_of(found)
+    try:
+        cells = cells_of(found)
+    except SweepError as error:
+        raise SweepError(f"{file}: {error}") from error
     if plan:
-        _print_plan(cells, _estimator([*(times or []), *([out] if out is not None else [])]), simulated or [], cores)
+        if executor != "ray":  # whose nodes may know other memories
+            check_memories(found, file)
+        _print_plan(cells, _estimator(times or [], out), simulated or [], cores)
+        if executor == "local":
+            _print_unfit(cells, Node("local", cores or os.cpu_count() or 1, gpus))
         return
     if simulated or times:
         raise SweepError(f"{'--simulate' if simulated else '--times'}: goes with --plan")
@@ -130,8 +137,19 @@ def _finish(outcome: SweepOutcome, cells: int, out: Path) -> None:
 # ------------------------------------------------------------------ --plan
 
 
-def _estimator(folders: Sequence[Path]) -> Estimator:
-    return Estimator(read_manifest(folder) for folder in folders if is_sweep(folder))
+def _estimator(times: Sequence[Path], out: Path | None) -> Estimator:
+    for folder in times:
+        if not is_sweep(folder):
+            reason = "holds no sweep" if folder.is_dir() else "no such folder"
+            raise SweepError(f"--times {folder}: {reason}; the folder of a sweep is expected")
+    folders = [*times, *([out] if out is not None and is_sweep(out) else [])]
+    return Estimator(read_manifest(folder) for folder in folders)
+
+
+def _print_unfit(cells: Sequence[Cell], here: Node) -> None:
+    """Say how many cells this machine can never take: a sweep may be planned for a larger one."""
+    if unfit := sum(not fits(cell, here, ()) for cell in cells):
+        typer.echo(f"{unfit} cells need more than this machine gives ({here.cores} cores, {here.gpus:g} GPUs)")
 
 
 def _print_plan(cells: Sequence[Cell], estimator: Estimator, simulated: Sequence[int], cores: int | None) -> None:

@@ -16,7 +16,10 @@ _REASONS = {
     "float_parsing": "expected a number",
     "finite_number": "expected a finite number",
     "too_short": "expected at least one",
+    "string_too_short": "expected a value",
     "string_pattern_mismatch": "expected text of the form {pattern}",
+    "tuple_type": "expected a list",
+    "list_type": "expected a list",
     "missing": "missing",
     "extra_forbidden": "there is no such setting",
 }

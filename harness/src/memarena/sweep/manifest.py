@@ -18,6 +18,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from memarena.log.store import LOG_NAME
 from memarena.sweep.errors import SweepError
 from memarena.sweep.sealing import Seal
 
@@ -196,11 +197,13 @@ def records(folder: Path) -> Iterator[AnyRecord]:
 class ManifestWriter:
     """The one writer of a manifest, and the state that its records come to.
 
-    Raises :class:`SweepError` if another driver works on the folder, or a record cannot be written.
+    Raises :class:`SweepError` if another driver works on the folder, it holds a run, or a record cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / MANIFEST
+        if (folder / LOG_NAME).exists():  # reports would show one of the two
+            raise SweepError(f"--out {folder}: holds a run; a folder of its own is expected for the sweep")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
+from memarena.execution.backends.manifests import choose_backend
 from memarena.execution.errors import RunError
 from memarena.execution.planning.config import ReaderConfig, parse_config
 from memarena.execution.reasons import reason_of
@@ -49,11 +50,18 @@ class WorldEntry(_Part):
     dataset: Path | None = None
     """Relative to the file."""
     preset: Literal["tiny", "s", "m", "l", "year"] | None = None
-    seeds: tuple[int, ...] = ()
+    seeds: tuple[Annotated[int, Field(ge=0)], ...] = ()
     agents: Annotated[int, Field(ge=1)] | None = None
     days: Annotated[int, Field(ge=1)] | None = None
     density: Annotated[float, Field(gt=0)] | None = None
     banks: Literal["all", "tuning", "held-out"] | None = None
+
+    @field_validator("dataset", mode="before")
+    @classmethod
+    def _names_a_folder(cls, value: Any) -> Any:
+        if isinstance(value, str) and not value.strip():  # a path would take it for the file's own folder
+            raise ValueError("expected the path of a folder")
+        return value
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -140,8 +148,12 @@ def read_sweep(path: Path) -> SweepFile:
         found = SweepFile.model_validate(content)
     except ValidationError as error:
         raise SweepError(f"{path}: {_first(error)}") from error
+    run: dict[str, Any] = {"dataset": ".", "backends": ["none"], "readers": [{"spec": "none"}], **found.run}
     try:
-        parse_config({"dataset": ".", "backends": ["none"], "readers": [{"spec": "none"}], **found.run}, f"{path}: run")
+        parse_config(run, f"{path}: run")
+        for memory in found.memories:
+            own = {"options": {memory.name: memory.options}, "settings": {memory.name: memory.settings}}
+            parse_config({**run, **own}, f"{path}: memories")
     except RunError as error:
         raise SweepError(str(error)) from error
     folder = path.absolute().parent
@@ -150,6 +162,16 @@ def read_sweep(path: Path) -> SweepFile:
         for world in found.worlds
     )
     return found.model_copy(update={"worlds": worlds})
+
+
+def check_memories(sweep: SweepFile, file: Path) -> None:
+    """Raise :class:`SweepError` for a memory that this machine does not know; other nodes may."""
+    for place, memory in enumerate(sweep.memories):
+        try:
+            choose_backend(memory.backend or memory.name)
+        except RunError as error:
+            reason = str(error).removeprefix("--backend ")
+            raise SweepError(f"{file}: memories.{place}.{'backend' if memory.backend else 'name'}: {reason}") from error
 
 
 def _first(error: ValidationError) -> str:

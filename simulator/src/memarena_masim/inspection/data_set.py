@@ -60,7 +60,7 @@ def overview_lines(data: Inspected) -> list[str]:
     report = json_value(data.folder, "pipeline_report.json")
     engine = report.get("engine", {})
     lines = [f"made by: {' '.join(str(engine[key]) for key in ('name', 'model') if key in engine) or 'unknown'}"]
-    lines += [f"{name}: {count}" for name, count in report.get("counts", {}).items()]
+    lines += [f"{name}: {count}" for name, count in _counts(data, report).items()]
     if spread := report.get("interference"):
         aims = list(next(iter(spread.values())))
         lines.append(f"questions by near-duplicates that their ego hears, about {', '.join(aims)}:")
@@ -70,6 +70,29 @@ def overview_lines(data: Inspected) -> list[str]:
     lines.append("told most often: " + ", ".join(f"{fact} ({count})" for fact, count in told.most_common(_SHOWN)))
     lines.append(f"people: {', '.join(sorted(data.names)[:_SHOWN])}{', …' if len(data.names) > _SHOWN else ''}")
     return lines
+
+
+def _counts(data: Inspected, report: dict[str, Any]) -> dict[str, int]:
+    """What the files hold; of mentions, which no file lists, what the report says."""
+    for family, count in report.get("instances", {}).items():
+        name = f"eval_instances/{family}.jsonl"
+        if count and not any((data.folder / file).exists() for file in (name, f"{name}.gz")):
+            raise MasimError(f"{data.folder / name}: missing; pipeline_report.json names {count} questions of it")
+    try:
+        with open_dataset(data.folder) as dataset:
+            counted = {
+                "agents": len(data.names),
+                "days": dataset.day_count,
+                "sessions": len(dataset.corpus),
+                "turns": sum(len(session.turns) for session in dataset.corpus.sessions()),
+                "events": sum(1 for _ in json_rows(data.folder, "events.jsonl")),
+                "statements": sum(1 for _ in json_rows(data.folder, "facts.jsonl")),
+                "instances": len(dataset.instances),
+            }
+    except DatasetError as error:
+        raise MasimError(str(error)) from error
+    stated = report.get("counts", {})
+    return {name: counted.get(name, count) for name, count in {**stated, **counted}.items()}
 
 
 def graph_lines(data: Inspected) -> list[str]:

@@ -185,6 +185,9 @@ def questions(world: World) -> Iterator[Finding]:
         ego = instance.ego_agent_id
         if ego not in dataset.corpus.participants:
             yield world.at(instance, "question", "ego_agent_id", f"{ego!r} takes part in no session")
+        if instance.asker_agent_id in dataset.unknown_askers:
+            reason = f"{instance.asker_agent_id!r} is no agent; an agent's id, or null for a stranger, is expected"
+            yield world.at(instance, "question", "asker_agent_id", reason)
         answerer = instance.answerer_agent_id
         if answerer is not None and answerer not in (ego, f"assistant_{ego}"):
             reason = f"{answerer!r} is neither the ego nor its assistant"

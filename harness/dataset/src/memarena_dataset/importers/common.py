@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
+
+import ijson
 
 from memarena_dataset.errors import DatasetError
 from memarena_dataset.gold import Gold
@@ -20,6 +22,8 @@ from memarena_dataset.values.calendar import MONTHS
 from memarena_dataset.values.generous import small_number
 
 SECONDS_PER_DAY = 86_400
+MAX_NESTING = 100
+"""Levels of lists and objects within each other; published files have fewer than ten."""
 _SECONDS_PER_TURN = 10.0
 _SECONDS_PER_WORD = 0.4
 """About 150 words a minute and a breath between turns."""
@@ -71,10 +75,56 @@ def json_of(path: Path) -> tuple[Any, bytes]:
         data = path.read_bytes()
     except OSError as error:
         raise DatasetError(f"{path}: cannot be read: {error.strerror}") from error
+    return json_value(data, str(path)), data
+
+
+def json_value(data: bytes, place: str) -> Any:
+    """What bytes hold as JSON.
+
+    Raises:
+        DatasetError: they are not JSON, hold a number of thousands of digits, or are nested too deeply.
+    """
     try:
-        return json.loads(data), data
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise DatasetError(f"{path}: not JSON: {error}") from error
+        value = json.loads(data)
+    except ValueError as error:  # also of UTF-8, and of numbers that Python does not read
+        raise DatasetError(f"{place}: not JSON: {error}") from error
+    except RecursionError as error:
+        raise _too_deep(place) from error
+    level = [value]
+    for _ in range(MAX_NESTING):
+        inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        level = [child for children in inner for child in children]
+        if not level:
+            return value
+    raise _too_deep(place)
+
+
+def json_events(stream: _Readable, place: str) -> Iterator[tuple[str, Any]]:
+    """The events of a JSON file that is too large to be held, for ``ijson.parse``, which has no limit to nesting.
+
+    Raises:
+        DatasetError: it is not JSON, holds a number of thousands of digits, or is nested too deeply.
+    """
+    depth = 0
+    try:
+        for event, value in ijson.basic_parse(stream, use_float=True):
+            depth += _STEPS.get(event, 0)
+            if depth > MAX_NESTING:
+                raise _too_deep(place)
+            yield event, value
+    except (ijson.JSONError, ValueError) as error:
+        raise DatasetError(f"{place}: not JSON: {' '.join(str(error).split())}") from error
+
+
+_STEPS = {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}
+
+
+class _Readable(Protocol):
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
+def _too_deep(place: str) -> DatasetError:
+    return DatasetError(f"{place}: JSON nested too deeply: at most {MAX_NESTING} levels are expected")
 
 
 def slug(text: str) -> str:

@@ -19,7 +19,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -29,7 +28,15 @@ from typing import Any
 
 from memarena_dataset.errors import DatasetError, FieldError
 from memarena_dataset.gold import PermissionGold
-from memarena_dataset.importers.common import Account, clean, fitting, instance_row, slug, timed_session_row
+from memarena_dataset.importers.common import (
+    Account,
+    clean,
+    fitting,
+    instance_row,
+    json_value,
+    slug,
+    timed_session_row,
+)
 from memarena_dataset.importers.wordings import wordings
 from memarena_dataset.io.files import CORPUS, EGO_MAP, EVENTS, INSTANCE_FOLDER, PERSONAS, REPORT
 from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
@@ -137,10 +144,7 @@ def _rows(path: Path, digest: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, line in enumerate(data.splitlines(), start=1):
         if not line.strip():
             continue
-        try:
-            row = json.loads(line)
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise DatasetError(f"{path}:{number}: not JSON: {error}") from error
+        row = json_value(line, f"{path}:{number}")
         if not isinstance(row, dict):
             raise DatasetError(f"{path}:{number}: an object is expected")
         yield f"{path}:{number}", row

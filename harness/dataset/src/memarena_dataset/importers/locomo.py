@@ -13,7 +13,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from typing import Any
 
 from memarena_dataset.errors import DatasetError, FieldError
 from memarena_dataset.gold import AbstainGold, Gold, TextGold
-from memarena_dataset.importers.common import Account, clean, instance_row, safe_values, session_row, slug
+from memarena_dataset.importers.common import Account, clean, instance_row, json_of, safe_values, session_row, slug
 from memarena_dataset.io.files import CORPUS, EDGES, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
 from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
 from memarena_dataset.model import Family
@@ -73,14 +72,9 @@ def import_locomo(source: Path, out: Path) -> Account:
     """
     refuse_to_overwrite(out)
     account = Account(source="LoCoMo")
+    value, data = json_of(source)
     try:
-        data = source.read_bytes()
-    except OSError as error:
-        raise DatasetError(f"{source}: cannot be read: {error.strerror}") from error
-    try:
-        conversations = _conversations(json.loads(data), account)
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DatasetError(f"{source}: not JSON: {error}") from error
+        conversations = _conversations(value, account)
     except FieldError as error:
         raise DatasetError(f"{source}: {error.field}: {error.reason}") from error
     epoch = min(moment.date() for talk in conversations for moment, _ in talk.sessions.values())

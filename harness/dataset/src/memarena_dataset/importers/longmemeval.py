@@ -24,7 +24,15 @@ import ijson
 
 from memarena_dataset.errors import DatasetError, FieldError
 from memarena_dataset.gold import AbstainGold, Gold, TextGold
-from memarena_dataset.importers.common import Account, clean, instance_row, safe_values, session_row, slug
+from memarena_dataset.importers.common import (
+    Account,
+    clean,
+    instance_row,
+    json_events,
+    safe_values,
+    session_row,
+    slug,
+)
 from memarena_dataset.io.files import CORPUS, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
 from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
 from memarena_dataset.model import Family
@@ -52,10 +60,10 @@ def import_longmemeval(source: Path, out: Path) -> Account:
     account = Account(source="LongMemEval")
     try:
         with source.open("rb") as stream:
-            first, last = _span(stream)
+            first, last = _span(stream, str(source))
         with source.open("rb") as stream, FolderWriter(out) as writer:
             hashed = _Hashed(stream)
-            ego_map = _write_all(hashed, first, writer, account)
+            ego_map = _write_all(hashed, str(source), first, writer, account)
             writer.put(EGO_MAP, ego_map)
             writer.put(
                 REPORT,
@@ -71,8 +79,6 @@ def import_longmemeval(source: Path, out: Path) -> Account:
             )
     except OSError as error:
         raise DatasetError(f"{source}: cannot be read: {error.strerror}") from error
-    except (ijson.JSONError, UnicodeDecodeError) as error:
-        raise DatasetError(f"{source}: not JSON: {' '.join(str(error).split())}") from error
     except FieldError as error:
         raise DatasetError(f"{source}: {error.field}: {error.reason}") from error
     return account
@@ -97,10 +103,10 @@ class _Hashed:
         return self._digest.hexdigest()
 
 
-def _span(stream: IO[bytes]) -> tuple[date, date]:
+def _span(stream: IO[bytes], place: str) -> tuple[date, date]:
     """First and last day on which anything is said or asked."""
     days: list[date] = []
-    for prefix, event, value in ijson.parse(stream):
+    for prefix, event, value in ijson.parse(json_events(stream, place)):
         if prefix in ("item.haystack_dates.item", "item.question_date") and event == "string":
             day = _moment(value, prefix.removeprefix("item.")).date()
             days = [min([*days, day]), max([*days, day])]
@@ -127,9 +133,11 @@ def _day(moment: datetime, epoch: date) -> float:
 # ------------------------------------------------------------------ questions
 
 
-def _write_all(stream: _Hashed, epoch: date, writer: FolderWriter, account: Account) -> dict[str, list[str]]:
+def _write_all(
+    stream: _Hashed, place: str, epoch: date, writer: FolderWriter, account: Account
+) -> dict[str, list[str]]:
     ego_map: dict[str, list[str]] = {}
-    for position, item in enumerate(ijson.items(stream, "item", use_float=True)):
+    for position, item in enumerate(ijson.items(ijson.parse(json_events(stream, place)), "item")):
         account.counts["questions in the file"] += 1
         question = _checked(item, str(position))
         name = question["question_id"]

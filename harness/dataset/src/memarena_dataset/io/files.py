@@ -82,6 +82,8 @@ class Folder:
     def instance_files(self) -> tuple[str, ...]:
         """Logical names of the question files, sorted."""
         folder = self.path / INSTANCE_FOLDER
+        if folder.exists() and not folder.is_dir():
+            raise DatasetError(f"{folder}: is no folder; a folder with one file of questions a family is expected")
         if not folder.is_dir():
             return ()
         names = {entry.name.removesuffix(".gz") for entry in folder.iterdir() if not entry.is_dir()}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from memarena_dataset.errors import FieldError
 from memarena_dataset.gold import (
@@ -142,8 +143,7 @@ class _Reader:
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             place = ".".join(str(part) for part in first["loc"])
-            reason = first["msg"].removeprefix("Value error, ")
-            raise FieldError(f"ground_truth.{key}.{place}".rstrip("."), reason) from error
+            raise FieldError(f"ground_truth.{key}.{place}".rstrip("."), _reason(first)) from error
 
     def _as_text(self, key: str, value: Any) -> str:
         if isinstance(value, bool):
@@ -400,7 +400,11 @@ def _record(reader: _Reader, key: str, kind: type[R]) -> R | None:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(("ground_truth", key, *(str(part) for part in first["loc"])))
-        raise FieldError(place, first["msg"]) from error
+        raise FieldError(place, _reason(first)) from error
+
+
+def _reason(first: ErrorDetails) -> str:
+    return "a list is expected" if first["type"] == "tuple_type" else first["msg"].removeprefix("Value error, ")
 
 
 _BY_FAMILY: Mapping[Family, Callable[[_Reader], Gold]] = {

@@ -67,6 +67,8 @@ class Dataset:
         self.events: tuple[Event, ...] = tuple(loader.events.values())
         self.instances: tuple[Instance, ...] = tuple(row.instance for row in loader.instances.values())
         self.problems: tuple[RowProblem, ...] = tuple(loader.problems)
+        self.unknown_askers = loader.unknown_askers
+        """Agents that ask, but that no persona describes and no session has."""
         self.corpus = corpus
         self.instance_lines: Mapping[str, tuple[str, int]] = MappingProxyType(
             {instance_id: (row.file, row.line) for instance_id, row in loader.instances.items()}
@@ -185,6 +187,7 @@ class _Loader:
         self.locations: dict[str, Location] = {}
         self.events: dict[str, Event] = {}
         self.instances: dict[str, _InstanceRow] = {}
+        self.unknown_askers: frozenset[str] = frozenset()
 
     def load(self) -> None:
         """Everything but the corpus."""
@@ -270,6 +273,13 @@ class _Loader:
         """An agent that no persona describes."""
         if agent_id and agent_id not in self.agents:
             self.agents[agent_id] = Agent(agent_id=agent_id)
+
+    def add_askers(self) -> None:
+        """Those who ask; one that neither a persona nor the corpus names is noted."""
+        askers = {row.instance.asker_agent_id or "" for row in self.instances.values()} - {""}
+        self.unknown_askers = frozenset(askers - self.agents.keys())
+        for agent_id in sorted(askers):
+            self.add_agent(agent_id)
 
     def drop_without_evidence(self, sessions: Corpus, turn_places: Mapping[str, set[str]]) -> None:
         """Name and drop instances whose evidence does not exist."""
@@ -362,7 +372,7 @@ def open_dataset(path: Path, *, strict: bool = True) -> Dataset:
         loader.drop_without_evidence(corpus, turn_places)
         for row in loader.instances.values():
             loader.add_agent(row.instance.ego_agent_id)
-            loader.add_agent(row.instance.asker_agent_id or "")
+        loader.add_askers()
         if strict and loader.problems:
             more = len(loader.problems) - 1
             rest = f" (and {more} more; memarena dataset validate {path} lists them)" if more else ""

@@ -97,7 +97,8 @@ def to_record(kind: type[R], raw: Raw) -> R:
 
 
 def _say(kind: str, message: str) -> str:
-    return "missing" if kind == "missing" else message[:1].lower() + message[1:]
+    words = {"missing": "missing", "tuple_type": "a list is expected"}
+    return words.get(kind, message[:1].lower() + message[1:])
 
 
 def _without_nulls(kind: type[Row], raw: Raw) -> Raw:
