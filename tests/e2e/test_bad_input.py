@@ -121,6 +121,17 @@ def test_an_unknown_backend_lists_the_known_ones(tmp_path: Path) -> None:
     assert "bm25" in line
 
 
+def test_a_backend_that_ends_before_it_serves_is_told_once_with_its_exit_code(tmp_path: Path) -> None:
+    code = "import sys; open(sys.argv[1], 'w').write('127.0.0.1:9'); print('no model'); sys.exit(0)"
+    manifest = tmp_path / "backend.toml"
+    manifest.write_text(
+        'schema = 1\n[[backend]]\nname = "brief"\nkind = "competitor"\n'
+        f'command = ["{{python}}", "-c", "{code}", "{{address_file}}"]\n'
+    )
+    line = run_on(EXAMPLE, tmp_path / "run", "--backend", tmp_path, "--floor-samples", "0", "--meter", "none")
+    assert line == "error: --backend brief: backend brief did not start: exit code 0: no model"
+
+
 def closed_port() -> int:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -207,6 +218,12 @@ def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
         (["--reader", "extractive,extractive"], "a reader extractive is in the run already"),
         (["--deadline", "search=soon"], "--deadline search: expected a"),
         (["--deadline", "search=inf"], "--deadline search: expected a"),
+        (["--deadline", "ingest=1e12"], "--deadline ingest: expected at most 1e+06, got '1e12'"),
+        (["--max-context-tokens", "99999999999999999999"], "--max-context-tokens: expected at most 4294967295"),
+        (["--max-items", "4294967297"], "--max-items: expected at most 4294967295"),
+        (["--reader-window", "4294967297"], "--reader-window: expected at most 4294967295"),
+        (["--gateway-host", ""], "--gateway-host: expected a value"),
+        (["--gateway-host", "x" * 300], "--gateway-host"),
         (["--bearer-token-file", "/bin/sh"], "--bearer-token-file"),
         (["--bearer-token-file", "/dev/null"], "--bearer-token-file"),
         (["--out", "x" * 300], "--out"),

@@ -26,6 +26,12 @@ def test_a_minimal_configuration_has_the_papers_defaults() -> None:
         ({"deadlines_s": {"search": -1}}, "deadlines_s.search"),
         ({"deadlines_s": {"serch": 1}}, "deadlines_s.serch"),
         ({"id_key": "short"}, "id_key"),
+        ({"max_answer_tokens": 2**32}, "max_answer_tokens"),
+        ({"max_context_tokens": 99999999999999999999}, "max_context_tokens"),
+        ({"max_items": 2**32}, "max_items"),
+        ({"readers": [{"spec": "extractive", "window_tokens": 2**32}]}, "readers.0.window_tokens"),
+        ({"deadlines_s": {"search": 1e10}}, "deadlines_s.search"),
+        ({"gateway_host": ""}, "gateway_host"),
         ({"colour": "blue"}, "colour"),
     ],
 )
@@ -43,8 +49,9 @@ def test_a_gateway_on_all_addresses_needs_a_url() -> None:
 
 @pytest.mark.parametrize("name", ["BM25_EMBEDDING_API_KEY", "token", "MY_SECRET"])
 def test_a_secret_does_not_get_into_the_log(name: str) -> None:
-    with pytest.raises(RunError, match="export a secret in the environment"):
-        parse_config({**GOOD, "settings": {"bm25": {name: "x"}}}, "here")
+    with pytest.raises(RunError, match="export a secret in the environment") as refused:
+        parse_config({**GOOD, "settings": {"bm25": {name: "sesame"}}}, "here")
+    assert "sesame" not in str(refused.value)
 
 
 @pytest.mark.parametrize("option", ["identity", "policy"])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from memarena.client.backend import Security
+from memarena.execution import engine
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
 from memarena.execution.planning.config import parse_config
-from memarena.execution.planning.preflight import check_network
+from memarena.execution.planning.preflight import check_network, check_out
 from memarena.execution.planning.request import RunRequest
-from memarena.log.store import log_path
+from memarena.log.store import LOCK_NAME, LogError, LogWriter, lock_log, log_path
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 
@@ -31,6 +33,30 @@ def test_a_backend_that_cannot_be_started_is_found_before_the_others_run(
     with pytest.raises(RunError, match="--backend memobase: cannot be started: MEMOBASE_URL must be set"):
         execute(RunRequest(out=tmp_path / "run", config=parse_config(values, "test")))
     assert not log_path(tmp_path / "run").exists()
+
+
+def test_a_second_run_is_refused_before_it_starts_anything_in_the_folder(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    lock = lock_log(out)
+    with pytest.raises(LogError, match="another process is writing this log"):
+        execute(a_run(out))
+    assert [path.name for path in out.iterdir()] == [LOCK_NAME]
+    os.close(lock)
+    check_out(a_run(out))
+
+
+def test_a_run_that_came_meanwhile_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "run"
+    monkeypatch.setattr(engine, "refuse_invalid", lambda _dataset: LogWriter(out).close())
+    with pytest.raises(RunError, match="holds a run already"):
+        execute(a_run(out))
+    LogWriter(out).close()  # the lock was given up
+
+
+def a_run(out: Path) -> RunRequest:
+    """Of bm25 over the example."""
+    values = {"dataset": EXAMPLE, "backends": ["bm25"], "readers": [{"spec": "extractive"}]}
+    return RunRequest(out=out, config=parse_config(values, "test"))
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8:50051", "[2001:4860:4860::8888]:50051"])

@@ -135,6 +135,20 @@ def test_a_server_that_does_not_stream_when_asked_to(make_harness: Make) -> None
     assert "application/json" in record.error
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_reply_without_a_choice_is_the_servers_fault(make_harness: Make, stream: bool) -> None:
+    async def nothing(request: web.BaseRequest) -> web.StreamResponse:
+        if stream:
+            return web.Response(body=b"data: [DONE]\n\n", content_type="text/event-stream")
+        return web.json_response({"choices": []})
+
+    with ThreadedServer(nothing, "says-nothing") as server:
+        upstream = Upstream("null-reader", f"http://127.0.0.1:{server.port}/v1", "m")
+        reply, record = make_harness(upstreams=[upstream]).one_chat(stream=stream)
+    assert reply.status == record.status == 502
+    assert record.upstream_failed
+
+
 # ------------------------------------------------------------------ the caller goes away
 
 

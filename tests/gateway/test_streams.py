@@ -85,6 +85,47 @@ def test_a_stream_that_just_ends_is_broken() -> None:
         watching(STREAM[:4]).end(2)
 
 
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [b'data: {"choices": null}\n\n'],
+        [OPENING],
+        [STREAM[5]],
+        [event({"content": ""})],
+    ],
+)
+def test_a_stream_that_is_done_without_a_reply_is_broken(events: list[bytes]) -> None:
+    watch = StreamWatch(a_call(), hide_usage=False)
+    watch.feed(b"".join(events) + STREAM[-1], 1)
+    assert watch.failure is not None
+    assert "held no reply" in watch.failure.message
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [OPENING, event({}, "stop")],
+        [b'data: {"choices": [{"text": "", "finish_reason": "stop"}]}\n\n'],
+        [b'data: {"choices": [{"text": "x"}]}\n\n'],
+        [event({"tool_calls": [{"index": 0}]})],
+        [event({"reasoning_content": "hm"})],
+        [b'data: {"choices": []}\n\n', event({"content": "x"}), STREAM[5]],
+    ],
+)
+def test_a_stream_with_a_reply_is_complete_also_where_that_is_empty(events: list[bytes]) -> None:
+    watch = StreamWatch(a_call(), hide_usage=False)
+    whole = b"".join(events) + STREAM[-1]
+    assert watch.feed(whole, 1) + watch.end(2) == whole
+    assert watch.failure is None
+
+
+@pytest.mark.parametrize("choices", [b"5", b'"text"', b"[null]", b"[5]"])
+def test_choices_that_are_none_are_an_error(choices: bytes) -> None:
+    watch = watching([b'data: {"choices": ' + choices + b"}\n\n"])
+    assert watch.failure is not None
+
+
 @pytest.mark.parametrize("bad", [b"data: {oops\n\n", b"data: 3\n\n", b'data: {"error": {"message": "boom"}}\n\n'])
 def test_what_is_no_chunk_is_an_error(bad: bytes) -> None:
     watch = watching(STREAM[:3])

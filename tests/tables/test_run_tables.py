@@ -14,6 +14,7 @@ import memarena
 import pandas as pd
 import pyarrow as pa
 import pytest
+from memarena.log.store import LogError
 from memarena.scoring.errors import ScoringError
 from memarena.tables.columns import TABLES
 from memarena.tables.errors import TableError
@@ -55,6 +56,12 @@ def test_times_and_verdicts_join_with_answers(judged: Run) -> None:
     assert {(one["cell_id"], one["instance_id"]) for one in judged.timings()} == answered
     judges = {one["judge"] for one in judged.verdicts()}
     assert {"value", "acme"} <= judges
+
+
+def test_a_file_that_is_no_log_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(LogError, match=f"^{re.escape(str(tmp_path / 'file'))}: no run log: expected"):
+        memarena.open_run(tmp_path / "file")
 
 
 def test_a_run_is_scored_by_its_path_however_that_is_given(judged: Run, folder: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
+import os
 import secrets
 import threading
 import time
@@ -16,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal
 
 from memarena_dataset.io.reading import Dataset, open_dataset
@@ -37,10 +39,11 @@ from memarena.execution.planning.config import RunConfig
 from memarena.execution.planning.plan import RunPlan, plan_run, versions
 from memarena.execution.planning.preflight import (
     check_backends,
+    check_out,
     check_space,
     check_windows,
-    check_writable,
     deadlines,
+    lock_out,
     logged_plan,
     make_environments,
     previous_progress,
@@ -88,12 +91,17 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
     display = display or SilentDisplay()
     with ExitStack() as stack:
         stop = stack.enter_context(remembered_signals())
+        check_out(request)
+        lock = _lock(stack, request.out) if request.resume else None
         previous = previous_progress(request)
         config = settled_config(request, previous)
         dataset = stack.enter_context(open_dataset(config.dataset))
         refuse_invalid(dataset)
         backends = [choose_backend(text) for text in config.backends]
-        check_writable(request.out)
+        if lock is None:
+            lock = _lock(stack, request.out)
+            # Another run may have come and gone meanwhile.
+            check_out(request)
         check_space(request.out)
         # Before anything is metered, and before a model takes up memory.
         make_environments(backends, config, display.note)
@@ -132,7 +140,7 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         check_windows(plan)
         check_backends(plan, config, request, containers, display.note)
         metering.wait_ready()
-        log = stack.enter_context(LogWriter(request.out))
+        log = stack.enter_context(LogWriter(request.out, lock))
         # The gateway stops before the log closes: its last records still have a place to go.
         stack.callback(gateway.stop)
         work = _Work(request, config, dataset, plan, containers)
@@ -240,6 +248,7 @@ class _Run:
         by_ego = sorted(self._work.plan.questions, key=lambda q: q.instance.ego_agent_id)
         egos = len({q.instance.ego_agent_id for q in by_ego})
         interrupted: list[CellError] = []
+        untold: str | None = None
         asked_any = False
         for cell in self._work.plan.manifest.cells:
             state = progress.cells[cell.cell_id]
@@ -267,7 +276,11 @@ class _Run:
                 self._log.append(
                     Problem(at=_now(), where=cell.cell_id, cause="infra", message=told, cell_id=cell.cell_id)
                 )
-                self._display.note(f"{cell.cell_id}: {told}")
+                if interrupted or asked_any:
+                    self._display.note(f"{cell.cell_id}: {told}")
+                else:
+                    # Not yet: where it turns out to be what ends the run, it would be said twice.
+                    untold = f"{cell.cell_id}: {told}"
                 interrupted.append(error)
             finally:
                 # First the process: what follows writes to the log, which may be why we are here.
@@ -276,6 +289,8 @@ class _Run:
         # Where no cell came anywhere, what is wrong is the input.
         if interrupted and not asked_any and not any(cell.attempts for cell in progress.cells.values()):
             raise interrupted[0]
+        if untold is not None:
+            self._display.note(untold)
 
     def _end_cell(self, cell: Cell, phases: CellPhases) -> None:
         """Log a cell's phases, also where it broke off, and a sampler that has ended meanwhile."""
@@ -338,6 +353,13 @@ class _CellHost:
 
     def advance(self, what: Literal["question", "day"]) -> None:
         self.run.advance(what)
+
+
+def _lock(stack: ExitStack, out: Path) -> int:
+    """The folder's lock, held until all that was started there has ended."""
+    lock = lock_out(out)
+    stack.callback(os.close, lock)
+    return lock
 
 
 def _container_host(stack: ExitStack, config: RunConfig, backends: Sequence[BackendChoice]) -> ContainerHost | None:

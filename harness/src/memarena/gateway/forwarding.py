@@ -137,6 +137,8 @@ class Forwarder:
         wanted = _REPLY_KEYS.get(request.path, "choices")
         if not isinstance(body, dict) or not isinstance(body.get(wanted), list):
             raise UpstreamError(f"the server's reply holds no list of {wanted}: {raw[:80]!r}")
+        if wanted == "choices" and not body[wanted]:
+            raise UpstreamError(f"the server's reply holds no choice: {raw[:80]!r}")
         call.take_usage(body.get("usage"))
         call.take_timings(body.get("timings"))
         call.output, call.reasoning = _said(body)

@@ -116,8 +116,9 @@ class Gateway:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
         try:
             listener = socket.create_server((self._host, self._port), family=family, backlog=128)
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else str(error)
+        except (OSError, UnicodeError) as error:  # a name that no host can have is the latter
+            errno = error.errno if isinstance(error, OSError) else None
+            reason = os.strerror(errno) if errno else str(error)
             raise GatewayError(f"gateway: cannot listen on {self._host}:{self._port}: {reason}") from error
         self._port = listener.getsockname()[1]
         ready = threading.Event()

@@ -30,6 +30,7 @@ class StreamWatch:
         self._texts: list[str] = []
         self._reasoning: list[str] = []
         self._finished = False
+        self._answered = False
         self._spoken = False
         self._held: list[bytes] = []
 
@@ -82,6 +83,9 @@ class StreamWatch:
         if not data:
             return True
         if data == _DONE:
+            # A server that broke may still close its stream in good order.
+            if not self._answered:
+                raise UpstreamError("the server's stream said that it is done and held no reply")
             self._finished = self._spoken = True
             self._call.done_ns = self._call.since_forwarded(at_ns)
             return True
@@ -96,11 +100,14 @@ class StreamWatch:
         usage = chunk.get("usage")
         self._call.take_usage(usage)
         self._call.take_timings(chunk.get("timings"))
-        choices = chunk.get("choices")
-        if isinstance(choices, list) and choices:
-            for choice in choices:
-                if isinstance(choice, dict):
-                    self._take(choice, at_ns)
+        choices = chunk.get("choices") or []
+        if not isinstance(choices, list):
+            raise UpstreamError(f"the server sent a chunk whose choices are no list: {data[:80]!r}")
+        for choice in choices:
+            if not isinstance(choice, dict):
+                raise UpstreamError(f"the server sent a choice that is no JSON object: {data[:80]!r}")
+            self._take(choice, at_ns)
+        if choices:
             return True
         return not (self._hide_usage and usage)
 
@@ -108,7 +115,10 @@ class StreamWatch:
         if choice.get("finish_reason"):
             self._finished = True
         delta = choice.get("delta")
-        if self._finished or not isinstance(delta, dict) or any(delta[key] for key in delta if key != "role"):
+        # Text, thinking or tool calls; an empty reply is one where the server says why it ended.
+        says = isinstance(delta, dict) and any(delta[key] for key in delta if key != "role")
+        self._answered = self._answered or self._finished or says or bool(choice.get("text"))
+        if self._finished or not isinstance(delta, dict) or says:
             self._spoken = True
         text = delta.get("content") if isinstance(delta, dict) else choice.get("text")
         if isinstance(text, str) and text:

@@ -81,11 +81,26 @@ def check_log(run_dir: Path) -> None:
         raise LogError(f"{run_dir}: no run log ({LOG_NAME}) in this folder")
 
 
+def lock_log(run_dir: Path) -> int:
+    """Become the one writer in a run's folder, which is made if need be; closing the descriptor gives that up.
+
+    Raises :class:`LogError` if another process is it.
+    """
+    run_dir.mkdir(parents=True, exist_ok=True)
+    lock = os.open(run_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise LogError(f"{log_path(run_dir)}: another process is writing this log") from error
+    return lock
+
+
 class LogWriter:
     """The one writer of a run's log. Safe to share between threads.
 
     ``append`` makes a record durable against the death of this process (WAL, one commit per call); records given
-    together are committed together.
+    together are committed together. ``lock``: of :func:`lock_log`, by whoever has it already; it stays theirs to close.
 
     Raises :class:`LogError` if another process writes, the file is no log or its schema is newer, and
     :class:`LogFullError` when a write fails.
@@ -101,15 +116,9 @@ class LogWriter:
         check_schema(log_path(run_dir))
         return cls(run_dir)
 
-    def __init__(self, run_dir: Path) -> None:
-        run_dir.mkdir(parents=True, exist_ok=True)
+    def __init__(self, run_dir: Path, lock: int | None = None) -> None:
         self._path = log_path(run_dir)
-        self._lock = os.open(run_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(self._lock)
-            raise LogError(f"{self._path}: another process is writing this log") from error
+        self._lock = lock_log(run_dir) if lock is None else os.dup(lock)
         self._mutex = threading.Lock()
         try:
             self._db = self._open()

@@ -152,7 +152,8 @@ def _optional(url: str, api_key: str | None) -> dict[str, JsonValue]:
 
 
 def _positive(value: JsonValue) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    """A number of tokens that backends can be told (uint32)."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 32 else None
 
 
 def _details(told: Mapping[str, JsonValue]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from memarena import judging
 from memarena.evaluation import evaluate, load_facts, missing_verdicts
 from memarena.log.records import Verdict
+from memarena.log.store import LOG_NAME, LogError
 from memarena.scoring.run import ScoredRun
 from memarena.scoring.run_facts import RunFacts
 from memarena.tables.columns import TABLES, Column, Row, columns_of
@@ -117,7 +118,10 @@ def open_run(path: str | Path, judge: str = judging.JUDGE_NAME) -> Run:
         ScoringError: it holds no run.
     """
     folder = Path(path)
-    folder = folder.parent if folder.is_file() else folder
+    if folder.is_file():
+        if folder.name != LOG_NAME:
+            raise LogError(f"{path}: no run log: expected the folder of a run, or the {LOG_NAME} in it")
+        folder = folder.parent
     return Run(folder, load_facts(folder), judge)
 
 

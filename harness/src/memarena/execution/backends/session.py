@@ -256,7 +256,15 @@ class BackendSession:
             self._process = self._launch(self._choice)
             # On loopback, by ourselves: TLS and the bearer token are for backends that run elsewhere.
             self._client = BackendClient(self._process.address, self._deadlines)
-            self._client.wait_until_serving(self._process.alive)
+            try:
+                self._client.wait_until_serving(self._process.alive)
+            except BackendCallError as error:
+                if self._process.alive():
+                    raise
+                # Not its port, which nobody serves any more, but its end is what went wrong.
+                raise LaunchError(
+                    f"backend {self._choice.name} did not start: {self._process.death()}", killed=self._killed(error)
+                ) from error
         return self._client.describe()
 
     def _launch(self, choice: LaunchableBackend | ContainerBackend) -> LaunchedBackend | LaunchedContainer:

@@ -15,7 +15,10 @@ from memarena.execution.reasons import reason_of
 SEED_LABELS: dict[str, tuple[float, int]] = {"s1": (0.0, 1), "s2": (0.3, 2), "s3": (0.3, 3), "s4": (0.3, 4)}
 """Temperature and seed behind each label (design of the paper: s1 greedy, s2 to s4 stochastic)."""
 
-_Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Seconds = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+"""More than eleven days is no deadline, and gRPC cannot count what is far more."""
+_MOST = 2**32 - 1
+"""Largest number that the contract's fields hold (uint32)."""
 _SeedLabel = Literal["s1", "s2", "s3", "s4"]
 _Style = Literal["backend", "text_sessions", "json_context"]
 _SECRET = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD)(_|$)")
@@ -30,7 +33,7 @@ class ReaderConfig(BaseModel):
 
     spec: str
     model: str | None = None
-    window_tokens: Annotated[int, Field(ge=256)] | None = None
+    window_tokens: Annotated[int, Field(ge=256, le=_MOST)] | None = None
     no_system_role: bool = False
     prefill: Literal["cold", "warm"] = "cold"
     """Class of result of ``sglang:MODEL``: every prompt read whole, or prefixes kept within a cell."""
@@ -93,9 +96,9 @@ class RunConfig(BaseModel):
     """Scores texts against a question for memories that ask the gateway for it."""
     protocol: Literal["interleaved", "end_of_horizon"] = "interleaved"
     seeds: Annotated[tuple[_SeedLabel, ...], Field(min_length=1)] = ("s1",)
-    max_context_tokens: Annotated[int, Field(ge=16)] = 8192
-    max_answer_tokens: Annotated[int, Field(ge=1)] = 400
-    max_items: Annotated[int, Field(ge=1)] | None = None
+    max_context_tokens: Annotated[int, Field(ge=16, le=_MOST)] = 8192
+    max_answer_tokens: Annotated[int, Field(ge=1, le=_MOST)] = 400
+    max_items: Annotated[int, Field(ge=1, le=_MOST)] | None = None
     prompt_style: _Style = "backend"
     prompt_styles: dict[str, _Style] = Field(default_factory=dict)
     """Styles of single backends, where they differ from ``prompt_style``."""
@@ -147,7 +150,7 @@ class RunConfig(BaseModel):
     """How often a question that failed for our own reasons is asked again before the next day."""
     id_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     """Fixed key for opaque ids and gateway tokens (64 hex digits), for byte-identical requests; default: random."""
-    gateway_host: str = "127.0.0.1"
+    gateway_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     """Address that the gateway listens on; another than loopback for backends that run elsewhere."""
     gateway_url: Annotated[str, Field(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")] | None = None
     """How backends reach the gateway, where that is not ``http://HOST:PORT/v1``."""
@@ -237,5 +240,7 @@ def parse_config(content: object, where: str | None) -> RunConfig:
             name = name.replace("--reader window_tokens", "--reader-window")
         else:
             name = f"{where}: {'.'.join(map(str, first['loc']))}"
-        given = "" if first["type"] in {"missing", "too_short"} else f", got {str(first['input'])[:80]!r}"
+        # Settings may hold a secret: what was given is not repeated.
+        hidden = first["type"] in {"missing", "too_short"} or first["loc"][:1] == ("settings",)
+        given = "" if hidden else f", got {str(first['input'])[:80]!r}"
         raise RunError(f"{name}: {reason}{given}") from error

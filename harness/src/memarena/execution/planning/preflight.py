@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import itertools
 import json
+import os
 import shutil
 import socket
 import tempfile
@@ -30,7 +31,7 @@ from memarena.execution.planning.plan import RunPlan
 from memarena.execution.planning.progress import RunProgress, read_progress
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import Cell, ReaderRef
-from memarena.log.store import is_blank, log_path, read_records
+from memarena.log.store import is_blank, lock_log, log_path, read_records
 
 MIN_FREE_BYTES = 16 << 20
 """A run does not begin, and does not go on, with less free space than this for its log and the backends' data."""
@@ -59,22 +60,19 @@ _MAY_CHANGE = {
 The data set may have moved; that it is still the same one is checked by its hash."""
 
 
-def previous_progress(request: RunRequest) -> RunProgress | None:
-    """Where the run stands that is to be resumed; None for a fresh one. Raises :class:`RunError` for a wrong folder."""
+def check_out(request: RunRequest) -> None:
+    """Raise :class:`RunError` for a folder in which the run can neither begin nor go on."""
     out = request.out
     try:
         exists = log_path(out).exists()
-        if request.resume and (exists or _false_start(out)):
-            return _progress_so_far(request)
-        if request.resume:
+        if request.resume and not (exists or _false_start(out)):
             raise RunError(f"--resume: {out} holds no run log")
-        if exists:
+        if exists and not request.resume:
             raise RunError(f"--out {out}: holds a run already; go on with --resume or choose another folder")
-        if out.exists() and not _false_start(out) and not (out.is_dir() and not any(out.iterdir())):
+        if not exists and out.exists() and not _false_start(out) and not (out.is_dir() and not any(out.iterdir())):
             raise RunError(f"--out {out}: expected a new or empty folder")
     except OSError as error:
         raise RunError(f"--out {out}: cannot be looked at: {error.strerror}") from error
-    return None
 
 
 def _false_start(out: Path) -> bool:
@@ -82,8 +80,12 @@ def _false_start(out: Path) -> bool:
     return out.is_dir() and bool(found := {p.name for p in out.iterdir()}) and found <= _LEFT_BY_A_FALSE_START
 
 
-def _progress_so_far(request: RunRequest) -> RunProgress | None:
-    """Progress of a run that was begun; None for one that was killed before it had put down what it is about."""
+def previous_progress(request: RunRequest) -> RunProgress | None:
+    """Where the run stands that is to be resumed; None for a fresh one, and for one that was killed before it had put
+    down what it is about.
+    """
+    if not request.resume:
+        return None
     if not is_blank(log_path(request.out)) and any(read_records(request.out, "run_started")):
         return read_progress(request.out)
     if request.config is None:
@@ -266,13 +268,20 @@ def deadlines(config: RunConfig) -> Deadlines:
     )
 
 
-def check_writable(out: Path) -> None:
-    """Make the folder if it is not there, and raise :class:`RunError` if nothing can be written to it."""
+def lock_out(out: Path) -> int:
+    """Make the folder if it is not there, and keep other runs out of it until the descriptor is closed: what a run
+    starts there before it has a log, another would be in the way of.
+
+    Raises :class:`RunError` if nothing can be written there, LogError if another run is there already.
+    """
+    lock = None
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        lock = lock_log(out)
         with tempfile.TemporaryFile(dir=out):
-            pass
+            return lock
     except OSError as error:
+        if lock is not None:
+            os.close(lock)
         raise RunError(f"--out {out}: cannot be written to: {error.strerror}") from error
 
 
