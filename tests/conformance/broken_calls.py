@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import re
 import threading
 import time
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 import grpc
 from grpc_health.v1 import health, health_pb2
@@ -177,6 +179,67 @@ class SanitisesNames(SoundMemory):
 
     def forget(self, namespace: str) -> None:
         super().forget(self._table(namespace))
+
+
+class ReadsNamesAsPaths(SanitisesNames):
+    """Namespaces become folders, and a number loses its leading zeros."""
+
+    def _table(self, namespace: str) -> str:
+        return str(int(namespace)) if namespace.isdigit() else os.path.normpath(unquote(namespace))
+
+
+class NamesTheLastSession(SoundMemory):
+    """Every turn is said to be of the last session of its day."""
+
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        last = {
+            s.session_id: day.sessions[-1].session_id for day in self.searched(namespace, query) for s in day.sessions
+        }
+        found = super().found(namespace, query)
+        return [replace(item, session_ids=tuple(last[each] for each in item.session_ids)) for item in found]
+
+
+class KnowsPeopleById(SoundMemory):
+    """Whoever has been met under an id keeps that name in every namespace."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: dict[str, str] = {}
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        self._names.setdefault(day.owner.participant_id, day.owner.display_name)
+        return super().commit_day(namespace, day, call)
+
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        speakers = {
+            turn.turn_id: turn.speaker.participant_id
+            for day in self.searched(namespace, query)
+            for session in day.sessions
+            for turn in session.turns
+        }
+        return [
+            replace(item, text=f"{item.text} ({self._names.get(speakers[item.turn_ids[0]], '')})")
+            if item.turn_ids
+            else item
+            for item in super().found(namespace, query)
+        ]
+
+
+class ErrorsListNamespaces(Servicer):
+    """An error says what else is there."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._met: set[str] = set()
+
+    def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
+        self._met.add(request.namespace)
+        try:
+            return super().search(request, context)
+        except CallError as error:
+            if error.code == grpc.StatusCode.NOT_FOUND:
+                raise CallError(error.code, f"not among {sorted(self._met)}") from error
+            raise
 
 
 class EscapesText(SoundMemory):

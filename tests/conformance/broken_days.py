@@ -8,6 +8,7 @@ import time
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import grpc
@@ -20,7 +21,7 @@ from memarena_backend.store import Committed, DayStore
 from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto.digest import DIGEST_BYTES, DayDigest
 
-from tests.conformance.sound import SoundMemory
+from tests.conformance.sound import WORD, SoundMemory
 
 STUBBORN_S = 2.0
 TURN_TEXT_BYTES = 256 * 1024
@@ -388,6 +389,32 @@ class ForgetsBatchIds(DayStore):
         return None
 
 
+class KnowsFewBatches(DayStore):
+    """Remembers the batch ids of the last sixteen days."""
+
+    def find_batch(self, namespace: str, batch_id: str) -> Committed | None:
+        found = super().find_batch(namespace, batch_id)
+        if found is None:
+            return None
+        query = "SELECT count(*) FROM days WHERE namespace = ? AND day_index > ?"
+        with self._guarded() as db:
+            (later,) = db.execute(query, (namespace, found.day_index)).fetchone()
+        return found if later < 16 else None
+
+
+class KnowsBatchesForAMoment(DayStore):
+    """Remembers a batch id for a moment of its own clock."""
+
+    def __init__(self, data_dir: Path) -> None:
+        super().__init__(data_dir)
+        self._since: dict[tuple[str, str], float] = {}
+
+    def find_batch(self, namespace: str, batch_id: str) -> Committed | None:
+        now = time.monotonic()
+        old = now - self._since.setdefault((namespace, batch_id), now) > 1.5
+        return None if old else super().find_batch(namespace, batch_id)
+
+
 class BatchIdsOfAll(DayStore):
     """Looks for a batch id in every namespace that it was ever asked about."""
 
@@ -440,6 +467,33 @@ class _WholeDays(Target):
         whole = list(frames)
         left, gone = super().frames_without(whole)
         return ([frame for frame in left if frame.HasField("header")] if gone else left), gone
+
+
+class ForgetTakesWholeTurns(Engine):
+    """Deletes what is equal to the words of a fact; names it finds in any text."""
+
+    def forget(self, namespace: str, target: Target, call: Call) -> int:
+        def says(text: str) -> bool:
+            part = target.says(text[1:]) or target.says(text[:-1])
+            return target.says(text) and (_by_name(target, text) or not part)
+
+        return super().forget(namespace, replace(target, says=says), call)
+
+
+class ForgetTakesSingleWords(Engine):
+    """Looks for a name in the words of its index, where a name of two is not found."""
+
+    def forget(self, namespace: str, target: Target, call: Call) -> int:
+        def says(text: str) -> bool:
+            single = any(target.says(word) for word in WORD.findall(text))
+            return target.says(text) and (single or not _by_name(target, text))
+
+        return super().forget(namespace, replace(target, says=says), call)
+
+
+def _by_name(target: Target, text: str) -> bool:
+    """Whether it is the name of a subject that stands in a text: letter case does not matter then."""
+    return target.says(text.swapcase())
 
 
 class ForgetForgetsTheBatch(Engine):

@@ -51,6 +51,21 @@ class NotReadyOnReturn(SoundMemory):
         return ()
 
 
+class LastSessionLater(SoundMemory):
+    """Indexes the last of several sessions a moment after the call."""
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        if len(day.sessions) < 2:
+            return super().commit_day(namespace, day, call)
+        super().commit_day(namespace, replace(day, sessions=day.sessions[:-1]), call)
+        threading.Timer(0.1, self._complete, (namespace, day)).start()
+        return ()
+
+    def _complete(self, namespace: str, day: Day) -> None:
+        days = self.days.get(namespace, [])
+        days[:] = [day if each.index == day.index else each for each in days]
+
+
 class EmptySearch(SoundMemory):
     def found(self, namespace: str, query: Query) -> list[Item]:
         return []

@@ -27,8 +27,11 @@ class Dies(SoundMemory):
         return super().commit_day(namespace, day, call)
 
 
-def hide_removed_namespaces() -> None:
-    """Namespaces that were reset are kept on disk, and only this process knows that they are gone."""
+def hide_removed_namespaces(*, but_the_last_day: bool = False) -> None:
+    """Namespaces that were reset are kept on disk, and only this process knows that they are gone.
+
+    ``but_the_last_day``: their last day goes from the disk as well.
+    """
     removed: set[str] = set()
     last_day, commit, remove = DayStore.last_day, DayStore.commit, DayStore.remove
 
@@ -36,6 +39,10 @@ def hide_removed_namespaces() -> None:
         return None if namespace in removed else last_day(self, namespace)
 
     def remembered(self: DayStore, namespace: str) -> None:
+        if but_the_last_day and namespace not in removed:
+            last = last_day(self, namespace)
+            with self._guarded() as db:
+                db.execute("DELETE FROM days WHERE namespace = ? AND day_index = ?", (namespace, last))
         removed.add(namespace)
 
     def anew(self: DayStore, received: ReceivedDay) -> None:
@@ -56,4 +63,6 @@ if __name__ == "__main__":
             path.unlink()
     elif name == "reset-not-durable":
         hide_removed_namespaces()
+    elif name == "reset-keeps-old-days":
+        hide_removed_namespaces(but_the_last_day=True)
     sys.exit(run_backend(lambda _: Dies() if name == "dies" else SoundMemory()))

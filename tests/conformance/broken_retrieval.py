@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from memarena_backend import Call, Day, Item, Notice, Query, SearchResult, fit_ranked
+from memarena_backend.records import Role
 
 from tests.conformance.sound import WORD, SoundMemory, items_of
 
@@ -125,6 +126,28 @@ class LosesShortTurns(Loses):
 class LosesEvents(RankedMemory):
     def searched(self, namespace: str, query: Query) -> list[Day]:
         return [replace(day, events=()) for day in super().searched(namespace, query)]
+
+
+class LosesPrivateEvents(RankedMemory):
+    def searched(self, namespace: str, query: Query) -> list[Day]:
+        return [
+            replace(day, events=tuple(event for event in day.events if event.category != "private"))
+            for day in super().searched(namespace, query)
+        ]
+
+
+class KeepsTheOwnerOnly(RankedMemory):
+    def searched(self, namespace: str, query: Query) -> list[Day]:
+        return [
+            replace(
+                day,
+                sessions=tuple(
+                    replace(s, turns=tuple(turn for turn in s.turns if turn.speaker.role is Role.OWNER))
+                    for s in day.sessions
+                ),
+            )
+            for day in super().searched(namespace, query)
+        ]
 
 
 class LosesRepetitions(RankedMemory):

@@ -50,7 +50,7 @@ def test_a_backend_passes_and_survives_sigkill(name: str, tmp_path: Path) -> Non
     assert {"ING-7", "HLT-3", "SRC-5"} <= clauses
 
 
-@pytest.mark.parametrize("name", ["not-durable", "reset-not-durable"])
+@pytest.mark.parametrize("name", ["not-durable", "reset-not-durable", "reset-keeps-old-days"])
 def test_what_does_not_survive_sigkill_is_found_out(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     report = tmp_path / "report.xml"

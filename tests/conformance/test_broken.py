@@ -21,7 +21,7 @@ WORKERS = 3
 """Much of a run is waiting."""
 
 
-LONG = {"gen.deadline", "gen.many-namespaces", "ing.cancelled", "lim.response", "src.endurance"}
+LONG = {"gen.deadline", "gen.many-namespaces", "ing.cancelled", "ing.old-batch", "lim.response", "src.endurance"}
 """Checks of more than half a second."""
 COSTLY = {"dig.every-field", "gen.concurrent", "gen.search-race", "lim.frame", "lim.no-count", "txt.times"}
 """Checks of hundreds of calls or megabytes, which together take a quarter of a run's time on the processor."""
@@ -81,6 +81,7 @@ def test_a_sound_backend_passes_every_check_that_applies(runs: dict[str, Future[
         "ans.undeclared",
         "fgt.undeclared",
         "evd.diagnostic",
+        "lim.day-bytes",
         "hlt.restart",
         "sec.token",
     ]

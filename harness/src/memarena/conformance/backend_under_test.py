@@ -41,6 +41,15 @@ class Patience:
     """For frames to arrive, and for a backend to notice that a call has ended."""
 
 
+@dataclass(frozen=True)
+class FirstLife:
+    """The life that the first Ingest of a run began; it outlives the check that told it."""
+
+    ns: NamespaceFixture
+    frames: list[pb.IngestRequest]
+    fact: Fact
+
+
 @dataclass
 class BackendUnderTest:
     """A backend and what the checks share of it. One check runs at a time."""
@@ -60,6 +69,8 @@ class BackendUnderTest:
     words: Words = field(default_factory=Words)
     namespaces: list[NamespaceFixture] = field(default_factory=list)
     """Lives of the check that is running; reset when it ends."""
+    first_life: FirstLife | None = None
+    """Begun by hlt.first-ingest, and held to be there by hlt.first-batch at the end of the run."""
     _run_id: str = field(default_factory=lambda: secrets.token_hex(4))
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -89,6 +100,7 @@ class BackendUnderTest:
         """A namespace that does not exist yet."""
         ns = NamespaceFixture(self, namespace or self.new_id())
         self.namespaces.append(ns)
+        self.wire.namespaces.add(ns.namespace)
         return ns
 
     def fact(self) -> Fact:

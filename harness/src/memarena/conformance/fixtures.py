@@ -71,6 +71,15 @@ def session(session_id: str, texts: Sequence[str], *, day: int = 0, minute: int 
     )
 
 
+def split(whole: pb.Session) -> list[pb.Session]:
+    """A session in frames of one turn each."""
+    opening = pb.Session()
+    opening.CopyFrom(whole)
+    del opening.turns[1:]
+    rest = (pb.Session(session_id=whole.session_id, continuation=True, turns=[turn]) for turn in whole.turns[1:])
+    return [opening, *rest]
+
+
 def event(event_id: str, text: str, day: int = 0) -> pb.Event:
     """Something that happened at noon."""
     return pb.Event(event_id=event_id, happened_at=moment(day, 180), text=text)

@@ -48,6 +48,11 @@ def ranking(backend: BackendUnderTest) -> str | None:
     return recall(backend) or stable_search(backend)
 
 
+def forget_of_words(backend: BackendUnderTest) -> str | None:
+    """The backend keeps words and forgets what it is told to."""
+    return forget(backend) or words(backend)
+
+
 def provenance_of_words(backend: BackendUnderTest) -> str | None:
     """The backend keeps words and names their sources."""
     return recall(backend) or _declared(pb.CAPABILITY_PROVENANCE)(backend)

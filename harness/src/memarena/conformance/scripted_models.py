@@ -15,6 +15,7 @@ import secrets
 import socket
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,8 @@ READER, EXTRACTOR, EMBEDDER = "suite-reader", "suite-extractor", "suite-embedder
 EMBEDDING_DIMENSIONS = 256
 HOLD_TIMEOUT_S = 5.0
 _FORWARD_TIMEOUT_S = 120.0
+_BEYOND_ASCII = 0x80
+_APART_S = 0.01
 _WORD = re.compile(r"\w+")
 
 Phase = Literal["in_call", "after_return", "unknown_token", "not_offered"]
@@ -361,7 +364,8 @@ class _Handler(BaseHTTPRequestHandler):
         deltas: list[Mapping[str, object]] = [{"role": "assistant", "content": ""}]
         deltas += [{"content": piece} for piece in script.pieces]
         for number, delta in enumerate(deltas):
-            self._event(json.dumps({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}))
+            choice = {"index": 0, "delta": delta, "finish_reason": None}
+            self._event(json.dumps({**head, "choices": [choice]}, ensure_ascii=False))
             if number == 1:
                 if script.breaks_off:
                     self.close_connection = True
@@ -375,8 +379,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _event(self, data: str) -> None:
-        chunk = f"data: {data}\n\n".encode()
-        self.wfile.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        """One event in a chunk of its own; in two, sent apart, where a character has more than one byte: a network
+        splits where it likes, and whoever decodes each part by itself loses the character.
+        """
+        whole = f"data: {data}\n\n".encode()
+        inside = next((place for place, byte in enumerate(whole) if byte >= _BEYOND_ASCII), 0)
+        if inside:
+            self._chunk(whole[: inside + 1])
+            time.sleep(_APART_S)
+        self._chunk(whole[inside + 1 :] if inside else whole)
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
         self.wfile.flush()
 
     def _refuse(self, phase: Phase) -> None:

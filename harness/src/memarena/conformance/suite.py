@@ -120,6 +120,7 @@ def run_suite(
             run.hold(digest_gate.gate, quietly=True)
         for check in checks:
             run.hold(check)
+        run.end()
         return SuiteResult(target, backend.described, tuple(run.results), time.monotonic() - began)
 
 
@@ -208,6 +209,12 @@ class _Run:
             self.results.append(result)
             self._on_result(result)
 
+    def end(self) -> None:
+        """Reset the life that outlived its check, where hlt.first-batch did not run."""
+        if self._given_up is None and self._backend.first_life is not None:
+            self._backend.namespaces.append(self._backend.first_life.ns)
+            self._backend.reset_namespaces()
+
     def _seen_alive(self, result: CheckResult) -> CheckResult:
         """The result, which is the end of the backend if it died or hung. It is told once; what follows is not run."""
         wire = self._backend.wire
@@ -238,7 +245,7 @@ class _Run:
             self._backend.restart()
             _await_start(self._backend.wire, self._settings.start_s)
         except (BrokenError, ConformanceError) as error:
-            return f", and did not come back: {error}"
+            return f", and did not come back: {error}{_last_words(self._settings.log)}"
         return None
 
 
@@ -259,9 +266,9 @@ def _gone(wire: Connection) -> str | None:
 
 
 def _last_words(log: Path | None) -> str:
-    """The end of the backend's log, where there is one."""
+    """The end of the backend's log, or how to have it shown."""
     if log is None:
-        return ""
+        return " (with --log FILE the last lines of its log would stand here)"
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -35,7 +36,6 @@ T = TypeVar("T")
 
 MINOR_VERSION = 1
 """Of the contract that the suite holds a backend to."""
-_CALLER = pb.DescribeRequest(caller_minor_version=MINOR_VERSION)
 
 
 class RefusedError(Exception):
@@ -83,6 +83,10 @@ class Connection:
         self.timeout_s = timeout_s
         self.hung = 0
         self.lost = 0
+        self.namespaces: set[str] = set()
+        """Every namespace that a check has made."""
+        self.told_of_others: list[str] = []
+        """Errors of calls on one namespace that name another."""
         self.missing: frozenset[str] = frozenset()
         """RPCs that are not there yet: a check that calls one is skipped."""
         if security.tls_ca is not None:
@@ -107,10 +111,11 @@ class Connection:
 
     # ---------------------------------------------------------------- calls; each raises RefusedError
 
-    def describe(self) -> pb.DescribeResponse:
+    def describe(self, minor_version: int = MINOR_VERSION) -> pb.DescribeResponse:
+        caller = pb.DescribeRequest(caller_minor_version=minor_version)
         return self._call(
             "Describe",
-            lambda timeout: self._stub.Describe(_CALLER, timeout=timeout, metadata=self._metadata),
+            lambda timeout: self._stub.Describe(caller, timeout=timeout, metadata=self._metadata),
         )
 
     def ingest(self, frames: Iterable[pb.IngestRequest], deadline_s: float | None = None) -> pb.IngestResponse:
@@ -119,6 +124,7 @@ class Connection:
             "Ingest",
             lambda timeout: self._stub.Ingest(iter(sent), timeout=timeout, metadata=self._metadata),
             deadline_s,
+            namespace=next((frame.header.namespace for frame in sent if frame.HasField("header")), ""),
         )
 
     def ingest_raw(self, frames: Iterable[bytes]) -> pb.IngestResponse:
@@ -134,6 +140,7 @@ class Connection:
             "Search",
             lambda timeout: self._stub.Search(request, timeout=timeout, metadata=self._metadata),
             deadline_s,
+            namespace=request.namespace,
         )
 
     def search_raw(self, request: bytes) -> pb.SearchResponse:
@@ -162,7 +169,7 @@ class Connection:
                 call.cancel()
 
         try:
-            self._call("Answer", drain, deadline_s)
+            self._call("Answer", drain, deadline_s, namespace=request.search.namespace)
         except RefusedError as error:
             return Received(tuple(events), error)
         return Received(tuple(events), None)
@@ -173,11 +180,14 @@ class Connection:
             lambda timeout: self._stub.Reset(
                 pb.ResetRequest(namespace=namespace), timeout=timeout, metadata=self._metadata
             ),
+            namespace=namespace,
         )
 
     def forget(self, request: pb.ForgetRequest) -> pb.ForgetResponse:
         return self._call(
-            "Forget", lambda timeout: self._stub.Forget(request, timeout=timeout, metadata=self._metadata)
+            "Forget",
+            lambda timeout: self._stub.Forget(request, timeout=timeout, metadata=self._metadata),
+            namespace=request.namespace,
         )
 
     def unknown_rpc(self, name: str) -> None:
@@ -206,11 +216,15 @@ class Connection:
         """The call as a future."""
         return self._stub.Ingest.future(frames, timeout=deadline_s, metadata=self._metadata)
 
-    def _call(self, rpc: str, call: Callable[[float], T], deadline_s: float | None = None) -> T:
+    def _call(
+        self, rpc: str, call: Callable[[float], T], deadline_s: float | None = None, *, namespace: str | None = None
+    ) -> T:
         try:
             return call(self.timeout_s if deadline_s is None else deadline_s)
         except grpc.RpcError as error:
             refused = refusal(rpc, error)
+            if namespace is not None and (other := self._named(refused, namespace)) is not None:
+                self.told_of_others.append(f"a call on the namespace {namespace} ended with {other} in its error")
             self.lost += refused.code == "UNAVAILABLE"
             if refused.code == "UNIMPLEMENTED" and rpc in self.missing:
                 raise SkippedError(f"{rpc} is UNIMPLEMENTED so far") from error
@@ -218,6 +232,14 @@ class Connection:
                 self.hung += 1
                 refused = RefusedError(rpc, refused.code, f"no answer within {self.timeout_s:g} s", ())
             raise refused from error
+
+    def _named(self, refused: RefusedError, namespace: str) -> str | None:
+        """Another namespace than that of the call, and the error that names it; None where there is none."""
+        text = " ".join((refused.message, *refused.fields, *refused.told))
+        own = text.replace(namespace, " ") if namespace else text
+        # Ids of sessions and turns begin like those of namespaces: only a whole one counts.
+        others = set(re.findall(r"[\w-]+", own)) & self.namespaces - {namespace}
+        return f"{min(others)} ({refused})" if others else None
 
 
 class OpenIngest:

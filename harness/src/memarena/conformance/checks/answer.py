@@ -12,6 +12,7 @@ from memarena.conformance import requirements
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
 from memarena.conformance.checks.search import with_models
+from memarena.conformance.checks.text import dates_of_the_clock
 from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import differs, expect_refused, mentions, quoted, shows
 from memarena.conformance.fixtures import Fact
@@ -121,6 +122,7 @@ def _refused(
     "ANS-1",
     "ANS-2",
     "ANS-8",
+    "TXT-3",
     title="one Retrieved with the items, the text in pieces, one Completed",
     applies=requirements.answer,
 )
@@ -147,6 +149,10 @@ def events(backend: BackendUnderTest) -> None:
     prompt = "\n".join(text for _, text in reader_call(calls).messages()).lower().replace(fact.question.lower(), "")
     if fact.value.lower() not in prompt:
         raise BrokenError("the prompt does not hold the fact that was retrieved")
+    if clock := sorted(date for date in dates_of_the_clock() if date in prompt):
+        raise BrokenError(
+            f"the prompt holds {clock[0]}, the real date, and the question is asked at {ns.question('').asked_at}"
+        )
 
 
 @check(
@@ -356,7 +362,7 @@ def sampling(backend: BackendUnderTest) -> None:
         for name, got, expected in (
             ("max_tokens", asked, 37),
             ("temperature", body.get("temperature"), temperature),
-            ("seed", body.get("seed", 0), seed),
+            ("seed", body.get("seed"), seed),
         ):
             if got != expected:
                 raise BrokenError(f"the reader was asked with {name} {got}, the request says {expected}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from memarena_proto import memory_backend_pb2 as pb
 
@@ -11,14 +12,15 @@ from memarena.conformance.backend_under_test import BackendUnderTest
 from memarena.conformance.check import check
 from memarena.conformance.contract_limits import QUERY_TEXT_BYTES, TURN_TEXT_BYTES
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.wire import RefusedError
+from memarena.conformance.wire import MINOR_VERSION, RefusedError
 
 _KEY = re.compile(r"[a-z0-9_]+")
+_LATER_MINOR = 9
 
 
-def _describe(backend: BackendUnderTest) -> pb.DescribeResponse:
+def _describe(backend: BackendUnderTest, caller_minor_version: int = MINOR_VERSION) -> pb.DescribeResponse:
     try:
-        return backend.settled(backend.wire.describe)
+        return backend.settled(partial(backend.wire.describe, caller_minor_version))
     except RefusedError as error:
         raise BrokenError(f"Describe was refused: {error}") from error
 
@@ -39,18 +41,26 @@ def complete(backend: BackendUnderTest) -> None:
         raise BrokenError("capabilities contains CAPABILITY_UNSPECIFIED")
 
 
-@check("dsc.stable", "DSC-1", title="Describe needs no Ingest and answers the same every time")
+@check(
+    "dsc.stable", "DSC-1", "DSC-7", title="Describe needs no Ingest and answers the same every time, to every caller"
+)
 def stable(backend: BackendUnderTest) -> None:
     before = _describe(backend)
     backend.namespace().tell(backend.fact())
     after = _describe(backend)
-    if before != after or before != backend.described:
-        fields = [
-            field.name
-            for field in pb.DescribeResponse.DESCRIPTOR.fields
-            if len({str(getattr(each, field.name)) for each in (backend.described, before, after)}) > 1
-        ]
-        raise BrokenError(f"Describe changed: {', '.join(fields)}")
+    if changed := _changed(backend.described, before, after):
+        raise BrokenError(f"Describe changed: {changed}")
+    for minor in (0, _LATER_MINOR):  # a caller of 1.0 sends none
+        if changed := _changed(before, _describe(backend, minor)):
+            raise BrokenError(
+                f"Describe says something else with caller_minor_version {minor} than with {MINOR_VERSION}: {changed}"
+            )
+
+
+def _changed(*described: pb.DescribeResponse) -> str:
+    """The fields in which descriptions differ."""
+    fields = pb.DescribeResponse.DESCRIPTOR.fields
+    return ", ".join(field.name for field in fields if len({str(getattr(each, field.name)) for each in described}) > 1)
 
 
 @check("dsc.limits", "DSC-4", title="declared limits are not above those of the contract")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.conformance.backend_under_test import BackendUnderTest
 from memarena.conformance.check import check
+from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import changed, expect_refused
+from memarena.conformance.wire import RefusedError
 
 
 @check("err.unknown-namespace", "ERR-5", title="a namespace without a committed day is NOT_FOUND")
@@ -49,3 +52,38 @@ def works_on(backend: BackendUnderTest) -> None:
         ns.expect_visible(fact)
     ns.commit(whole)
     ns.expect_visible(later)
+
+
+@check(
+    "err.own-namespace",
+    "IDN-1",
+    "ERR-5",
+    title="no error of a call tells anything of another namespace, here or anywhere in the run",
+)
+def own_namespace(backend: BackendUnderTest) -> None:
+    other, ns, never = backend.namespace(), backend.namespace(), backend.namespace()
+    foreign = backend.fact()
+    other.tell(foreign)
+    first = ns.frames(ns.session("Good morning."), day=1)
+    ns.commit(first)
+    conflict = ns.frames(ns.session("Good day."), day=1, batch_id=first[0].header.batch_id)
+    later = ns.question("What?")
+    later.as_of_day = 7
+    session_id = ns.sessions[0].session_id
+    faults: dict[str, Callable[[], object]] = {
+        "a namespace that never was": partial(backend.search, never.question(foreign.question)),
+        "a known batch id with another digest": partial(backend.ingest, conflict),
+        "a day that goes back": partial(backend.ingest, ns.frames(day=0)),
+        "a day that is not there yet": partial(backend.search, later),
+    }
+    if backend.has(pb.CAPABILITY_FORGET):
+        nobody = pb.ForgetRequest(namespace=never.namespace, session_id=session_id)
+        faults["Forget in a namespace that never was"] = partial(backend.wire.forget, nobody)
+    for what, call in faults.items():
+        try:
+            call()
+        except RefusedError as error:  # of which code is for other checks to say
+            if foreign.value.lower() in " ".join((error.message, *error.told)).lower():
+                raise BrokenError(f"{what}: the error holds {foreign.value!r} of {other.namespace}: {error}") from error
+    if backend.wire.told_of_others:
+        raise BrokenError(f"{backend.wire.told_of_others[0]} ({len(backend.wire.told_of_others)} of such errors)")

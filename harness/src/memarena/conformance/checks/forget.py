@@ -11,7 +11,7 @@ from memarena.conformance import fixtures, requirements
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import expect_refused, mentions
+from memarena.conformance.expectations import expect_refused, mentions, quoted, shows
 from memarena.conformance.fixtures import Fact
 
 
@@ -50,26 +50,31 @@ def _forget(ns: NamespaceFixture, request: pb.ForgetRequest) -> None:
     ns.expect_ok(partial(ns.backend.wire.forget, request), "Forget")
 
 
-def _gone(ns: NamespaceFixture, days: Sequence[list[pb.IngestRequest]], gone: Fact, kept: Sequence[Fact]) -> None:
-    """After a Forget: the fact is found neither now, nor as of an earlier day, nor after a replay; the others are."""
+def _gone(
+    ns: NamespaceFixture, days: Sequence[list[pb.IngestRequest]], gone: Sequence[Fact], kept: Sequence[Fact]
+) -> None:
+    """After a Forget: the facts are found neither now, nor as of an earlier day, nor after a replay; the others are."""
     backend, why = ns.backend, "it was to be forgotten"
     ns.expect_visible(*kept)
-    ns.expect_hidden(gone, why)
+    for fact in gone:
+        ns.expect_hidden(fact, why)
     for frames in days:
         if not ns.expect_ok(partial(backend.ingest, frames), "a replay after a Forget").replayed:
             raise BrokenError("a replay after a Forget is not said to be one")
     ns.expect_visible(*kept)
-    ns.expect_hidden(gone, f"{why}, and its day was only replayed")
-    if backend.has(pb.CAPABILITY_TIME_TRAVEL):
-        ns.expect_hidden(gone, f"{why}, also as of an earlier day", as_of_day=0)
+    for fact in gone:
+        ns.expect_hidden(fact, f"{why}, and its day was only replayed")
+        if backend.has(pb.CAPABILITY_TIME_TRAVEL):
+            ns.expect_hidden(fact, f"{why}, also as of an earlier day", as_of_day=0)
     if backend.has(pb.CAPABILITY_ANSWER):
-        received = ns.answer(ns.answer_request(gone.question))
-        if any(mentions(event.retrieved.items, gone) for event in received.events if event.HasField("retrieved")):
+        received = ns.answer(ns.answer_request(gone[0].question))
+        if any(mentions(event.retrieved.items, gone[0]) for event in received.events if event.HasField("retrieved")):
             raise BrokenError("Answer still retrieves what was to be forgotten")
     later = backend.fact()
     ns.tell(later)
     ns.expect_visible(later, *kept)
-    ns.expect_hidden(gone, f"{why}, and a later day brought it back")
+    for fact in gone:
+        ns.expect_hidden(fact, f"{why}, and a later day brought it back")
 
 
 @check(
@@ -83,21 +88,42 @@ def _gone(ns: NamespaceFixture, days: Sequence[list[pb.IngestRequest]], gone: Fa
 )
 def session(backend: BackendUnderTest) -> None:
     ns, gone, kept, later = backend.namespace(), backend.fact(), backend.fact(), backend.fact()
-    told = ns.session(gone.statement, "See you.")
-    first = ns.frames(told, ns.session(kept.statement))
+    # Split over frames: all of it is to go. Where facts are extracted, a second might take the place of the first.
+    more = [backend.fact()] if backend.keeps_words else []
+    told = ns.session(gone.statement, *(fact.statement for fact in more), "See you.")
+    first = ns.frames(*fixtures.split(told), ns.session(kept.statement))
     ns.commit(first)
     second = ns.frames(ns.session(later.statement))
     ns.commit(second)
     elsewhere = backend.namespace()
-    elsewhere.tell(gone)
-    for fact in (gone, kept, later):
+    twin = elsewhere.session(gone.statement)
+    twin.session_id = told.session_id
+    elsewhere.commit(elsewhere.frames(twin))
+    for fact in (gone, *more, kept, later):
         ns.expect_visible(fact)
     _forget(ns, pb.ForgetRequest(session_id=backend.new_id()))
     ns.expect_visible(gone)
     _forget(ns, pb.ForgetRequest(session_id=told.session_id))
     others = (kept, later) if backend.keeps_words else (later,)
-    _gone(ns, [first, second], gone, others)
-    elsewhere.expect_visible(gone)
+    _gone(ns, [first, second], [gone, *more], others)
+    elsewhere.expect_visible(gone)  # an id of another namespace is another id
+    _empty_the_last_day(ns)
+
+
+def _empty_the_last_day(ns: NamespaceFixture) -> None:
+    """Forget all that a last day of one session holds: the day itself stays the last one."""
+    last = ns.sessions[-1]
+    _forget(ns, pb.ForgetRequest(session_id=last.session_id))
+    what = f"Search as of day {ns.last_day}, whose only session was forgotten,"
+    response = ns.expect_ok(partial(ns.backend.search, ns.question("Anything?")), what)
+    if response.visible_through_day != ns.last_day:
+        raise BrokenError(f"{what} says visible_through_day {response.visible_through_day}")
+    back = ns.frames(ns.session("Good day.", day=ns.last_day), day=ns.last_day)
+    expect_refused(
+        partial(ns.backend.ingest, back),
+        "FAILED_PRECONDITION",
+        f"a new batch for day {ns.last_day}, whose only session was forgotten,",
+    )
 
 
 @check(
@@ -114,18 +140,67 @@ def text(backend: BackendUnderTest) -> None:
         ns, gone, kept = backend.namespace(), backend.fact(), backend.fact()
         elsewhere = backend.namespace()
         elsewhere.tell(gone)
-        event = fixtures.event(backend.new_id(), f"A storm named {gone.value} passed over the harbour.")
-        first = ns.frames(ns.session(gone.statement, kept.statement), events=[event])
+        # The words stand in the middle of a turn where turns are kept, and in that of an event.
+        said = f"Well, well. {gone.statement} So it is." if backend.keeps_words else gone.statement
+        words = f"storm named {gone.value} passed over"
+        event = fixtures.event(backend.new_id(), f"At noon a {words} the harbour.")
+        first = ns.frames(ns.session(said, kept.statement), events=[event])
         ns.commit(first)
         ns.expect_visible(gone)
         if by_name:
             _forget(ns, pb.ForgetRequest(subject=gone.value.upper()))
         else:
             _forget(ns, pb.ForgetRequest(fact_text=gone.statement))
-            _forget(ns, pb.ForgetRequest(fact_text=event.text))
-            # In other letters it is not what was said.
+            _forget(ns, pb.ForgetRequest(fact_text=words))
+            # In other letters, or with other blanks, it is not what was said.
             _forget(ns, pb.ForgetRequest(fact_text=kept.statement.upper()))
-        _gone(ns, [first], gone, (kept,) if backend.keeps_words else ())
+            _forget(ns, pb.ForgetRequest(fact_text=kept.statement.replace(" ", "  ")))
+        _gone(ns, [first], [gone], (kept,) if backend.keeps_words else ())
         elsewhere.expect_visible(gone)
         ns.tell(gone)
         ns.items(gone)
+
+
+_NAMES = (
+    ("élodie", "ÉLODIE", "Elodie"),
+    ("佐藤", "佐藤さん", "斎藤さん"),
+    ("kor_vin", "Kor_Vin", "Korovin"),
+    ("50%Rum", "50%rum", "50 sorts of rum"),
+)
+"""A subject, how a turn says it, and what is nearly the same: another letter, or what a wild card would match."""
+
+
+@check(
+    "fgt.names",
+    "FGT-1",
+    "FGT-2",
+    "FGT-3",
+    title="a subject is a name in any letters and any script: no pattern, and not the name of who spoke",
+    applies=requirements.forget_of_words,
+)
+def names(backend: BackendUnderTest) -> None:
+    ns = backend.namespace()
+    friend = fixtures.FRIEND.display_name
+    told: dict[str, tuple[Fact, Fact]] = {}
+    sessions = []
+    for subject, name, near in (*_NAMES, (friend, friend, "his sister")):
+        # Words of their own to look for, so that it does not matter how names are indexed.
+        gone, kept = (_about(backend.words.next(), who) for who in (name, near))
+        told[subject] = gone, kept
+        sessions.append(ns.session(gone.statement, "I see.", kept.statement))
+    for turn in sessions[-1].turns[1:]:
+        turn.speaker_id = fixtures.FRIEND.participant_id
+    ns.commit(ns.frames(*sessions))
+    for gone, kept in told.values():
+        ns.expect_visible(gone, kept)
+    for subject, (gone, kept) in told.items():
+        _forget(ns, pb.ForgetRequest(subject=subject))
+        ns.expect_hidden(gone, f"the subject {subject!r} was to be forgotten")
+        if not shows(ns.search(kept.question).items, kept, verbatim=True):
+            raise BrokenError(
+                f"{quoted(kept)} is not found: it went with the subject {subject!r}, which it does not name"
+            )
+
+
+def _about(word: str, name: str) -> Fact:
+    return Fact(f"The {word} belongs to {name}.", f"{word}?", word)

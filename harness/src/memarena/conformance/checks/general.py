@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
 from memarena_proto import memory_backend_pb2 as pb
@@ -46,6 +47,7 @@ def deadline(backend: BackendUnderTest) -> None:
     ns.expect_visible(second)
     if backend.has(pb.CAPABILITY_ANSWER):
         _hanging_reader(ns)
+        _cancelled_answer(ns)
 
 
 def _hanging_reader(ns: NamespaceFixture) -> None:
@@ -58,6 +60,41 @@ def _hanging_reader(ns: NamespaceFixture) -> None:
         raise BrokenError(f"an Answer whose reader says nothing ended with {received.refused or 'OK'}")
     told = backend.fact()
     ns.tell(told)
+    ns.expect_visible(told)
+
+
+class _EnoughError(Exception):
+    """The caller wants no more of an answer."""
+
+
+class _Gate(threading.Event):
+    """Says when somebody stands before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = threading.Event()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.reached.set()
+        return super().wait(timeout)
+
+
+def _cancelled_answer(ns: NamespaceFixture) -> None:
+    """An Answer whose caller goes away while the reader is asked and still silent."""
+    gate, backend = _Gate(), ns.backend
+    script = ReaderScript(hold_reply=gate, hold_timeout_s=backend.patience.deadline_s)
+
+    def enough(_: pb.AnswerEvent) -> None:
+        if not backend.has(pb.CAPABILITY_OWN_MODEL):
+            gate.reached.wait(backend.patience.hold_s)  # no model call of its own comes late: see mod.after-return
+        raise _EnoughError
+
+    with suppress(_EnoughError):
+        ns.answer(ns.answer_request("And then?"), script, on_event=enough)
+    gate.set()
+    frames = ns.frames(ns.session((told := backend.fact()).statement))
+    ns.expect_ok(partial(backend.ingest, frames), "a day after an Answer that was cancelled while the reader was asked")
+    ns.note(frames)
     ns.expect_visible(told)
 
 

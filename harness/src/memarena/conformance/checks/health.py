@@ -7,11 +7,11 @@ from functools import partial
 
 from memarena_proto import memory_backend_pb2 as pb
 
-from memarena.conformance import requirements
-from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
+from memarena.conformance import fixtures, requirements
+from memarena.conformance.backend_under_test import BackendUnderTest, FirstLife, NamespaceFixture
 from memarena.conformance.check import check
-from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import expect_refused
+from memarena.conformance.errors import BrokenError, SkippedError
+from memarena.conformance.expectations import expect_refused, shows
 from memarena.conformance.fixtures import Fact
 from memarena.conformance.wire import SERVICE, RefusedError
 
@@ -29,6 +29,9 @@ def first_ingest(backend: BackendUnderTest) -> None:
         if error.code == "DATA_LOSS":
             return  # the backend works; what it thinks of the digest is for dig.gate
         raise BrokenError(f"health is SERVING, but the first Ingest was refused: {error}") from error
+    ns.note(frames)
+    backend.namespaces.remove(ns)
+    backend.first_life = FirstLife(ns, frames, fact)
 
 
 @check("hlt.serving", "GEN-1", "HLT-1", title="health is SERVING for the server and for the service")
@@ -41,6 +44,24 @@ def serving(backend: BackendUnderTest) -> None:
 def unknown_service(backend: BackendUnderTest) -> None:
     call = partial(backend.wire.health, "no.such.Service")
     expect_refused(call, "NOT_FOUND", "Health of no.such.Service")
+
+
+@check("hlt.first-batch", "ING-8", "ING-7", "TXT-3", title="the day that was told first is still known at the end")
+def first_batch(backend: BackendUnderTest) -> None:
+    life, backend.first_life = backend.first_life, None
+    if life is None:
+        raise SkippedError("hlt.first-ingest was not run, or told nothing")
+    backend.namespaces.append(life.ns)
+    what = "a replay of the first day of the run"
+    try:
+        response = backend.settled(partial(backend.ingest, life.frames))
+    except RefusedError as error:
+        raise BrokenError(f"{what} was refused: {error}") from error
+    if not response.replayed and not backend.has(pb.CAPABILITY_DURABLE) and backend.restart is not None:
+        raise SkippedError("without DURABLE a restart during the run may have ended the first life")
+    if not response.replayed:
+        raise BrokenError(f"{what} is not said to be one, although nothing but time has passed in its namespace")
+    life.ns.expect_visible(life.fact)
 
 
 @check("hlt.after-errors", "HLT-4", title="health is still SERVING after all that was done to the backend")
@@ -70,19 +91,21 @@ def _expect_serving(backend: BackendUnderTest, service: str) -> None:
 def restart(backend: BackendUnderTest) -> None:
     assert backend.restart is not None
     ns, fact, half = backend.namespace(), backend.fact(), backend.fact()
-    first = ns.frames(ns.session(fact.statement))
+    word = backend.words.next()
+    event = fixtures.event(backend.new_id(), f"A storm named {word} passed over the harbour.")
+    storm = Fact(event.text, f"{word}?", word)
+    first = ns.frames(ns.session("Good morning."), ns.session(fact.statement), events=[event])
     ns.commit(first)
     ns.expect_visible(fact)
+    # A memory need not show events; one that does shows them after a restart, too.
+    shown_event = backend.keeps_words and shows(ns.search(storm.question).items, storm, verbatim=True)
     later = backend.fact()
     ns.tell(later, day=2)
     gone = backend.namespace()
-    gone.tell(backend.fact())
+    for _ in range(3):
+        gone.tell(backend.fact())
     gone.expect_ok(partial(backend.wire.reset, gone.namespace), "Reset")
-    forgotten = backend.fact()
-    if backend.has(pb.CAPABILITY_FORGET):
-        ns.tell(forgotten)
-        request = pb.ForgetRequest(namespace=ns.namespace, subject=forgotten.value)
-        ns.expect_ok(partial(backend.wire.forget, request), "Forget")
+    thinned = _Thinned(backend) if backend.has(pb.CAPABILITY_FORGET) else None
     second = ns.frames(ns.session(half.statement), ns.session("Good night."))
     with backend.access("Ingest"):
         open_call = backend.wire.open_ingest(second[:2], backend.wire.timeout_s)
@@ -97,11 +120,16 @@ def restart(backend: BackendUnderTest) -> None:
         expect_refused(partial(backend.search, question), "NOT_FOUND", "Search after a restart without DURABLE")
         return
     expect_refused(
-        partial(backend.search, gone.question("What?")), "NOT_FOUND", "Search of a namespace reset before SIGKILL"
+        partial(backend.search, gone.question("What?", as_of_day=0)),
+        "NOT_FOUND",
+        "Search of a namespace of three days that was reset before SIGKILL",
     )
     ns.expect_visible(fact)
+    if shown_event:
+        ns.expect_visible(storm)
     ns.expect_hidden(half, "the stream that it came in was cut off by SIGKILL")
-    ns.expect_hidden(forgotten, "it was forgotten before SIGKILL")
+    if thinned is not None:
+        thinned.expect_thinned()
     replayed = ns.expect_ok(partial(backend.ingest, first), "a replay after a restart")
     if not replayed.replayed:
         raise BrokenError("a day that was confirmed before SIGKILL is not known after it")
@@ -110,6 +138,35 @@ def restart(backend: BackendUnderTest) -> None:
     _as_before(ns, first, fact, later)
     ns.commit(second)
     ns.expect_visible(half)
+
+
+class _Thinned:
+    """A life from whose older days something is forgotten: a session from the first, a subject from the second."""
+
+    def __init__(self, backend: BackendUnderTest) -> None:
+        self._ns = ns = backend.namespace()
+        self._kept, by_session, by_name = (backend.fact() for _ in range(3))
+        told = ns.session(by_session.statement)
+        # Where facts are extracted, a later one may take the place of an earlier one: there, none must stay.
+        ns.commit(ns.frames(told, ns.session(self._kept.statement if backend.keeps_words else "Good night.")))
+        ns.tell(by_name)
+        ns.commit(ns.frames(ns.session("Good day.")))
+        self._gone = {
+            f"the session of day 0 that told it was forgotten before SIGKILL, when day {ns.last_day} was the last": (
+                by_session
+            ),
+            f"its subject, told on day 1, was forgotten before SIGKILL, when day {ns.last_day} was the last": by_name,
+        }
+        for request in (pb.ForgetRequest(session_id=told.session_id), pb.ForgetRequest(subject=by_name.value)):
+            request.namespace = ns.namespace
+            ns.expect_ok(partial(backend.wire.forget, request), "Forget")
+
+    def expect_thinned(self) -> None:
+        """What was forgotten is not found, what stood beside it is."""
+        for why, fact in self._gone.items():
+            self._ns.expect_hidden(fact, why)
+        if self._ns.backend.keeps_words:
+            self._ns.expect_visible(self._kept)
 
 
 def _as_before(ns: NamespaceFixture, first: list[pb.IngestRequest], fact: Fact, later: Fact) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from functools import partial
 
 from memarena_proto import memory_backend_pb2 as pb
@@ -11,7 +12,8 @@ from memarena.conformance.backend_under_test import BackendUnderTest
 from memarena.conformance.check import check
 from memarena.conformance.contract_limits import ID_BYTES
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import differs, mentions, score_change, scores_differ
+from memarena.conformance.expectations import changed, differs, mentions, score_change, scores_differ
+from memarena.conformance.fixtures import Fact
 from memarena.conformance.wire import RefusedError
 
 
@@ -59,6 +61,27 @@ def near_names(backend: BackendUnderTest) -> None:
         ns.expect_visible(fact)
         for other, foreign in told[:number] + told[number + 1 :]:
             ns.expect_hidden(foreign, f"it was told in {other.namespace}, not in {ns.namespace}")
+
+
+@check("idn.read-names", "IDN-2", "IDN-3", title="a name is neither a number nor a path nor encoded: it is its bytes")
+def read_names(backend: BackendUnderTest) -> None:
+    number, stem = secrets.randbelow(10**9) + 10**9, backend.new_id()
+    groups = {
+        "read as a number": (f"{number}", f"00{number}"),
+        "read as a path": (f"{stem}/b", f"{stem}/./b", f"{stem}//b", f"{stem}/c/../b"),
+        "decoded like a URL": (f"{stem}A", f"{stem}%41"),
+    }
+    for how, names in groups.items():
+        told = [(backend.namespace(name), backend.fact()) for name in names]
+        # A later day each, so that where two are one the second is taken in and shows the first.
+        for day, (ns, fact) in enumerate(told):
+            ns.tell(fact, day=day)
+        for ns, fact in reversed(told):
+            ns.expect_visible(fact)
+            for other, foreign in told:
+                if other is not ns:
+                    where = f"it was told in {other.namespace}, not in {ns.namespace}"
+                    ns.expect_hidden(foreign, f"{where}, which are one where a name is {how}")
 
 
 @check("idn.long-ids", "IDN-3", "IDN-4", title="ids that differ in their last byte only are different ids")
@@ -140,17 +163,19 @@ def any_id(backend: BackendUnderTest) -> None:
     "idn.same-ids",
     "IDN-1",
     "ING-8",
-    title="ids that stand in two namespaces are two ids: of batches, sessions and turns",
+    title="ids that stand in two namespaces are two ids: of batches, sessions, turns and people",
 )
 def same_ids(backend: BackendUnderTest) -> None:
     one, other = backend.namespace(), backend.namespace()
     told, elsewhere = backend.fact(), backend.fact()
-    first = one.frames(one.session(told.statement))
-    batch, session = first[0].header.batch_id, first[1].session
+    person, names = backend.new_id(), (backend.words.next(), backend.words.next())
+    session = one.session(told.statement)
+    first = _as_owner(one.frames(session), person, names[0])
+    batch = first[0].header.batch_id
     one.commit(first)
     mine = other.session(elsewhere.statement)
     mine.session_id, mine.turns[0].turn_id = session.session_id, session.turns[0].turn_id
-    second = other.frames(mine, batch_id=batch)
+    second = _as_owner(other.frames(mine, batch_id=batch), person, names[1])
     response = other.commit(second)
     if response.replayed:
         raise BrokenError("a batch id that only another namespace has committed is taken for a replay")
@@ -158,8 +183,22 @@ def same_ids(backend: BackendUnderTest) -> None:
     one.expect_hidden(elsewhere, "a session of the same id was told to another namespace")
     other.expect_visible(elsewhere)
     other.expect_hidden(told, "a session of the same id was told to another namespace")
+    for ns, fact, name in ((one, told, names[1]), (other, elsewhere, names[0])):
+        if mentions(ns.search(fact.question).items, Fact("", "", name)):
+            raise BrokenError(f"an item calls the owner {name!r}, as only another namespace calls that participant id")
     for ns, frames in ((one, first), (other, second)):
         if not ns.expect_ok(partial(backend.ingest, frames), "a replay of a batch id of two namespaces").replayed:
             raise BrokenError("a replay of a batch id that two namespaces have is not said to be one")
     one.expect_ok(partial(backend.wire.reset, one.namespace), "Reset")
     other.expect_visible(elsewhere)
+
+
+def _as_owner(frames: list[pb.IngestRequest], participant_id: str, name: str) -> list[pb.IngestRequest]:
+    """The day with this owner."""
+    copies = changed(frames[:-1], {})
+    for frame in copies:
+        owner = frame.session.participants[0] if frame.HasField("session") else frame.header.owner
+        owner.participant_id, owner.display_name = participant_id, name
+        for turn in frame.session.turns:
+            turn.speaker_id = participant_id
+    return fixtures.sealed(copies)

@@ -26,6 +26,17 @@ _MANY_TURNS, _MANY_SESSIONS = 1_100, 260
 _MODEL_ACCESS_BYTES = 1_024
 _BIG_SESSIONS, _BIG_TURNS, _BIG_TURN_BYTES = 6, 4, 250_000
 """Six megabytes of text: more than a response may hold."""
+_BEST_REPEATS = 8
+_FILLED_DAY_BYTES = 64 << 20
+_TURN_ENVELOPE_BYTES = 256
+
+
+def _small_days(backend: BackendUnderTest) -> str | None:
+    """A limit of days is declared that a few seconds are enough to fill."""
+    most = backend.described.limits.max_day_bytes
+    if not most:
+        return "no limit of a day's bytes is declared"
+    return None if most <= _FILLED_DAY_BYTES else f"max_day_bytes is {most}: a day above it takes too long to send"
 
 
 def _exhausted(call: Callable[[], object], what: str, name: str, limit: int) -> None:
@@ -182,16 +193,50 @@ def response(backend: BackendUnderTest) -> None:
     limit = min(_BIG_TURN_BYTES, backend.described.limits.max_turn_text_bytes or _BIG_TURN_BYTES)
     fact = Fact(f"{word}: ", f"{word}?", word) if backend.keeps_words else backend.fact()
     text = _padded(f"{fact.statement} ", limit)
-    _commit_big(ns, text)
+    best = _padded(f"{fact.statement} {' '.join([fact.value] * _BEST_REPEATS)} ", limit)
+    _commit_big(ns, text, best)
     question = ns.question(fact.question)
     question.max_items = backend.described.limits.max_items
     found = ns.expect_ok(partial(backend.search, question), "a question that finds six megabytes")
     if found.ByteSize() > RESPONSE_BYTES:
         raise BrokenError(f"the response has {found.ByteSize()} bytes, above {RESPONSE_BYTES}")
     ns.items(fact, verbatim=False)
+    if requirements.ranking(backend) is None:
+        question.max_items = 1
+        first = ns.expect_ok(partial(backend.search, question), "max_items 1").items[:1]
+        # What the backend itself puts first: the turn that says the word more often, or none that can be told apart.
+        if any(best in item.text and not any(best in other.text for other in found.items) for item in first):
+            raise BrokenError(
+                f"the item that comes first with max_items 1 is not among the {len(found.items)} that fit into "
+                f"{RESPONSE_BYTES} bytes: items are left out last first"
+            )
 
 
-def _commit_big(ns: NamespaceFixture, text: str) -> None:
-    """A day of more text than fits a response, over several sessions."""
+def _commit_big(ns: NamespaceFixture, text: str, best: str) -> None:
+    """A day of more text than fits a response, over several sessions; one turn amid them is another."""
     sessions = [ns.session(*([text] * _BIG_TURNS)) for _ in range(_BIG_SESSIONS)]
+    sessions[_BIG_SESSIONS // 2].turns[0].text = best
     ns.commit(ns.frames(*sessions))
+
+
+@check(
+    "lim.day-bytes",
+    "LIM-6",
+    title="a day of more than the declared max_day_bytes is refused",
+    applies=_small_days,
+)
+def day_bytes(backend: BackendUnderTest) -> None:
+    ns, fact, late = backend.namespace(), backend.fact(), backend.fact()
+    ns.tell(fact)
+    most = backend.described.limits.max_day_bytes
+    size = min(_BIG_TURN_BYTES, backend.described.limits.max_turn_text_bytes or _BIG_TURN_BYTES)
+    text, turns = "x" * size, FRAME_BYTES // (size + _TURN_ENVELOPE_BYTES)
+    sessions = [ns.session(*([text] * turns)) for _ in range(most // (size * turns) + 1)]
+    what = f"a day above max_day_bytes ({most})"
+    expect_refused(
+        partial(backend.ingest, ns.frames(ns.session(late.statement), *sessions)), "RESOURCE_EXHAUSTED", what
+    )
+    ns.expect_visible(fact)
+    ns.expect_hidden(late, f"it was told on {what}")
+    ns.tell(late)
+    ns.expect_visible(late)

@@ -30,10 +30,17 @@ def forgets(backend: BackendUnderTest) -> None:
     ns.expect_ok(partial(backend.wire.reset, ns.namespace), "Reset")
     question = ns.question(before.question)
     expect_refused(partial(backend.search, question), "NOT_FOUND", "Search after a Reset")
+    # The same question of the same day: what a life before answered is not remembered either.
+    other = backend.namespace(ns.namespace)
+    other.tell(second := backend.fact(), day=5)
+    other.expect_visible(second)
+    other.expect_hidden(before, "its namespace was reset, and its day 5 is another one now")
+    other.expect_ok(partial(backend.wire.reset, ns.namespace), "a second Reset")
     again = backend.namespace(ns.namespace)
     again.tell(after, day=1)
     again.expect_visible(after)
-    again.expect_hidden(before, "its namespace was reset")
+    for told in (before, second):
+        again.expect_hidden(told, "its namespace was reset")
     if again.commit(first).replayed:
         raise BrokenError("a batch id from before the Reset counts as replayed")
     again.expect_visible(before)

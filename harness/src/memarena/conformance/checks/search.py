@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from memarena_proto import memory_backend_pb2 as pb
 
-from memarena.conformance import requirements
+from memarena.conformance import fixtures, requirements
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import differs, expect_refused, shows
+from memarena.conformance.expectations import differs, expect_refused, mentions, quoted, shows
 from memarena.conformance.scripted_models import count_tokens
 
 _REPEATS = 4
 _FACTS = 4
 _WIDE = "運河のそばで待っています。" * 6
+_SMALL_BOUNDS = 24
+_HIGH_DAYS = (65_537, 2**31 + 1, 2**32 - 1)
+"""Days that look early to whoever keeps 16, 31 or 32 bits with a sign."""
 
 Edit = Callable[[pb.SearchRequest], object]
 
@@ -83,7 +86,7 @@ def _told(backend: BackendUnderTest) -> tuple[NamespaceFixture, pb.SearchRequest
 @check("src.finds", "SRC-1", "SRC-3", "SRC-6", title="what was told is found, day after day, in sound items")
 def finds(backend: BackendUnderTest) -> None:
     ns = backend.namespace()
-    for day in (0, 1, 4):
+    for day in (0, 1, 4, *_HIGH_DAYS):
         fact = backend.fact()
         ns.tell(fact, day=day)
         ns.expect_visible(fact)
@@ -149,10 +152,12 @@ def max_context_tokens(backend: BackendUnderTest) -> None:
     if not free:
         raise BrokenError("without max_context_tokens nothing is found")
     total = _tokens(free)
-    # One token less than all of them: too little for whoever rounds down.
-    for bound in (total, max(1, total - 1), max(1, total // 2), 5, 1):
+    # One token less than all of them: too little for whoever rounds down. In a row, to cut characters at every byte.
+    for bound in (total, max(1, total - 1), max(1, total // 2), *range(1, _SMALL_BOUNDS)):
         question.max_context_tokens = bound
         found = _seen(ns, question).items
+        if backend.keeps_words and any("\ufffd" in item.text for item in found):
+            raise BrokenError(f"with max_context_tokens {bound} an item holds U+FFFD: a character was cut in two")
         if _tokens(found) > bound:
             raise BrokenError(f"the items count {_tokens(found)} tokens, max_context_tokens is {bound}")
         if bound == total and (not found or (backend.keeps_words and len(found) < len(free))):
@@ -165,7 +170,7 @@ def max_context_tokens(backend: BackendUnderTest) -> None:
 def _told_widely(backend: BackendUnderTest) -> tuple[NamespaceFixture, pb.SearchRequest]:
     """As above, in words of three bytes a letter: whoever counts letters is above the bound in whatever order."""
     ns, facts = backend.namespace(), [backend.fact() for _ in range(_FACTS)]
-    ns.commit(ns.frames(*(ns.session(f"{fact.statement} {_WIDE}{'.' * n}") for n, fact in enumerate(facts))))
+    ns.commit(ns.frames(*(ns.session(f"{_WIDE} {fact.statement}{'.' * n}") for n, fact in enumerate(facts))))
     ns.expect_visible(facts[-1])
     return ns, ns.question(" ".join(fact.question for fact in facts))
 
@@ -177,25 +182,32 @@ def _tokens(items: Sequence[pb.MemoryItem]) -> int:
 @check(
     "src.sources",
     "SRC-4",
-    title="items name only sessions and turns of their namespace, and with PROVENANCE do name them",
+    "SRC-13",
+    title="items name only sessions, turns and events of their namespace, and with PROVENANCE the right ones",
 )
 def sources(backend: BackendUnderTest) -> None:
     ns, fact = backend.namespace(), backend.fact()
-    # Between other turns and after another session, so that a neighbour's id is another one.
-    other, told = ns.session(backend.fact().statement), ns.session("Good morning.", fact.statement, "See you.")
+    # Between other turns and other sessions, so that a neighbour's id is another one.
+    other, last = ns.session(backend.fact().statement), ns.session("Good night.", "Sleep well.")
+    told = ns.session("Good morning.", fact.statement, "See you.")
     opening, rest = pb.Session(), pb.Session(session_id=told.session_id, continuation=True, turns=told.turns[1:])
     opening.CopyFrom(told)
     del opening.turns[1:]
-    frames = ns.frames(other, opening, rest)
-    ns.commit(frames)
-    items = ns.items(fact)
-    sessions = {session.session_id: {turn.turn_id for turn in session.turns} for session in (other, told)}
+    happened = {backend.new_id(): backend.words.next() for _ in range(3)}
+    events = [fixtures.event(event_id, f"A storm named {word} came.") for event_id, word in happened.items()]
+    ns.commit(ns.frames(other, opening, rest, last, events=events))
+    items = list(ns.items(fact))
+    if not backend.diagnostic:
+        items += [item for word in happened.values() for item in ns.search(f"{word}?").items]
+    sessions = {session.session_id: {turn.turn_id for turn in session.turns} for session in (other, told, last)}
     turns = {turn for said in sessions.values() for turn in said}
     for place, item in enumerate(items):
         if foreign := set(item.source_session_ids) - set(sessions):
             raise BrokenError(f"items[{place}] names the session {sorted(foreign)[0]!r}, which was never ingested")
         if foreign := set(item.source_turn_ids) - turns:
             raise BrokenError(f"items[{place}] names the turn {sorted(foreign)[0]!r}, which was never ingested")
+        if foreign := set(item.source_event_ids) - set(happened):
+            raise BrokenError(f"items[{place}] names the event {sorted(foreign)[0]!r}, which was never ingested")
     if backend.has(pb.CAPABILITY_PROVENANCE):
         holders = [item for item in items if shows([item], fact, verbatim=backend.keeps_words)]
         if not any(told.session_id in item.source_session_ids for item in holders):
@@ -205,6 +217,26 @@ def sources(backend: BackendUnderTest) -> None:
             raise BrokenError("PROVENANCE is declared, but the item that holds a fact names other turns than its own")
         if any(item.text == fact.statement and not item.source_turn_ids for item in holders):
             raise BrokenError("PROVENANCE is declared, but an item that is a single turn does not name it")
+        _expect_right_sources(items, sessions, happened)
+
+
+def _expect_right_sources(
+    items: Sequence[pb.MemoryItem], sessions: Mapping[str, set[str]], happened: Mapping[str, str]
+) -> None:
+    """A turn stands beside its own session, and an event's text beside its own id where events are named."""
+    for item in items:
+        for session_id, turns in sessions.items():
+            if (named := turns & set(item.source_turn_ids)) and session_id not in item.source_session_ids:
+                raise BrokenError(
+                    f"PROVENANCE is declared, but an item names the turn {min(named)!r} of the session {session_id!r} "
+                    f"and the sessions {', '.join(item.source_session_ids) or '(none)'}"
+                )
+        for event_id, word in happened.items():
+            if item.source_event_ids and word in item.text and event_id not in item.source_event_ids:
+                raise BrokenError(
+                    f"PROVENANCE is declared, but the item {item.text[:60]!r} of the event {event_id!r} names "
+                    f"{', '.join(item.source_event_ids)}"
+                )
 
 
 @check("src.later-day", "SRC-5", title="as_of_day after the last committed day is refused")
@@ -262,6 +294,22 @@ def time_travel(backend: BackendUnderTest) -> None:
             raise BrokenError(f"as of day {as_of} visible_through_day is {said}, expected {last}")
     question = ns.question("What?", as_of_day=0)
     expect_refused(partial(backend.search, question), "FAILED_PRECONDITION", "as_of_day before the first committed day")
+    _high_days(backend)
+
+
+def _high_days(backend: BackendUnderTest) -> None:
+    """Days are compared as the numbers that they are, up to the last one that fits."""
+    ns = backend.namespace()
+    told = {day: backend.fact() for day in (5, *_HIGH_DAYS)}
+    for day, fact in told.items():
+        ns.tell(fact, day=day)
+        ns.expect_visible(fact)
+    for as_of in told:
+        for day, fact in told.items():
+            if day > as_of:
+                ns.expect_hidden(fact, f"it was told on day {day}, after day {as_of}", as_of_day=as_of)
+            elif (day == as_of or backend.keeps_words) and not mentions(ns.search(fact.question, as_of).items, fact):
+                raise BrokenError(f"{quoted(fact)} was told on day {day}, but is not found as of day {as_of}")
 
 
 @check("src.repeatable", "SRC-7", title="the same Search returns the same items", applies=requirements.stable_search)
