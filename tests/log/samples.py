@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable
+
 from memarena.log.records import GatewayCall, Problem, QuestionAsked
 from memarena_dataset.model import Family
 
@@ -23,3 +26,17 @@ def call(number: int, prompt: str, output: str = "") -> GatewayCall:
     question = make_question(f"q_{number}", Family.QA, text_gold("Porto"), "Where?")
     made = make_call(f"c{number}", make_cell("bm25"), question, ttft_ms=1, server_ms=1, prompt=prompt)
     return made.model_copy(update={"output": output})
+
+
+class BreaksOff:
+    """A connection on which writing a batch of rows ends with ``error``."""
+
+    def __init__(self, db: sqlite3.Connection, error: Callable[[], BaseException]) -> None:
+        self._db = db
+        self._error = error
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._db, name)
+
+    def executemany(self, *_: object) -> None:
+        raise self._error()

@@ -28,7 +28,7 @@ from memarena.log.store import LogError, LogFullError, LogWriter, log_path, read
 
 from ..support.golden_run import SMALL_RUN
 from ..support.summed import put_body
-from .samples import TURN, asked, call, problem
+from .samples import TURN, BreaksOff, asked, call, problem
 
 
 def test_records_come_back_in_the_order_in_which_they_were_written(tmp_path: Path) -> None:
@@ -140,25 +140,14 @@ def test_a_damaged_log_is_named(tmp_path: Path) -> None:
         list(read_records(tmp_path))
 
 
-def test_an_interrupted_write_leaves_a_log_that_can_be_written(tmp_path: Path) -> None:
+def test_an_interrupted_write_leaves_a_log_that_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C between BEGIN and COMMIT: that record is lost, the next one is not."""
 
-    class Interrupted:
-        def __init__(self, db: sqlite3.Connection) -> None:
-            self.db = db
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(self.db, name)
-
-        def executemany(self, *_: object) -> None:
-            raise KeyboardInterrupt
-
     with LogWriter(tmp_path) as log:
-        db = log._db
-        log._db = Interrupted(db)  # type: ignore[assignment]
-        with pytest.raises(KeyboardInterrupt):
+        interrupted = BreaksOff(log._db, KeyboardInterrupt)
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(log, "_db", interrupted)
             log.append(problem("lost"))
-        log._db = db
         log.append(problem("kept"))
     assert [r.message for r in read_records(tmp_path) if r.kind == "problem"] == ["kept"]
 

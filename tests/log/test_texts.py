@@ -19,7 +19,7 @@ from memarena.log.records import (
 from memarena.log.store import LogError, LogFullError, LogWriter, check_schema, log_path, read_records
 from memarena.log.texts import join_ids, pieces, split_ids
 
-from .samples import TURN, asked, call
+from .samples import TURN, BreaksOff, asked, call
 
 VERSION_1 = Path(__file__).parents[1] / "golden" / "log_v1"
 """A log as schema version 1 wrote it: every body holds its texts, and there is no table of texts."""
@@ -86,25 +86,16 @@ def test_no_text_can_be_changed(tmp_path: Path, statement: str) -> None:
         db.execute(statement)
 
 
-def test_a_text_whose_record_failed_is_written_with_the_next_record_that_has_it(tmp_path: Path) -> None:
+def test_a_text_whose_record_failed_is_written_with_the_next_record_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a rolled-back transaction wrote is not taken for written."""
 
-    class Failing:
-        def __init__(self, db: sqlite3.Connection) -> None:
-            self.db = db
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(self.db, name)
-
-        def executemany(self, *_: object) -> None:
-            raise sqlite3.OperationalError("disk is full")
-
     with LogWriter(tmp_path) as log:
-        db = log._db
-        log._db = Failing(db)  # type: ignore[assignment]
-        with pytest.raises(LogFullError):
+        full = BreaksOff(log._db, lambda: sqlite3.OperationalError("disk is full"))
+        with monkeypatch.context() as patched, pytest.raises(LogFullError):
+            patched.setattr(log, "_db", full)
             log.append(asked(1, TURN))
-        log._db = db
         log.append(asked(2, TURN))
     (found,) = [r for r in read_records(tmp_path) if r.kind == "asked"]
     assert found == asked(2, TURN)

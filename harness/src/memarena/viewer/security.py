@@ -94,7 +94,7 @@ def guard(door: Door) -> Middleware:
                 return _refused("This token is not the viewer's: open the address that memarena printed last.", 403)
             kept = [(key, value) for key, value in request.query.items() if key != TOKEN_KEY]
             place = request.rel_url.with_query(kept)
-            if not place.raw_path.startswith("/") or place.raw_path.startswith(("//", "/\\")):
+            if place.raw_path.startswith(("//", "/\\")):
                 return _refused("There is no such page.", 404)  # a browser takes //name for another host
             response: web.StreamResponse = web.Response(status=303, headers={"Location": str(place)})
             response.set_cookie(door.cookie, door.token, httponly=True, samesite="Lax", path="/")
