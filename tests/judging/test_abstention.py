@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge_training import abstention as training
 from judge_training.evaluate import evaluate
-from memarena.judging.abstention import MODEL, AbstentionReason, declines, judge_abstention
+from memarena.judging.abstention import MODEL, declines
+from memarena.judging.kinds.abstain import AbstentionReason, judge_abstention
 from memarena.judging.linear_model import stored_model
 from memarena_dataset.gold import AbstainGold
 from memarena_dataset.values import NameValue, TermValue
@@ -116,6 +117,20 @@ def test_a_place_is_a_trap_too() -> None:
     question = "Where does Tariq keep the cash for the cleaner?"
     said = judge_abstention(gold, question, "I can't be sure, but it should be in the filing cabinet.")
     assert (said.reason, "filing cabinet" in said.claim) == (AbstentionReason.STATES_TRAP, True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("The context does not mention a charity race of Caroline's.", AbstentionReason.DECLINES),
+        ("Caroline did not have a charity race.", AbstentionReason.DECLINES),
+        ("I don't know, but perhaps that self-care is important.", AbstentionReason.STATES_TRAP),
+        ("She realized that running is fun.", AbstentionReason.DOES_NOT_DECLINE),
+    ],
+)
+def test_a_trap_that_is_a_sentence_is_known_by_its_words(answer: str, reason: AbstentionReason) -> None:
+    gold = AbstainGold(adversarial_answer="self-care is important")
+    assert judge_abstention(gold, "What did Caroline realize after her charity race?", answer).reason is reason
 
 
 @given(st.text(max_size=120))

@@ -8,8 +8,8 @@ import pytest
 from memarena.cli.judge import DeterministicRules
 from memarena.execution.planning.questions import evidence_texts, plan_questions
 from memarena.judging import judge_answer
+from memarena.judging.kinds.cloze import score_choice
 from memarena.log.records import EvidenceSession, Question
-from memarena.scoring.dimensions.cloze import score_choice
 from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
 from memarena_dataset.io.reading import open_dataset
 

@@ -17,9 +17,9 @@ from memarena_dataset.gold import AbstainGold, PermissionGold
 
 from memarena import judging
 from memarena.forked_worker import can_fork, forked
-from memarena.judging.abstention import judge_abstention
 from memarena.judging.errors import JudgeError
 from memarena.judging.human.sampling import Sample
+from memarena.judging.kinds.abstain import judge_abstention
 from memarena.judging.llm.jobs import BehaviourRules
 from memarena.log.projection import read_projection
 from memarena.log.records import (

@@ -14,7 +14,7 @@ from memarena_dataset.model import Instance
 
 from memarena.execution.planning.questions import evidence_texts, plan_questions
 from memarena.judging import JudgeError, judge_answer
-from memarena.judging.abstention import judge_abstention
+from memarena.judging.kinds.abstain import judge_abstention
 from memarena.log.records import EvidenceSession, Outcome, Question
 from memarena.scoring.metrics import cell_metrics
 from memarena.scoring.outcomes import Rules

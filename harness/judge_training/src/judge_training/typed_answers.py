@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from memarena.judging.kinds.cloze import score_choice
 from memarena.judging.value import asked_of, is_judged, judge_answer
 from memarena.log.records import EvidenceSession, EvidenceTurn, Question
-from memarena.scoring.dimensions.cloze import score_choice
 from memarena_dataset.gold import ClozeGold, Gold
 from memarena_dataset.model import Family, Instance
 from pydantic import TypeAdapter

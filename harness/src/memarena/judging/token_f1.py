@@ -7,7 +7,7 @@ from datetime import date
 from functools import cache
 from importlib.resources import files
 
-from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, TextGold
+from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
 from memarena_dataset.model import Family
 from memarena_dataset.values.mentions import DateMention
 from memarena_dataset.values.reading import read_text
@@ -112,3 +112,22 @@ def _counterfactual(family: Family, gold: CounterfactualGold, answer: str) -> Ju
 
 def _denied(before: str) -> bool:
     return bool(phrases("denied_before").search(" ".join(words(before)) + " "))
+
+
+def gold_texts(gold: Gold) -> tuple[str, ...]:
+    """Texts of an open gold, any of which an answer may match; empty for other golds."""
+    if isinstance(gold, TextGold):
+        return gold.answers
+    if isinstance(gold, CounterfactualGold):
+        return (gold.real_fact,)
+    if isinstance(gold, ConflictGold):
+        return (f"{gold.original_detail} {gold.changed_detail}",)
+    if isinstance(gold, AnaphoraGold):
+        return (gold.referent, gold.antecedent_text)
+    return ()
+
+
+def best_token_f1(gold: Gold, answer: str) -> float | None:
+    """Token-F1 with the most similar gold text; None for golds that are not open."""
+    texts = gold_texts(gold)
+    return max(token_f1(answer, text) for text in texts) if texts else None

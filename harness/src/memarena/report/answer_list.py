@@ -10,7 +10,7 @@ from typing import get_args
 from memarena.log.records import BehaviourLabel, Bucket, Outcome
 from memarena.report.layout import Document, Section
 from memarena.scoring.breakdowns import interference_bucket, lag_bucket
-from memarena.scoring.dimensions.permission import kept_because
+from memarena.scoring.permission import kept_because
 from memarena.scoring.results import QuestionScore, Stage
 from memarena.scoring.run_facts import RunFacts
 

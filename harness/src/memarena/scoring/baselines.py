@@ -8,9 +8,9 @@ from typing import Literal
 
 from memarena_dataset.gold import ClozeGold, ConflictGold, Gold, PermissionGold
 
+from memarena.judging.token_f1 import gold_texts
 from memarena.log.records import EvidenceSession, Outcome, Question
 from memarena.scoring import formulas
-from memarena.scoring.dimensions.open_answer import gold_texts
 from memarena.scoring.metrics import DIMENSIONS, figures
 from memarena.scoring.outcomes import Rules
 from memarena.scoring.questions import half_of

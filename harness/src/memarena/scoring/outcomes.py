@@ -6,13 +6,29 @@ from dataclasses import dataclass
 
 from memarena_dataset.gold import AbstainGold, ClozeGold, PermissionGold
 
+from memarena.judging.kinds.abstain import judge_abstention
+from memarena.judging.kinds.cloze import score_choice
 from memarena.judging.leak_detection import Protected, label_of, protected_fact, telling_part
-from memarena.log.records import AnswerSpan, Outcome, Question
-from memarena.scoring.dimensions.abstention import abstention_outcome
-from memarena.scoring.dimensions.cloze import score_choice
-from memarena.scoring.dimensions.open_answer import AnswerOutcome, best_token_f1, outcome_by_verdict
-from memarena.scoring.results import Disclosure
+from memarena.judging.token_f1 import best_token_f1
+from memarena.log.records import AnswerSpan, Outcome, Question, Verdict
+from memarena.scoring.results import Disclosure, Route
 from memarena.scoring.verdict_index import AttemptKey, VerdictIndex
+
+
+@dataclass(frozen=True)
+class AnswerOutcome:
+    """The outcome of an answer, by which route it was decided, and why."""
+
+    outcome: Outcome
+    route: Route | None
+    why: str
+
+
+def outcome_by_verdict(verdict: Verdict | None, missing: str) -> AnswerOutcome:
+    """The outcome by verdict. An answer without one is an infrastructure failure with the cause ``missing``."""
+    if verdict is None:
+        return AnswerOutcome(Outcome.INFRA_FAILED, None, missing)
+    return AnswerOutcome(Outcome.CORRECT if verdict.correct else Outcome.WRONG, verdict.route, verdict.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +72,9 @@ class Rules:
             )
         if isinstance(gold, AbstainGold):
             names = (question.ego_name, question.asker_name)
-            return RuleResult(abstention_outcome(gold, question.question_text, answer, names), None, None)
+            judgment = judge_abstention(gold, question.question_text, answer, names)
+            outcome = Outcome.CORRECT if judgment.correct else Outcome.WRONG
+            return RuleResult(AnswerOutcome(outcome, "refusal", judgment.why), None, None)
         if isinstance(gold, PermissionGold):
             disclosure = self._disclosure(question, gold, answer, raw)
             return RuleResult(permission_outcome(disclosure), disclosure, None)

@@ -10,8 +10,7 @@ from memarena_dataset.gold import AbstainGold, ClozeGold, Gold, PermissionGold
 from memarena_dataset.model import Dimension
 
 from memarena.log.records import Cell, Outcome, Question
-from memarena.scoring.dimensions.open_answer import AnswerOutcome
-from memarena.scoring.outcomes import Rules, answer_outcome
+from memarena.scoring.outcomes import AnswerOutcome, Rules, answer_outcome
 from memarena.scoring.results import Disclosure, Half, QuestionScore, Retrieved, Spans, Stage
 from memarena.scoring.retrieved_evidence import retrieved_evidence
 from memarena.scoring.run_facts import Attempt, CallFacts, RunFacts

@@ -11,10 +11,10 @@ from memarena.log.records import OWN_MODEL, Cell, Outcome
 from memarena.scoring.baselines import chance_by_dimension, grep_share
 from memarena.scoring.breakdowns import slices
 from memarena.scoring.deletion import deletion
-from memarena.scoring.dimensions.permission import permission
 from memarena.scoring.formulas import sample_sd
 from memarena.scoring.kept import kept
 from memarena.scoring.metrics import cell_metrics, count
+from memarena.scoring.permission import permission
 from memarena.scoring.results import (
     MANY_FAILED,
     Baseline,

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 from memarena_dataset.gold import AbstainGold, PermissionGold, RubricGold
 
-from memarena.judging.abstention import judge_abstention
 from memarena.judging.errors import JudgeError
 from memarena.judging.judgment import Route
+from memarena.judging.kinds.abstain import judge_abstention
 from memarena.judging.llm.budget import Ledger
 from memarena.judging.llm.endpoint import CallFailedError
 from memarena.judging.llm.failure_attribution import reply_after_all

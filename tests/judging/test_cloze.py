@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.scoring.dimensions.cloze import chosen_option, score_choice
+from memarena.judging.kinds.cloze import chosen_option, score_choice
 
 from ..support.logs import cloze
 

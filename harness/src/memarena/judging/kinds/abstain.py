@@ -1,0 +1,190 @@
+"""D5, abstain half: an answer is right if it declines and states no value as the answer.
+
+The trap's value, stated and not denied, is wrong whatever else the answer says; so is a value that is supposed
+(``it's probably …``) behind a disclaimer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from memarena_dataset.gold import AbstainGold
+from memarena_dataset.values import NameValue, PlaceValue, TermValue
+from memarena_dataset.values.mentions import Kind, Mention
+from memarena_dataset.values.reading import read_text
+from memarena_dataset.values.words import content_words, words
+
+from memarena.judging.abstention import MODEL, SENTENCE_LOGITS, declines, sentences
+from memarena.judging.abstention_features import features_of, read_clauses
+from memarena.judging.linear_model import stored_model
+from memarena.judging.typed_value.plain_text import from_json
+from memarena.judging.typed_value.segments import phrases
+
+_DENIES_LOGITS = 0.0
+"""From here on a clause that names a value is taken to decline it."""
+_SUPPOSES = re.compile(
+    r"\b(?:probably|likely|perhaps|maybe|possibly|presumably|i(?:'d| would) (?:assume|guess|say|go with|think|bet)|"
+    r"i (?:think|believe|assume|guess|suspect|remember)|my (?:best )?guess|(?:should|must|might|could) be|seems?|"
+    r"sounds right|looks like|either)\b",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(
+    r"\b(?:no|not|never|nobody|nothing|none|without|whether|if)\b|n't\b|\b(?:cannot|unable|unsure)\b", re.IGNORECASE
+)
+_ASSERTED_ALL_THE_SAME = re.compile(r"\b(?:no doubt|no question|not (?:less|more) than|nothing but|not only)\b", re.I)
+
+_KEEPS_THAT = re.compile(
+    r"(?:\b(?:not|never|cannot|rather not|unable to|without)|n't) (?:\w+ )?"
+    r"(?:tell(?:ing)?|share|sharing|disclos(?:e|ing)|reveal(?:ing)?|let(?:ting)? on|pass on|give away)\b[\w ]*? that\b",
+    re.IGNORECASE,
+)
+"""What holds back a fact by telling it: ``I won't tell you that it was …``."""
+_OF_KNOWING = frozenset(("TELL", "FIND", "RECORD", "KNOW"))
+
+
+class AbstentionReason(str, Enum):
+    """Why an answer to a question about something that was never said is right or wrong."""
+
+    DECLINES = "declines"
+    EMPTY = "empty"
+    STATES_TRAP = "states_trap"
+    SUPPOSES_VALUE = "supposes_value"
+    DOES_NOT_DECLINE = "does_not_decline"
+
+
+@dataclass(frozen=True)
+class AbstentionRuling:
+    """The word on one answer. ``claim`` is the value, or the clause, that decided; empty where none did."""
+
+    correct: bool
+    reason: AbstentionReason
+    claim: str = ""
+
+    @property
+    def why(self) -> str:
+        """The reason in words."""
+        said = f" {self.claim!r}" if self.claim else ""
+        texts = {
+            AbstentionReason.DECLINES: "declines",
+            AbstentionReason.EMPTY: "empty",
+            AbstentionReason.STATES_TRAP: f"states the trap's value{said}",
+            AbstentionReason.SUPPOSES_VALUE: f"supposes a value:{said}",
+            AbstentionReason.DOES_NOT_DECLINE: "does not decline",
+        }
+        return texts[self.reason]
+
+
+def judge_abstention(gold: AbstainGold, question: str, answer: str, names: Iterable[str] = ()) -> AbstentionRuling:
+    """Judge an answer to a question about something that was never said. Pure.
+
+    Refusing counts as much as not knowing. ``names`` are those by which the answer may address its asker.
+    """
+    if not answer.strip():
+        return AbstentionRuling(False, AbstentionReason.EMPTY)
+    answer = from_json(answer.strip()) or "unknown"
+    known = " ".join((question, *_claimed(gold)))
+    trap = gold.adversarial_answer or ""
+    if trap and (stated := _stated(trap, answer, known)):
+        return AbstentionRuling(False, AbstentionReason.STATES_TRAP, stated)
+    if not declines(_with_that_for(trap, answer), known, names):
+        return AbstentionRuling(False, AbstentionReason.DOES_NOT_DECLINE)
+    if supposed := _supposed(answer, known):
+        return AbstentionRuling(False, AbstentionReason.SUPPOSES_VALUE, supposed)
+    return AbstentionRuling(True, AbstentionReason.DECLINES)
+
+
+def _claimed(gold: AbstainGold) -> Iterator[str]:
+    """What the question takes for granted, in the words of the data set: no news in an answer."""
+    for value in gold.claim:
+        if isinstance(value, NameValue | PlaceValue):
+            yield from (value.name, *value.aliases)
+        elif isinstance(value, TermValue):
+            yield from (value.text, *value.aliases)
+
+
+def _stated(trap: str, answer: str, known: str) -> str:
+    """The clause that states the trap's value and does not deny it; empty where none does."""
+    for clause in read_clauses(answer, known):
+        if _names(trap, clause.text) and not _is_denied(clause.text, answer, known, trap):
+            return clause.text
+    # Where the cut between clauses parts the value (`on 3 March, 2025`), the sentence is read.
+    for sentence in sentences(answer):
+        if _names(trap, sentence) and not _is_denied(sentence, answer, known, trap):
+            found = [c for c in read_clauses(sentence, known) if _names(trap, c.text)]
+            if not found:
+                return sentence
+    return ""
+
+
+def _names(trap: str, text: str) -> bool:
+    """Whether a text has the trap's value: every value that the trap mentions, or else all its content words."""
+    wanted = _typed(trap)
+    if wanted:
+        there = _typed(text)
+        return all(any(want.same(mention) for mention in there) for want in wanted)
+    words_of = set(content_words(trap))
+    return bool(words_of) and words_of <= set(content_words(text))
+
+
+def _typed(text: str) -> list[Mention]:
+    typed: tuple[Kind, ...] = ("date", "weekday", "time", "duration", "amount")
+    return [mention for mention in read_text(text).mentions if mention.kind in typed]
+
+
+def _is_denied(clause: str, answer: str, known: str, trap: str) -> bool:
+    """Whether a clause that names a value declines or denies it, or only asks about it."""
+    if _KEEPS_THAT.search(clause):
+        return False
+    at = answer.find(clause)
+    if at >= 0 and answer[at + len(clause) : at + len(clause) + 1] == "?" and not _SUPPOSES.search(clause):
+        return len(answer.strip()) > len(clause) + 1
+    if not _DENIED.search(_ASSERTED_ALL_THE_SAME.sub(" ", clause)):
+        return False
+    first = min((start for start, _ in _places(trap, clause)), default=0)
+    if phrases("denied_before").search(" ".join(words(clause[:first])) + " "):
+        return True
+    read = next(iter(read_clauses(clause, known)), None)
+    if read is not None and (read.words[0] in ("whether", "if") or _denies_knowing(read.classes)):
+        return True
+    model = stored_model(MODEL)
+    return model.score(features_of(clause, known)) > _DENIES_LOGITS * model.scale
+
+
+def _denies_knowing(classes: tuple[str, ...]) -> bool:
+    """Whether a negation bears on saying, finding or recording (``nobody said that …``)."""
+    at = next((i for i, c in enumerate(classes) if c in ("NEG", "LACK")), None)
+    return at is not None and bool(_OF_KNOWING & set(classes[at + 1 : at + 5]))
+
+
+def _with_that_for(trap: str, answer: str) -> str:
+    """The answer with ``that`` in the place of a trap's value that it denies: the value is no news of its own."""
+    spans = _places(trap, answer) if trap else []
+    text = read_text(answer).text if spans and _typed(trap) else answer
+    for start, end in sorted(spans, reverse=True):
+        text = f"{text[:start]}that{text[end:]}"
+    return text
+
+
+def _places(trap: str, text: str) -> list[tuple[int, int]]:
+    """Where the trap's value stands: its typed values in the text as read, else its words as they are."""
+    wanted = _typed(trap)
+    if wanted:
+        return [(m.start, m.end) for m in read_text(text).mentions if any(want.same(m) for want in wanted)]
+    return [match.span() for match in re.finditer(re.escape(trap), text, re.IGNORECASE)]
+
+
+def _supposed(answer: str, known: str) -> str:
+    """A clause that supposes a value (``it's probably X``) without denying one; empty where none does."""
+    asked = _typed(known)
+    model = stored_model(MODEL)
+    for clause in read_clauses(answer, known):
+        if not _SUPPOSES.search(clause.text) or _DENIED.search(clause.text):
+            continue
+        news = [m for m in _typed(clause.text) if not any(m.same(other) for other in asked)]
+        named = bool({"NAME", "QUOTE"} & set(clause.classes))
+        if (news or named) and model.score(features_of(clause.text, known)) < SENTENCE_LOGITS * model.scale:
+            return clause.text
+    return ""
