@@ -39,6 +39,7 @@ from memarena_dataset.io.files import CORPUS, EGO_MAP, INSTANCE_FOLDER, PERSONAS
 from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
 from memarena_dataset.model import Family
 from memarena_dataset.values import DurationValue
+from memarena_dataset.values.alternatives import alternatives
 
 CHATS = ("chat_trunecated.json", "chat.json")
 QUESTIONS = Path("probing_questions") / "probing_questions.json"
@@ -310,7 +311,7 @@ def _gold(ability: str, question: Any, *, with_rubrics: bool) -> tuple[Family, G
     elif family is Family.TEMPORAL:
         gold = _temporal(items)
     else:
-        answers = ("; ".join(items),)
+        answers = _answers(items)
         gold = TextGold(answers=answers, values=safe_values(family, answers))
     return family, gold, clean(query.strip()), kept
 
@@ -321,6 +322,11 @@ def _by_rubric(ability: str, rubric: Sequence[str]) -> RubricGold:
     if ability == "event_ordering" and len(sentences) > 1:
         sentences.append("What the answer has of these comes in this order: " + "; ".join(sentences))
     return RubricGold(rubric=tuple(sentences))
+
+
+def _answers(items: Sequence[str]) -> tuple[str, ...]:
+    """Several items are parts of one answer; a single one may name alternatives."""
+    return alternatives(items[0]) if len(items) == 1 else ("; ".join(items),)
 
 
 def _conflict(items: Sequence[str]) -> ConflictGold:
@@ -335,7 +341,7 @@ def _temporal(items: Sequence[str]) -> TextGold:
     if len(items) == 2 and items[1].casefold().startswith("from "):
         items = items[:1]
     match = _SPAN.fullmatch(items[0].strip().rstrip(".").casefold()) if len(items) == 1 else None
-    answers = ("; ".join(items),)
+    answers = _answers(items)
     if match is None:
         return TextGold(answers=answers, values=safe_values(Family.TEMPORAL, answers))
     days = int(match.group(1)) * (7 if match.group(2) == "week" else 1)

@@ -26,6 +26,7 @@ from memarena_dataset.importers.common import Account, clean, instance_row, json
 from memarena_dataset.io.files import CORPUS, EDGES, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
 from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
 from memarena_dataset.model import Family
+from memarena_dataset.values.alternatives import alternatives
 
 FAMILY_OF_CATEGORY: Mapping[int, Family] = {
     1: Family.QA,
@@ -249,7 +250,7 @@ def _gold(question: Mapping[str, Any], name: str, account: Account) -> tuple[Fam
         return family, AbstainGold(adversarial_answer=None if adversarial is None else clean(str(adversarial))), more
     if answer is None or not str(answer).strip():
         raise FieldError("answer", "missing")
-    answers = (clean(str(answer).strip()),)
+    answers = alternatives(clean(str(answer)))
     return family, TextGold(answers=answers, values=safe_values(family, answers)), {}
 
 

@@ -36,6 +36,7 @@ from memarena_dataset.importers.common import (
 from memarena_dataset.io.files import CORPUS, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
 from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
 from memarena_dataset.model import Family
+from memarena_dataset.values.alternatives import alternatives
 
 FAMILY_OF_TYPE: Mapping[str, Family] = {
     "single-session-user": Family.QA,
@@ -181,7 +182,7 @@ def _gold(question: Mapping[str, Any]) -> tuple[Family, Gold]:
     if answer is None or not str(answer).strip():
         raise FieldError("answer", "missing")
     family = FAMILY_OF_TYPE[question["question_type"].removesuffix(ABSTENTION_SUFFIX)]
-    answers = (clean(_as_text(answer)),)
+    answers = alternatives(clean(_as_text(answer)))
     return family, TextGold(answers=answers, values=safe_values(family, answers))
 
 
