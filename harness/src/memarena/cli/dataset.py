@@ -136,16 +136,31 @@ SourceFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="New or empty folder.", show_default=False)]
 
 
+LeaveOut = Annotated[
+    list[str] | None,
+    typer.Option("--leave-out", metavar="ID", help="Id of a question that is not imported; repeatable."),
+]
+
+
 @import_app.command("locomo")
-def locomo_command(source: Source, out: Out) -> None:
+def locomo_command(
+    source: Source,
+    out: Out,
+    corrections: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Corrected golds and evidence, in the form of the public audit (errors.json)."
+        ),
+    ] = None,
+) -> None:
     """Import LoCoMo: one ego per conversation, every question imported or named."""
-    _print_account(import_locomo(source, out), out)
+    _print_account(import_locomo(source, out, corrections), out)
 
 
 @import_app.command("longmemeval")
-def longmemeval_command(source: Source, out: Out) -> None:
+def longmemeval_command(source: Source, out: Out, leave_out: LeaveOut = None) -> None:
     """Import LongMemEval (_s, _m or _oracle): one ego per question."""
-    _print_account(import_longmemeval(source, out), out)
+    _print_account(import_longmemeval(source, out, leave_out or ()), out)
 
 
 @import_app.command("beam")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -63,6 +63,28 @@ class Account:
             "counts": dict(sorted(self.counts.items())),
             "notes": [{"kind": note.kind, "what": note.what, "reason": note.reason} for note in self.notes],
         }
+
+
+class LeftOut:
+    """Questions that a user leaves out by name, so that a single one that cannot be used stops nothing."""
+
+    def __init__(self, names: Collection[str], account: Account) -> None:
+        self._names = set(names)
+        self._seen: set[str] = set()
+        self._account = account
+
+    def takes(self, name: Any) -> bool:
+        """Whether the question of that id is left out; then it is noted."""
+        if name not in self._names:
+            return False
+        self._seen.add(name)
+        self._account.skip(str(name), "left out as asked")
+        return True
+
+    def check(self, source: Path) -> None:
+        """Raises DatasetError for an id that no question has."""
+        if unknown := sorted(self._names - self._seen):
+            raise DatasetError(f"{source}: --leave-out {unknown[0]}: no question has this id")
 
 
 def json_of(path: Path) -> tuple[Any, bytes]:

@@ -7,6 +7,8 @@
   timestamp: they are asked at the end of the last day.
 - A shared picture stays as text behind the turn, ``[shares a photo: <caption>]``: the caption is what the questions
   about pictures rest on. Its address goes to the turn's metadata.
+- Corrections of golds and evidence come from a second file, see ``corrections.py``. A corrected question keeps what was
+  published in ``metadata.correction``, so that it is scored with and without.
 - ``event_summary``, ``observation`` and ``session_summary`` are made from the conversations and are left out.
 """
 
@@ -23,8 +25,9 @@ from typing import Any
 from memarena_dataset.errors import DatasetError, FieldError
 from memarena_dataset.gold import AbstainGold, Gold, TextGold
 from memarena_dataset.importers.common import Account, clean, instance_row, json_of, safe_values, session_row, slug
+from memarena_dataset.importers.corrections import Correction, Corrections, read_corrections
 from memarena_dataset.io.files import CORPUS, EDGES, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
-from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
+from memarena_dataset.io.writing import FolderWriter, ground_truth_of, refuse_to_overwrite
 from memarena_dataset.model import Family
 from memarena_dataset.values.alternatives import alternatives
 
@@ -37,6 +40,8 @@ FAMILY_OF_CATEGORY: Mapping[int, Family] = {
 }
 CATEGORY_NAMES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 
+_CONVERSATIONS = 10
+"""Of the whole data set."""
 _SESSION_KEY = re.compile(r"session_(\d+)")
 _DATE_KEY = re.compile(r"session_(\d+)_date_time")
 _DIALOGUE_ID = re.compile(r"D(\d+):(\d+)")
@@ -65,14 +70,15 @@ class _Conversation:
         return f"{self.name}_{dialogue_id}"
 
 
-def import_locomo(source: Path, out: Path) -> Account:
-    """Write a LoCoMo file as a data set folder.
+def import_locomo(source: Path, out: Path, corrections: Path | None = None) -> Account:
+    """Write a LoCoMo file as a data set folder, with the corrections of a second file where there is one.
 
     Raises:
-        DatasetError: the file is missing or not LoCoMo, or ``out`` is taken.
+        DatasetError: a file is missing or not of its form, or ``out`` is taken.
     """
     refuse_to_overwrite(out)
     account = Account(source="LoCoMo")
+    corrected = read_corrections(corrections) if corrections else Corrections(())
     value, data = json_of(source)
     try:
         conversations = _conversations(value, account)
@@ -81,9 +87,12 @@ def import_locomo(source: Path, out: Path) -> Account:
     epoch = min(moment.date() for talk in conversations for moment, _ in talk.sessions.values())
     last = max(moment.date() for talk in conversations for moment, _ in talk.sessions.values())
     with FolderWriter(out) as writer:
-        for talk in conversations:
+        for index, talk in enumerate(conversations):
             known_turns = _write_conversation(talk, epoch, writer, account)
-            _write_questions(talk, known_turns, writer, account)
+            own = _corrections_of(talk, index, len(conversations), corrected)
+            _write_questions(talk, known_turns, own, writer, account)
+        for unused in corrected.unused():
+            account.skip(f"correction {unused.name}", f"no question {unused.position} reads {unused.question!r}")
         writer.put(EGO_MAP, _ego_map(conversations))
         writer.put(
             REPORT,
@@ -94,10 +103,22 @@ def import_locomo(source: Path, out: Path) -> Account:
                 "source_sha256": hashlib.sha256(data).hexdigest(),
                 "calendar_epoch": epoch.isoformat(),
                 "day_count": (last - epoch).days + 1,
+                **({"corrections_file": corrections.name} if corrections else {}),
                 **account.report(),
             },
         )
     return account
+
+
+def _corrections_of(
+    talk: _Conversation, index: int, conversations: int, corrected: Corrections
+) -> Mapping[int, Correction]:
+    """Corrections by the index of their question, from 0. Fewer conversations than LoCoMo's ten may be any of them."""
+    found = {
+        position: corrected.of(index, position, str(question.get("question")), only_here=conversations < _CONVERSATIONS)
+        for position, question in enumerate(talk.questions)
+    }
+    return {position: one for position, one in found.items() if one is not None}
 
 
 # ------------------------------------------------------------------ reading
@@ -206,10 +227,14 @@ def _turn(turn: Mapping[str, Any], turn_id: str, speaker_id: str) -> dict[str, A
 
 
 def _write_questions(
-    talk: _Conversation, session_of: Mapping[str, str], writer: FolderWriter, account: Account
+    talk: _Conversation,
+    session_of: Mapping[str, str],
+    corrections: Mapping[int, Correction],
+    writer: FolderWriter,
+    account: Account,
 ) -> None:
-    for position, question in enumerate(talk.questions, start=1):
-        name = f"{talk.name}_q{position:03d}"
+    for position, question in enumerate(talk.questions):
+        name = f"{talk.name}_q{position + 1:03d}"
         account.counts["questions in the file"] += 1
         try:
             family, gold, more = _gold(question, name, account)
@@ -217,20 +242,40 @@ def _write_questions(
             account.skip(name, f"{error.field}: {error.reason}")
             continue
         turns = _evidence(question.get("evidence"), name, talk, session_of, account)
-        sessions = list(dict.fromkeys(session_of[turn_id] for turn_id in turns))
+        correction = corrections.get(position)
+        if correction is not None:
+            stated = list(correction.evidence)
+            corrected = _evidence(stated, name, talk, session_of, account) if stated else turns
+            gold, turns, more["correction"] = _corrected(correction, family, gold, turns, corrected)
+            account.counts["questions corrected"] += 1
         row = instance_row(
             name,
             family,
             clean(question["question"].strip()),
             gold,
             ego=talk.ego,
-            sessions=sessions,
+            sessions=list(dict.fromkeys(session_of[turn_id] for turn_id in turns)),
             turns=turns,
             metadata={"category": CATEGORY_NAMES[question["category"]], **more},
         )
         writer.add(f"{INSTANCE_FOLDER}/{family.value}.jsonl", row)
         account.counts["questions imported"] += 1
         account.counts[f"questions {family.value}"] += 1
+
+
+def _corrected(
+    correction: Correction, family: Family, gold: Gold, turns: list[str], corrected_turns: list[str]
+) -> tuple[Gold, list[str], dict[str, Any]]:
+    """Gold and evidence as corrected, and what metadata keeps: the reason, and what was published where it changed."""
+    kept: dict[str, Any] = {"id": correction.name, "kind": correction.kind, "reason": correction.reason}
+    if isinstance(gold, TextGold) and correction.changes_gold:
+        kept["published_ground_truth"] = ground_truth_of(family, gold)
+        answers = alternatives(correction.answer)
+        gold = TextGold(answers=answers, values=safe_values(family, answers))
+    if corrected_turns and corrected_turns != turns:
+        kept["published_evidence_turn_ids"] = turns
+        turns = corrected_turns
+    return gold, turns, kept
 
 
 def _gold(question: Mapping[str, Any], name: str, account: Account) -> tuple[Family, Gold, dict[str, Any]]:

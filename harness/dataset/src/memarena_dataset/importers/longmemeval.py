@@ -7,6 +7,7 @@
   ``multi-session`` and ``knowledge-update`` become ``d7_qa``. A knowledge update asks for the latest value, which is
   one answer, while ``d1_conflict`` asks for both versions. Ids that end in ``_abs`` become ``d3_confabulation``
   (abstain).
+- Evidence that is later on the question's own day moves the question to the end of that day, with a note.
 - The file is parsed as a stream, twice (dates first): memory holds one question with its haystack, and the session ids
   of all, so ``_m`` with its gigabytes passes.
 """
@@ -15,7 +16,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -25,7 +27,9 @@ import ijson
 from memarena_dataset.errors import DatasetError, FieldError
 from memarena_dataset.gold import AbstainGold, Gold, TextGold
 from memarena_dataset.importers.common import (
+    SECONDS_PER_DAY,
     Account,
+    LeftOut,
     clean,
     instance_row,
     json_events,
@@ -51,20 +55,27 @@ ABSTENTION_SUFFIX = "_abs"
 _DATE = re.compile(r"(\d{4})/(\d{2})/(\d{2})(?:\s*\(\w+\))?(?:\s+(\d{2}):(\d{2}))?")
 
 
-def import_longmemeval(source: Path, out: Path) -> Account:
+def import_longmemeval(source: Path, out: Path, leave_out: Collection[str] = ()) -> Account:
     """Write a LongMemEval file as a data set folder.
 
+    Args:
+        source: the file.
+        out: the folder.
+        leave_out: ids of questions that are not imported, such as one that is not of LongMemEval's form.
+
     Raises:
-        DatasetError: the file is missing or not LongMemEval, or ``out`` is taken.
+        DatasetError: the file is missing or not LongMemEval, an id to leave out is not in it, or ``out`` is taken.
     """
     refuse_to_overwrite(out)
     account = Account(source="LongMemEval")
+    left_out = LeftOut(leave_out, account)
     try:
         with source.open("rb") as stream:
-            first, last = _span(stream, str(source))
+            first, last = _span(stream, str(source), leave_out)
         with source.open("rb") as stream, FolderWriter(out) as writer:
             hashed = _Hashed(stream)
-            ego_map = _write_all(hashed, str(source), first, writer, account)
+            ego_map = _write_all(hashed, str(source), first, writer, account, left_out)
+            left_out.check(source)
             writer.put(EGO_MAP, ego_map)
             writer.put(
                 REPORT,
@@ -83,6 +94,18 @@ def import_longmemeval(source: Path, out: Path) -> Account:
     except FieldError as error:
         raise DatasetError(f"{source}: {error.field}: {error.reason}") from error
     return account
+
+
+@dataclass(frozen=True, slots=True)
+class _Haystack:
+    """The history of a question as written."""
+
+    session_of: Mapping[str, str]
+    """Our session id for each of theirs."""
+    ends: Mapping[str, float]
+    """When each of our sessions ends."""
+    marked: Sequence[str]
+    """Turns that are marked as evidence."""
 
 
 class _Hashed:
@@ -104,13 +127,20 @@ class _Hashed:
         return self._digest.hexdigest()
 
 
-def _span(stream: IO[bytes], place: str) -> tuple[date, date]:
-    """First and last day on which anything is said or asked."""
+def _span(stream: IO[bytes], place: str, leave_out: Collection[str]) -> tuple[date, date]:
+    """First and last day on which anything is said or asked, without the questions that are left out."""
     days: list[date] = []
+    name, stated = "", dict[str, set[str]]()
     for prefix, event, value in ijson.parse(json_events(stream, place)):
-        if prefix in ("item.haystack_dates.item", "item.question_date") and event == "string":
-            day = _moment(value, prefix.removeprefix("item.")).date()
-            days = [min([*days, day]), max([*days, day])]
+        if (prefix, event) == ("item", "start_map"):
+            name, stated = "", {}
+        elif prefix == "item.question_id" and event == "string":
+            name = value
+        elif prefix in ("item.haystack_dates.item", "item.question_date") and event == "string":
+            stated.setdefault(prefix.removeprefix("item."), set()).add(value)
+        elif (prefix, event) == ("item", "end_map") and name not in leave_out:
+            own = [_moment(text, f"{name} {field}").date() for field, texts in stated.items() for text in sorted(texts)]
+            days = [min([*days, *own]), max([*days, *own])] if own else days
     if not days:
         raise FieldError("file", "a list of questions with haystack_dates is expected")
     return days[0], days[1]
@@ -135,11 +165,13 @@ def _day(moment: datetime, epoch: date) -> float:
 
 
 def _write_all(
-    stream: _Hashed, place: str, epoch: date, writer: FolderWriter, account: Account
+    stream: _Hashed, place: str, epoch: date, writer: FolderWriter, account: Account, left_out: LeftOut
 ) -> dict[str, list[str]]:
     ego_map: dict[str, list[str]] = {}
     for position, item in enumerate(ijson.items(ijson.parse(json_events(stream, place)), "item")):
         account.counts["questions in the file"] += 1
+        if left_out.takes(item.get("question_id") if isinstance(item, dict) else None):
+            continue
         question = _checked(item, str(position))
         name = question["question_id"]
         ego = f"user_{slug(name)}"
@@ -150,9 +182,9 @@ def _write_all(
         except FieldError as error:
             account.skip(name, f"{error.field}: {error.reason}")
             continue
-        session_of, evidence_turns = _write_haystack(question, ego, epoch, writer, account)
-        ego_map[ego] = list(dict.fromkeys(session_of.values()))
-        _write_question(question, family, gold, ego, epoch, session_of, evidence_turns, writer, account)
+        haystack = _write_haystack(question, ego, epoch, writer, account)
+        ego_map[ego] = list(dict.fromkeys(haystack.session_of.values()))
+        _write_question(question, family, gold, ego, epoch, haystack, writer, account)
     return ego_map
 
 
@@ -194,12 +226,13 @@ def _as_text(answer: Any) -> str:
 
 def _write_haystack(
     question: Mapping[str, Any], ego: str, epoch: date, writer: FolderWriter, account: Account
-) -> tuple[dict[str, str], list[str]]:
-    """Write the sessions; return our session id for each of theirs, and the turns that are marked as evidence."""
+) -> _Haystack:
+    """Write the sessions."""
     assistant = f"assistant_{ego}"
     writer.add(PERSONAS, {"agent_id": ego, "persona": {"name": "User"}, "social_neighbors": []})
     account.counts["namespaces"] += 1
     session_of: dict[str, str] = {}
+    ends: dict[str, float] = {}
     marked: list[str] = []
     name = question["question_id"]
     parts = (question["haystack_session_ids"], question["haystack_dates"], question["haystack_sessions"])
@@ -220,10 +253,12 @@ def _write_haystack(
             "session_type": "person_assistant",
             "metadata": {"source_id": str(original)},
         }
-        writer.add(CORPUS, session_row(session_id, [ego, assistant], start, rows, **more))
+        row = session_row(session_id, [ego, assistant], start, rows, **more)
+        ends[session_id] = row["end_time"]
+        writer.add(CORPUS, row)
         account.counts["sessions"] += 1
         account.counts["turns"] += len(rows)
-    return session_of, marked
+    return _Haystack(session_of, ends, marked)
 
 
 def _turns(
@@ -249,18 +284,18 @@ def _write_question(
     gold: Gold,
     ego: str,
     epoch: date,
-    session_of: Mapping[str, str],
-    marked: list[str],
+    haystack: _Haystack,
     writer: FolderWriter,
     account: Account,
 ) -> None:
-    name = question["question_id"]
+    name, session_of = question["question_id"], haystack.session_of
     sessions = [session_of[session_id] for session_id in _answer_sessions(question, session_of, account)]
-    turns = [turn_id for turn_id in marked if turn_id.rpartition("_t")[0] in sessions]
-    for turn_id in sorted(set(marked) - set(turns)):
+    turns = [turn_id for turn_id in haystack.marked if turn_id.rpartition("_t")[0] in sessions]
+    for turn_id in sorted(set(haystack.marked) - set(turns)):
         account.change(name, f"turn {turn_id!r} has_answer, but its session is not an answer session: left out")
     if not sessions:
         account.change(name, "has no evidence; imported without")
+    asked = _day(_moment(question["question_date"], f"{name}.question_date"), epoch)
     row = instance_row(
         name,
         family,
@@ -270,13 +305,22 @@ def _write_question(
         sessions=sessions,
         turns=turns,
         metadata={
-            "query_timestamp": _day(_moment(question["question_date"], f"{name}.question_date"), epoch),
+            "query_timestamp": _after_evidence(asked, [haystack.ends[s] for s in sessions], name, account),
             "question_type": question["question_type"],
         },
     )
     writer.add(f"{INSTANCE_FOLDER}/{family.value}.jsonl", row)
     account.counts["questions imported"] += 1
     account.counts[f"questions {family.value}"] += 1
+
+
+def _after_evidence(asked: float, ends: Sequence[float], name: str, account: Account) -> float:
+    """When the question is asked: at the end of its day where evidence is said later on that day."""
+    later = [end for end in ends if int(end) == int(asked) and end > asked]
+    if not later:
+        return asked
+    account.change(name, "its evidence is said later on the day of the question: asked at the end of that day")
+    return max(round(int(asked) + 1 - 1 / SECONDS_PER_DAY, 7), *later)
 
 
 def _answer_sessions(question: Mapping[str, Any], session_of: Mapping[str, str], account: Account) -> Iterator[str]:
