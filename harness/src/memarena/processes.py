@@ -31,6 +31,14 @@ STARTS_AFTER_KILL = 2
 """How often a server of ours that was killed (SIGKILL) while it started is started again."""
 
 
+def python_module(module: str, *arguments: str) -> list[str]:
+    """The command that runs a module with this interpreter, and no file of the current folder in a module's place.
+
+    Without ``-P`` Python looks for every module in the current folder first, which may be a data set's.
+    """
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
 class ProcessError(Exception):
     """A child could not be started; the message is one line for the user."""
 
@@ -70,7 +78,7 @@ class GuardedProcess:
         try:
             with log_path.open("ab") as log:
                 guard = subprocess.Popen(
-                    [sys.executable, "-m", "memarena.processes", f"{reading}:{grace_s:g}", *argv],
+                    python_module("memarena.processes", f"{reading}:{grace_s:g}", *argv),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

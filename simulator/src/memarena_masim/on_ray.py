@@ -17,7 +17,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -204,7 +204,8 @@ def _connected(address: str | None) -> Iterator[ModuleType]:
 
     folder = tempfile.mkdtemp(prefix="ms-") if address is None else None  # short: sockets have long names
     try:
-        ray.init(**where, _temp_dir=folder, log_to_driver=False, logging_level=logging.ERROR)
+        with chdir("/"):  # its workers import from the folder that is the current one now
+            ray.init(**where, _temp_dir=folder, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)

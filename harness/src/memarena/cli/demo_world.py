@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 import time
 from pathlib import Path
 
 from memarena.execution.errors import RunError
-from memarena.processes import GuardedProcess
+from memarena.processes import GuardedProcess, python_module
 
 SEED = 7
 PRESET = "tiny"
@@ -34,9 +33,7 @@ def make_world(out: Path, seed: int = SEED) -> None:
     if importlib.util.find_spec("memarena_masim") is None:
         raise RunError("demo: the simulator (masim) is not installed beside this command; `make demo` sets it up")
     log = out.with_name(f"{out.name}.log")
-    command = [
-        sys.executable,
-        "-m",
+    command = python_module(
         "memarena_masim",
         "generate",
         "--preset",
@@ -49,7 +46,7 @@ def make_world(out: Path, seed: int = SEED) -> None:
         str(seed),
         "--out",
         str(out),
-    ]
+    )
     with GuardedProcess.start(command, log_path=log) as process:
         deadline_s = time.monotonic() + TIMEOUT_S
         while (code := process.poll()) is None and time.monotonic() < deadline_s:

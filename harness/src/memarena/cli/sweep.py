@@ -91,7 +91,7 @@ def sweep(
         target = storage_of(out, storage)
         where: Executor
         if executor == "ray":
-            where = RayExecutor(address, target, sweep_id, _say, scratch, cores, gpus)
+            where = RayExecutor(address, target, sweep_id, _say, scratch and scratch.absolute(), cores, gpus)
         else:
             where = LocalExecutor(scratch or out / "scratch", target, cores or os.cpu_count() or 1, gpus)
         with where:

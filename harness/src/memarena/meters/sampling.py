@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Self
 from memarena.meters.readings import MeterError
 from memarena.meters.sampler import HZ
 from memarena.meters.samples import Samples, is_ready, read_samples, sampled_after
-from memarena.processes import GuardedProcess
+from memarena.processes import GuardedProcess, python_module
 
 START_S = 20.0
 
@@ -46,7 +45,7 @@ class Sampling:
             raise MeterError(f"{path}: is already there; a samples file belongs to one sampler")
         path.parent.mkdir(parents=True, exist_ok=True)
         log = path.with_name(f"{path.name}.log")
-        command = [sys.executable, "-m", "memarena.meters.sampler", "--hz", str(hz), "--out", str(path), "--", *meters]
+        command = python_module("memarena.meters.sampler", "--hz", str(hz), "--out", str(path), "--", *meters)
         return cls(GuardedProcess.start(command, log_path=log), path)
 
     def wait_ready(self) -> None:

@@ -27,6 +27,8 @@ START_TIMEOUT_S = 1800.0
 """Loading the weights of a large model takes minutes."""
 
 _POLL_S = 0.2
+_SAFE_PATH = {"PYTHONSAFEPATH": "1"}
+"""As ``-P``, for whichever Python serves and the workers that it starts: files of the current folder are no modules."""
 _HOLDER = "import os,subprocess,sys; r,_=os.pipe(); sys.exit(subprocess.call(sys.argv[1:], stdin=r))"
 """Runs a command with a pipe as its standard input that closes when this process ends, however it ends."""
 _IN_CONTAINER = (
@@ -46,7 +48,7 @@ def start_sglang(settings: SglangSettings, *, work_dir: Path, timeout_s: float =
     port = _free_port()
     command = server_command(settings, port)
     try:
-        process = GuardedProcess.start(command, log_path=work_dir / "reader-sglang.log")
+        process = GuardedProcess.start(command, log_path=work_dir / "reader-sglang.log", env=_SAFE_PATH)
     except ProcessError as error:
         raise ReaderError(f"reader sglang: {error}") from error
     base_url = f"http://127.0.0.1:{port}/v1"
@@ -70,7 +72,7 @@ def server_command(settings: SglangSettings, port: int) -> list[str]:
         "docker", "run", "--rm", "--interactive", "--init", "--name", name, "--gpus", "all", "--network", "host",
         "--ipc", "host", *volume, "--entrypoint", "/bin/sh", settings.image, "-c", _IN_CONTAINER, "sglang",
     ]  # fmt: skip
-    return [sys.executable, "-c", _HOLDER, *container, *flags]
+    return [sys.executable, "-P", "-c", _HOLDER, *container, *flags]
 
 
 def connected(settings: SglangSettings, base_url: str, process: GuardedProcess | None) -> RunningReader:

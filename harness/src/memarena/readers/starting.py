@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from pydantic import JsonValue
 
 from memarena.gateway import CallContext, Gateway, Upstream
 from memarena.log.records import ReaderProbed, ReaderRef, ResultClass
-from memarena.processes import STARTS_AFTER_KILL, GuardedProcess, ProcessError
+from memarena.processes import STARTS_AFTER_KILL, GuardedProcess, ProcessError, python_module
 from memarena.readers import embedded, extractive, remote
 from memarena.readers.sglang import start_sglang
 from memarena.readers.sglang_settings import SglangSettings
@@ -152,7 +151,7 @@ def start_child(name: str, module: str, work_dir: Path, arguments: Sequence[str]
     """Run one of our servers as a child; the process and the base URL of its API once it listens."""
     work_dir.mkdir(parents=True, exist_ok=True)
     address_file = work_dir / f"reader-{name}.address"
-    command = [sys.executable, "-m", module, "--address-file", str(address_file), *arguments]
+    command = python_module(module, "--address-file", str(address_file), *arguments)
     for left in reversed(range(STARTS_AFTER_KILL + 1)):
         address_file.unlink(missing_ok=True)
         try:

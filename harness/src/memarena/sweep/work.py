@@ -12,7 +12,6 @@ import fcntl
 import json
 import os
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +26,7 @@ from memarena_dataset.io.reading import open_dataset
 from memarena.execution.models.shared_readers import VARIABLE, may_be_shared
 from memarena.execution.planning.config import ReaderConfig
 from memarena.log.store import LOG_NAME
-from memarena.processes import GuardedProcess, ProcessError
+from memarena.processes import GuardedProcess, ProcessError, python_module
 from memarena.sweep.cells import Cell, World
 from memarena.sweep.errors import StorageError, SweepError
 from memarena.sweep.sealing import SEAL, Seal, fault_of, read_seal, seal
@@ -159,14 +158,14 @@ def _run(job: Job, world: Path, held: int, stop: threading.Event, alive: Alive) 
     arguments = ["run", str(config), "--out", str(run), *(["--resume"] if (run / LOG_NAME).exists() else [])]
     began = time.monotonic()
     shared = {VARIABLE: str(readers_folder(job.scratch)) if shared_readers_of(job.cell) else ""}
-    code = _child([sys.executable, "-m", "memarena", *arguments], output, held, stop, alive, shared)
+    code = _child(python_module("memarena", *arguments), output, held, stop, alive, shared)
     wall_s, line = time.monotonic() - began, "" if code == _COMPLETE else _last_line(output)
     if code in (_COMPLETE, _INCOMPLETE):
         for judge in job.cell.judges:
             more = [*(["--model", judge.model] if judge.model else [])]
             more += ["--api-key-env", judge.api_key_env] if judge.api_key_env else []
             judging = ["judge", str(run), "--judge", judge.name, "--endpoint", judge.endpoint, *more]
-            judged = _child([sys.executable, "-m", "memarena", *judging], output, held, stop, alive)
+            judged = _child(python_module("memarena", *judging), output, held, stop, alive)
             if judged != _COMPLETE:
                 return End("open" if judged == _INCOMPLETE else "refused", f"judge {judge.name}: {_last_line(output)}")
     if code == _COMPLETE or (code == _INCOMPLETE and job.last_attempt):
@@ -224,7 +223,7 @@ def _world(job: Job, give: GiveWorld, stop: threading.Event, alive: Alive) -> tu
         if world.arguments:
             output = folder / "output.txt"
             # The simulator goes on with what an earlier attempt left.
-            argv = [sys.executable, "-m", "memarena_masim", "generate", *world.arguments, "--out", str(files)]
+            argv = python_module("memarena_masim", "generate", *world.arguments, "--out", str(files))
             code = _child([*argv, "--quiet", "--workers", "1"], output, held, stop, alive)
             if code:
                 raise SweepError(f"world {world.name}: {_last_line(output) or f'masim ended with {code}'}")

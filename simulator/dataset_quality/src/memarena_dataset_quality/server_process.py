@@ -40,7 +40,7 @@ class ServerProcess:
         with tempfile.TemporaryDirectory() as folder:
             address = Path(folder) / "address"
             self._process = subprocess.Popen(
-                [sys.executable, "-m", _RUN, self._module, "--address-file", str(address), *self._arguments],
+                [sys.executable, "-P", "-m", _RUN, self._module, "--address-file", str(address), *self._arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

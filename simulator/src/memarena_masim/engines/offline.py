@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from memarena_masim.realization.spoken import SpokenTurn
 from memarena_masim.rng import Stream
 
 _CHUNK = 48
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,22 @@ def _pool(workers: int) -> Iterator[Pool | None]:
     if workers <= 1:
         yield None
         return
-    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+    with _safe_path(), multiprocessing.get_context("spawn").Pool(workers) as pool:
         yield pool
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """What multiprocessing starts imports no file of the current folder in a module's place."""
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 def _realised(config: WorldConfig, sessions: tuple[SessionPlan, ...], pool: Pool | None) -> Iterable[str]:

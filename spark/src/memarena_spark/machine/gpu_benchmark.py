@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import psutil
+from memarena.processes import python_module
 from pydantic import ValidationError
 
 from memarena_spark.facts import CanaryResult, Unknown
@@ -36,15 +37,8 @@ _START_S = 120.0
 
 def run_canary(settings: CanarySettings) -> CanaryResult | Unknown:
     """Run the canary in a process of its own; :class:`~memarena_spark.facts.Unknown` says why there is no result."""
-    command = [
-        sys.executable,
-        "-m",
-        "memarena_spark.machine.gpu_benchmark",
-        "--device",
-        settings.device,
-        "--dtype",
-        settings.dtype,
-    ]
+    command = python_module("memarena_spark.machine.gpu_benchmark", "--device", settings.device)
+    command += ["--dtype", settings.dtype]
     command += ["--size", str(settings.size), "--seconds", str(settings.seconds)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=settings.seconds + _START_S, check=False)

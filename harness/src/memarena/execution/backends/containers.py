@@ -12,7 +12,6 @@ import ipaddress
 import os
 import secrets
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from memarena.meters.cgroups import memory_cgroup_of
 from memarena.meters.footprint import Footprint, footprint_of_cgroup
 from memarena.meters.phases import unavailable
 from memarena.meters.readings import MeterError
+from memarena.processes import python_module
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -108,7 +108,7 @@ class ContainerHost:
         import docker  # noqa: PLC0415
 
         self._reaper = subprocess.Popen(
-            [sys.executable, "-m", "memarena.execution.backends.reaper"],
+            python_module("memarena.execution.backends.reaper"),
             stdin=subprocess.PIPE,
             # A session of its own, so that Ctrl-C in the terminal does not end it before the run has.
             start_new_session=True,

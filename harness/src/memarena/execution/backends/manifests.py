@@ -10,6 +10,7 @@ different backends of one name are an error.
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -19,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
+from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from memarena.execution.backends.environments import BackendEnvironment, EnvironmentTable
@@ -129,6 +131,12 @@ class LaunchableBackend(_Strict):
     def python(self) -> str:
         """The interpreter that ``{python}`` in its command stands for."""
         return sys.executable if self.environment is None else str(self.environment.place().python)
+
+    @property
+    def python_version(self) -> Version:
+        """Version of that interpreter."""
+        own = platform.python_version()
+        return Version(own if self.environment is None else self.environment.place().interpreter.version)
 
     @property
     def diagnostic(self) -> bool:

@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from packaging.version import Version
+
 from memarena.execution.backends.environments import outside_the_harness
 from memarena.execution.backends.manifests import LaunchableBackend
 from memarena.meters.footprint import Footprint, footprint_of_processes
@@ -13,6 +15,7 @@ from memarena.processes import GuardedProcess
 from memarena.readers.helpers import KEY_VARIABLES
 
 START_TIMEOUT_S = 60.0
+_SAFE_PATH_SINCE = Version("3.11")
 _DEATH_S = 0.5
 """How long a process may take to end after its connection broke."""
 
@@ -85,7 +88,7 @@ def launch(
         "data_dir": str(data_dir.resolve()),
         "folder": str(backend.folder),
     }
-    argv = [_fill(argument, values) for argument in backend.manifest.command]
+    argv = [_fill(argument, values) for argument in _command(backend)]
     # A backend reaches models through the gateway alone: the keys of model servers are none of its business.
     env = {**backend.manifest.env, **(settings or {}), **dict.fromkeys(KEY_VARIABLES, "")}
     if backend.environment is not None:
@@ -103,6 +106,14 @@ def launch(
         time.sleep(0.02)
     process.stop()
     raise LaunchError(f"backend {backend.name} did not name its address within {timeout_s:.0f} s: {process.log_tail()}")
+
+
+def _command(backend: LaunchableBackend) -> list[str]:
+    """Its command; after ``{python}`` a ``-P`` where Python would look for modules in the current folder."""
+    program, *arguments = backend.manifest.command
+    if program == "{python}" and arguments[:1] in (["-m"], ["-c"]) and backend.python_version >= _SAFE_PATH_SINCE:
+        arguments.insert(0, "-P")
+    return [program, *arguments]
 
 
 def _fill(argument: str, values: dict[str, str]) -> str:

@@ -60,9 +60,11 @@ def connected(address: str | None, cores: int | None, gpus: float) -> tuple[Modu
                 "resources": {TIMED: 1},
                 "_temp_dir": folder,
             }
-            ray.init(address="local", include_dashboard=False, **own, **quiet)
+            where: dict[str, Any] = {"address": "local", "include_dashboard": False, **own}
         else:
-            ray.init(address=address, _node_ip_address=_loopback(address), **quiet)
+            where = {"address": address, "_node_ip_address": _loopback(address)}
+        with contextlib.chdir("/"):  # its workers import from the folder that is the current one now
+            ray.init(**where, **quiet)
     except Exception as error:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
