@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from memarena.processes import python_module
 from memarena.viewer.cache_build import STEPS
 from memarena.viewer.cache_file import cache_path, fit, key_of, touch
 from memarena.viewer.found_runs import FoundRun, Position, position
@@ -107,7 +107,7 @@ class Caches:
         async with self._one_at_a_time:
             build.began = time.monotonic()
             process = await asyncio.create_subprocess_exec(
-                *python_module("memarena.viewer.cache_build", str(run.folder), self.judge, str(path)),
+                sys.executable, "-P", "-m", "memarena.viewer.cache_build", str(run.folder), self.judge, str(path),
                 stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             )  # fmt: skip
             assert process.stdout is not None
