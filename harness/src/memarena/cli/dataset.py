@@ -16,9 +16,11 @@ from memarena_dataset.errors import DatasetError
 from memarena_dataset.importers.beam import import_beam
 from memarena_dataset.importers.common import Account
 from memarena_dataset.importers.gatemem import import_gatemem
+from memarena_dataset.importers.halumem import import_halumem
 from memarena_dataset.importers.locomo import import_locomo
 from memarena_dataset.importers.longmemeval import import_longmemeval
 from memarena_dataset.importers.personamem import History, import_personamem
+from memarena_dataset.importers.personamem_v1 import import_personamem_v1, is_version_1
 from memarena_dataset.stats import Stats, markdown, stats, table
 from memarena_dataset.validate import Profile, Validation, validate
 from rich.console import Console
@@ -181,17 +183,27 @@ def gatemem_command(source: SourceFolder, out: Out) -> None:
     _print_account(import_gatemem(source, out), out)
 
 
+@import_app.command("halumem")
+def halumem_command(source: Source, out: Out) -> None:
+    """Import HaluMem (Medium or Long): one ego per user; its questions, not what it compares with stored memories."""
+    _print_account(import_halumem(source, out), out)
+
+
 @import_app.command("personamem")
 def personamem_command(
     source: Annotated[Path, typer.Argument(metavar="CSV", help="The table of questions.", show_default=False)],
     out: Out,
-    history: Annotated[HistoryLength, typer.Option(help="Which of the two histories of each person.")] = (
+    history: Annotated[HistoryLength, typer.Option(help="v2: which of the two histories of each person.")] = (
         HistoryLength.SHORT
     ),
 ) -> None:
-    """Import PersonaMem-v2: which of several replies suits a person; histories are found from the table's folders."""
+    """Import PersonaMem (v2, or v1 by its columns): which of several replies suits a person.
+
+    Histories are read from the folders of the table.
+    """
     chosen: History = history.value
-    _print_account(import_personamem(source, out, chosen), out)
+    account = import_personamem_v1(source, out) if is_version_1(source) else import_personamem(source, out, chosen)
+    _print_account(account, out)
 
 
 def _print_account(account: Account, out: Path) -> None:

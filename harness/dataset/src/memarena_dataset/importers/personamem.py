@@ -13,11 +13,9 @@
 
 from __future__ import annotations
 
-import ast
-import csv
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -27,13 +25,13 @@ from memarena_dataset.gold import ClozeGold
 from memarena_dataset.importers.common import (
     Account,
     clean,
-    fitting,
     instance_row,
     json_of,
     slug,
     timed_session_row,
     times_of_day,
 )
+from memarena_dataset.importers.tables import literal, one_line, rows_of, sessions_of
 from memarena_dataset.io.files import CORPUS, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
 from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
 from memarena_dataset.model import Family
@@ -44,11 +42,8 @@ KEPT = ("pref_type", "conversation_scenario", "topic_query", "topic_preference",
 """Columns that the questions' metadata keeps, for breakdowns. ``preference`` would be gold in another form."""
 WHICH = "Which of these replies suits me best?"
 
-_MESSAGES = 20
-"""From so many messages on, the next one of the user begins a session."""
 _MORNING = 8 / 24
 _EPOCH = "2025-01-01"
-_LONGEST_FIELD = 16 << 20
 _FOLDERS_UP = 4
 
 
@@ -74,10 +69,12 @@ def import_personamem(source: Path, out: Path, history: History = "32k") -> Acco
     digest = hashlib.sha256()
     told: dict[str, _Told] = {}
     with FolderWriter(out) as writer:
-        for line, row in _rows(source, history):
+        link_column = f"chat_history_{history}_link"
+        needed = ("persona_id", link_column, "user_query", "correct_answer", "incorrect_answers")
+        for line, row in rows_of(source, needed, needed[:2], "PersonaMem-v2"):
             account.counts["questions in the file"] += 1
             digest.update(json.dumps(row, sort_keys=True).encode())
-            link = row[f"chat_history_{history}_link"].strip()
+            link = row[link_column].strip()
             try:
                 if link not in told:
                     told[link] = _write_history(row["persona_id"], _find(source, link), len(told), writer, account)
@@ -111,31 +108,6 @@ def import_personamem(source: Path, out: Path, history: History = "32k") -> Acco
 # ------------------------------------------------------------------ reading
 
 
-def _rows(source: Path, history: History) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Rows with the line on which each ends."""
-    needed = ("persona_id", f"chat_history_{history}_link", "user_query", "correct_answer", "incorrect_answers")
-    before = csv.field_size_limit(_LONGEST_FIELD)
-    try:
-        with source.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream, strict=True)
-            missing = [column for column in needed if column not in (reader.fieldnames or ())]
-            if missing:
-                raise DatasetError(f"{source}: no column {missing[0]!r}; a table of PersonaMem-v2 is expected")
-            for row in reader:
-                if None in row or None in row.values():
-                    raise DatasetError(f"{source}:{reader.line_num}: as many fields as the first line has are expected")
-                for column in needed[:2]:
-                    if not row[column].strip():
-                        raise DatasetError(f"{source}:{reader.line_num}: {column}: missing")
-                yield reader.line_num, row
-    except OSError as error:
-        raise DatasetError(f"{source}: cannot be read: {error.strerror}") from error
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DatasetError(f"{source}: not a table: {error}") from error
-    finally:
-        csv.field_size_limit(before)
-
-
 def _find(source: Path, link: str) -> Path:
     """The file of a history, at its address from one of the folders above the table."""
     path = PurePosixPath(link)
@@ -146,16 +118,6 @@ def _find(source: Path, link: str) -> Path:
         if (folder / path).is_file():
             return folder / path
     raise FieldError("chat_history_link", f"{link!r} is in none of the {len(above)} folders above the table")
-
-
-def _literal(text: str, field: str) -> Any:
-    """A value that the table writes as JSON or as Python does."""
-    for read in (json.loads, ast.literal_eval):
-        try:
-            return read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    raise FieldError(field, "neither JSON nor a Python literal")
 
 
 # ------------------------------------------------------------------ histories
@@ -169,19 +131,7 @@ def _write_history(persona: str, path: Path, position: int, writer: FolderWriter
     ego = f"user_persona_{slug(persona)}_{position:04d}"
     assistant = f"assistant_{ego}"
     speakers = {"user": ego, "assistant": assistant}
-    sessions: list[list[tuple[str, str]]] = []
-    for number, message in enumerate(messages):
-        where = f"{path.name} message {number}"
-        role = message.get("role") if isinstance(message, dict) else None
-        if role == "system":
-            account.skip(where, "the system's: nobody says it")
-            continue
-        if role not in speakers or not isinstance(message.get("content"), str) or not message["content"].strip():
-            account.skip(where, "not a message of user or assistant with a text as content")
-            continue
-        if not sessions or (role == "user" and len(sessions[-1]) >= _MESSAGES):
-            sessions.append([])
-        sessions[-1].append((role, fitting(message["content"], where, account)))
+    sessions = sessions_of(messages, path.name, account)
     if not sessions:
         raise DatasetError(f"{path}: chat_history: no message of user or assistant")
     writer.add(PERSONAS, {"agent_id": ego, "persona": {"name": "User"}, "social_neighbors": []})
@@ -208,16 +158,18 @@ def _write_history(persona: str, path: Path, position: int, writer: FolderWriter
 def _gold(row: Mapping[str, str]) -> tuple[str, ClozeGold]:
     query = row["user_query"].strip()
     if query.startswith("{"):
-        query = _content(_literal(query, "user_query"), "user_query")
+        query = _content(literal(query, "user_query"), "user_query")
     if not query:
         raise FieldError("user_query", "missing; a text is expected")
-    wrong = _literal(row["incorrect_answers"], "incorrect_answers") if row["incorrect_answers"].strip() else []
+    wrong = literal(row["incorrect_answers"], "incorrect_answers") if row["incorrect_answers"].strip() else []
     if not isinstance(wrong, list) or not wrong or not all(isinstance(one, str) and one.strip() for one in wrong):
         raise FieldError("incorrect_answers", "a list of texts is expected")
-    right = _line(row["correct_answer"])
+    right = one_line(row["correct_answer"])
     if not right:
         raise FieldError("correct_answer", "missing; a text is expected")
-    options = sorted((right, *map(_line, wrong)), key=lambda one: hashlib.sha256(f"{query}\0{one}".encode()).digest())
+    options = sorted(
+        (right, *map(one_line, wrong)), key=lambda one: hashlib.sha256(f"{query}\0{one}".encode()).digest()
+    )
     if len({option.casefold() for option in options}) != len(options):
         raise FieldError("incorrect_answers", "two of the replies are the same")
     letter = chr(ord("A") + options.index(right))
@@ -230,10 +182,6 @@ def _content(value: Any, field: str) -> str:
     if not isinstance(content, str):
         raise FieldError(f"{field}.content", "a text is expected")
     return content.strip()
-
-
-def _line(text: str) -> str:
-    return " ".join(clean(text).split())
 
 
 def _write_question(
@@ -263,7 +211,7 @@ def _write_question(
 def _evidence(snippet: str, name: str, told: _Told, account: Account) -> Sequence[tuple[str, str]]:
     """The turns of the snippet: the first place in the history where its messages follow each other."""
     try:
-        messages = _literal(snippet, "related_conversation_snippet") if snippet.strip() else []
+        messages = literal(snippet, "related_conversation_snippet") if snippet.strip() else []
         listed = messages if isinstance(messages, list) else []
         texts = [_content(one, "related_conversation_snippet") for one in listed if _role(one) != "system"]
     except FieldError as error:

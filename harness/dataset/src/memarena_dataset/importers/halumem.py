@@ -1,0 +1,282 @@
+"""HaluMem (Chen et al., 2025; Medium and Long): one ego per user, every question imported or named.
+
+- The source is a file of JSON lines, one user each. It is read twice, a line at a time: dates first.
+- ``user`` turns are the ego's, ``assistant`` turns its assistant's. Sessions start when the file says; the turns follow
+  by their length, since the file gives a whole exchange one time. Day 0 is that of the first session of the file.
+- A question belongs to a session and is asked at the end of that session's day; HaluMem asks it after the session.
+- ``Memory Boundary`` becomes ``d3_confabulation`` (abstain): nothing was said of it. All other types become ``d7_qa``.
+- Evidence is memory points, which are texts. They name the sessions that list a memory point of the same text.
+- ``memory_points`` are otherwise left out: HaluMem compares them with what a memory stores, which no run here reads.
+  ``persona_info`` is too, but for the name: nobody says it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from memarena_dataset.errors import DatasetError, FieldError
+from memarena_dataset.gold import AbstainGold, Gold, TextGold
+from memarena_dataset.importers.common import (
+    Account,
+    clean,
+    fitting,
+    instance_row,
+    json_value,
+    safe_values,
+    session_row,
+)
+from memarena_dataset.io.files import CORPUS, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
+from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
+from memarena_dataset.model import Family
+from memarena_dataset.values.alternatives import alternatives
+
+FAMILY_OF_TYPE: Mapping[str, Family] = {
+    "Basic Fact Recall": Family.QA,
+    "Multi-hop Inference": Family.QA,
+    "Dynamic Update": Family.QA,
+    "Generalization & Application": Family.QA,
+    "Memory Conflict": Family.QA,
+    "Memory Boundary": Family.CONFABULATION,
+}
+_MOMENT = "%b %d, %Y, %H:%M:%S"
+_NAME = re.compile(r"\bName:\s*([^;\n]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """A session as written, with what its questions and evidence need."""
+
+    session_id: str
+    start: float
+    end: float
+    memories: frozenset[str]
+    questions: Sequence[Any]
+
+
+def import_halumem(source: Path, out: Path) -> Account:
+    """Write a HaluMem file as a data set folder.
+
+    Raises:
+        DatasetError: the file is missing or not HaluMem, or ``out`` is taken.
+    """
+    refuse_to_overwrite(out)
+    account = Account(source="HaluMem")
+    days = [moment.date() for _, user in _users(source) for moment in _starts(user)]
+    if not days:
+        raise DatasetError(f"{source}: no session with a time; JSON lines with a user each are expected")
+    epoch, last = min(days), max(days)
+    with source.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256")
+    with FolderWriter(out) as writer:
+        ego_map: dict[str, list[str]] = {}
+        for number, (line, user) in enumerate(_users(source), start=1):
+            ego = f"user_halumem_{number:02d}"
+            try:
+                sessions = _write_user(user, ego, epoch, writer, account)
+            except FieldError as error:
+                raise DatasetError(f"{source}:{line}: {error.field}: {error.reason}") from error
+            ego_map[ego] = [session.session_id for session in sessions]
+            _write_questions(sessions, ego, writer, account)
+        writer.put(EGO_MAP, ego_map)
+        writer.put(
+            REPORT,
+            {
+                "name": "HaluMem",
+                "pipeline": "memarena dataset import halumem",
+                "source_file": source.name,
+                "source_sha256": digest.hexdigest(),
+                "calendar_epoch": epoch.isoformat(),
+                "day_count": (last - epoch).days + 1,
+                **account.report(),
+            },
+        )
+    return account
+
+
+# ------------------------------------------------------------------ reading
+
+
+def _users(source: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Users with their line."""
+    try:
+        with source.open("rb") as stream:
+            for line, data in enumerate(stream, start=1):
+                if not data.strip():
+                    continue
+                user = json_value(data, f"{source}:{line}")
+                if not isinstance(user, dict) or not isinstance(user.get("sessions"), list):
+                    raise DatasetError(
+                        f"{source}:{line}: sessions: missing; a user with a list of sessions is expected"
+                    )
+                yield line, user
+    except OSError as error:
+        raise DatasetError(f"{source}: cannot be read: {error.strerror}") from error
+
+
+def _starts(user: Mapping[str, Any]) -> Iterator[datetime]:
+    """When sessions start, as far as that can be read; ``_write_user`` names the others."""
+    for session in user["sessions"]:
+        try:
+            yield _start(session, "sessions")
+        except FieldError:
+            continue
+
+
+def _start(session: Any, field: str) -> datetime:
+    if not isinstance(session, dict):
+        raise FieldError(field, "an object is expected")
+    turns = session.get("dialogue")
+    first = turns[0].get("timestamp") if isinstance(turns, list) and turns and isinstance(turns[0], dict) else None
+    stated = session.get("start_time") or first
+    try:
+        return datetime.strptime(str(stated).strip(), _MOMENT)
+    except ValueError:
+        raise FieldError(
+            f"{field}.start_time", f"{stated!r}; a time like 'Dec 15, 2025, 08:41:23' is expected"
+        ) from None
+
+
+# ------------------------------------------------------------------ writing
+
+
+def _write_user(
+    user: Mapping[str, Any], ego: str, epoch: date, writer: FolderWriter, account: Account
+) -> list[_Session]:
+    named = _NAME.search(user["persona_info"]) if isinstance(user.get("persona_info"), str) else None
+    persona = {"name": clean(named.group(1)).strip() if named else "User", "source_id": str(user.get("uuid", ""))}
+    writer.add(PERSONAS, {"agent_id": ego, "persona": persona, "social_neighbors": []})
+    account.counts["users"] += 1
+    sessions = []
+    for number, raw in enumerate(user["sessions"], start=1):
+        moment = _start(raw, f"sessions.{number - 1}")
+        start = (moment.date() - epoch).days + (moment.hour * 3600 + moment.minute * 60 + moment.second) / 86_400
+        written = _write_session(raw, f"{ego}_s{number:03d}", ego, round(start, 6), writer, account)
+        if written is not None:
+            sessions.append(written)
+    if not sessions:
+        raise FieldError("sessions", "none holds a turn")
+    points = sum(len(session.memories) for session in sessions)
+    account.skip(f"{ego} memory points", f"{points:,}: what a memory stores is not compared with them")
+    return sessions
+
+
+def _write_session(
+    raw: Mapping[str, Any], session_id: str, ego: str, start: float, writer: FolderWriter, account: Account
+) -> _Session | None:
+    speakers = {"user": ego, "assistant": f"assistant_{ego}"}
+    turns = raw.get("dialogue")
+    rows: list[dict[str, Any]] = []
+    for position, turn in enumerate(turns if isinstance(turns, list) else ()):
+        turn_id = f"{session_id}_t{position:03d}"
+        content = turn.get("content") if isinstance(turn, dict) else None
+        if not isinstance(content, str) or not content.strip() or turn.get("role") not in speakers:
+            account.skip(turn_id, "not a turn with role user or assistant and a text as content")
+            continue
+        rows.append(
+            {"turn_id": turn_id, "speaker_id": speakers[turn["role"]], "text": fitting(content, turn_id, account)}
+        )
+    questions = raw.get("questions") or ()
+    if not rows:
+        lost = f"; its {len(questions)} questions are left out too" if questions else ""
+        account.skip(session_id, f"holds no turns{lost}")
+        return None
+    kept = {"source": "HaluMem", **({"generated": True} if raw.get("is_generated_qa_session") is True else {})}
+    more = {"modality": "text_message", "session_type": "person_assistant", "metadata": kept}
+    row = session_row(session_id, list(speakers.values()), start, rows, **more)
+    writer.add(CORPUS, row)
+    account.counts["sessions"] += 1
+    account.counts["turns"] += len(rows)
+    memories = frozenset(_contents(raw.get("memory_points")))
+    return _Session(session_id, start, row["end_time"], memories, questions if isinstance(questions, list) else ())
+
+
+def _contents(points: Any) -> Iterator[str]:
+    """Texts of memory points."""
+    for point in points if isinstance(points, list) else ():
+        content = point.get("memory_content") if isinstance(point, dict) else None
+        if isinstance(content, str) and content.strip():
+            yield _plain(content)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+# ------------------------------------------------------------------ questions
+
+
+def _write_questions(sessions: Sequence[_Session], ego: str, writer: FolderWriter, account: Account) -> None:
+    early = 0
+    for session in sessions:
+        early += len(session.questions) if _has_later_sessions(session, sessions) else 0
+        for position, question in enumerate(session.questions, start=1):
+            name = f"{session.session_id}_q{position:02d}"
+            account.counts["questions in the file"] += 1
+            try:
+                family, gold = _gold(question)
+            except FieldError as error:
+                account.skip(name, f"{error.field}: {error.reason}")
+                continue
+            evidence = list(_evidence(question, name, session, sessions, account))
+            if not evidence and family is not Family.CONFABULATION:
+                account.change(name, "has no evidence; imported without")
+            kept = {"query_timestamp": session.end, "question_type": question["question_type"]}
+            if family is Family.CONFABULATION and isinstance(question.get("answer"), str):
+                kept["stated_answer"] = clean(question["answer"])
+            row = instance_row(
+                name,
+                family,
+                clean(question["question"].strip()),
+                gold,
+                ego=ego,
+                sessions=evidence,
+                turns=(),
+                metadata=kept,
+            )
+            row["difficulty"] = question.get("difficulty") if isinstance(question.get("difficulty"), str) else None
+            writer.add(f"{INSTANCE_FOLDER}/{family.value}.jsonl", row)
+            account.counts["questions imported"] += 1
+            account.counts[f"questions {family.value}"] += 1
+    if early:
+        account.change(f"{ego} questions", f"{early:,} have later sessions on their day: asked after those too")
+
+
+def _has_later_sessions(session: _Session, sessions: Sequence[_Session]) -> bool:
+    return any(int(other.start) == int(session.end) and other.start > session.start for other in sessions)
+
+
+def _gold(question: Any) -> tuple[Family, Gold]:
+    if not isinstance(question, dict):
+        raise FieldError("question", "an object is expected")
+    if not isinstance(question.get("question"), str) or not question["question"].strip():
+        raise FieldError("question", "missing; a text is expected")
+    family = FAMILY_OF_TYPE.get(str(question.get("question_type")))
+    if family is None:
+        known = ", ".join(FAMILY_OF_TYPE)
+        raise FieldError("question_type", f"{question.get('question_type')!r}; one of {known} is expected")
+    if family is Family.CONFABULATION:
+        return family, AbstainGold()
+    answer = question.get("answer")
+    if isinstance(answer, bool) or not isinstance(answer, str | int | float) or not str(answer).strip():
+        raise FieldError("answer", "missing; a text is expected")
+    answers = alternatives(clean(str(answer)))
+    return family, TextGold(answers=answers, values=safe_values(family, answers))
+
+
+def _evidence(
+    question: Mapping[str, Any], name: str, session: _Session, sessions: Sequence[_Session], account: Account
+) -> Iterator[str]:
+    """Sessions, up to the question's, that list a memory point of the evidence; each once, in the file's order."""
+    wanted = set(_contents(question.get("evidence")))
+    holds = [other for other in sessions if wanted & other.memories]
+    yield from (other.session_id for other in holds if other.end <= session.end)
+    if missing := len(wanted.difference(*(other.memories for other in holds))):
+        account.skip(f"{name} evidence", f"{missing} of {len(wanted)} memory points are listed by no session")
+    if late := [other.session_id for other in holds if other.end > session.end]:
+        account.skip(f"{name} evidence", f"{', '.join(late)}: later than the question")
