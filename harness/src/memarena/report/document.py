@@ -31,6 +31,7 @@ from memarena.report.tables.kept import kept_table
 from memarena.report.tables.latency import latency_table, stopwatch_table
 from memarena.report.tables.permission import behaviour_table, permission_table
 from memarena.report.tables.retrieval import error_table, recall_by_family, retrieval_table
+from memarena.report.tables.source_categories import source_table
 from memarena.report.tables.uncertainty import bucket_table, interval_tables, variance_table
 from memarena.scoring.results import RunScores
 
@@ -109,6 +110,7 @@ def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Sect
         variance_table(rows),
         dimension_table(rows),
         family_table(rows),
+        source_table(rows),
         permission_table(rows),
         behaviour_table(rows),
         bucket_table(rows),

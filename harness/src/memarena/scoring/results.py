@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from memarena.judging.leak_detection import Label
-from memarena.log.records import Bucket, DatasetRef, Outcome, ReaderRef, Reading, Record
+from memarena.log.records import UNMEASURED, Bucket, DatasetRef, Outcome, ReaderRef, Reading, Record
 from memarena.scoring.judge_provenance import Judging
 from memarena.scoring.uncertainty_records import Interval, Variance
 
@@ -139,6 +139,11 @@ class QuestionScore(Record):
         return self.outcome is Outcome.CORRECT
 
     @property
+    def unmeasured(self) -> bool:
+        """Whether it ended in a way that says nothing about the memory."""
+        return self.outcome in UNMEASURED
+
+    @property
     def apart(self) -> bool:
         """Whether it is a D6 item outside of F1_PU, reported apart."""
         return self.self_item or self.control
@@ -196,6 +201,29 @@ class Slice(Record):
     """Mean recall of evidence sessions among the first ten items."""
     figures: dict[str, Score] = Field(default_factory=dict)
     """Every figure over this part alone, as far as it has questions for one; empty by family and by dimension."""
+
+
+class SourcePart(Record):
+    """The score over one category of the benchmark that a data set was imported from, or over several of them."""
+
+    key: str
+    counts: Counts
+    score: Score
+    interval: Interval | None = None
+    """Of the score, over draws of egos; None for a range, and of a single ego."""
+    rubric: float | None = None
+    """Mean share of a rubric that answers fulfil; None where no rubric decides, or an answer has no verdict."""
+    published: float | None = None
+    """The same answers by the golds as published, before corrections; None without corrections, or where the judge has
+    a model, whose word on those golds is not known."""
+
+
+class SourceScores(Record):
+    """The scores of a row by the source's own categories, seeds pooled."""
+
+    by: str
+    """The key of the questions' metadata: ``category`` (LoCoMo), ``ability`` (BEAM), ``question_type``, ``kind``."""
+    parts: tuple[SourcePart, ...]
 
 
 class Permission(Record):
@@ -426,6 +454,8 @@ class RowScores(Record):
     """Seed s1 (T = 0) apart, where the headline is of other seeds."""
     cells: tuple[CellScores, ...]
     slices: tuple[Slice, ...]
+    source: SourceScores | None = None
+    """None where the data set has no categories of a benchmark."""
     permission: Permission | None
     retrieval: Retrieval | None
     errors: Errors | None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memarena.log.records import OWN_MODEL, Cell, Outcome
-from memarena.scoring.baselines import chance_by_dimension, grep_share
+from memarena.scoring.baselines import JudgeAnswer, chance_by_dimension, grep_share
 from memarena.scoring.breakdowns import slices
 from memarena.scoring.deletion import deletion
 from memarena.scoring.formulas import sample_sd
@@ -29,6 +29,7 @@ from memarena.scoring.results import (
 )
 from memarena.scoring.retrieval import errors, retrieval
 from memarena.scoring.run_facts import RunFacts
+from memarena.scoring.source_categories import Categories, source_scores
 from memarena.scoring.tally import Array, Tally
 from memarena.scoring.timing import floor, ingest_cost, latency
 from memarena.scoring.uncertainty.bootstrap import Draws
@@ -69,6 +70,9 @@ class RowInputs:
     verdict_index: VerdictIndex
     draws: Draws | None
     """None: no intervals."""
+    categories: Categories
+    rules: JudgeAnswer | None
+    """The rules, where they are the judge."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,9 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         greedy=greedy.metrics if greedy else None,
         cells=tuple(scored),
         slices=slices(questions),
+        source=source_scores(
+            material.categories, questions, facts, material.verdict_index, material.rules, material.draws
+        ),
         permission=permission(questions, metrics, len(headline), found.get("J")),
         retrieval=retrieval(questions),
         errors=errors(questions),

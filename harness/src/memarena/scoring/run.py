@@ -16,6 +16,7 @@ from memarena.scoring.questions import RunBoth, one_after_the_other, score_all
 from memarena.scoring.results import Baseline, QuestionScore, RowScores, RunScores
 from memarena.scoring.rows import RowInputs, row_label, rows_of, score_row
 from memarena.scoring.run_facts import RunFacts
+from memarena.scoring.source_categories import categories
 from memarena.scoring.timing import floor
 from memarena.scoring.uncertainty.bootstrap import draw_egos
 from memarena.scoring.uncertainty_records import RESAMPLES
@@ -64,7 +65,9 @@ def score_run(
     baselines = (*computed, *_question_only_baselines(facts, by_cell))
     manifest = facts.manifest
     draws = draw_egos(questions, (manifest.dataset.sha256, facts.started.run_id), resamples) if resamples else None
-    material = RowInputs(facts, by_cell, baselines, verdict_index, draws)
+    rules = judge_answer if verdict_index.is_rules else None
+    found = categories(facts.questions.values())
+    material = RowInputs(facts, by_cell, baselines, verdict_index, draws, found, rules)
     rows = tuple(score_row(material, cells) for cells in rows_of(manifest.cells))
     used = deciding_verdicts(questions, facts, verdict_index)
     scores = RunScores(

@@ -41,7 +41,12 @@ class VerdictIndex:
 
     def leaves(self, gold: Gold) -> bool:
         """Whether the judge judges no such question at all: the rules without a model read no rubric."""
-        return isinstance(gold, RubricGold) and self.judge.partition("@")[0] == JUDGE_NAME
+        return isinstance(gold, RubricGold) and self.is_rules
+
+    @property
+    def is_rules(self) -> bool:
+        """Whether the judge is the rules without a model."""
+        return self.judge.partition("@")[0] == JUDGE_NAME
 
     @property
     def repeated(self) -> int:

@@ -38,6 +38,11 @@ class Draws:
             out[:, groups] = self._weights[stratum] @ sums[:, groups]
         return out
 
+    def weigh_egos(self, sums: Array) -> Array:
+        """Sums by draw from sums by ego (egos × any), all egos drawn together."""
+        weighed: Array = self._weights["others"] @ sums
+        return weighed
+
 
 def draw_egos(questions: Sequence[QuestionScore], seed: Sequence[str], resamples: int = RESAMPLES) -> Draws:
     """Draws over the egos that the questions belong to.

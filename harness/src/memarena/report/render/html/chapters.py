@@ -106,6 +106,7 @@ _CHAPTERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
             "Dimensions",
             "95% intervals of the dimensions",
             "Families",
+            "Source categories",
             "Token-F1 of open answers",
         ),
     ),

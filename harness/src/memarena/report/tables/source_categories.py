@@ -1,0 +1,60 @@
+"""The table of scores by the categories of the benchmark that a data set was imported from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.figures import NA, few_egos, percent, score, whole
+from memarena.report.layout import Cell, Column, Section, section
+from memarena.report.rows import ReportRow, lead_cells, lead_columns, trace
+from memarena.scoring.results import SourcePart
+from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS
+
+TITLE = "Source categories"
+_WHAT = {"category": "LoCoMo", "ability": "BEAM", "question_type": "question type", "kind": "kind of question"}
+
+
+def source_table(rows: Sequence[ReportRow]) -> Section | None:
+    """Share right in each category, with counts and intervals: a rule before each row of the grid."""
+    body: list[list[Cell]] = []
+    rules: list[int] = []
+    sources = [(row, source) for row in rows if (source := row.scores.source) is not None]
+    for row, source in sources:
+        rules += [len(body)] if body else []
+        body += [[*lead_cells(rows, row), Cell(part.key), *_cells(part)] for part in source.parts]
+    if not sources:
+        return None
+    parts = [part for _, source in sources for part in source.parts]
+    by = sources[0][1].by
+    columns = [
+        *lead_columns(rows),
+        Column(_WHAT.get(by, by), align="left"),
+        Column("n", "answers, seeds pooled"),
+        Column("right", "share right, percent"),
+        Column("95% interval", "bootstrap over egos"),
+        Column("rubric", "mean share of a question's rubric that its answer fulfils, percent"),
+        Column("as published", "share right by the golds as published, before corrections"),
+    ]
+    return section(TITLE, columns, body, _notes(by, parts), breaks=rules, trace=trace(rows))
+
+
+def _cells(part: SourcePart) -> list[Cell]:
+    made = part.interval
+    return [
+        whole(part.counts.asked),
+        score(part.score, so_far=part.counts.missing > 0),
+        NA if made is None else Cell(f"{100 * made.low:.1f}–{100 * made.high:.1f}"),
+        percent(part.rubric),
+        percent(part.published),
+    ]
+
+
+def _notes(by: str, parts: Sequence[SourcePart]) -> list[str]:
+    notes = []
+    if by == "category":
+        notes.append("most publish categories 1 to 4, without the adversarial ones, which are right when declined")
+    if any(part.rubric is not None for part in parts):
+        notes.append("rubric: BEAM gives 0, 0.5 or 1 for a sentence; the judge here says yes (1) or no (0)")
+    if few := few_egos((part.key, part.interval) for part in parts):
+        notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals are too narrow to rely on")
+    return notes

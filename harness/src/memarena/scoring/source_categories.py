@@ -1,0 +1,211 @@
+"""Scores by the categories of the benchmark that a data set was imported from: what its publishers report.
+
+Importers keep a question's category in its metadata. A part is one category, all of them, their mean, or what most
+publish of a benchmark, such as categories 1 to 4 of LoCoMo. Intervals are over draws of egos, as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from memarena_dataset.errors import FieldError
+from memarena_dataset.gold import AbstainGold, RubricGold
+from memarena_dataset.io.gold_reading import parse_gold
+
+from memarena.log.records import Outcome, Question
+from memarena.scoring.baselines import JudgeAnswer
+from memarena.scoring.errors import ScoringError
+from memarena.scoring.metrics import accuracy, count
+from memarena.scoring.results import QuestionScore, Score, SourcePart, SourceScores
+from memarena.scoring.run_facts import RunFacts
+from memarena.scoring.tally import Array
+from memarena.scoring.uncertainty.bootstrap import Draws, interval
+from memarena.scoring.uncertainty_records import Interval
+from memarena.scoring.verdict_index import VerdictIndex
+
+KEYS = ("category", "ability", "question_type", "kind")
+"""Keys of metadata that hold a category: LoCoMo's, BEAM's, that of LongMemEval, HaluMem and PersonaMem, GateMem's."""
+LOCOMO = {
+    "multi-hop": "1 multi-hop",
+    "temporal": "2 temporal",
+    "open-domain": "3 open-domain",
+    "single-hop": "4 single-hop",
+    "adversarial": "5 adversarial",
+}
+"""LoCoMo's categories with their numbers, by which they are published."""
+ALL, MEAN = "all", "mean of categories"
+
+
+@dataclass(frozen=True)
+class Categories:
+    """The categories of a run's questions; empty where its data set has none."""
+
+    by: str = ""
+    """The key of metadata."""
+    of: Mapping[str, str] = field(default_factory=dict)
+    """Category by instance id."""
+    abstain: frozenset[str] = frozenset()
+    """Ids of questions that no history answers."""
+    rubrics: frozenset[str] = frozenset()
+    """Ids of questions that a rubric decides."""
+    corrected: Mapping[str, Question] = field(default_factory=dict)
+    """Questions whose gold a correction changed, with the gold that was published."""
+
+
+def categories(questions: Iterable[Question]) -> Categories:
+    """The categories of a run's questions: the first key that every question has, if there are two or more of them."""
+    asked = list(questions)
+    for key in KEYS:
+        found = {q.instance.instance_id: q.instance.metadata.get(key) for q in asked}
+        named = {name: LOCOMO.get(value, value) for name, value in found.items() if isinstance(value, str) and value}
+        if named and len(named) == len(asked) and len(set(named.values())) > 1:
+            return Categories(
+                by=key,
+                of=named,
+                abstain=frozenset(q.instance.instance_id for q in asked if isinstance(q.instance.gold, AbstainGold)),
+                rubrics=frozenset(q.instance.instance_id for q in asked if isinstance(q.instance.gold, RubricGold)),
+                corrected={q.instance.instance_id: was for q in asked if (was := _as_published(q)) is not None},
+            )
+    return Categories()
+
+
+def _as_published(question: Question) -> Question | None:
+    """The question with the gold that a correction replaced; None where none did."""
+    instance = question.instance
+    correction = instance.metadata.get("correction")
+    published = correction.get("published_ground_truth") if isinstance(correction, Mapping) else None
+    if not isinstance(published, Mapping):
+        return None
+    try:
+        gold = parse_gold(instance.family, published, query=instance.query)
+    except FieldError as error:
+        raise ScoringError(f"{instance.instance_id}: metadata.correction: {error.field}: {error.reason}") from error
+    return question.model_copy(update={"instance": instance.model_copy(update={"gold": gold})})
+
+
+def source_scores(
+    found: Categories,
+    questions: Sequence[QuestionScore],
+    facts: RunFacts,
+    verdicts: VerdictIndex,
+    judge: JudgeAnswer | None,
+    draws: Draws | None,
+) -> SourceScores | None:
+    """The scores of a row by category, seeds pooled; None without categories.
+
+    Args:
+        found: the run's categories.
+        questions: of the row's headline cells.
+        facts: for the answers.
+        verdicts: for what a judge's rubric gave.
+        judge: the rules, where they are the judge: answers to corrected questions are judged by the published gold
+            too. None for a judge with a model, whose word on that gold is not known.
+        draws: None: no intervals.
+    """
+    counted = [q for q in questions if not q.apart and q.instance_id in found.of]
+    if not counted:
+        return None
+    scorer = _Scorer(found, facts, verdicts, judge, draws)
+    names = sorted({found.of[q.instance_id] for q in counted})
+    by_name = {name: [q for q in counted if found.of[q.instance_id] == name] for name in names}
+    parts = [scorer.part(name, of_name) for name, of_name in by_name.items()]
+    if set(names) <= set(LOCOMO.values()):
+        answerable = [q for q in counted if found.of[q.instance_id] != LOCOMO["adversarial"]]
+        parts.append(scorer.part("1 to 4", answerable))
+        parts.append(scorer.part("1 to 5", counted))
+    else:
+        abstain = [q for q in counted if q.instance_id in found.abstain]
+        parts += [scorer.part("abstention", abstain)] if 0 < len(abstain) < len(counted) else []
+        parts += [scorer.part(ALL, counted), scorer.mean(parts[: len(names)], list(by_name.values()))]
+    corrected = [q for q in counted if q.instance_id in found.corrected]
+    parts += [scorer.part("corrected golds", corrected)] if corrected else []
+    return SourceScores(by=found.by, parts=tuple(parts))
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    """Makes the parts of one row."""
+
+    found: Categories
+    facts: RunFacts
+    verdicts: VerdictIndex
+    judge: JudgeAnswer | None
+    draws: Draws | None
+
+    def part(self, key: str, questions: Sequence[QuestionScore]) -> SourcePart:
+        """The score of some questions."""
+        return SourcePart(
+            key=key,
+            counts=count(questions),
+            score=accuracy(questions),
+            interval=self._interval([questions]),
+            rubric=self._rubric(questions),
+            published=self._published(questions),
+        )
+
+    def mean(self, parts: Sequence[SourcePart], groups: Sequence[Sequence[QuestionScore]]) -> SourcePart:
+        """The mean of categories, each of which weighs the same."""
+        return SourcePart(
+            key=MEAN,
+            counts=count([q for group in groups for q in group]),
+            score=Score(
+                value=_mean([part.score.value for part in parts]),
+                low=_mean([part.score.low for part in parts]),
+                high=_mean([part.score.high for part in parts]),
+            ),
+            interval=self._interval(groups),
+            rubric=_mean([part.rubric for part in parts]),
+            published=_mean([part.published for part in parts]),
+        )
+
+    def _interval(self, groups: Sequence[Sequence[QuestionScore]]) -> Interval | None:
+        """Of the mean over groups of the share right. None where only a range is known, or without draws."""
+        if self.draws is None or any(q.outcome is None or q.unmeasured for group in groups for q in group):
+            return None
+        shares = []
+        for group in groups:
+            sums = np.zeros((len(self.draws.rows), 2))
+            for question in group:
+                sums[self.draws.rows[question.ego]] += (question.correct, 1)
+            drawn: Array = self.draws.weigh_egos(sums)
+            with np.errstate(invalid="ignore"):
+                shares.append(drawn[:, 0] / drawn[:, 1])
+        egos = min(len({q.ego for q in group}) for group in groups)
+        return interval(np.mean(shares, axis=0), egos)
+
+    def _rubric(self, questions: Sequence[QuestionScore]) -> float | None:
+        """Mean score by rubric; a failed question has 0. None without any, or where an answer has no verdict."""
+        scores = []
+        for question in questions:
+            if question.instance_id not in self.found.rubrics:
+                continue
+            attempts = self.facts.attempts.get((question.cell_id, question.instance_id), ())
+            key = (question.cell_id, question.instance_id, attempts[-1].record.attempt) if attempts else None
+            verdict = self.verdicts.verdicts.get(key) if key else None
+            if verdict is None and question.outcome is not Outcome.BACKEND_FAILED:
+                return None
+            scores.append(verdict.score if verdict else 0.0)
+        return _mean(scores)
+
+    def _published(self, questions: Sequence[QuestionScore]) -> float | None:
+        """Share right by the golds as published; None without corrections, or where that is not known."""
+        if self.judge is None or not self.found.corrected or accuracy(questions).value is None:
+            return None
+        return _mean([self._right_as_published(q) for q in questions if q.outcome is not None])
+
+    def _right_as_published(self, question: QuestionScore) -> float:
+        was = self.found.corrected.get(question.instance_id)
+        attempts = self.facts.attempts.get((question.cell_id, question.instance_id), ())
+        answer = attempts[-1].record.answer if attempts else None
+        if was is None or answer is None or self.judge is None:
+            return float(question.correct)
+        evidence = [self.facts.evidence[s] for s in was.instance.evidence_session_ids if s in self.facts.evidence]
+        return float(self.judge(was, evidence, answer.answer))
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean; None without values, or where one is not known."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
