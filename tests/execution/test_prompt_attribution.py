@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from memarena.execution.cells.prompt_attribution import shown_items
+from memarena.execution.audit.prompt_attribution import shown_items
 from memarena.log.records import GatewayCall, RetrievedItem
 from memarena_answering import Asker, ContextItem, PromptStyle, ReadingPlan, build_prompt, count_by_bytes
 from memarena_dataset.model import Family

@@ -12,7 +12,7 @@ import grpc
 import pytest
 from memarena.cli.main import app
 from memarena.cli.run import finish
-from memarena.execution.cells.asking import BEYOND
+from memarena.execution.audit.life_audit import BEYOND
 from memarena.execution.engine import execute
 from memarena.execution.planning.config import parse_config
 from memarena.execution.planning.request import RunOutcome, RunRequest
@@ -109,7 +109,7 @@ def test_a_prompt_within_the_budget_is_read(tmp_path: Path, capsys: pytest.Captu
 def test_words_of_the_life_that_were_not_retrieved_fail_the_question_however_few(tmp_path: Path) -> None:
     _, asked = run_of(Reads(100, smuggles=1), tmp_path / "bound")
     assert {r.status for r in asked} == {"backend_failed"}
-    assert all(r.cause.startswith(f"Answer: CONTRACT: {BEYOND}: “") for r in asked)
+    assert all(r.cause.startswith(f"Answer: CONTRACT: {BEYOND}: turn ") for r in asked)
 
 
 @pytest.mark.parametrize(

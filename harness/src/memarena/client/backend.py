@@ -80,6 +80,8 @@ class TimedSearch:
 class AnswerTrace:
     """An Answer as it came in. Offsets are nanoseconds since the request was sent; what did not happen is None."""
 
+    started_mono_ns: int = 0
+    """Monotonic time at which the request was sent: that of every offset."""
     retrieved: pb.Retrieved | None = None
     retrieved_ns: int | None = None
     first_delta_ns: int | None = None
@@ -205,7 +207,7 @@ class BackendClient:
         """
 
         def call() -> None:
-            start = time.monotonic_ns()
+            start = trace.started_mono_ns = time.monotonic_ns()
             events = self._stub.Answer(request, timeout=self.deadlines.answer_s, metadata=self._metadata)
             try:
                 for event in events:

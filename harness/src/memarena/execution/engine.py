@@ -23,6 +23,7 @@ from typing import Literal
 from memarena_dataset.io.reading import Dataset, open_dataset
 from memarena_dataset.validate import refuse_invalid
 
+from memarena.execution.audit.life_audit import LifeAudits
 from memarena.execution.backends.containers import ContainerHost, docker_client, image_facts
 from memarena.execution.backends.manifests import BackendChoice, ContainerBackend, choose_backend
 from memarena.execution.backends.overhead_baseline import measure_floor
@@ -174,6 +175,7 @@ class _Run:
 
     def __init__(self, work: _Work, models: ModelServices, output: _Output) -> None:
         self._work = work
+        self._audits = LifeAudits(work.dataset)
         self._models = models
         self._log = output.log
         self._metering = output.metering
@@ -302,6 +304,7 @@ class _Run:
         work, models = self._work, self._models
         return CellSetup(
             dataset=work.dataset,
+            audits=self._audits,
             models=CellModels(
                 gateway=models.gateway,
                 reader=models.begin_cell(cell.reader),

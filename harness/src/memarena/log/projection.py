@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from memarena.log.records import RECORD_ADAPTER, AnyRecord, GatewayCall, QuestionAsked, RetrievedItem
+from memarena.log.records import RECORD_ADAPTER, AnyRecord, GatewayCall, HeldText, QuestionAsked, RetrievedItem
 from memarena.log.serialization import object_of, unpack_text
 from memarena.log.store import LogReader, Row
 from memarena.log.texts import split_ids
@@ -24,13 +24,16 @@ class ProjectedItem:
 
     text: str
     session_ids: tuple[str, ...]
+    """As the backend names them."""
     size_bytes: int
     """Of the text as UTF-8."""
+    held: HeldText | None = None
+    """What its text bears out; None where that was not measured."""
 
     @classmethod
     def of(cls, item: RetrievedItem) -> ProjectedItem:
         """From the item as the log's record holds it."""
-        return cls(item.text, item.session_ids, len(item.text.encode()))
+        return cls(item.text, item.session_ids, len(item.text.encode()), item.held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +176,9 @@ class _ProjectionReader:
         if known is None:
             stored = object_of(self._log.texts.get(number))
             text = str(stored["text"])
-            known = ProjectedItem(text, _SESSIONS.validate_python(stored["session_ids"]), len(text.encode()))
+            sessions = _SESSIONS.validate_python(stored["session_ids"])
+            held = None if stored.get("held") is None else HeldText.model_validate(stored["held"])
+            known = ProjectedItem(text, sessions, len(text.encode()), held)
             self._items[number] = known
         return known
 

@@ -66,6 +66,7 @@ __all__ = [
     "FloorMeasured",
     "FootprintTaken",
     "GatewayCall",
+    "HeldText",
     "IngestDone",
     "JudgeTask",
     "JudgeUsage",
@@ -254,6 +255,16 @@ class NamespaceOpened(Record):
     attempt: int
 
 
+class HeldText(Record):
+    """What the text of an item holds of the life that was ingested, as the harness measured it."""
+
+    session_ids: tuple[str, ...] = ()
+    """Sessions that its words bear out: of one session alone, or, where several have them, of one that it names."""
+    turn_ids: tuple[str, ...] = ()
+    verbatim_share: float
+    """Share of its words that are those of turns and events."""
+
+
 class RetrievedItem(Record):
     """An item as a backend returned it, ids translated back to those of the data set."""
 
@@ -264,6 +275,8 @@ class RetrievedItem(Record):
     unknown_ids: int = 0
     """How many source ids were unknown to the harness."""
     time: str = ""
+    held: HeldText | None = None
+    """None: not audited, in logs from before items were, and for a life that is too large to index."""
 
 
 class SearchSpan(Record):

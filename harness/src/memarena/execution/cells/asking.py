@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from memarena_answering import count_by_bytes, parse_answer
@@ -12,12 +12,12 @@ from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.client.backend import AnswerTrace, BackendClient
 from memarena.client.errors import BackendCallError, BackendContractError
-from memarena.execution.cells.context import AskContext, generating, hung, ttft_ns
+from memarena.execution.audit.life_audit import LifeAudit
+from memarena.execution.audit.prompt_attribution import shown_items
+from memarena.execution.cells.context import AskContext, generating, hung, spoke_at_ns, ttft_ns
 from memarena.execution.cells.harness_reader import read_centrally
-from memarena.execution.cells.life_words import LifeWords, words_beyond
 from memarena.execution.cells.messages import answer_request, retrieved_items
 from memarena.execution.cells.opaque_ids import NamespaceIds
-from memarena.execution.cells.prompt_attribution import shown_items
 from memarena.execution.errors import CellError
 from memarena.gateway.budgets import PROMPT_ABOVE_BUDGET
 from memarena.log.records import AnswerSpan, GatewayCall, Question, QuestionAsked, SearchSpan
@@ -29,26 +29,28 @@ _OWN_TOKEN_BYTES = 8
 _SCAFFOLD_BYTES = 8192
 _ITEM_LAYOUT_BYTES = 256
 
-_QUOTED_CHARS = 60
-BEYOND = "under a bound the prompt holds words of the life that no item of Retrieved holds"
-
 Status = Literal["answered", "backend_failed", "infra_failed", "reader_not_applicable"]
 Calls = tuple[GatewayCall, ...]
 
 _FINISH: dict[int, Literal["stop", "length"]] = {pb.FINISH_REASON_STOP: "stop", pb.FINISH_REASON_LENGTH: "length"}
 
 
+@dataclass(frozen=True)
+class Replies:
+    """What came back for one question. Times are monotonic readings."""
+
+    search: SearchSpan
+    answer: AnswerSpan | None
+    calls: Calls
+    started_mono_ns: int
+    answer_started_mono_ns: int
+    ended_mono_ns: int
+
+
 def ask(
-    context: AskContext,
-    client: BackendClient,
-    question: Question,
-    request: pb.SearchRequest,
-    ids: NamespaceIds,
-    attempt: int,
-    life: LifeWords | None = None,
-) -> QuestionAsked:
-    """Ask once and say how it went, whatever a backend or a reader does. ``life``: to find what a prompt holds of it
-    beside the items, where the run sets a bound.
+    context: AskContext, client: BackendClient, question: Question, request: pb.SearchRequest, ids: NamespaceIds
+) -> Replies:
+    """Search, then Answer, whatever a backend or a reader does.
 
     Raises :class:`CellError` where the backend refuses the options that the run set: what is wrong there is ours, and
     no question of the cell could be answered.
@@ -60,12 +62,30 @@ def ask(
     if search.code == "OK":
         began = time.monotonic_ns()
         if context.answers_itself:
-            answer, more = _answer(context, client, question, request, ids, search, life)
+            answer, more = _answer(context, client, question, request, ids, search)
         else:
             answer, more = read_centrally(context, question, search.items)
         calls += more
+    return Replies(search, answer, calls, started, began, time.monotonic_ns())
+
+
+def record_of(
+    context: AskContext,
+    question: Question,
+    namespace: str,
+    attempt: int,
+    replies: Replies,
+    audit: LifeAudit | None,
+) -> QuestionAsked:
+    """The one record that says how it went. ``audit``: of the life that was ingested; None: nothing is audited."""
+    calls = replies.calls
+    search, answer = replies.search, replies.answer
+    if audit is not None:
+        search, answer = audited(context, audit, question, replies)
     code = answer.code if answer is not None else search.code
-    stalled = hung(calls, began, time.monotonic_ns()) if code == "DEADLINE_EXCEEDED" else None
+    stalled = None
+    if code == "DEADLINE_EXCEEDED":
+        stalled = hung(calls, replies.answer_started_mono_ns, replies.ended_mono_ns)
     status, cause = settle(search, answer, calls, stalled)
     if status == "answered" and context.cell.timing and (warm := warm_call(context, calls)):
         status, cause = "infra_failed", warm
@@ -73,16 +93,45 @@ def ask(
         cell_id=context.cell.cell_id,
         instance_id=question.instance.instance_id,
         ego=question.instance.ego_agent_id,
-        namespace=ids.namespace,
+        namespace=namespace,
         day=question.day,
         attempt=attempt,
         status=status,
         cause=cause,
-        asked_mono_ns=started,
+        asked_mono_ns=replies.started_mono_ns,
         search=search,
         answer=answer,
         gateway_call_ids=tuple(c.call_id for c in calls),
     )
+
+
+def audited(
+    context: AskContext, audit: LifeAudit, question: Question, replies: Replies
+) -> tuple[SearchSpan, AnswerSpan | None]:
+    """Both spans with what their items hold; failed where items or prompt hold what they must not (SPEC.md SRC, ANS).
+
+    A diagnostic may be sent more than its own life (SPEC.md EVD), so that nothing of its text fails it.
+    """
+    search, answer, asked, day = replies.search, replies.answer, question.question_text, question.day
+    search = search.model_copy(update={"items": audit.items(search.items, day)})
+    if answer is not None:
+        answer = answer.model_copy(update={"items": audit.items(answer.items, day)})
+    if context.cell.diagnostic:
+        return search, answer
+    if search.code == "OK" and (broken := audit.never_ingested((i.text for i in search.items), asked, day)):
+        failed = {"code": "CONTRACT", "message": f"an item {broken}", "t_search_ns": None}
+        search = search.model_copy(update=failed)
+    if answer is None or answer.code != "OK" or answer.route != "backend":
+        return search, answer
+    broken = audit.never_ingested((i.text for i in answer.items), asked, day)
+    broken = f"an item of Retrieved {broken}" if broken else ""
+    reading = context.cell.reading
+    if not broken and (reading.max_context_tokens or reading.max_items):
+        items = search.items if answer.searched_items else answer.items
+        broken = audit.beyond(items, asked, generating(replies.calls), day)
+    if broken:
+        answer = answer.model_copy(update={"code": "CONTRACT", "message": broken})
+    return search, answer
 
 
 def warm_call(context: AskContext, calls: Sequence[GatewayCall]) -> str:
@@ -203,7 +252,6 @@ def _answer(
     request: pb.SearchRequest,
     ids: NamespaceIds,
     search: SearchSpan,
-    life: LifeWords | None,
 ) -> tuple[AnswerSpan, Calls]:
     bound = prompt_budget_bytes(context, request, search)
     token = context.begin(replace(context.call_context("answer", question), max_prompt_bytes=bound))
@@ -211,7 +259,6 @@ def _answer(
     message = answer_request(request, context.cell.reading, context.model, context.prompt_style)
     trace = AnswerTrace()
     code, text = "OK", ""
-    started = time.monotonic_ns()
     try:
         client.answer(message, trace)
     except BackendCallError as error:
@@ -228,10 +275,8 @@ def _answer(
     raw = trace.completed.text if trace.completed is not None else "".join(trace.deltas)
     parsed = parse_answer(raw)
     items = retrieved_items(trace.retrieved.items, ids) if trace.retrieved is not None else ()
-    if code == "OK" and life is not None and (request.max_context_tokens or request.max_items):
-        made = generating(calls)
-        if beyond := words_beyond(items, request.text, made, life.through(question.day)):
-            code, text = "CONTRACT", f"{BEYOND}: “{beyond[:_QUOTED_CHARS]}…”"
+    if code == "OK" and not context.own_model and (early := text_before_reader(trace, calls)):
+        code, text = "CONTRACT", early
     same = trace.retrieved is not None and items == search.items
     span = AnswerSpan(
         route="backend",
@@ -240,7 +285,7 @@ def _answer(
         retrieved_ns=trace.retrieved_ns,
         first_delta_ns=trace.first_delta_ns,
         completed_ns=trace.completed_ns,
-        ttft_ns=ttft_ns(calls, None if trace.first_delta_ns is None else started + trace.first_delta_ns),
+        ttft_ns=ttft_ns(calls, None if trace.first_delta_ns is None else trace.started_mono_ns + trace.first_delta_ns),
         model_calls=len(generating(calls)),
         raw=raw,
         answer=parsed.answer,
@@ -254,6 +299,27 @@ def _answer(
         prompt_style=context.prompt_style,
     )
     return span, calls
+
+
+def text_before_reader(trace: AnswerTrace, calls: Sequence[GatewayCall]) -> str:
+    """Says, with both times, that a backend wrote before the reader did (SPEC.md ANS); empty where it did not.
+
+    Only where the reader wrote at all, and no reply of it came from a cache: an answer without the reader is marked by
+    scoring.
+    """
+    if any(call.from_cache for call in calls):
+        return ""
+    wrote = trace.first_delta_ns
+    if wrote is None and trace.completed is not None and trace.completed.text:
+        wrote = trace.completed_ns
+    spoke = [at for call in generating(calls) if (at := spoke_at_ns(call)) is not None]
+    first = min(spoke, default=trace.started_mono_ns) - trace.started_mono_ns
+    if wrote is None or wrote >= first:
+        return ""
+    return (
+        f"text of the answer came {wrote / 1e6:.1f} ms after the request, before the reader's first text at the "
+        f"gateway ({first / 1e6:.1f} ms)"
+    )
 
 
 def notice_texts(notices: Sequence[pb.Notice]) -> tuple[str, ...]:

@@ -12,11 +12,10 @@ from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.client.errors import BackendCallError, BackendContractError
 from memarena.execution.backends.session import BackendGoneError, BackendSession, described, preferred_style
-from memarena.execution.cells.asking import ask
+from memarena.execution.cells.asking import ask, record_of
 from memarena.execution.cells.context import AskContext, fixed_names
 from memarena.execution.cells.deletion import DeletionProbe, draw_targets
 from memarena.execution.cells.ingest import DaySender, NamespaceLostError, lost_after_crash
-from memarena.execution.cells.life_words import LifeWords
 from memarena.execution.cells.messages import add_privileged_evidence, check_questions, search_request
 from memarena.execution.cells.opaque_ids import NamespaceIds, opaque_id
 from memarena.execution.cells.setup import CellHost, CellSetup
@@ -86,6 +85,7 @@ class CellRun:
             counts_bytes=description.token_counting in _COUNTS_BYTES,
             answer_timeout_s=settings.answer_timeout_s,
             forgets=pb.CAPABILITY_FORGET in description.capabilities,
+            own_model=pb.CAPABILITY_OWN_MODEL in description.capabilities,
             helpers=models.helpers,
             cell_token=token,
         )
@@ -124,8 +124,7 @@ class _EgoRun:
         self._sender = DaySender(
             ego, context, session, setup.dataset, host.append, self._problem, host.heal_reader, anew=self._anew
         )
-        # A diagnostic may be given more than its own life (SPEC.md EVD).
-        self._life = None if context.cell.diagnostic else LifeWords(setup.dataset, ego)
+        self._audits = setup.audits
         self._ids: NamespaceIds | None = None
         """Ids of the namespace in use; None while one has still to be opened."""
         self._proven = 0
@@ -325,8 +324,10 @@ class _EgoRun:
             add_privileged_evidence(request, self._dataset, question, ids, access_marker=cell.access_markers)
         attempt = self._progress.attempts.get(instance_id, 0)
         began = time.monotonic_ns()
-        asked = ask(self._context, self._session.client, question, request, ids, attempt, self._life)
+        replies = ask(self._context, self._session.client, question, request, ids)
         self._phases.add("answer", began, time.monotonic_ns())
+        audit = self._audits.of(self._ego if cell.projection == "ego" else None)
+        asked = record_of(self._context, question, ids.namespace, attempt, replies, audit)
         if asked.status == "backend_failed":
             self._session.settle_failure(
                 asked.answer.code if asked.answer else asked.search.code if asked.search else ""

@@ -42,6 +42,8 @@ class AskContext:
     answer_timeout_s: float
     forgets: bool = False
     """The backend has Forget."""
+    own_model: bool = False
+    """The backend calls generating models that are not behind the gateway."""
     helpers: tuple[Upstream, ...] = ()
     """Models beside the reader that the run has: an embedder, an extractor, a reranker."""
     cell_token: str | None = None
@@ -125,14 +127,26 @@ def hung(calls: Sequence[GatewayCall], began_ns: int, ended_ns: int) -> GatewayC
     return None
 
 
+def spoke_at_ns(call: GatewayCall) -> int | None:
+    """Monotonic time at which the first text of a call was at the gateway, thinking included; None without a text.
+
+    A reply that is no stream is there with its end. One from the cache has no times.
+    """
+    if call.received_to_forwarded_ns is None or call.from_cache:
+        return None
+    first = [ns for ns in (call.first_content_ns, call.first_reasoning_ns) if ns is not None]
+    if not first and not call.stream and call.status == 200 and call.done_ns is not None:
+        first = [call.done_ns]
+    return call.started_mono_ns + call.received_to_forwarded_ns + min(first) if first else None
+
+
 def ttft_ns(calls: Sequence[GatewayCall], until_mono_ns: int | None) -> int | None:
-    """TTFT of the model call behind the first TextDelta: the last generating call that began before it.
+    """TTFT of the model call behind the first TextDelta: the last generating call whose text had begun by then.
 
     ``until_mono_ns`` is the moment of the first TextDelta; None if there was none (then the last call counts).
     """
-    candidates = [
-        call
-        for call in generating(calls)
-        if call.first_content_ns is not None and (until_mono_ns is None or call.started_mono_ns <= until_mono_ns)
-    ]
-    return candidates[-1].first_content_ns if candidates else None
+    for call in reversed(generating(calls)):
+        began = spoke_at_ns(call)
+        if call.first_content_ns is not None and (until_mono_ns is None or (began or 0) <= until_mono_ns):
+            return call.first_content_ns
+    return None

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from memarena_answering import ReaderClient
 from memarena_dataset.io.reading import Dataset
 
+from memarena.execution.audit.life_audit import LifeAudits
 from memarena.execution.planning.config import RunConfig
 from memarena.gateway import Gateway, Upstream
 from memarena.log.records import AnyRecord
@@ -68,6 +69,7 @@ class CellSetup:
     """Everything that a cell is given before it begins."""
 
     dataset: Dataset
+    audits: LifeAudits
     models: CellModels
     settings: CellSettings
 

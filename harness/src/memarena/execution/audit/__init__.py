@@ -1,0 +1,1 @@
+"""What backends return and what prompts hold, checked against every word that was ingested."""

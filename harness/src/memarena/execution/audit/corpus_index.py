@@ -1,0 +1,53 @@
+"""Which long passages of a data set a text holds, whoever's life they are of: for text that was never ingested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from memarena.execution.audit.life_index import LifeText, words_of
+
+PASSAGE_WORDS = 12
+"""Words in a row that two people do not say by chance."""
+_MOST_PASSAGES = 4_000_000
+"""Kept in the index (12 bytes each); of a larger data set every second, fourth, … passage by its hash."""
+
+
+class CorpusIndex:
+    """Passages of every turn and event of a data set, by hash. The texts themselves are not kept."""
+
+    def __init__(self, texts: Iterable[LifeText]) -> None:
+        self._texts: list[LifeText] = []
+        self._every = 1
+        hashes: list[int] = []
+        numbers: list[int] = []
+        for text in texts:
+            self._texts.append(replace(text, text=""))
+            kept = [h for h in passages(words_of(text.text)) if not h % self._every]
+            hashes += kept
+            numbers += [len(self._texts) - 1] * len(kept)
+            while len(hashes) > _MOST_PASSAGES:
+                self._every *= 2
+                both = [(h, n) for h, n in zip(hashes, numbers, strict=True) if not h % self._every]
+                hashes, numbers = [h for h, _ in both], [n for _, n in both]
+        order = np.argsort(np.array(hashes, np.int64), kind="stable")
+        self._hashes: npt.NDArray[np.int64] = np.array(hashes, np.int64)[order]
+        self._numbers: npt.NDArray[np.int32] = np.array(numbers, np.int32)[order]
+
+    def sources(self, words: list[str]) -> Iterator[tuple[int, list[LifeText]]]:
+        """For each passage of a text that the data set has: where it starts, and the turns and events that have it."""
+        found = [(start, h) for start, h in enumerate(passages(words)) if not h % self._every]
+        wanted = np.array([h for _, h in found], np.int64)
+        first = np.searchsorted(self._hashes, wanted, "left")
+        last = np.searchsorted(self._hashes, wanted, "right")
+        for (start, _), low, high in zip(found, first, last, strict=True):
+            if high > low:
+                yield start, [self._texts[number] for number in self._numbers[low:high]]
+
+
+def passages(words: list[str]) -> list[int]:
+    """Hashes of all passages of a text, equal within one process."""
+    return [hash(tuple(words[start : start + PASSAGE_WORDS])) for start in range(len(words) - PASSAGE_WORDS + 1)]

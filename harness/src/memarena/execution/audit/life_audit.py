@@ -1,0 +1,174 @@
+"""Audits of items and prompts against what was ingested into a namespace.
+
+Nothing here is on a timed path: a question is audited when its answer is there. What an item holds goes to the log
+with the item, so that scores follow from the log; text that was never ingested, or that a prompt has beyond the items,
+fails the question.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple
+from functools import cached_property
+from math import inf
+
+from memarena_answering import assets
+from memarena_dataset.io.reading import Dataset
+from memarena_dataset.model import Event, Session
+
+from memarena.execution.audit.corpus_index import PASSAGE_WORDS, CorpusIndex
+from memarena.execution.audit.life_index import Entry, LifeIndex, LifeText, words_of
+from memarena.execution.audit.prompt_attribution import plain, prompt_text
+from memarena.log.records import GatewayCall, HeldText, RetrievedItem
+
+BEYOND = "under a bound the prompt holds words of the life that no item of Retrieved holds"
+NEVER_INGESTED = "holds words that were not ingested in this namespace"
+_LEAST_PROMPT_WORDS = 8
+"""Of a turn, so that instructions are not taken for it."""
+_QUOTED_CHARS = 60
+_MOST_WORDS = 2_000_000
+"""Of lives whose indexes are kept at a time, and of the largest life that is audited: about 0.5 GB."""
+_SCAFFOLD = " ".join(str(text) for words in (assets.prompt_text(), assets.control_text()) for text in astuple(words))
+_MOST_CACHED_ITEMS = 20_000
+
+
+class LifeAudit:
+    """Audits against the life of one ego."""
+
+    def __init__(self, index: LifeIndex, corpus: CorpusIndex) -> None:
+        self._index = index
+        self._corpus = corpus
+        self._days = {(s.session_id, s.turn_id): s.day for entry in index.entries for s in entry.sources}
+        self._held: dict[str, tuple[list[int], float]] = {}
+        self._passages: dict[str, list[tuple[float, str, LifeText]]] = {}
+
+    def items(self, items: Iterable[RetrievedItem], day: int) -> tuple[RetrievedItem, ...]:
+        """The items with what they hold of the life through ``day``."""
+        return tuple(item.model_copy(update={"held": self._item(item, day)}) for item in items)
+
+    def never_ingested(self, texts: Iterable[str], question: str, day: int) -> str:
+        """Names a turn or event whose words a text holds although no Ingest through ``day`` had them; "" if none."""
+        asked = " ".join(words_of(question))
+        for text in texts:
+            if text not in self._passages:
+                if len(self._passages) >= _MOST_CACHED_ITEMS:
+                    self._passages.clear()
+                self._passages[text] = list(self._not_first_day(text))
+            for since, words, source in self._passages[text]:
+                if since > day and words not in asked:
+                    return f"{NEVER_INGESTED}: {_named(source)}: “{words[:_QUOTED_CHARS]}…”"
+        return ""
+
+    def _not_first_day(self, text: str) -> Iterator[tuple[float, str, LifeText]]:
+        """Passages of a text that are in the data set, and not in this life from its first day: since when they are."""
+        words = words_of(text)
+        for start, sources in self._corpus.sources(words):
+            since = min(self._days.get((s.session_id, s.turn_id), inf) for s in sources)
+            if since > 0:
+                yield since, " ".join(words[start : start + PASSAGE_WORDS]), sources[0]
+
+    def beyond(self, items: Sequence[RetrievedItem], question: str, calls: Sequence[GatewayCall], day: int) -> str:
+        """Names a turn or event that a prompt holds beyond items and question, in any order and case; "" if none."""
+        rest = prompt_text(calls)
+        allowed = (*(item.text for item in items), question)
+        for text in sorted({plain(text) for text in allowed} - {""}, key=len, reverse=True):
+            rest = rest.replace(text, "\n")
+        if foreign := self.never_ingested((rest,), question, day):
+            return f"the prompt {foreign}"
+        index = self._index
+        words = index.numbers(words_of(rest))
+        known = [index.numbers(words_of(text)) for text in allowed]
+        in_order = index.held(index.runs(words) - set[int]().union(*map(index.runs, known)))
+        known_words = set[int]().union(*known, index.numbers(words_of(_SCAFFOLD)))
+        scattered = index.scattered(set(words) - known_words)
+        for position in (*in_order, *scattered):
+            entry = index.entries[position]
+            source = next((s for s in entry.sources if s.day <= day), None)
+            if source is not None and entry.telling and len(entry.words) >= _LEAST_PROMPT_WORDS:
+                return f"{BEYOND}: {_named(source)}: “{source.text[:_QUOTED_CHARS]}…”"
+        return ""
+
+    def _item(self, item: RetrievedItem, day: int) -> HeldText:
+        positions, share = self._looked_up(item.text)
+        entries = [self._index.entries[position] for position in positions]
+        sources = [s for entry in entries for s in _sources(entry, item, day)]
+        named = list(dict.fromkeys(s.session_id for s in sources if s.session_id))
+        for entry in entries:
+            # Words that several sessions have bear out one of them: the first that the item names.
+            having = {s.session_id: s for s in entry.sources if s.day <= day}
+            if not having.keys() & set(named):
+                claimed = next((having[session] for session in item.session_ids if session in having), None)
+                if claimed is not None:
+                    named.append(claimed.session_id)
+                    sources.append(claimed)
+        turns = dict.fromkeys(s.turn_id for s in sources if s.session_id)
+        return HeldText(session_ids=tuple(named), turn_ids=tuple(turns), verbatim_share=share)
+
+    def _looked_up(self, text: str) -> tuple[list[int], float]:
+        """Positions of the entries that a text holds, and the share of its words that they account for."""
+        if (known := self._held.get(text)) is not None:
+            return known
+        words = self._index.numbers(words_of(text))
+        positions = self._index.held(self._index.runs(words))
+        share = round(self._index.covered(words, positions) / len(words), 2) if words else 0.0
+        if len(self._held) >= _MOST_CACHED_ITEMS:
+            self._held.clear()
+        self._held[text] = positions, share
+        return positions, share
+
+
+class LifeAudits:
+    """Audits of every ego of a data set; the indexes are made when they are first needed, and kept within bounds."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._kept: OrderedDict[str | None, tuple[LifeAudit | None, int]] = OrderedDict()
+
+    def of(self, ego: str | None) -> LifeAudit | None:
+        """Of an ego's projection; without an ego of the whole corpus. None for a life that is too large to index."""
+        if ego in self._kept:
+            self._kept.move_to_end(ego)
+            return self._kept[ego][0]
+        texts: list[LifeText] = []
+        size = 0
+        for text in _texts(self._dataset, ego):
+            texts.append(text)
+            size += len(text.text) // 5
+            if size > _MOST_WORDS:
+                break
+        audit = None if size > _MOST_WORDS else LifeAudit(LifeIndex(texts), self._corpus)
+        self._kept[ego] = audit, 0 if audit is None else size
+        while sum(words for _, words in self._kept.values()) > _MOST_WORDS:
+            self._kept.popitem(last=False)
+        return audit
+
+    @cached_property
+    def _corpus(self) -> CorpusIndex:
+        return CorpusIndex(_texts(self._dataset, None))
+
+
+def _texts(dataset: Dataset, ego: str | None) -> Iterator[LifeText]:
+    for day in range(dataset.day_count):
+        for session in dataset.day_sessions(ego, day):
+            yield from _turns(session, day)
+        yield from (_event(event, day) for event in dataset.day_events(ego, day))
+
+
+def _turns(session: Session, day: int) -> Iterator[LifeText]:
+    return (LifeText(turn.turn_id, session.session_id, day, turn.text) for turn in session.turns)
+
+
+def _event(event: Event, day: int) -> LifeText:
+    return LifeText(event.event_id, "", day, event.content)
+
+
+def _sources(entry: Entry, item: RetrievedItem, day: int) -> Iterator[LifeText]:
+    """Turns that an item holds without doubt: of one session alone, or of those that the item names."""
+    if not entry.telling or len({s.session_id for s in entry.sources}) > 1:
+        return
+    yield from (s for s in entry.sources if s.day <= day)
+
+
+def _named(source: LifeText) -> str:
+    return f"turn {source.turn_id} of session {source.session_id}" if source.session_id else f"event {source.turn_id}"

@@ -1,0 +1,176 @@
+"""An index of one life: which of its turns and events a text holds, exactly or nearly.
+
+Texts are compared by runs of three words, without case, punctuation and layout. A run weighs one over the number of
+different texts of the life that have it, so that phrases which everybody uses tell nothing. A turn is held where the
+runs present are most of its weight, or a passage of it that no other text has.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+_WORD = re.compile(r"\w+")
+_RUN = 3
+"""Words of a run."""
+_BITS = 21
+"""Of a word's number within a run's."""
+LEAST_SHARE = 0.7
+"""Of a turn's weight, from which a text holds the turn: a value changed in a sentence that others share is less."""
+PASSAGE_RUNS = 8
+"""Of a long turn, runs that no other text of the life has: ten words in a row, for example."""
+_LEAST_TELLING_WORDS = 4
+_LEAST_TELLING_WEIGHT = 1.0
+LEAST_RARE_WORDS = 6
+LEAST_RARE_SHARE = 0.5
+"""Words in any order hold a turn where they have so many of its rare words, and so much of their weight."""
+_RARE = 20
+"""Texts of the life that may have a rare word."""
+_COMMON = 200
+"""A run in more texts than this leads to none of them: the cost of a look-up stays bounded."""
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, without case and compatibility forms."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return _WORD.findall(text.casefold())
+
+
+@dataclass(frozen=True, slots=True)
+class LifeText:
+    """A turn, or an event (without a session), on the day on which it is ingested."""
+
+    turn_id: str
+    session_id: str
+    day: int
+    text: str
+
+
+@dataclass(slots=True)
+class Entry:
+    """A text of the life, once for however many turns have exactly these words."""
+
+    words: tuple[int, ...]
+    runs: frozenset[int]
+    sources: list[LifeText]
+    weight: float = 0.0
+    """Sum over its runs of 1 / number of entries with the run."""
+    telling: bool = False
+    """Long and rare enough to be known without anybody's claim."""
+
+
+class LifeIndex:
+    """The index. It holds the whole life; ``day`` of a look-up is the last day that counts."""
+
+    def __init__(self, texts: Iterable[LifeText]) -> None:
+        self._numbers: dict[str, int] = {}
+        self.entries: list[Entry] = []
+        by_words: dict[tuple[int, ...], Entry] = {}
+        postings: defaultdict[int, list[int]] = defaultdict(list)
+        for text in texts:
+            words = tuple(self._numbers.setdefault(w, len(self._numbers) + 1) for w in words_of(text.text))
+            if not words:
+                continue
+            if (known := by_words.get(words)) is not None:
+                known.sources.append(text)
+                continue
+            entry = by_words[words] = Entry(words, frozenset(_runs(words)), [text])
+            for run in entry.runs:
+                postings[run].append(len(self.entries))
+            self.entries.append(entry)
+        self._postings: dict[int, list[int]] = dict(postings)
+        self._having_word: dict[int, list[int]] = _by_rare_word(self.entries)
+        self.size = sum(len(entry.words) for entry in self.entries)
+        """Words of all entries."""
+        for entry in self.entries:
+            entry.weight = self.weight(entry.runs)
+            entry.telling = len(entry.words) >= _LEAST_TELLING_WORDS and entry.weight >= _LEAST_TELLING_WEIGHT
+
+    def weight(self, runs: Iterable[int]) -> float:
+        """Sum of the weights of runs of this life."""
+        return sum(1 / len(self._postings[run]) for run in runs)
+
+    def numbers(self, words: Iterable[str]) -> list[int]:
+        """Words as numbers; 0 for one that the life does not have."""
+        return [self._numbers.get(word, 0) for word in words]
+
+    def runs(self, words: Sequence[int]) -> set[int]:
+        """Runs of a text that occur in the life, those of texts of one and two words included."""
+        found = set(_runs(words))
+        found.update(words)
+        found.update(a | b << _BITS for a, b in pairwise(words))
+        return found & self._postings.keys()
+
+    def held(self, runs: set[int]) -> list[int]:
+        """Positions of the entries that a text with these runs holds."""
+        weights: defaultdict[int, float] = defaultdict(float)
+        own: defaultdict[int, int] = defaultdict(int)
+        for run in runs:
+            having = self._postings[run]
+            if len(having) == 1:
+                own[having[0]] += 1
+            if len(having) <= _COMMON:
+                for position in having:
+                    weights[position] += 1 / len(having)
+        return sorted(
+            position
+            for position, weight in weights.items()
+            if own[position] >= PASSAGE_RUNS or weight >= LEAST_SHARE * self.entries[position].weight
+        )
+
+    def scattered(self, words: set[int]) -> list[int]:
+        """Positions of the entries whose rare words are among these for the most part, in whatever order."""
+        hits: defaultdict[int, list[int]] = defaultdict(list)
+        for word in words:
+            for position in self._having_word.get(word, ()):
+                hits[position].append(word)
+        return sorted(
+            position
+            for position, having in hits.items()
+            if len(having) >= LEAST_RARE_WORDS
+            and self._rarity(having) >= LEAST_RARE_SHARE * self._rarity(set(self.entries[position].words))
+        )
+
+    def _rarity(self, words: Iterable[int]) -> float:
+        return sum(1 / len(having) for word in words if (having := self._having_word.get(word)))
+
+    def covered(self, words: Sequence[int], positions: Iterable[int]) -> int:
+        """How many of a text's words are part of a run of these entries."""
+        entries = [self.entries[position] for position in positions]
+        runs = frozenset[int]().union(*(entry.runs for entry in entries))
+        inside = bytearray(len(words))
+        for length in {min(_RUN, len(entry.words)) for entry in entries}:
+            for start in range(len(words) - length + 1):
+                if _code(words[start : start + length]) in runs:
+                    inside[start : start + length] = b"\1" * length
+        return sum(inside)
+
+
+def _by_rare_word(entries: Sequence[Entry]) -> dict[int, list[int]]:
+    """Positions of the entries with a word, for words that few entries have."""
+    having: defaultdict[int, list[int]] = defaultdict(list)
+    for position, entry in enumerate(entries):
+        for word in dict.fromkeys(entry.words):
+            having[word].append(position)
+    return {word: positions for word, positions in having.items() if len(positions) <= _RARE}
+
+
+def _code(words: Sequence[int]) -> int:
+    code = 0
+    for place, word in enumerate(words):
+        code |= word << place * _BITS
+    return code
+
+
+def _runs(words: Sequence[int]) -> list[int]:
+    """Runs of three words; of a shorter text, the text."""
+    if len(words) < _RUN:
+        return [_code(words)] if words else []
+    return [
+        a | b << _BITS | c << 2 * _BITS for a, b, c in zip(words, words[1:], words[2:], strict=False) if a and b and c
+    ]
