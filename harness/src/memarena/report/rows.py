@@ -77,6 +77,7 @@ def backend_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
         + (" ‡" if own.own_model else "")
         + (" §" if own.without_reader else "")
         + (" ¶" if "many_failed" in own.marks else "")
+        + (" ※" if "unsupported_sources" in own.marks else "")
     )
 
 
@@ -147,14 +148,16 @@ def marks(rows: Sequence[ReportRow]) -> list[str]:
 
 
 def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
-    """A line for each row with answers made without the reader, and for each where many questions failed."""
-    skipped, failed = [], []
+    """Lines on rows with answers made without the reader, with many failed questions, with unsupported sources."""
+    skipped, failed, unsupported = [], [], []
     for row in rows:
         use, lost, asked = row.reader_use, row.without_answer, row.counts.asked
         if row.without_reader and use is not None:
             skipped.append(f"{row.label} {use.without_call:,} of {use.answers:,}")
         if "many_failed" in row.marks:
             failed.append(f"{row.label} {lost:,} of {asked:,} ({100 * lost / asked:.1f}%)")
+        if "unsupported_sources" in row.marks and row.retrieval is not None:
+            unsupported.append(f"{row.label} {100 * (row.retrieval.unsupported_claims or 0.0):.1f}%")
     return [
         *(
             [f"§ answers without any call of the reader: {', '.join(skipped)}; set apart, never best"]
@@ -164,6 +167,11 @@ def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
         *(
             [f"¶ more than {100 * MANY_FAILED:.0f}% of the questions asked failed: {', '.join(failed)}"]
             if failed
+            else []
+        ),
+        *(
+            [f"※ sources that the items' text does not bear out: {', '.join(unsupported)} of those named"]
+            if unsupported
             else []
         ),
     ]

@@ -19,10 +19,13 @@ Stage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread", "
 """Where a wrong answer went wrong. ``cut_from_prompt``: all the evidence was found, but it did not all fit into the
 prompt. ``unknown``: the backend does not say where its items come from."""
 Half = Literal["abstain", "answer"]
-Mark = Literal["without_reader", "many_failed"]
+Mark = Literal["without_reader", "many_failed", "unsupported_sources", "not_isolated"]
 """``without_reader``: an answer was made without any call of the reader, and the backend declares no model of its own.
-``many_failed``: more than :data:`MANY_FAILED` of the questions asked have no answer."""
+``many_failed``: more than :data:`MANY_FAILED` of the questions asked have no answer. ``unsupported_sources``: more than
+:data:`MANY_UNSUPPORTED` of the sessions that items name are not in their text. ``not_isolated``: the backend ran where
+it could read the data set with its gold."""
 MANY_FAILED = 0.05
+MANY_UNSUPPORTED = 0.05
 
 PAPER_METRICS = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
 """As the paper: D6 as F1_PU, Recall over D1 and D2, Reasoning over D3 and D4, Trust of D5 and D6, Avg of the six."""
@@ -38,6 +41,7 @@ class Retrieved(Record):
 
     items: int
     items_with_ids: int
+    """Items that count for a session: their text bears one out, or they name one that counts."""
     context_tokens: float
     """UTF-8 bytes of the items' texts over 4."""
     evidence_sessions: int
@@ -55,6 +59,16 @@ class Retrieved(Record):
     """Evidence sessions among the items that the prompt holds; None where that is not known."""
     cut_items: int | None = None
     """Items that were left out of the prompt; None where that is not known."""
+    claimed_at_k: int = 0
+    """Evidence sessions that the first ten items name, whatever their text holds."""
+    audited_items: int = 0
+    """Items whose text was compared with what was ingested."""
+    rewritten_items: int = 0
+    """Items that name sessions and whose text is not that of turns and events."""
+    claims: int = 0
+    """Sessions that the items name."""
+    unsupported_claims: int = 0
+    """Of these, those that neither the text nor the bound of an item that rewrites bears out."""
 
 
 class Spans(Record):
@@ -268,6 +282,13 @@ class Retrieval(Record):
     found_any: float | None
     context_tokens: float | None
     items: float | None
+    basis: Literal["text", "claimed"] = "claimed"
+    """``text``: sessions count where the items' words bear them out. ``claimed``: most items rewrite, or were not
+    audited, so that what they name counts, within a bound where they were."""
+    claimed_recall_at_k: float | None = None
+    """Recall at k by what the backend names, unchecked; None where it names nothing."""
+    unsupported_claims: float | None = None
+    """Share of the sessions named that the items cannot bear out; None where none is named or nothing was audited."""
 
 
 class Errors(Record):

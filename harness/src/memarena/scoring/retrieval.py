@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean, median
+from typing import Literal
 
-from memarena.scoring.results import Errors, QuestionScore, Retrieval
+from memarena.scoring.results import Errors, QuestionScore, Retrieval, Retrieved
 from memarena.scoring.retrieved_evidence import K
 
 
 def retrieval(questions: Sequence[QuestionScore]) -> Retrieval | None:
-    """Recall over the questions with evidence; None where no item of any question says where it came from."""
+    """Recall over the questions with evidence; None where no item says, or shows, where it came from."""
     seen = [q.retrieved for q in questions if q.retrieved is not None]
     with_evidence = [r for r in seen if r.evidence_sessions]
-    if not any(r.items_with_ids for r in seen) or not with_evidence:
+    claims = any(r.claims for r in seen)
+    if not (claims or any(r.items_with_ids for r in seen)) or not with_evidence:
         return None
     ranks = [r.first_rank for r in with_evidence if r.first_rank is not None]
     return Retrieval(
@@ -27,7 +29,27 @@ def retrieval(questions: Sequence[QuestionScore]) -> Retrieval | None:
         found_any=len(ranks) / len(with_evidence),
         context_tokens=fmean([r.context_tokens for r in seen]),
         items=fmean([float(r.items) for r in seen]),
+        basis=_basis(seen),
+        claimed_recall_at_k=(
+            fmean([r.claimed_at_k / r.evidence_sessions for r in with_evidence])
+            if any(r.claims for r in seen)
+            else None
+        ),
+        unsupported_claims=unsupported_claims(seen),
     )
+
+
+def unsupported_claims(seen: Sequence[Retrieved]) -> float | None:
+    """Share of the sessions named that the items cannot bear out; None where none is named or nothing was audited."""
+    claims = sum(r.claims for r in seen)
+    audited = any(r.audited_items for r in seen)
+    return sum(r.unsupported_claims for r in seen) / claims if claims and audited else None
+
+
+def _basis(seen: Sequence[Retrieved]) -> Literal["text", "claimed"]:
+    """By text where at least half of the items are those of a memory that stores what was said."""
+    verbatim = sum(r.audited_items - r.rewritten_items for r in seen)
+    return "text" if 2 * verbatim >= sum(r.items for r in seen) else "claimed"
 
 
 def errors(questions: Sequence[QuestionScore]) -> Errors | None:

@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memarena_dataset.gold import ClozeGold
 
 from memarena.log.projection import ProjectedItem
 from memarena.log.records import Question
 from memarena.scoring.results import Retrieved
+from memarena.scoring.sources import ItemSources, item_sources
 
 K = 10
 """Recall of evidence counts the first ten items."""
 BYTES_PER_TOKEN = 4
 """Context is counted as UTF-8 bytes over 4, the same for every reader."""
+
+
+_sources = lru_cache(maxsize=1 << 16)(item_sources)
+"""An item is retrieved for many questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +46,33 @@ def retrieved_evidence(
     """
     gold = question.instance.gold
     evidence = set(question.instance.evidence_session_ids)
-    ranks = [rank for rank, item in enumerate(found, 1) if evidence.intersection(item.session_ids)]
-    kept = None if shown is None else [read[i] for i in shown if i < len(read)]
+    sources = [_sources(item) for item in found]
+    read_sources = sources if read is found else [_sources(item) for item in read]
+    ranks = [rank for rank, source in enumerate(sources, 1) if evidence & source.counted]
+    kept = None if shown is None else [i for i in shown if i < len(read)]
     retrieved = Retrieved(
         items=len(found),
-        items_with_ids=sum(bool(item.session_ids) for item in found),
+        items_with_ids=sum(bool(source.counted) for source in sources),
         context_tokens=sum(item.size_bytes for item in found) / BYTES_PER_TOKEN,
         evidence_sessions=len(evidence),
-        found_at_k=_sessions(evidence, found[:K]),
-        found=_sessions(evidence, found),
-        read=_sessions(evidence, read),
+        found_at_k=_count(evidence, sources[:K]),
+        found=_count(evidence, sources),
+        read=_count(evidence, read_sources),
         read_items=len(read),
         first_rank=ranks[0] if ranks else None,
-        shown=None if kept is None else _sessions(evidence, kept),
+        shown=None if kept is None else _count(evidence, [read_sources[i] for i in kept]),
         cut_items=None if kept is None else len(read) - len(kept),
+        claimed_at_k=len(evidence.intersection(s for item in found[:K] for s in item.session_ids)),
+        audited_items=sum(item.held is not None for item in found),
+        rewritten_items=sum(source.rewritten for source in sources),
+        claims=sum(source.claims for source in sources),
+        unsupported_claims=sum(source.unsupported for source in sources),
     )
     return RetrievedEvidence(retrieved, grep_choice(gold, found) if isinstance(gold, ClozeGold) else None)
 
 
-def _sessions(evidence: set[str], items: Sequence[ProjectedItem]) -> int:
-    return len(evidence.intersection(s for item in items for s in item.session_ids)) if evidence else 0
+def _count(evidence: set[str], sources: Sequence[ItemSources]) -> int:
+    return len(evidence.intersection(s for source in sources for s in source.counted)) if evidence else 0
 
 
 def grep_choice(gold: ClozeGold, items: Sequence[ProjectedItem]) -> str | None:

@@ -17,6 +17,7 @@ from memarena.scoring.metrics import cell_metrics, count
 from memarena.scoring.permission import permission
 from memarena.scoring.results import (
     MANY_FAILED,
+    MANY_UNSUPPORTED,
     Baseline,
     CellScores,
     Counts,
@@ -24,6 +25,7 @@ from memarena.scoring.results import (
     Mark,
     QuestionScore,
     ReaderUse,
+    Retrieval,
     RowScores,
     Score,
 )
@@ -99,6 +101,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
     counts = _sum_counts([c.counts for c in headline])
     own_model = described is not None and OWN_MODEL in described.capabilities
     use = _reader_use(questions)
+    found_evidence = retrieval(questions)
     lost = sum(q.outcome in _FAILED and q.reader_calls is None for q in questions)
     return RowScores(
         label=row_label(first),
@@ -110,7 +113,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         diagnostic=first.diagnostic,
         own_model=own_model,
         real_reader=reader.is_real_reader if reader else True,
-        marks=_marks(use, lost / counts.asked if counts.asked else 0.0, own_model=own_model),
+        marks=_marks(use, lost / counts.asked if counts.asked else 0.0, found_evidence, own_model=own_model),
         without_answer=lost,
         reader_use=use,
         timed=first.timing,
@@ -124,7 +127,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
             material.categories, questions, facts, material.verdict_index, material.rules, material.draws
         ),
         permission=permission(questions, metrics, len(headline), found.get("J")),
-        retrieval=retrieval(questions),
+        retrieval=found_evidence,
         errors=errors(questions),
         latency=latency(questions, floor(facts)),
         ingest=ingest_cost([facts.ingests[c.cell_id] for c in cells if c.cell_id in facts.ingests], timed=first.timing),
@@ -214,12 +217,16 @@ def _reader_use(questions: Sequence[QuestionScore]) -> ReaderUse | None:
     )
 
 
-def _marks(use: ReaderUse | None, failed_share: float, *, own_model: bool) -> tuple[Mark, ...]:
+def _marks(
+    use: ReaderUse | None, failed_share: float, evidence: Retrieval | None, *, own_model: bool
+) -> tuple[Mark, ...]:
     found: list[Mark] = []
     if use is not None and use.without_call and not own_model:
         found.append("without_reader")
     if failed_share > MANY_FAILED:
         found.append("many_failed")
+    if evidence is not None and (evidence.unsupported_claims or 0.0) > MANY_UNSUPPORTED:
+        found.append("unsupported_sources")
     return tuple(found)
 
 

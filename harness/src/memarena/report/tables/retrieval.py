@@ -13,7 +13,9 @@ from memarena.report.tables.grid import FAMILY_NAMES
 def retrieval_table(rows: Sequence[ReportRow]) -> Section:
     """How much of the evidence Search returned."""
     columns = [
-        Column("recall@10", "mean share of a question's evidence sessions among the first 10 items, percent"),
+        Column("recall@10", "mean share of a question's evidence sessions that the first 10 items hold, percent"),
+        Column("as named", "the same by what the backend names as sources, whatever the items' text holds"),
+        Column("unsupported", "share of the sources named that the items' text does not bear out, percent"),
         Column("recall", "the same among all items"),
         Column("complete", "share of questions with all their evidence among the items"),
         Column("rank", "median rank of the first item with evidence"),
@@ -27,6 +29,8 @@ def retrieval_table(rows: Sequence[ReportRow]) -> Section:
             [
                 *lead_cells(rows, row),
                 percent(found.recall_at_k if found else None),
+                percent(found.claimed_recall_at_k if found else None),
+                percent(found.unsupported_claims if found else None),
                 percent(found.recall_all if found else None),
                 percent(found.complete if found else None),
                 number(found.first_rank_p50 if found else None),
@@ -35,6 +39,11 @@ def retrieval_table(rows: Sequence[ReportRow]) -> Section:
             ]
         )
     notes = ["n/a: the backend does not say where its items come from"] if _some_silent(rows) else []
+    claimed = [row.scores.label for row in rows if row.scores.retrieval and row.scores.retrieval.basis == "claimed"]
+    if claimed:
+        notes.append(
+            f"claimed: the recall of {', '.join(claimed)} is by what the backend names, not by its items' text"
+        )
     return section("Retrieval", [*lead_columns(rows), *columns], body, notes, breaks=breaks(rows), trace=trace(rows))
 
 
