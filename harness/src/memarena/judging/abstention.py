@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from memarena.judging.abstention_features import features_of, is_unmarked, read_clauses
 from memarena.judging.linear_model import LinearModel, stored_model
+from memarena.judging.too_much import beginning_and_end
 
 MODEL = "abstention"
 _UNMARKED_LOGITS = 2.0
@@ -40,13 +41,14 @@ def declines(
     """Whether the answer as a whole declines what was asked.
 
     Args:
-        answer: as parsed.
+        answer: as parsed; a very long one is read at its beginning and end.
         question: its words are no news in the answer.
         names: those by which the answer may address its asker.
         model: another model than the stored one, for measuring.
         skip: rules to leave out, for measuring: ``unmarked``, ``sentence``.
     """
     people = tuple(names)
+    answer = beginning_and_end(answer)
     if model is None and not skip:
         return _declines(answer, question, people)
     return _decide(answer, question, people, model or stored_model(MODEL), skip)

@@ -23,6 +23,7 @@ class ReasonCode(StrEnum):
     EXTRA_MEMBER = "extra_member"
     MISSING_ITEM = "missing_item"
     OTHER_ORDER = "other_order"
+    TOO_MUCH = "too_much"
     DECLINES = "declines"
     TOKEN_F1 = "token_f1"  # noqa: S105 (a measure, no secret)
     KEY_DATE = "key_date"
@@ -45,6 +46,7 @@ _TEXT = {
     ReasonCode.EXTRA_MEMBER: "set-F1 {score:.2f}: adds {said}",
     ReasonCode.MISSING_ITEM: "leaves out {value}",
     ReasonCode.OTHER_ORDER: "tells another order than {value}",
+    ReasonCode.TOO_MUCH: "says too much to be an answer: {said}",
     ReasonCode.DECLINES: "declines: {said!r}",
     ReasonCode.TOKEN_F1: "token-F1 {score:.2f}, {threshold:.2f} is enough",
     ReasonCode.KEY_DATE: "decided by the key date",

@@ -17,6 +17,7 @@ from memarena.judging.errors import JudgeError
 from memarena.judging.judgment import Judgment, OpenGold, wrong
 from memarena.judging.reasons import ReasonCode
 from memarena.judging.token_f1 import rule_by_token_f1
+from memarena.judging.too_much import is_too_much
 from memarena.judging.typed_value import compare
 from memarena.judging.typed_value.claims import read_statement
 from memarena.judging.typed_value.commitment import Wording
@@ -51,6 +52,8 @@ def judge_answer(question: Question, evidence: Sequence[EvidenceSession], answer
     required = required_values(gold)
     if not answer.strip():
         return wrong("value" if required else "token_f1", ReasonCode.NO_ANSWER)
+    if required and is_too_much(answer, asked_of(question, tuple(evidence)).turns):
+        return wrong("value", ReasonCode.TOO_MUCH, said=f"{len(answer.split())} words")
     if not required:
         return rule_by_token_f1(question, gold, answer, day_of(question.asked_at))
     asked = asked_of(question, tuple(evidence))

@@ -20,6 +20,7 @@ from memarena_dataset.values.words import content_words, words
 from memarena.judging.abstention import MODEL, SENTENCE_LOGITS, declines, sentences
 from memarena.judging.abstention_features import features_of, read_clauses
 from memarena.judging.linear_model import stored_model
+from memarena.judging.too_much import is_too_much
 from memarena.judging.typed_value.plain_text import from_json
 from memarena.judging.typed_value.segments import phrases
 
@@ -50,6 +51,7 @@ class AbstentionReason(str, Enum):
 
     DECLINES = "declines"
     EMPTY = "empty"
+    TOO_MUCH = "too_much"
     STATES_TRAP = "states_trap"
     SUPPOSES_VALUE = "supposes_value"
     DOES_NOT_DECLINE = "does_not_decline"
@@ -70,6 +72,7 @@ class AbstentionRuling:
         texts = {
             AbstentionReason.DECLINES: "declines",
             AbstentionReason.EMPTY: "empty",
+            AbstentionReason.TOO_MUCH: "says too much to be an answer",
             AbstentionReason.STATES_TRAP: f"states the trap's value{said}",
             AbstentionReason.SUPPOSES_VALUE: f"supposes a value:{said}",
             AbstentionReason.DOES_NOT_DECLINE: "does not decline",
@@ -84,6 +87,8 @@ def judge_abstention(gold: AbstainGold, question: str, answer: str, names: Itera
     """
     if not answer.strip():
         return AbstentionRuling(False, AbstentionReason.EMPTY)
+    if is_too_much(answer):
+        return AbstentionRuling(False, AbstentionReason.TOO_MUCH)
     answer = from_json(answer.strip()) or "unknown"
     known = " ".join((question, *_claimed(gold)))
     trap = gold.adversarial_answer or ""

@@ -17,6 +17,7 @@ from memarena_dataset.values.reading import read_text
 from memarena_dataset.values.terms import Span, is_everyday, merged, term_spans
 from memarena_dataset.values.words import tidy
 
+from memarena.judging.too_much import beginning_and_end
 from memarena.judging.typed_value.segments import phrases
 
 _NOISE = re.compile(r"```(?:json)?|[*_`\"{}]|(?<!\w)'|'(?!\w)")
@@ -78,6 +79,10 @@ _FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine)\b")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[;\n]")
 _SAME_LIST = re.compile(r"^(?:\W|[A-Za-z](?!\w)|\b(?:be|or|and|nor|option|options)\b)*$")
 _ENDS = re.compile(r"\s*(?:$|[.,;!?)\]\n])")
+_REACH = 400
+"""Characters before an option that may deny or mark it."""
+_MOST_MENTIONS = 60
+"""Options named more often than this are no explanation of a choice."""
 _GAP = re.compile(r"^[\s).:\]\-–—,=(]*(?:(?:the|a|an|is|i\.e|that is|namely|on|at|in)\b\s*)*$", re.IGNORECASE)
 
 
@@ -102,7 +107,7 @@ def chosen_option(answer: str, options: Sequence[str], values: Sequence[Value] =
     Two letters are no choice, a letter with the text of another option right behind it neither. ``values`` are the
     options as typed values, in their order, where the data set has them; ``question`` says who is asked about.
     """
-    text = _in_the_end(_NOISE.sub(" ", tidy(answer)).strip())
+    text = _in_the_end(_NOISE.sub(" ", tidy(beginning_and_end(answer))).strip())
     if not text:
         return Choice(None, "empty")
     texts = _texts(text, options, values)
@@ -194,8 +199,9 @@ def _letters(text: str, count: int) -> list[_Mention]:
     found: dict[int, str] = {}
     for match in re.finditer(_LETTER.format("[A-Z]"), text):
         letter, at = match["l"], match.start("l")
-        marked = _BEFORE_CHOICE.search(text[:at]) or not text[:at].strip(" ([\n") or text[:at].rstrip()[-1:] in ".!?;:"
-        if letter == "A" and text[:at].strip(" ([\n") and text[:at].rstrip()[-1:] not in '.!?:"':
+        before = text[max(0, at - _REACH) : at]
+        marked = _BEFORE_CHOICE.search(before) or not before.strip(" ([\n") or before.rstrip()[-1:] in ".!?;:"
+        if letter == "A" and before.strip(" ([\n") and before.rstrip()[-1:] not in '.!?:"':
             # An article in the middle of a sentence is a small letter.
             found[at] = letter
         elif letter in "AI":
@@ -211,7 +217,7 @@ def _letters(text: str, count: int) -> list[_Mention]:
 
 def _denied(text: str, span: Span) -> bool:
     """Whether an option is denied, alone or in a list (``not A, B or C``)."""
-    before = text[: span.start]
+    before = text[max(0, span.start - _REACH) : span.start]
     stops = [m.end() for m in _STOPS.finditer(before)]
     clause = before[stops[-1] :] if stops else before
     if re.search(r"\bn(?:ot|either)\b|n't\b", before[-12:]) and not stops:
@@ -227,7 +233,7 @@ def _denied(text: str, span: Span) -> bool:
 def _unexplained(text: str, mentions: Sequence[_Mention], question: str) -> list[_Mention]:
     """Without the options that are told as somebody else's, if that leaves one of several."""
     given = [m for m in mentions if not m.denied]
-    if len({m.letter for m in given}) < 2:
+    if len({m.letter for m in given}) < 2 or len(given) > _MOST_MENTIONS:
         return list(mentions)
     mine = [m for m in given if _whose(text, m.span.start, question) is True]
     if len({m.letter for m in mine}) == 1:

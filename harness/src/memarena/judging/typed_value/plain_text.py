@@ -22,6 +22,9 @@ _LABEL = re.compile(
 )
 _SPEAKER = re.compile(r"(?:^|(?<=[\n;,.] ))[>*_\s]*([A-Z][\w-]+(?: [A-Z][\w-]+)?)\s*:\s+(?=\S)", re.MULTILINE)
 _ECHO_WORDS = 4
+_BRACKET = re.compile(r"[\[\]{}]")
+_DEEPEST = 24
+"""Objects within objects, deeper than any answer: reading them takes a call for each level."""
 
 
 def plain_text(answer: str, question: str) -> str:
@@ -47,13 +50,22 @@ def plain_text(answer: str, question: str) -> str:
 
 def from_json(text: str) -> str:
     """A JSON object or list as lines, empty where it holds nothing but null; any other text as it is."""
-    if text[:1] not in "{[" or text[-1:] not in "}]":
+    if text[:1] not in "{[" or text[-1:] not in "}]" or _depth(text) > _DEEPEST:
         return text
     try:
         found = json.loads(text)
-    except json.JSONDecodeError:
+    except ValueError:
         return text
     return "\n".join(_lines(found)) if isinstance(found, dict | list) else text
+
+
+def _depth(text: str) -> int:
+    """How deep brackets are nested; those within strings count too."""
+    deepest = depth = 0
+    for match in _BRACKET.finditer(text):
+        depth += 1 if match.group() in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _lines(found: object) -> Iterator[str]:

@@ -140,16 +140,20 @@ class Asked:
         return frozenset(content_words(self.text))
 
     @cached_property
+    def turns(self) -> tuple[str, ...]:
+        """What was said in the evidence."""
+        return tuple(turn.text for session in self.evidence for turn in session.turns)
+
+    @cached_property
     def evidence_words(self) -> frozenset[str]:
         """Stems of the words of the evidence."""
-        turns = (turn.text for session in self.evidence for turn in session.turns)
-        return frozenset(word for text in turns for word in content_words(text))
+        return frozenset(word for text in self.turns for word in content_words(text))
 
     @cached_property
     def matter_words(self) -> frozenset[str]:
         """Stems of the words that speak of what is asked: the question's, and those of turns that state the value."""
-        turns = {turn.text for session in self.evidence for turn in session.turns}
-        told = (t for t in turns if any(occurrences(v, read_text(t, self.today), self.unit) for v in self.required))
+        read = ((turn, read_text(turn, self.today)) for turn in set(self.turns))
+        told = (turn for turn, text in read if any(occurrences(v, text, self.unit) for v in self.required))
         return self.question_words | {word for text in told for word in content_words(text)}
 
     @cached_property

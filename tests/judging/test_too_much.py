@@ -1,0 +1,75 @@
+"""An answer field has a length, and one hostile answer costs neither time nor other verdicts."""
+
+from __future__ import annotations
+
+import pytest
+from memarena.judging import judge_answer
+from memarena.judging.kinds.abstain import AbstentionReason, judge_abstention
+from memarena.judging.kinds.cloze import chosen_option
+from memarena.judging.leak_detection import label_of, protected_fact, telling_part
+from memarena.judging.reasons import ReasonCode
+from memarena.judging.too_much import MOST_WORDS, is_too_much
+from memarena_dataset.gold import AbstainGold, TextGold
+from memarena_dataset.model import Family
+from memarena_dataset.values import AmountValue
+
+from ..support.logs import make_evidence, make_question, permission
+
+TURNS = [
+    ("Ola Brandt", "We have had the damp in the cellar looked at, and it comes from the old well."),
+    ("Uma Mensah", "Then the seller has to pay for it, I would write to him before the winter."),
+    ("Ola Brandt", "He did lower the price, by the way: the cellar door cost me 90 euros in the end."),
+    ("Uma Mensah", "That is what I call a fair man, mine would not even have opened the door."),
+]
+GOLD = TextGold(answers=("90 euros",), values=(AmountValue(amount=90, unit="euros"),))
+RAMBLE = "You spoke of the cellar for quite a while that evening, and of the damp in it. "
+
+
+def judged(answer: str) -> tuple[bool, ReasonCode]:
+    evidence = make_evidence("sess_1", *TURNS)
+    asked = make_question("q1", Family.QA, GOLD, "What did Ola Brandt pay for the door?", evidence=["sess_1"])
+    judgment = judge_answer(asked, [evidence], answer)
+    return judgment.correct, judgment.reason.code
+
+
+def test_an_answer_field_has_a_length() -> None:
+    short = RAMBLE * 12 + "Ola paid 90 euros for the door."
+    assert len(short.split()) < MOST_WORDS
+    assert judged(short) == (True, ReasonCode.STATES_VALUE)
+    assert judged(RAMBLE * 20 + "Ola paid 90 euros for the door.") == (False, ReasonCode.TOO_MUCH)
+
+
+def test_evidence_poured_out_is_no_answer_with_or_without_its_speakers() -> None:
+    assert judged("\n".join(f"{who}: {said}" for who, said in TURNS)) == (False, ReasonCode.TOO_MUCH)
+    assert judged(" ".join(said for _, said in TURNS)) == (False, ReasonCode.TOO_MUCH)
+    assert judged(f'"{TURNS[2][1]}"') == (True, ReasonCode.STATES_VALUE)
+
+
+def test_a_list_with_short_lines_is_no_transcript() -> None:
+    assert not is_too_much("\n".join(f"{day}: the baker's" for day in ("Monday", "Tuesday", "Wednesday", "Thursday")))
+
+
+HOSTILE = {
+    "nested lists": "[" * 3000 + "1" + "]" * 3000,
+    "nested objects": '{"answer":' * 3000 + "1" + "}" * 3000,
+    "sentences": "She said it was 90 euros, or 5:05 pm, and not B. " * 1300,
+    "lines": "A: b\n" * 11000,
+    "blanks": " \t" * 30000 + "x",
+    "digits": "1 " * 30000,
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("answer", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_answer_is_judged(answer: str) -> None:
+    """Each of these took between 3 seconds and a minute, or ended in a RecursionError."""
+    assert not judged(answer)[0]
+    gold = AbstainGold(adversarial_answer="90 euros")
+    assert judge_abstention(gold, "What did the lamp cost?", answer).reason is not AbstentionReason.DECLINES
+    assert chosen_option(answer, ("Ada", "Bea", "Cem", "Dan")).letter in (None, "A")
+    fact = protected_fact(permission("4821", "withhold"), "What is the code?")
+    assert label_of(fact, answer) and not telling_part(fact, answer)
+
+
+def test_the_end_of_a_long_answer_still_chooses() -> None:
+    assert chosen_option(RAMBLE * 200 + "\nAnswer: C", ("Ada", "Bea", "Cem", "Dan")).letter == "C"
