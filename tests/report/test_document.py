@@ -32,7 +32,7 @@ from ..support.logs import (
 )
 from ..support.scoring import score_records
 
-QUESTIONS = [make_question(f"q_{n}", Family.CLOZE, cloze("A", "x", "y"), "Which?") for n in range(4)]
+QUESTIONS = [make_question(f"q_{n}", Family.CLOZE, cloze("A", "x", "y"), "Which?", evidence=["s"]) for n in range(4)]
 
 
 def scores_of(*rights: int, asked: int = 4, diagnostic: bool = False, real: bool = True) -> RunScores:

@@ -9,7 +9,7 @@ from memarena.report.figures import NA, milliseconds, number, percent, score
 from memarena.report.findings import findings, unproven
 from memarena.report.layout import Cell, Column, Document, Section, counted, section
 from memarena.report.report_input import ReportInput
-from memarena.report.rows import comparable_groups, rows_of, skipped_and_failed
+from memarena.report.rows import NO_EVIDENCE, comparable_groups, rows_of, skipped_and_failed
 from memarena.report.summary import comparison_warnings, run_line, summary_section
 
 TITLE = "Summary"
@@ -182,8 +182,11 @@ def _is_shown(line: str) -> bool:
 
 def _marks(rows: Sequence[BriefRow]) -> list[str]:
     found = []
-    if any(row.scores.diagnostic for row in rows):
+    diagnostics = [row.scores for row in rows if row.scores.diagnostic]
+    if any("no_evidence" not in scores.marks for scores in diagnostics):
         found.append("◇ diagnostic: sees what a deployed memory cannot, an upper bound outside the competition")
+    if any("no_evidence" in scores.marks for scores in diagnostics):
+        found.append(NO_EVIDENCE)
     found += skipped_and_failed(row.scores for row in rows)
     if any(not row.scores.real_reader for row in rows):
         found.append("† no language model: picks a sentence of what the memory found")
@@ -198,6 +201,8 @@ def _right(row: BriefRow, least: int) -> Cell:
     counts = row.scores.counts
     if row.nothing_measured:
         return Cell("all failed")
+    if row.right.low is None and counts.asked:
+        return NA
     if counts.asked < least and counts.asked:
         return SMALL
     cell, made = score(row.right, so_far=counts.missing > 0), row.interval

@@ -10,6 +10,8 @@ from memarena.report.report_input import ReportInput
 from memarena.scoring.costs import RowCosts
 from memarena.scoring.results import MANY_FAILED, Permission, RowScores, RunScores
 
+NO_EVIDENCE = "∅ answers from the questions' evidence alone, and this data set names none: n/a, and no upper bound"
+
 
 @dataclass(frozen=True)
 class ReportRow:
@@ -78,6 +80,7 @@ def backend_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
         + (" §" if own.without_reader else "")
         + (" ¶" if "many_failed" in own.marks else "")
         + (" ※" if "unsupported_sources" in own.marks else "")
+        + (" ∅" if "no_evidence" in own.marks else "")
     )
 
 
@@ -139,6 +142,8 @@ def marks(rows: Sequence[ReportRow]) -> list[str]:
     found = []
     if any(row.scores.diagnostic for row in rows):
         found.append("◇ diagnostic: sees what a deployed memory cannot; outside the competition")
+    if any("no_evidence" in row.scores.marks for row in rows):
+        found.append(NO_EVIDENCE)
     if any(row.scores.own_model for row in rows):
         found.append("‡ own model: calls models of its own, whose tokens are unknown; never best, never certified")
     found += skipped_and_failed(row.scores for row in rows)

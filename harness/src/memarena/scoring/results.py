@@ -19,11 +19,12 @@ Stage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread", "
 """Where a wrong answer went wrong. ``cut_from_prompt``: all the evidence was found, but it did not all fit into the
 prompt. ``unknown``: the backend does not say where its items come from."""
 Half = Literal["abstain", "answer"]
-Mark = Literal["without_reader", "many_failed", "unsupported_sources", "not_isolated"]
+Mark = Literal["without_reader", "many_failed", "unsupported_sources", "not_isolated", "no_evidence"]
 """``without_reader``: an answer was made without any call of the reader, and the backend declares no model of its own.
 ``many_failed``: more than :data:`MANY_FAILED` of the questions asked have no answer. ``unsupported_sources``: more than
 :data:`MANY_UNSUPPORTED` of the sessions that items name are not in their text. ``not_isolated``: the backend ran where
-it could read the data set with its gold."""
+it could read the data set with its gold. ``no_evidence``: a diagnostic that answers from the questions' evidence, over
+a data set that names none: no figures."""
 MANY_FAILED = 0.05
 MANY_UNSUPPORTED = 0.05
 

@@ -103,7 +103,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
     use = _reader_use(questions)
     found_evidence = retrieval(questions)
     lost = sum(q.outcome in _FAILED and q.reader_calls is None for q in questions)
-    return RowScores(
+    row = RowScores(
         label=row_label(first),
         backend=first.backend,
         backend_version=described.version if described else None,
@@ -140,6 +140,31 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         intervals=found,
         variances=_variances(material, headline, metrics, found, [d.sums for d in seeds]),
     )
+    return _without_figures(row) if _lacks_evidence(first, questions, facts) else row
+
+
+def _lacks_evidence(cell: Cell, questions: Sequence[QuestionScore], facts: RunFacts) -> bool:
+    """Whether a diagnostic that is sent the evidence, such as Oracle, was sent none and returned nothing."""
+    looked = [q.retrieved for q in questions if q.retrieved is not None]
+    if not (cell.send_evidence and cell.projection == "ego") or not looked or any(found.items for found in looked):
+        return False
+    return not any(facts.questions[q.instance_id].instance.evidence_session_ids for q in questions)
+
+
+def _without_figures(row: RowScores) -> RowScores:
+    """The row with every figure of its answers n/a: what it would have answered with evidence is not known."""
+    none = dict.fromkeys(row.metrics, Score())
+    cells = tuple(cell.model_copy(update={"metrics": none, "intervals": {}}) for cell in row.cells)
+    update: dict[str, object] = {
+        "marks": (*row.marks, "no_evidence"),
+        "metrics": none,
+        "cells": cells,
+        "slices": (),
+        "intervals": {},
+        "variances": (),
+        **dict.fromkeys(("greedy", "source", "permission", "errors"), None),
+    }
+    return row.model_copy(update=update)
 
 
 def row_label(cell: Cell) -> str:
