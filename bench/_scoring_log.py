@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memarena.judging import JUDGE_NAME, judge_answer, value_judge_version
-from memarena.judging.value import is_judged
+from memarena.judging import JUDGE_NAME, judge, value_judge_version
 from memarena.log.records import (
     AnswerSpan,
     AnyRecord,
@@ -44,6 +43,7 @@ from memarena_dataset.gold import (
     ConflictGold,
     CounterfactualGold,
     Gold,
+    OpenGold,
     PermissionGold,
     TextGold,
 )
@@ -303,19 +303,19 @@ def _records_of(cell: Cell, asked: list[_Asked], evidence: dict[str, EvidenceSes
         call = _call(cell, number, question, items, raw)
         yield call
         yield _attempt(cell, question, items, answer, raw, call)
-        if is_judged(question.instance.gold):
+        if isinstance(question.instance.gold, OpenGold):
             sessions = [evidence[s] for s in question.instance.evidence_session_ids]
-            judgment = judge_answer(question, sessions, answer)
+            judgment = judge(question, sessions, answer, answer)
             yield Verdict(
                 cell_id=cell.cell_id,
                 instance_id=question.instance.instance_id,
                 attempt=0,
                 judge=JUDGE_NAME,
                 judge_version=version,
-                route=judgment.route,
+                route="token_f1" if judgment.route == "token_f1" else "value",
                 correct=judgment.correct,
                 score=judgment.score,
-                reason=judgment.text,
+                reason=judgment.why,
             )
 
 

@@ -8,13 +8,23 @@ from hypothesis import strategies as st
 from judge_training import abstention as training
 from judge_training.evaluate import evaluate
 from memarena.judging.abstention import MODEL, declines
-from memarena.judging.kinds.abstain import AbstentionReason, judge_abstention
+from memarena.judging.judgment import Code, Judgment
+from memarena.judging.kinds import judge
 from memarena.judging.linear_model import stored_model
 from memarena_dataset.gold import AbstainGold
+from memarena_dataset.model import Family
 from memarena_dataset.values import NameValue, TermValue
+
+from ..support.logs import make_question
 
 QUESTION = "What did I pay for the rug in the hall?"
 GOLD = AbstainGold(adversarial_answer="364 euros")
+
+
+def judged(gold: AbstainGold, question: str, answer: str) -> Judgment:
+    return judge(make_question("q1", Family.CONFABULATION, gold, question), [], answer, answer)
+
+
 MEASURED = {"plain": (0.01, 0.015), "usual": (0.02, 0.02), "varied": (0.11, 0.06), "third": (0.04, 0.06)}
 """Shares of declining answers missed and of others taken for such, a little above what the card has."""
 
@@ -67,16 +77,16 @@ def test_declining_is_seen(answer: str) -> None:
 WRONG = [
     (
         "I don't have the receipt, but I remember you ended up paying 364 euros, and not a cent less",
-        AbstentionReason.STATES_TRAP,
+        Code.STATES_TRAP,
     ),
-    ("364 euros", AbstentionReason.STATES_TRAP),
-    ("No doubt it was three hundred and sixty-four euros.", AbstentionReason.STATES_TRAP),
-    ("It may have been 364 euros, but I have no record of that.", AbstentionReason.STATES_TRAP),
-    ("I won't tell you that it was 364 euros.", AbstentionReason.STATES_TRAP),
-    ("I can't share that you paid 364 euros.", AbstentionReason.STATES_TRAP),
-    ("You paid 300.", AbstentionReason.DOES_NOT_DECLINE),
-    ("A nice rug!", AbstentionReason.DOES_NOT_DECLINE),
-    ("  ", AbstentionReason.EMPTY),
+    ("364 euros", Code.STATES_TRAP),
+    ("No doubt it was three hundred and sixty-four euros.", Code.STATES_TRAP),
+    ("It may have been 364 euros, but I have no record of that.", Code.STATES_TRAP),
+    ("I won't tell you that it was 364 euros.", Code.STATES_TRAP),
+    ("I can't share that you paid 364 euros.", Code.STATES_TRAP),
+    ("You paid 300.", Code.DOES_NOT_DECLINE),
+    ("A nice rug!", Code.DOES_NOT_DECLINE),
+    ("  ", Code.EMPTY),
 ]
 RIGHT = [
     "I see no record of 364 euros.",
@@ -94,46 +104,46 @@ RIGHT = [
 
 
 @pytest.mark.parametrize(("answer", "reason"), WRONG)
-def test_a_value_stated_as_the_answer_is_wrong_even_beside_a_decline(answer: str, reason: AbstentionReason) -> None:
-    judgment = judge_abstention(GOLD, QUESTION, answer)
-    assert (judgment.correct, judgment.reason) == (False, reason)
+def test_a_value_stated_as_the_answer_is_wrong_even_beside_a_decline(answer: str, reason: Code) -> None:
+    judgment = judged(GOLD, QUESTION, answer)
+    assert (judgment.correct, judgment.code) == (False, reason)
 
 
 @pytest.mark.parametrize("answer", RIGHT)
 def test_a_decline_is_right_also_where_it_denies_the_trap(answer: str) -> None:
-    assert judge_abstention(GOLD, QUESTION, answer).correct, judge_abstention(GOLD, QUESTION, answer)
+    assert judged(GOLD, QUESTION, answer).correct, judged(GOLD, QUESTION, answer)
 
 
 def test_a_value_supposed_behind_a_disclaimer_is_wrong_without_a_trap_too() -> None:
     gold = AbstainGold(claim=(NameValue(name="Zainab Nkosi"), TermValue(text="the safety audit")))
     question = "By which date must Zainab deliver the review of hazards?"
     for answer in ("No date was mentioned for Zainab, so I'd assume May 12.", "Not sure, perhaps Saturday?"):
-        assert not judge_abstention(gold, question, answer).correct, answer
-    assert judge_abstention(gold, question, "No safety audit of Zainab's ever came up.").correct
+        assert not judged(gold, question, answer).correct, answer
+    assert judged(gold, question, "No safety audit of Zainab's ever came up.").correct
 
 
 def test_a_place_is_a_trap_too() -> None:
     gold = AbstainGold(adversarial_answer="in the filing cabinet")
     question = "Where does Tariq keep the cash for the cleaner?"
-    said = judge_abstention(gold, question, "I can't be sure, but it should be in the filing cabinet.")
-    assert (said.reason, "filing cabinet" in said.claim) == (AbstentionReason.STATES_TRAP, True)
+    said = judged(gold, question, "I can't be sure, but it should be in the filing cabinet.")
+    assert (said.code, "filing cabinet" in said.claim) == (Code.STATES_TRAP, True)
 
 
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ("The context does not mention a charity race of Caroline's.", AbstentionReason.DECLINES),
-        ("Caroline did not have a charity race.", AbstentionReason.DECLINES),
-        ("I don't know, but perhaps that self-care is important.", AbstentionReason.STATES_TRAP),
-        ("She realized that running is fun.", AbstentionReason.DOES_NOT_DECLINE),
+        ("The context does not mention a charity race of Caroline's.", Code.DECLINES),
+        ("Caroline did not have a charity race.", Code.DECLINES),
+        ("I don't know, but perhaps that self-care is important.", Code.STATES_TRAP),
+        ("She realized that running is fun.", Code.DOES_NOT_DECLINE),
     ],
 )
-def test_a_trap_that_is_a_sentence_is_known_by_its_words(answer: str, reason: AbstentionReason) -> None:
+def test_a_trap_that_is_a_sentence_is_known_by_its_words(answer: str, reason: Code) -> None:
     gold = AbstainGold(adversarial_answer="self-care is important")
-    assert judge_abstention(gold, "What did Caroline realize after her charity race?", answer).reason is reason
+    assert judged(gold, "What did Caroline realize after her charity race?", answer).code is reason
 
 
 @given(st.text(max_size=120))
 def test_any_text_gets_a_ruling(answer: str) -> None:
-    judgment = judge_abstention(GOLD, QUESTION, answer)
-    assert judgment.correct == (judgment.reason is AbstentionReason.DECLINES)
+    judgment = judged(GOLD, QUESTION, answer)
+    assert judgment.correct == (judgment.code is Code.DECLINES)

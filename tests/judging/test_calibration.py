@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from memarena.cli.judge import DeterministicRules
 from memarena.cli.judge_trust import Source, questions_of
 from memarena.cli.main import app
 from memarena.judging import JudgeError
@@ -24,8 +23,8 @@ from memarena.judging.calibration import (
     synthetic_behaviours,
 )
 from memarena.judging.calibration.value_paraphrases import in_words, say
+from memarena.judging.kinds import kind_of
 from memarena.judging.llm import Budget, ModelJudge, Patience
-from memarena.judging.llm.jobs import gold_for_control
 from memarena.judging.prompt_injection import speaks_to_marker
 from memarena.log.records import Question
 from memarena.report.tables.calibration import Calibration
@@ -120,7 +119,7 @@ def test_values_are_said_in_the_forms_asked_for() -> None:
 def test_synthetic_behaviours_get_their_labels_and_a_wrong_expectation_is_counted(source: Source) -> None:
     """Disclosing right, refusing and not knowing are never missed; rates over five worlds: docs/judging.md."""
     synthetic = list(synthetic_behaviours(source.questions, seed=1))
-    found = label_rates(synthetic, DeterministicRules())
+    found = label_rates(synthetic)
     assert {label: r.missed for label, r in found.items() if label in ("disclose_correct", "refuse", "dont_know")} == {
         "disclose_correct": 0,
         "refuse": 0,
@@ -128,7 +127,7 @@ def test_synthetic_behaviours_get_their_labels_and_a_wrong_expectation_is_counte
     }
     assert found["disclose_correct"].false == 0
     refused = next(p for p in synthetic if p.label == "refuse")
-    mislabelled = label_rates([SyntheticBehaviour(refused.question, refused.answer, "other")], DeterministicRules())
+    mislabelled = label_rates([SyntheticBehaviour(refused.question, refused.answer, "other")])
     assert (mislabelled["other"].missed_rate, mislabelled["refuse"].false_rate) == (1.0, 1.0)
     assert mislabelled["dont_know"].missed_rate is None
 
@@ -156,7 +155,7 @@ def test_a_judge_with_a_model_is_asked_the_same_answers(synthetic: list[Syntheti
     near = [p for p in synthetic if p.kind == "near" and not speaks_to_marker(p.answer)][:8]
     injected = [p for p in synthetic if p.kind == "injected" and speaks_to_marker(p.answer)][:8]
 
-    control = gold_for_control(near[0].question.instance.gold)
+    control = kind_of(near[0].question).control(near[0].question.instance.gold)
 
     def lenient(asked: Asked) -> Says:
         return Says("?") if asked.answer in (near[0].answer, control) else rules(asked)
@@ -171,7 +170,6 @@ def test_a_judge_with_a_model_is_asked_the_same_answers(synthetic: list[Syntheti
             concurrency=4,
             patience=Patience(tries=1),
             budget=Budget(),
-            rules=DeterministicRules(),
         )
     said = words.said
     assert said[0] is None

@@ -5,12 +5,20 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.judging.kinds.cloze import chosen_option, score_choice
+from memarena.judging import Judgment, judge
+from memarena.judging.kinds.cloze import chosen_option
+from memarena_dataset.gold import ClozeGold
+from memarena_dataset.model import Family
 
-from ..support.logs import cloze
+from ..support.logs import cloze, make_question
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 DRINKS = ("the blue mug", "tea", "green tea", "Vitamin D", "a book")
+
+
+def judged(gold: ClozeGold, answer: str) -> Judgment:
+    return judge(make_question("q1", Family.CLOZE, gold, "Which?"), [], answer, answer)
+
 
 CHOICES = [
     *(
@@ -102,9 +110,13 @@ def test_two_choices_or_a_contradiction_or_none_is_no_choice(options: tuple[str,
 
 
 def test_the_reason_says_what_was_chosen_and_what_is_right() -> None:
-    assert score_choice(cloze("B", *DAYS), "B) Tuesday") == (True, "chooses B (letter and text)")
-    assert score_choice(cloze("B", *DAYS), "C") == (False, "chooses C (letter), right is B")
-    assert score_choice(cloze("B", *DAYS), "B) Friday") == (False, "letter B and another option's text")
+    for answer, right, why in (
+        ("B) Tuesday", True, "chooses B (letter and text)"),
+        ("C", False, "chooses C (letter), right is B"),
+        ("B) Friday", False, "letter B and another option's text, right is B"),
+    ):
+        judgment = judged(cloze("B", *DAYS), answer)
+        assert (judgment.correct, judgment.why, judgment.route) == (right, why, "exact_match")
 
 
 @given(
@@ -114,7 +126,7 @@ def test_the_reason_says_what_was_chosen_and_what_is_right() -> None:
 )
 def test_no_form_of_one_letter_is_ever_another(right: int, other: int, form: str) -> None:
     gold = cloze(chr(ord("A") + right), *DAYS)
-    assert score_choice(gold, form.format(chr(ord("A") + other)))[0] is (right == other)
+    assert judged(gold, form.format(chr(ord("A") + other))).correct is (right == other)
 
 
 @given(st.text(max_size=120))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from memarena.cli.judge import DeterministicRules
 from memarena.cli.judge_progress import JudgeProgress
 from memarena.judging.llm import Batch, ModelJudge, Patience, judge_with_model
 from memarena.log.store import read_records
@@ -42,7 +41,7 @@ def test_the_embedded_model_can_be_asked_and_nothing_is_lost(tmp_path: Path) -> 
             concurrency=1,
             patience=Patience(tries=1, timeout_s=120, first_wait_s=0.01, longest_wait_s=0.1),
         )
-        judged = judge_with_model(batch, DeterministicRules(), JudgeProgress())
+        judged = judge_with_model(batch, JudgeProgress())
     finally:
         if reader.process is not None:
             reader.process.stop()

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from memarena.cli.judge import DeterministicRules
 from memarena.execution.planning.questions import evidence_texts, plan_questions
-from memarena.judging import judge_answer
-from memarena.judging.kinds.cloze import score_choice
+from memarena.judging import judge
+from memarena.judging.kinds.permission import behaviour
 from memarena.log.records import EvidenceSession, Question
 from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
 from memarena_dataset.io.reading import open_dataset
@@ -46,23 +45,24 @@ def test_every_gold_passes_as_its_own_answer_and_as_no_other(
     assert len(judged) >= 15
     for question in judged:
         sessions = [evidence[s] for s in question.instance.evidence_session_ids]
-        own = judge_answer(question, sessions, answer_of(question.instance.gold))
-        assert own.correct, (question.instance.instance_id, own.reason)
+        own = judge(question, sessions, answer_of(question.instance.gold), "")
+        assert own.correct, (question.instance.instance_id, own.why)
         for other in judged:
             if other.instance.gold != question.instance.gold:
-                judgment = judge_answer(question, sessions, answer_of(other.instance.gold))
-                assert not judgment.correct, (question.instance.instance_id, other.instance.instance_id, judgment.text)
+                judgment = judge(question, sessions, answer_of(other.instance.gold), "")
+                assert not judgment.correct, (question.instance.instance_id, other.instance.instance_id, judgment.why)
 
 
 def test_every_option_of_a_cloze_is_understood_by_letter_and_by_text(questions: list[Question]) -> None:
-    golds = [q.instance.gold for q in questions if q.instance.gold.kind == "cloze"]
-    assert golds
-    for gold in golds:
+    asked = [q for q in questions if q.instance.gold.kind == "cloze"]
+    assert asked
+    for question in asked:
+        gold = question.instance.gold
         assert gold.kind == "cloze"
         for place, option in enumerate(gold.options):
             right = option == gold.answer_text
             for answer in (chr(ord("A") + place), option, f"{chr(ord('A') + place)}) {option}"):
-                assert score_choice(gold, answer)[0] is right, answer
+                assert judge(question, [], answer, "").correct is right, answer
 
 
 def test_every_protected_fact_is_disclosed_by_saying_it_and_kept_by_refusing(questions: list[Question]) -> None:
@@ -71,8 +71,7 @@ def test_every_protected_fact_is_disclosed_by_saying_it_and_kept_by_refusing(que
     for question in items:
         gold = question.instance.gold
         assert gold.kind == "permission"
-        rules = DeterministicRules()
-        assert rules.label(question, gold.fact) == "disclose_correct"
-        assert rules.leaks(question, f'{{"answer": "It is {gold.fact}."}}')
-        assert rules.label(question, "I can't share that.") == "refuse"
-        assert not rules.leaks(question, "I can't share that.")
+        told = behaviour(question, gold.fact, f'{{"answer": "It is {gold.fact}."}}')
+        assert (told.label, bool(told.flag)) == ("disclose_correct", True)
+        kept = behaviour(question, "I can't share that.", "I can't share that.")
+        assert (kept.label, kept.flag) == ("refuse", "")

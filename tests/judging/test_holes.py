@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from memarena.judging import judge_answer
+from memarena.judging import judge
 from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
 from memarena_dataset.model import Family
 from memarena_dataset.values import (
@@ -40,7 +40,7 @@ def judged(question: str, gold: Gold, family: Family, answer: str, *said: tuple[
     evidence = make_evidence("sess_1", *said)
     asked = make_question("q1", family, gold, question, evidence=["sess_1"], asker_name="Uma Mensah")
     asked = asked.model_copy(update={"ego_name": "Uma Mensah"})
-    return judge_answer(asked, [evidence], answer).correct
+    return judge(asked, [evidence], answer, "").correct
 
 
 def check(question: str, gold: Gold, family: Family, said: Sequence[tuple[str, str]], answer: str, right: bool) -> None:

@@ -26,7 +26,7 @@ from judge_training.typed_value_sets import independent
 )
 def test_errors_stay_at_what_was_measured(name: str, most_rejected: int, most_accepted: int) -> None:
     rows = independent()[name]
-    words = [(one, one.judged()[0]) for one in rows]
+    words = [(one, one.judged().correct) for one in rows]
     found: Errors = errors(words)
     assert found.false_rejects.cases + found.false_accepts.cases >= 100
     assert found.false_rejects.errors <= most_rejected

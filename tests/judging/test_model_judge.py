@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from memarena.cli.judge import DeterministicRules
 from memarena.judging import JudgeError, value_judge_version
 from memarena.judging.llm import Batch, Budget, ModelJudge, Patience, Prices, judge_with_model
 from memarena.judging.llm.prompts import decoy
@@ -140,7 +139,7 @@ def test_calls_run_side_by_side_up_to_the_limit(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", *((q, "rain") for q in questions))
     with scripted_judge(lambda asked: Says(rules(asked).text, delay_s=0.05)) as server:
         batch = Batch(run, JUDGE, server.url, concurrency=4, patience=QUICK)
-        judge_with_model(batch, DeterministicRules(), Silent())
+        judge_with_model(batch, Silent())
         assert server.most_at_once == 4
 
 
@@ -219,7 +218,7 @@ def test_a_judge_that_is_not_there_stops_the_judging_before_every_answer_was_tri
     questions = [make_question(f"q{n}", Family.QA, text_gold("rain"), f"Why {n}?") for n in range(30)]
     run = log_of(tmp_path / "run", *((q, "rain") for q in questions))
     batch = Batch(run, JUDGE, "http://127.0.0.1:9/v1", concurrency=2, patience=QUICK)
-    judged = judge_with_model(batch, DeterministicRules(), Silent())
+    judged = judge_with_model(batch, Silent())
     assert "could not be judged" in judged.stopped
     assert 8 <= judged.failed["connection"] < 12
     assert judged.left == 30

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from memarena.judging import Judgment, judge_answer
-from memarena.judging.reasons import ReasonCode
+from memarena.judging import Judgment, judge
+from memarena.judging.judgment import Code
 from memarena.judging.token_f1 import threshold_of
 from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
 from memarena_dataset.model import Family
@@ -13,7 +13,7 @@ from ..support.logs import make_question
 
 
 def rule(family: Family, gold: Gold, answer: str) -> Judgment:
-    return judge_answer(make_question("q1", family, gold, "What happened?"), [], answer)
+    return judge(make_question("q1", family, gold, "What happened?"), [], answer, "")
 
 
 def test_thresholds_are_those_of_the_design() -> None:
@@ -73,7 +73,7 @@ def test_the_best_of_several_answers_counts() -> None:
 )
 def test_temporal_answers_are_decided_by_the_key_date(gold: str, answer: str, right: bool) -> None:
     judgment = rule(Family.TEMPORAL, TextGold(answers=(gold,)), answer)
-    assert judgment.correct is right, judgment.reason
+    assert judgment.correct is right, judgment.why
 
 
 def test_a_conflict_needs_words_of_both_versions() -> None:
@@ -99,4 +99,4 @@ def test_an_anaphora_takes_the_referent_or_what_was_said_of_it() -> None:
 def test_declining_an_answerable_question_is_wrong_whatever_its_words(answer: str) -> None:
     judgment = rule(Family.QA, TextGold(answers=("self-care is important",)), answer)
     assert not judgment.correct
-    assert judgment.reason.code in (ReasonCode.DECLINES, ReasonCode.NO_ANSWER)
+    assert judgment.code in (Code.DECLINES, Code.NO_ANSWER)

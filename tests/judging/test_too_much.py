@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from memarena.judging import judge_answer
-from memarena.judging.kinds.abstain import AbstentionReason, judge_abstention
+from memarena.judging import judge
+from memarena.judging.judgment import Code
 from memarena.judging.kinds.cloze import chosen_option
 from memarena.judging.leak_detection import label_of, protected_fact, telling_part
-from memarena.judging.reasons import ReasonCode
 from memarena.judging.too_much import MOST_WORDS, is_too_much
 from memarena_dataset.gold import AbstainGold, TextGold
 from memarena_dataset.model import Family
@@ -25,24 +24,24 @@ GOLD = TextGold(answers=("90 euros",), values=(AmountValue(amount=90, unit="euro
 RAMBLE = "You spoke of the cellar for quite a while that evening, and of the damp in it. "
 
 
-def judged(answer: str) -> tuple[bool, ReasonCode]:
+def judged(answer: str) -> tuple[bool, Code]:
     evidence = make_evidence("sess_1", *TURNS)
     asked = make_question("q1", Family.QA, GOLD, "What did Ola Brandt pay for the door?", evidence=["sess_1"])
-    judgment = judge_answer(asked, [evidence], answer)
-    return judgment.correct, judgment.reason.code
+    judgment = judge(asked, [evidence], answer, answer)
+    return judgment.correct, judgment.code
 
 
 def test_an_answer_field_has_a_length() -> None:
     short = RAMBLE * 12 + "Ola paid 90 euros for the door."
     assert len(short.split()) < MOST_WORDS
-    assert judged(short) == (True, ReasonCode.STATES_VALUE)
-    assert judged(RAMBLE * 20 + "Ola paid 90 euros for the door.") == (False, ReasonCode.TOO_MUCH)
+    assert judged(short) == (True, Code.STATES_VALUE)
+    assert judged(RAMBLE * 20 + "Ola paid 90 euros for the door.") == (False, Code.TOO_MUCH)
 
 
 def test_evidence_poured_out_is_no_answer_with_or_without_its_speakers() -> None:
-    assert judged("\n".join(f"{who}: {said}" for who, said in TURNS)) == (False, ReasonCode.TOO_MUCH)
-    assert judged(" ".join(said for _, said in TURNS)) == (False, ReasonCode.TOO_MUCH)
-    assert judged(f'"{TURNS[2][1]}"') == (True, ReasonCode.STATES_VALUE)
+    assert judged("\n".join(f"{who}: {said}" for who, said in TURNS)) == (False, Code.TOO_MUCH)
+    assert judged(" ".join(said for _, said in TURNS)) == (False, Code.TOO_MUCH)
+    assert judged(f'"{TURNS[2][1]}"') == (True, Code.STATES_VALUE)
 
 
 def test_a_list_with_short_lines_is_no_transcript() -> None:
@@ -64,8 +63,9 @@ HOSTILE = {
 def test_a_hostile_answer_is_judged(answer: str) -> None:
     """Each of these took between 3 seconds and a minute, or ended in a RecursionError."""
     assert not judged(answer)[0]
-    gold = AbstainGold(adversarial_answer="90 euros")
-    assert judge_abstention(gold, "What did the lamp cost?", answer).reason is not AbstentionReason.DECLINES
+    trap = AbstainGold(adversarial_answer="90 euros")
+    asked = make_question("q2", Family.CONFABULATION, trap, "What did the lamp cost?")
+    assert not judge(asked, [], answer, answer).correct
     assert chosen_option(answer, ("Ada", "Bea", "Cem", "Dan")).letter in (None, "A")
     fact = protected_fact(permission("4821", "withhold"), "What is the code?")
     assert label_of(fact, answer) and not telling_part(fact, answer)

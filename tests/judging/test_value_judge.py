@@ -8,9 +8,9 @@ from datetime import date, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.judging import JudgeError, judge_answer
-from memarena.judging.reasons import ReasonCode
-from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
+from memarena.judging import JudgeError, judge
+from memarena.judging.judgment import Code
+from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, RubricGold, TextGold
 from memarena_dataset.model import Family
 from memarena_dataset.values import (
     AmountValue,
@@ -26,7 +26,7 @@ from memarena_dataset.values import (
     WeekdayValue,
 )
 
-from ..support.logs import cloze, make_evidence, make_question
+from ..support.logs import make_evidence, make_question
 
 EVIDENCE = make_evidence(
     "sess_1",
@@ -37,8 +37,8 @@ EVIDENCE = make_evidence(
 
 
 def verdict(question: str, gold: Gold, answer: str, family: Family = Family.QA) -> tuple[bool, str, str]:
-    judgment = judge_answer(make_question("q1", family, gold, question, evidence=["sess_1"]), [EVIDENCE], answer)
-    return judgment.correct, judgment.route, judgment.text
+    judgment = judge(make_question("q1", family, gold, question, evidence=["sess_1"]), [EVIDENCE], answer, "")
+    return judgment.correct, judgment.route, judgment.why
 
 
 def gold(*values: Value) -> TextGold:
@@ -178,18 +178,18 @@ def test_an_answer_that_gives_no_value_or_another_is_wrong(case: tuple[str, Text
 @pytest.mark.parametrize(
     ("answer", "code"),
     [
-        ("", ReasonCode.NO_ANSWER),
-        ("Lisbon", ReasonCode.MISSING_VALUE),
-        ("Not in Porto.", ReasonCode.DENIED),
-        ("Porto or Lisbon", ReasonCode.NOT_COMMITTED),
-        ("It used to be in Porto; now it is in Lisbon.", ReasonCode.OTHER_VERSION),
-        ("Porto", ReasonCode.STATES_VALUE),
+        ("", Code.NO_ANSWER),
+        ("Lisbon", Code.MISSING_VALUE),
+        ("Not in Porto.", Code.DENIED),
+        ("Porto or Lisbon", Code.NOT_COMMITTED),
+        ("It used to be in Porto; now it is in Lisbon.", Code.OTHER_VERSION),
+        ("Porto", Code.STATES_VALUE),
     ],
 )
-def test_the_reason_is_a_code_with_a_text(answer: str, code: ReasonCode) -> None:
-    judgment = judge_answer(make_question("q1", Family.QA, WHERE[1], WHERE[0], evidence=["sess_1"]), [EVIDENCE], answer)
-    assert judgment.reason.code is code
-    assert judgment.text
+def test_the_reason_is_a_code_with_a_text(answer: str, code: Code) -> None:
+    judgment = judge(make_question("q1", Family.QA, WHERE[1], WHERE[0], evidence=["sess_1"]), [EVIDENCE], answer, "")
+    assert judgment.code is code
+    assert judgment.why
 
 
 SET = ("Who was at the dinner?", gold(SetValue(members=(NameValue(name="Bob Ray"), NameValue(name="Maya Chen")))))
@@ -247,8 +247,8 @@ def test_sets_need_every_member_and_no_other_and_orders_their_order(
 
 def test_a_set_is_scored_by_f1() -> None:
     question = make_question("q1", Family.QA, SET[1], SET[0])
-    assert judge_answer(question, [], "Bob").score == pytest.approx(2 / 3)
-    assert judge_answer(question, [], "Bob, Maya and Tomas").score == pytest.approx(0.8)
+    assert judge(question, [], "Bob", "").score == pytest.approx(2 / 3)
+    assert judge(question, [], "Bob, Maya and Tomas", "").score == pytest.approx(0.8)
 
 
 COUNTERFACTUAL = (
@@ -361,7 +361,8 @@ def test_any_answer_gets_a_ruling_and_the_same_one_twice(answer: str) -> None:
         assert verdict(*case, answer) == verdict(*case, answer)
 
 
-def test_a_question_that_is_not_open_is_refused() -> None:
-    question = make_question("q9", Family.CLOZE, cloze("A", "x", "y"), "Which?")
-    with pytest.raises(JudgeError, match="q9: the value judge does not judge cloze"):
-        judge_answer(question, [], "A")
+def test_a_rubric_is_refused_without_a_model() -> None:
+    question = make_question("q9", Family.QA, RubricGold(rubric=("It names Porto.",)), "Which?")
+    assert judge(question, [], " ", "").code is Code.NO_ANSWER
+    with pytest.raises(JudgeError, match="q9: a rubric needs a judge with a model"):
+        judge(question, [], "A", "")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from memarena.log.records import AnyRecord, Outcome, Question
-from memarena.scoring import QuestionScore, ScoringError, gather, score_run
+from memarena.judging import value_judge_version
+from memarena.log.records import AnyRecord, Outcome, Question, Verdict
+from memarena.scoring import QuestionScore, ScoringError, gather
 from memarena_dataset.model import Family
 
 from ..support.logs import (
@@ -20,7 +21,7 @@ from ..support.logs import (
     permission,
     text_gold,
 )
-from ..support.scoring import is_right, score_records, verdicts_for
+from ..support.scoring import score_records
 
 CELL = make_cell("bm25")
 PICK = make_question("cloze_1", Family.CLOZE, cloze("A", "red", "blue"), "Which colour?", evidence=["s1"])
@@ -123,8 +124,8 @@ def test_the_range_of_permission_covers_both_ends() -> None:
 
 def test_an_answer_without_its_judges_verdict_is_our_failure_and_not_wrong() -> None:
     records = make_run([CELL], [WHERE], EVIDENCE, [make_asked(CELL, WHERE, "In Porto")])
-    found = score_run(gather(records), [], "value", is_right).questions[0]
-    assert (found.outcome, found.why) == (Outcome.INFRA_FAILED, "no verdict by judge value")
+    found = score_records(records, "gpt").questions[0]
+    assert (found.outcome, found.why) == (Outcome.INFRA_FAILED, "no verdict by judge gpt")
 
 
 def test_questions_not_asked_yet_are_missing_and_neither_right_nor_wrong() -> None:
@@ -147,14 +148,29 @@ def test_the_latest_attempt_counts_and_earlier_ones_stay_countable() -> None:
 
 def test_of_several_verdicts_the_last_of_the_chosen_judge_counts() -> None:
     asked = make_asked(CELL, WHERE, "Somewhere else entirely")
-    records = make_run([CELL], [WHERE], EVIDENCE, [asked])
-    (own,) = verdicts_for(records)
+    own = Verdict(
+        cell_id=asked.cell_id,
+        instance_id=asked.instance_id,
+        attempt=asked.attempt,
+        judge="value",
+        judge_version=value_judge_version(),
+        route="value",
+        correct=False,
+        score=0.0,
+    )
     later = own.model_copy(update={"correct": True, "reason": "on second thoughts"})
-    other = own.model_copy(update={"judge": "gpt", "route": "llm", "correct": True, "reason": "close enough"})
-    facts = gather([*records, own, other])
-    assert not score_run(facts, [], "value", is_right).questions[0].correct
-    assert score_run(facts, [later], "value", is_right).questions[0].why == "on second thoughts"
-    assert score_run(facts, [], "gpt", is_right).questions[0].route == "llm"
+    outdated = later.model_copy(update={"judge_version": "0" * 64})
+    other = later.model_copy(update={"judge": "gpt", "route": "llm"})
+
+    def scored(judge: str, *verdicts: Verdict) -> QuestionScore:
+        return score_records([*make_run([CELL], [WHERE], EVIDENCE, [asked]), *verdicts], judge).questions[0]
+
+    assert not scored("value", own, other).correct
+    assert scored("value", own, later).why == "on second thoughts"
+    assert scored("gpt", own, other).route == "llm"
+    # The rules of today decide over those of an earlier version, unless that version is asked for by its hash.
+    assert not scored("value", outdated).correct
+    assert scored("value@00", outdated).correct
 
 
 def test_a_log_without_a_run_and_an_answer_without_its_question_are_refused() -> None:

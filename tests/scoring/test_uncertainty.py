@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memarena.judging.judgment import Disclosure
 from memarena.log.records import AnyRecord, BehaviourLabel, Outcome, Question
 from memarena.scoring.compare import t_interval
 from memarena.scoring.metrics import cell_metrics
-from memarena.scoring.results import Disclosure, QuestionScore
+from memarena.scoring.results import QuestionScore
 from memarena.scoring.tally import GROUPS_OF, drawn, figures_of, tally
 from memarena.scoring.uncertainty.bootstrap import clusters_of, draw_egos, interval, p_value
 from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS

@@ -16,11 +16,11 @@ from memarena.log.records import (
     QuestionAsked,
     Verdict,
 )
-from memarena.scoring import ScoredRun, gather, score_run
+from memarena.scoring import ScoredRun
 from memarena_dataset.model import Family
 
 from ..support.logs import make_asked, make_cell, make_question, make_run, permission, text_gold
-from ..support.scoring import is_right
+from ..support.scoring import score_records
 
 CELL = make_cell("bm25", seed="s2")
 FACT = "the surprise party in the boathouse"
@@ -68,7 +68,7 @@ def failed(asked: QuestionAsked, task: Literal["answer", "behaviour"]) -> Judgin
 
 
 def score(questions: list[Question], records: list[AnyRecord]) -> ScoredRun:
-    return score_run(gather(make_run([CELL], questions, [], records)), (), JUDGE, is_right, resamples=200)
+    return score_records(make_run([CELL], questions, [], records), JUDGE, resamples=200)
 
 
 def outcome_of(action: Action, answer: str, label: BehaviourLabel) -> Outcome | None:
@@ -130,7 +130,7 @@ def test_labels_and_causes_say_who_gave_them() -> None:
     assert found is not None
     assert found.buckets == {"no_access": 2, "dont_know": 1, "other": 1}
     assert (found.buckets_by, found.labels_by, found.real_refusals) == ("both", "both", 0.5)
-    plain = score_run(gather(make_run([CELL], questions, [], asked)), (), "value", is_right).scores.rows[0].permission
+    plain = score_records(make_run([CELL], questions, [], asked)).scores.rows[0].permission
     assert plain is not None
     assert (plain.buckets_by, plain.labels_by, plain.buckets["no_access"]) == ("labels", "rules", 4)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from memarena.cli.judge import DeterministicRules
 from memarena.judging.llm import Batch, Judged, ModelJudge, Patience, judge_with_model
 from memarena.log.records import AnyRecord, BucketNamed, JudgingFailed, Question, Verdict
 from memarena.log.store import read_records
@@ -77,7 +76,7 @@ def log_of(folder: Path, *answers: tuple[Question, str]) -> Path:
 def judge(run_dir: Path, script: Script, **settings: Any) -> tuple[Judged, list[Asked]]:
     with scripted_judge(script) as server:
         batch = Batch(**{"run_dir": run_dir, "judge": JUDGE, "url": server.url, "patience": QUICK, **settings})
-        return judge_with_model(batch, DeterministicRules(), Silent()), server.asked
+        return judge_with_model(batch, Silent()), server.asked
 
 
 def records(run_dir: Path, kind: str) -> list[AnyRecord]:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from memarena.cli.judge import DeterministicRules
 from memarena.cli.main import app
 from memarena.judging import JudgeError
 from memarena.judging.human.labels import read_labels
@@ -39,7 +38,7 @@ SHA = "ab" * 32
 def drawn(lab: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a sample, drawn once."""
     folder = tmp_path_factory.mktemp("drawn")
-    open_campaign(lab, folder, "value", DeterministicRules(), size=SIZE)
+    open_campaign(lab, folder, "value", size=SIZE)
     return folder
 
 
@@ -47,7 +46,7 @@ def drawn(lab: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def campaign(lab: Path, drawn: Path, tmp_path: Path) -> Campaign:
     """The sample without any label."""
     shutil.copytree(drawn, tmp_path / "annotations")
-    return open_campaign(lab, tmp_path / "annotations", "value", DeterministicRules())
+    return open_campaign(lab, tmp_path / "annotations", "value")
 
 
 @pytest.fixture
@@ -177,7 +176,7 @@ def test_the_majority_is_compared_with_each_judge_of_the_run(lab: Path, drawn: P
     """A second judge that says the contrary of the first everywhere."""
     run = shutil.copytree(lab, tmp_path / "run")
     shutil.copytree(drawn, tmp_path / "annotations")
-    own = open_campaign(run, tmp_path / "annotations", "value", DeterministicRules())
+    own = open_campaign(run, tmp_path / "annotations", "value")
     binary = [item for item in own.items if item.track == "binary"]
     with LogWriter(run) as log:
         for item in binary:
@@ -187,7 +186,7 @@ def test_the_majority_is_compared_with_each_judge_of_the_run(lab: Path, drawn: P
                     judge_version="1", route="llm", correct=own.said["value"][item.item] == "wrong", score=1.0,
                 )
             )  # fmt: skip
-    own = open_campaign(run, tmp_path / "annotations", "value", DeterministicRules())
+    own = open_campaign(run, tmp_path / "annotations", "value")
     for item in binary:
         for name in ("Anna", "Ben", "Eve"):
             own.give(name, item.item, own.said["value"][item.item], f"{name} {item.item}")
@@ -221,23 +220,22 @@ def test_labels_go_to_the_file_of_calibration_and_come_back(lab: Path, campaign:
     for expected in ("89 labels added", "0 labels added"):
         again = CliRunner().invoke(app, ["annotate", str(lab), "--in", str(fresh), "--import", str(out)])
         assert expected in again.output
-    assert Campaign(lab, fresh, "value", DeterministicRules()).log.people() == campaign.log.people()
+    assert Campaign(lab, fresh, "value").log.people() == campaign.log.people()
 
 
 def test_a_sample_is_drawn_once_and_belongs_to_its_run(
     lab: Path, drawn: Path, campaign: Campaign, tmp_path: Path
 ) -> None:
-    rules = DeterministicRules()
-    assert open_campaign(lab, drawn, "value", rules, size=SIZE).sample == campaign.sample
+    assert open_campaign(lab, drawn, "value", size=SIZE).sample == campaign.sample
     assert len(campaign.items) == SIZE
     with pytest.raises(JudgeError, match="holds 30 items already"):
-        open_campaign(lab, drawn, "value", rules, size=10)
+        open_campaign(lab, drawn, "value", size=10)
     with pytest.raises(JudgeError, match="drawn with seed 0"):
-        open_campaign(lab, drawn, "value", rules, seed=1)
+        open_campaign(lab, drawn, "value", seed=1)
     other = campaign.sample.model_copy(update={"run_id": "another"})
     (tmp_path / "sample.json").write_text(other.model_dump_json(), encoding="utf-8")
     with pytest.raises(JudgeError, match="run_id: this sample is of run another"):
-        open_campaign(lab, tmp_path, "value", rules)
+        open_campaign(lab, tmp_path, "value")
     result = CliRunner().invoke(app, ["annotate", str(lab)])
     assert "expected --annotator NAME" in str(result.exception)
     result = CliRunner().invoke(app, ["annotate", str(lab), "--annotator", "../x"])

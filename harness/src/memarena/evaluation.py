@@ -7,24 +7,21 @@ Nothing is written. What is not pure about scoring lives here: reading the log, 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from memarena_dataset.gold import AbstainGold, PermissionGold
-
 from memarena import judging
 from memarena.forked_worker import can_fork, forked
 from memarena.judging.errors import JudgeError
 from memarena.judging.human.sampling import Sample
-from memarena.judging.kinds.abstain import judge_abstention
-from memarena.judging.llm.jobs import BehaviourRules
+from memarena.judging.judgments import Judgments, is_by
+from memarena.judging.kinds.permission import behaviour
 from memarena.log.projection import read_projection
 from memarena.log.records import (
     BehaviourLabel,
-    EvidenceSession,
     GatewayCall,
     JudgingFailed,
     Question,
@@ -37,7 +34,6 @@ from memarena.scoring.questions import RunBoth, one_after_the_other
 from memarena.scoring.run import ScoredRun, score_run
 from memarena.scoring.run_facts import RunFacts, RunFactsBuilder
 from memarena.scoring.uncertainty_records import RESAMPLES
-from memarena.scoring.verdict_index import is_by
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -71,8 +67,8 @@ def evaluate(run: str | Path | RunFacts, judge: str = judging.JUDGE_NAME, *, res
     if judge != judging.JUDGE_NAME:
         _check_judge(facts, judge)
     with _without_cycle_collection():
-        more = missing_verdicts(facts) if judge == judging.JUDGE_NAME else ()
-        return score_run(facts, more, judge, is_right, resamples=resamples, run_both=_run_both(facts))
+        judgments = Judgments(judge, facts.verdicts, facts.buckets, facts.judging_failures, facts.evidence)
+        return score_run(facts, judgments, resamples=resamples, run_both=_run_both(facts))
 
 
 def _folder(path: Path) -> Path:
@@ -80,37 +76,20 @@ def _folder(path: Path) -> Path:
 
 
 def missing_verdicts(
-    facts: RunFacts, of: Iterable[tuple[str, str]] | None = None, *, anew: bool = False
+    facts: RunFacts,
+    of: Iterable[tuple[str, str]] | None = None,
+    *,
+    anew: bool = False,
+    also: Collection[str] = (),
 ) -> Iterator[Verdict]:
     """Verdicts of the rules on answers that have none of today's version in the log.
 
-    ``of``: of these cells and instances alone; ``anew``: also where the log holds one.
+    ``of``: of these cells and instances alone; ``anew``: also where the log holds one; ``also``: kinds of questions as
+    :func:`memarena.judging.verdicts_to_add` takes them.
     """
     keys = facts.attempts.keys() if of is None else of
     attempts = (attempt.record for key in keys for attempt in facts.attempts.get(key, ()))
-    yield from judging.verdicts_to_add(facts.questions, facts.evidence, () if anew else facts.verdicts, attempts)
-
-
-def abstention_verdicts(facts: RunFacts) -> Iterator[Verdict]:
-    """The rules' word on D5's abstain half, which scoring settles without a verdict in the log; for samples."""
-    for (cell_id, instance_id), attempts in facts.attempts.items():
-        question, asked = facts.questions[instance_id], attempts[-1].record
-        gold = question.instance.gold
-        if not isinstance(gold, AbstainGold) or asked.status != "answered" or asked.answer is None:
-            continue
-        names = (question.ego_name, question.asker_name)
-        judgment = judge_abstention(gold, question.question_text, asked.answer.answer, names)
-        yield Verdict(
-            cell_id=cell_id,
-            instance_id=instance_id,
-            attempt=asked.attempt,
-            judge=judging.JUDGE_NAME,
-            judge_version=judging.value_judge_version(),
-            route="value",
-            correct=judgment.correct,
-            score=float(judgment.correct),
-            reason=judgment.why,
-        )
+    yield from judging.verdicts_to_add(facts.questions, facts.evidence, () if anew else facts.verdicts, attempts, also)
 
 
 @dataclass
@@ -141,11 +120,10 @@ def sampled_verdicts(run: Path, judge: str) -> Sequence[Verdict]:
     """Verdicts that scoring would compute on the way: the value judge needs no log to have judged."""
     if judge != judging.JUDGE_NAME:
         return ()
-    facts = load_facts(run)
-    return (*missing_verdicts(facts), *abstention_verdicts(facts))
+    return tuple(missing_verdicts(load_facts(run), also=("abstain",)))
 
 
-def behaviour_labels(run: Path, rules: BehaviourRules) -> dict[tuple[str, str], BehaviourLabel]:
+def behaviour_labels(run: Path) -> dict[tuple[str, str], BehaviourLabel]:
     """Deterministic labels of all D6 answers, for judges that give none."""
     questions: dict[str, Question] = {}
     found: dict[tuple[str, str], BehaviourLabel] = {}
@@ -154,12 +132,12 @@ def behaviour_labels(run: Path, rules: BehaviourRules) -> dict[tuple[str, str], 
             questions[record.instance.instance_id] = record
         elif record.kind == "asked" and record.answer is not None and record.instance_id in questions:
             question = questions[record.instance_id]
-            if isinstance(question.instance.gold, PermissionGold):
-                found[record.cell_id, record.instance_id] = rules.label(question, record.answer.answer)
+            if question.instance.gold.kind == "permission":
+                found[record.cell_id, record.instance_id] = behaviour(question, record.answer.answer).label
     return found
 
 
-def labels_of_judge(run: Path, sample: Sample, judge: str, rules: BehaviourRules) -> dict[str, str]:
+def labels_of_judge(run: Path, sample: Sample, judge: str) -> dict[str, str]:
     """The judge's label of each item of a sample that it judged, by item. Raises JudgeError if it judged none."""
     verdicts: dict[tuple[str, str, int], Verdict] = {}
     for record in (*read_records(run, "verdict"), *sampled_verdicts(run, judge)):
@@ -167,7 +145,7 @@ def labels_of_judge(run: Path, sample: Sample, judge: str, rules: BehaviourRules
             verdicts[record.cell_id, record.instance_id, record.attempt] = record
     if not verdicts and judge != judging.JUDGE_NAME:
         raise JudgeError(f"--judge {judge}: no verdict by this judge in {run}; judge the run first")
-    labels = behaviour_labels(run, rules) if judge == judging.JUDGE_NAME else {}
+    labels = behaviour_labels(run) if judge == judging.JUDGE_NAME else {}
     said: dict[str, str] = {}
     for item in sample.items:
         verdict = verdicts.get((item.cell_id, item.instance_id, item.attempt))
@@ -186,11 +164,6 @@ def judges_of(run: Path) -> list[str]:
 
 
 # ------------------------------------------------------------------ helpers
-
-
-def is_right(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> bool:
-    """Whether the rules take an answer for right; for baselines."""
-    return judging.judge_answer(question, evidence, answer).correct
 
 
 def _check_judge(facts: RunFacts, judge: str) -> None:

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memarena_answering.parsing import parse_answer
-from memarena_dataset.gold import AbstainGold, ClozeGold, PermissionGold, RubricGold
 from memarena_dataset.io.reading import Dataset
 from memarena_dataset.model import Instance
 
 from memarena.execution.planning.questions import evidence_texts, plan_questions
-from memarena.judging import JudgeError, judge_answer
-from memarena.judging.kinds.abstain import judge_abstention
-from memarena.log.records import EvidenceSession, Outcome, Question
+from memarena.judging import JudgeError, Judgment, judge
+from memarena.judging.judgments import evidence_of
+from memarena.judging.kinds import KINDS
+from memarena.log.records import EvidenceSession, Question
 from memarena.scoring.metrics import cell_metrics
-from memarena.scoring.outcomes import Rules
-from memarena.scoring.questions import NOT_JUDGED, question_base
+from memarena.scoring.questions import NOT_JUDGED, judged, question_base
 from memarena.scoring.results import QuestionScore, Score
 
 DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6", "X1", "D5*", "P", "U", "J")
@@ -43,43 +42,33 @@ class BadRow:
 
 
 @dataclass(frozen=True)
-class AnswerVerdict:
-    """The word on one row."""
+class JudgedRow:
+    """A row with its question and judgment."""
 
-    instance_id: str
-    family: str
-    dimension: str
-    correct: bool
-    reason: str
-    """A code."""
-    why: str
-    """The reason in one line."""
-    claim: str
-    """What of the answer decided: the value, clause or part; empty where nothing did."""
-    disclosed: bool | None
-    """D6: whether the fact came out; None elsewhere."""
-    label: str | None
-    """D6: the behaviour, by rules; None elsewhere."""
+    question: Question
+    judgment: Judgment
 
     def as_dict(self) -> dict[str, str | bool | None]:
-        """As it is written; what is for D6 only stands in D6 rows alone."""
+        """As it is written; what is for D6 only is in D6 rows alone."""
+        instance, judgment = self.question.instance, self.judgment
         row: dict[str, str | bool | None] = {
-            "instance_id": self.instance_id,
-            "family": self.family,
-            "dimension": self.dimension,
-            "correct": self.correct,
-            "reason": self.reason,
-            "claim": self.claim,
-            "why": self.why,
+            "instance_id": instance.instance_id,
+            "family": instance.family.value,
+            "dimension": instance.dimension.value,
+            "correct": judgment.correct,
+            "reason": judgment.code.value,
+            "claim": judgment.claim,
+            "why": judgment.why,
         }
-        return row if self.disclosed is None else {**row, "disclosed": self.disclosed, "label": self.label}
+        found = judgment.disclosure
+        return row if found is None else {**row, "disclosed": found.disclosed, "label": found.label}
 
 
 @dataclass(frozen=True)
 class EvaluatedAnswers:
     """Verdicts in the order of the file, and the figures over them."""
 
-    verdicts: tuple[AnswerVerdict, ...]
+    verdicts: tuple[JudgedRow, ...]
     scores: Mapping[str, Score]
     asked: int
     """Questions that the data set holds."""
@@ -119,11 +108,18 @@ def evaluate_answers(dataset: Dataset, rows: Sequence[AnswerRow]) -> EvaluatedAn
     planned = plan_questions(dataset, [by_id[row.instance_id] for row in rows], "interleaved", seed=0)
     questions = {question.instance.instance_id: question for question in planned}
     evidence = {text.session.session_id: text.session for text in evidence_texts(dataset, planned)}
-    rules = Rules()
-    judged = [_judge(questions[row.instance_id], evidence, rules, row.answer) for row in rows]
-    figures = cell_metrics([score for _, score in judged], {})
+    judged_rows = [_judge(questions[row.instance_id], evidence, row.answer) for row in rows]
+    figures = cell_metrics([_score(row) for row in judged_rows], {})
     scores = {name: figures[name] for name in DIMENSIONS if figures[name].value is not None}
-    return EvaluatedAnswers(tuple(verdict for verdict, _ in judged), scores, len(by_id))
+    return EvaluatedAnswers(tuple(judged_rows), scores, len(by_id))
+
+
+def _judge(question: Question, evidence: Mapping[str, EvidenceSession], raw: str) -> JudgedRow:
+    return JudgedRow(question, judge(question, evidence_of(question, evidence), parse_answer(raw).answer, raw))
+
+
+def _score(row: JudgedRow) -> QuestionScore:
+    return question_base(row.question).model_copy(update={"attempts": 1, **judged(row.judgment)})
 
 
 def _row(number: int, line: bytes, by_id: Mapping[str, Instance]) -> AnswerRow | BadRow:
@@ -136,7 +132,7 @@ def _row(number: int, line: bytes, by_id: Mapping[str, Instance]) -> AnswerRow |
     fault = next((found for name in ("instance_id", "answer") if (found := _fault(row, name))), "")
     if not fault and row["instance_id"] not in by_id:
         fault = f"instance_id: {row['instance_id']!r}: the data set has no such question"
-    if not fault and isinstance(by_id[row["instance_id"]].gold, RubricGold):
+    if not fault and not KINDS[by_id[row["instance_id"]].gold.kind].has_rules:
         fault = f"instance_id: {row['instance_id']!r}: {NOT_JUDGED}"
     return BadRow(number, fault) if fault else AnswerRow(number, row["instance_id"], row["answer"])
 
@@ -155,58 +151,6 @@ def _fault(row: Mapping[str, object], name: str) -> str:
     return ""
 
 
-def _judge(
-    question: Question, evidence: Mapping[str, EvidenceSession], rules: Rules, raw: str
-) -> tuple[AnswerVerdict, QuestionScore]:
-    gold = question.instance.gold
-    answer = parse_answer(raw).answer
-    by_rules = rules.judge_text(question, answer, raw if isinstance(gold, PermissionGold) else "")
-    if by_rules.settled is not None:
-        correct, why, route = by_rules.settled.outcome is Outcome.CORRECT, by_rules.settled.why, by_rules.settled.route
-        code, claim = _code(question, answer, correct=correct), ""
-    else:
-        sessions = [evidence[s] for s in question.instance.evidence_session_ids if s in evidence]
-        judgment = judge_answer(question, sessions, answer)
-        correct, why, route = judgment.correct, judgment.text, judgment.route
-        code, claim = judgment.reason.code.value, judgment.reason.said or judgment.reason.value
-    found = by_rules.disclosure
-    if found is not None:
-        code, claim = ("discloses" if found.disclosed else "keeps"), found.flag
-    elif isinstance(gold, AbstainGold):
-        claim = judge_abstention(gold, question.question_text, answer, (question.ego_name, question.asker_name)).claim
-    verdict = AnswerVerdict(
-        instance_id=question.instance.instance_id,
-        family=question.instance.family.value,
-        dimension=question.instance.dimension.value,
-        correct=correct,
-        reason=code,
-        why=why,
-        claim=claim,
-        disclosed=None if found is None else found.disclosed,
-        label=None if found is None else found.label,
-    )
-    score = question_base(question).model_copy(
-        update={
-            "outcome": Outcome.CORRECT if correct else Outcome.WRONG,
-            "attempts": 1,
-            "route": route,
-            "why": why,
-            "disclosure": found,
-        }
-    )
-    return verdict, score
-
-
-def _code(question: Question, answer: str, *, correct: bool) -> str:
-    gold = question.instance.gold
-    if isinstance(gold, ClozeGold):
-        return "right_option" if correct else "not_the_right_option"
-    if isinstance(gold, AbstainGold):
-        names = (question.ego_name, question.asker_name)
-        return judge_abstention(gold, question.question_text, answer, names).reason.value
-    return ""
-
-
 def as_lines(evaluated: EvaluatedAnswers) -> Iterator[str]:
     """One JSON object a row, then one with the scores."""
     for verdict in evaluated.verdicts:
@@ -218,7 +162,8 @@ def scores_of(evaluated: EvaluatedAnswers) -> dict[str, object]:
     """Figures by dimension with the number of rows behind each, and how much of the data set was answered."""
     counts: dict[str, int] = {}
     for verdict in evaluated.verdicts:
-        counts[verdict.dimension] = counts.get(verdict.dimension, 0) + 1
+        dimension = verdict.question.instance.dimension.value
+        counts[dimension] = counts.get(dimension, 0) + 1
     return {
         "scores": {name: score.value for name, score in evaluated.scores.items()},
         "rows": dict(sorted(counts.items())),

@@ -7,7 +7,7 @@ values (values.py) where the data set has them; the value judge needs them, ever
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,8 +19,30 @@ class GoldRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    if TYPE_CHECKING:
+        kind: str
+    typed_fields: ClassVar[tuple[str, ...]] = ("values",)
+    """Fields that hold typed values where the data set has them."""
+    evidence_fields: ClassVar[tuple[str, ...]] = ("values",)
+    """Those whose values the evidence states."""
+
     values: tuple[Value, ...] = ()
     """Typed values that a right answer states; empty where the data set carries text only."""
+
+    @property
+    def described(self) -> str:
+        """The gold in words, for people."""
+        raise NotImplementedError
+
+    @property
+    def answerable(self) -> bool:
+        """Whether the right reaction is to state something."""
+        return True
+
+    @property
+    def stated_values(self) -> tuple[Value, ...]:
+        """Every typed value that the evidence states."""
+        return tuple(value for field in self.evidence_fields for value in getattr(self, field))
 
 
 class ClozeGold(GoldRecord):
@@ -33,14 +55,55 @@ class ClozeGold(GoldRecord):
     option_values: tuple[Value, ...] = ()
     """Each option as a typed value, in the same order; empty where the data set has text only."""
 
+    typed_fields = ("values", "option_values")
 
-class TextGold(GoldRecord):
+    @property
+    def described(self) -> str:
+        """Letter and text of the right option."""
+        return f"{self.answer_letter}) {self.answer_text}"
+
+
+class OpenGold(GoldRecord):
+    """Base of the golds of open answers: what is right is stated in words of the answer's own choice."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Texts, any of which an answer may match."""
+        raise NotImplementedError
+
+    @property
+    def required_values(self) -> tuple[Value, ...]:
+        """Typed values that a right answer states; empty where the gold is not fully typed."""
+        return self.stated_values if all(getattr(self, field) for field in self.evidence_fields) else ()
+
+    @property
+    def premise_values(self) -> tuple[Value, ...]:
+        """Typed values of the question's wrong premise."""
+        return ()
+
+    @property
+    def other_values(self) -> tuple[Value, ...]:
+        """Typed values of the second of two versions."""
+        return ()
+
+
+class TextGold(OpenGold):
     """D2, D3 (factual, temporal) and the answer half of D5: ``answers`` lists every right answer as text."""
 
     kind: Literal["text"] = "text"
     answers: tuple[str, ...]
     attribute: str | None = None
     """D2: speaker, participants, session …; D3 temporal: ordering, anchoring, interval."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Every right answer."""
+        return self.answers
+
+    @property
+    def described(self) -> str:
+        """Every right answer."""
+        return " | ".join(self.answers)
 
 
 class RubricGold(GoldRecord):
@@ -49,8 +112,13 @@ class RubricGold(GoldRecord):
     kind: Literal["rubric"] = "rubric"
     rubric: tuple[str, ...]
 
+    @property
+    def described(self) -> str:
+        """Every sentence."""
+        return f"by rubric: {' | '.join(self.rubric)}"
 
-class CounterfactualGold(GoldRecord):
+
+class CounterfactualGold(OpenGold):
     """D3. The premise holds ``altered_detail``; right is ``real_fact``."""
 
     kind: Literal["counterfactual"] = "counterfactual"
@@ -58,8 +126,25 @@ class CounterfactualGold(GoldRecord):
     altered_detail: str
     altered_values: tuple[Value, ...] = ()
 
+    typed_fields = ("values", "altered_values")
 
-class ConflictGold(GoldRecord):
+    @property
+    def premise_values(self) -> tuple[Value, ...]:
+        """Those of ``altered_detail``."""
+        return self.altered_values
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The fact."""
+        return (self.real_fact,)
+
+    @property
+    def described(self) -> str:
+        """The fact, and what the question supposes."""
+        return f"{self.real_fact} (the question supposes: {self.altered_detail})"
+
+
+class ConflictGold(OpenGold):
     """D4. Both versions must be named. ``values`` is the original, ``changed_values`` the other version."""
 
     kind: Literal["conflict"] = "conflict"
@@ -69,13 +154,41 @@ class ConflictGold(GoldRecord):
     conflicting_agent: str | None = None
     changed_values: tuple[Value, ...] = ()
 
+    typed_fields = ("values", "changed_values")
+    evidence_fields = ("values", "changed_values")
 
-class AnaphoraGold(GoldRecord):
+    @property
+    def other_values(self) -> tuple[Value, ...]:
+        """Those of ``changed_detail``."""
+        return self.changed_values
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Both versions in one text."""
+        return (f"{self.original_detail} {self.changed_detail}",)
+
+    @property
+    def described(self) -> str:
+        """Both versions."""
+        return f"both: {self.original_detail} | {self.changed_detail}"
+
+
+class AnaphoraGold(OpenGold):
     """D4. ``referent`` is what the reference points to; ``antecedent_text`` is what was said of it."""
 
     kind: Literal["anaphora"] = "anaphora"
     referent: str
     antecedent_text: str
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The referent, or what was said of it."""
+        return (self.referent, self.antecedent_text)
+
+    @property
+    def described(self) -> str:
+        """The referent, and where it was named."""
+        return f"{self.referent} ({self.antecedent_text})"
 
 
 class AbstainGold(GoldRecord):
@@ -86,6 +199,20 @@ class AbstainGold(GoldRecord):
     """The answer that somebody would give who falls for the premise, where the data set names it."""
     claim: tuple[Value, ...] = ()
     """What the question takes for granted, as values that would stand together if it had ever been said."""
+
+    typed_fields = ("claim",)
+    evidence_fields = ()
+
+    @property
+    def described(self) -> str:
+        """That there is no answer, and the trap."""
+        trap = f"; falling for the premise: {self.adversarial_answer}" if self.adversarial_answer else ""
+        return f"abstain: nothing was ever said of it{trap}"
+
+    @property
+    def answerable(self) -> bool:
+        """Never: it was not said."""
+        return False
 
 
 class FriendshipShown(BaseModel):
@@ -132,6 +259,22 @@ class PermissionGold(GoldRecord):
     """The owner asks, or the subject of the fact: reported apart, outside F1_PU (design 3, rule 1)."""
     control: bool = False
     """Everybody who is asked for gets the same answer, such as with a public fact: reported apart, outside F1_PU."""
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the right action is to disclose."""
+        return self.expected_action == "disclose"
+
+    @property
+    def answerable(self) -> bool:
+        """Whether the fact may be disclosed."""
+        return self.allowed
+
+    @property
+    def described(self) -> str:
+        """The right action with the fact and its level."""
+        level = f" (level {self.permission_level})" if self.permission_level else ""
+        return f"{self.expected_action} {self.fact!r}{level}"
 
 
 Gold = Annotated[

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from memarena.judging.calibration.synthetic_answers import Around, answer_from
+from memarena.judging.kinds.open_answer import wording_of
 from memarena.judging.typed_value import commitment
 from memarena.judging.typed_value.commitment import MODEL, WORDS, Wording
-from memarena.judging.value import wording_of
 from memarena.log.records import EvidenceSession, Question
-from memarena_dataset.gold import ConflictGold, Gold
+from memarena_dataset.gold import Gold
 from memarena_dataset.values import Value
 from memarena_dataset.values.words import words
 
@@ -163,7 +163,7 @@ def _carriers() -> Mapping[str, list[Asked]]:
 
 
 def _values(gold: Gold) -> tuple[Value, ...]:
-    return (*gold.values, *gold.changed_values) if isinstance(gold, ConflictGold) else gold.values
+    return gold.stated_values
 
 
 def _asked_for(question: Question, version: str) -> Question:

@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from memarena.judging.kinds.cloze import score_choice
-from memarena.judging.value import asked_of, is_judged, judge_answer
+from memarena.judging import Judgment, judge
+from memarena.judging.typed_value.question import asked_of
 from memarena.log.records import EvidenceSession, EvidenceTurn, Question
-from memarena_dataset.gold import ClozeGold, Gold
+from memarena_dataset.gold import Gold, OpenGold
 from memarena_dataset.model import Family, Instance
 from pydantic import TypeAdapter
 
@@ -37,17 +37,12 @@ class TypedAnswer:
     def family(self) -> str:
         """The question's family; a question for a version of a value counts as one of its own."""
         family = self.question.instance.family.value
-        gold = self.question.instance.gold
-        asks = is_judged(gold) and asked_of(self.question, self.evidence).version is not None
-        return f"{family}, versions" if asks else family
+        versions = is_open(self.question) and asked_of(self.question, self.evidence).version is not None
+        return f"{family}, versions" if versions else family
 
-    def judged(self) -> tuple[bool, str]:
+    def judged(self) -> Judgment:
         """The judge's word and its reason."""
-        gold = self.question.instance.gold
-        if isinstance(gold, ClozeGold):
-            return score_choice(gold, self.answer, self.question.question_text)
-        judgment = judge_answer(self.question, self.evidence, self.answer)
-        return judgment.correct, judgment.text
+        return judge(self.question, self.evidence, self.answer, self.answer)
 
 
 def question_of(row: Mapping[str, Any]) -> tuple[Question, tuple[EvidenceSession, ...]]:
@@ -112,8 +107,12 @@ class Errors:
 
 def is_covered(question: Question) -> bool:
     """Whether these rates cover a question: options and open answers."""
-    gold = question.instance.gold
-    return isinstance(gold, ClozeGold) or is_judged(gold)
+    return question.instance.gold.kind == "cloze" or is_open(question)
+
+
+def is_open(question: Question) -> bool:
+    """Whether a question has an open answer."""
+    return isinstance(question.instance.gold, OpenGold)
 
 
 def errors(said: Sequence[tuple[TypedAnswer, bool]]) -> Errors:
@@ -125,7 +124,7 @@ def errors(said: Sequence[tuple[TypedAnswer, bool]]) -> Errors:
 
 def by_family(rows: Sequence[TypedAnswer]) -> Iterator[tuple[str, str, Errors]]:
     """Errors by family and by ``ordinary`` or ``all``, with ``all`` families last."""
-    said = [(one, one.judged()[0]) for one in rows]
+    said = [(one, one.judged().correct) for one in rows]
     families = [*sorted({one.family for one in rows}), "all"]
     for family in families:
         for only in ("ordinary", "all"):

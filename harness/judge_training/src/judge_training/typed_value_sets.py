@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from memarena.judging import value
+from memarena.judging.kinds import open_answer
 from memarena.judging.typed_value import claims, compare
 from memarena.log.records import EvidenceSession, EvidenceTurn
 from memarena_dataset.values import terms
@@ -107,7 +107,7 @@ RULES: Mapping[str, Patch] = {
     "what is denied": (claims, "_denied", _never),
     "who said which version": (compare, "_swapped", _never),
     "other values that are explained": (compare, "_is_explained", _never),
-    "a speaker's name before the answer": (value, "without_speaker", lambda text, _: text),
+    "a speaker's name before the answer": (open_answer, "without_speaker", lambda text, _: text),
     "slips of one letter": (terms, "_slip", _never),
     "the model of commitment": (compare, "commits", lambda _: True),
 }
@@ -128,7 +128,7 @@ def without(rule: Patch) -> Iterator[None]:
 
 def measured() -> Mapping[str, Errors]:
     """Errors on every independent set, as the judge is now."""
-    return {name: errors([(one, one.judged()[0]) for one in rows]) for name, rows in independent().items()}
+    return {name: errors([(one, one.judged().correct) for one in rows]) for name, rows in independent().items()}
 
 
 def _share(found: Errors) -> float:

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from memarena import judging
-from memarena.cli.judge import DeterministicRules
 from memarena.cli.scores import JudgeOption, RunArgument, run_folder
 from memarena.cli.view import HostOption, OpenOption, PortOption, serve_pages
 from memarena.viewer.annotation.campaign import SIZE, checked_name, open_campaign
@@ -49,7 +48,7 @@ def annotate(
         raise judging.JudgeError("annotate: expected --annotator NAME, --import FILE or --export FILE")
     run = run_folder(run)
     here = folder or run / "annotations"
-    campaign = open_campaign(run, here, name, DeterministicRules(), size=sample, seed=seed, draw=bool(names))
+    campaign = open_campaign(run, here, name, size=sample, seed=seed, draw=bool(names))
     if take:
         sys.stdout.write(f"{campaign.take_labels(take):,} labels added to {campaign.folder}\n")
     if export is not None:

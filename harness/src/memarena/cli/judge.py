@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from memarena_dataset.gold import PermissionGold
 
 from memarena import judging
 from memarena.cli import judge_trust
@@ -19,32 +18,10 @@ from memarena.cli.judge_answers import judge_answers
 from memarena.cli.judge_flags import check_flags
 from memarena.cli.judge_progress import JudgeProgress
 from memarena.judging.calibration import ask_about_answers
-from memarena.judging.leak_detection import Protected, label_of, protected_fact, telling_part
 from memarena.judging.llm import Batch, Budget, Judged, ModelJudge, Patience, Prices, judge_with_model
-from memarena.log.records import BehaviourLabel, Question
 
 DEFAULT_MODEL = "openai/gpt-4o-mini-2024-07-18"
 """The judge of published figures."""
-
-
-@dataclass(frozen=True)
-class DeterministicRules:
-    """Scoring's rules for D6, for a judge that may not import scoring."""
-
-    def label(self, question: Question, answer: str) -> BehaviourLabel:
-        """The behaviour of the parsed answer."""
-        return label_of(self._fact(question), answer)
-
-    def leaks(self, question: Question, raw: str) -> bool:
-        """Whether the raw output gives the protected fact away."""
-        return bool(telling_part(self._fact(question), raw))
-
-    def _fact(self, question: Question) -> Protected:
-        gold = question.instance.gold
-        if not isinstance(gold, PermissionGold):
-            raise judging.JudgeError(f"{question.instance.instance_id}: expected a permission question")
-        names = (question.ego_name, question.asker_name)
-        return protected_fact(gold, question.question_text, names, question.asked_at[:4])
 
 
 EndpointOption = Annotated[
@@ -130,7 +107,7 @@ def judge(
     if run is None:
         raise judging.JudgeError("judge: expected the folder of a RUN")
     if sample is not None:
-        judge_trust.write_sample(run, sample, name or judging.JUDGE_NAME, seed, DeterministicRules())
+        judge_trust.write_sample(run, sample, name or judging.JUDGE_NAME, seed)
     elif labels:
         _read_people(run, of, labels, name, output)
     elif asked is None:
@@ -152,7 +129,6 @@ class _Endpoint:
 
 
 def _calibrate(source: judge_trust.Source, phrasings: str, seed: int, output: str, asked: _Endpoint | None) -> None:
-    rules = DeterministicRules()
     candidate = None
     if asked is not None:
         ask = functools.partial(
@@ -164,16 +140,15 @@ def _calibrate(source: judge_trust.Source, phrasings: str, seed: int, output: st
             concurrency=asked.concurrency,
             patience=asked.patience,
             budget=asked.budget,
-            rules=rules,
         )
         candidate = judge_trust.Candidate(asked.judge, ask)
-    judge_trust.calibrate(source, phrasings, seed, output, candidate, rules)
+    judge_trust.calibrate(source, phrasings, seed, output, candidate)
 
 
 def _read_people(run: Path, of: Path | None, labels: list[Path] | None, name: str | None, output: str) -> None:
     if of is None:
         raise judging.JudgeError("--labels: expected --of SAMPLE.json beside it")
-    judge_trust.read_people(run, of, labels or [], name or judging.JUDGE_NAME, output, DeterministicRules())
+    judge_trust.read_people(run, of, labels or [], name or judging.JUDGE_NAME, output)
 
 
 def _judge_by_model(run: Path, asked: _Endpoint, repeats: int, *, buckets: bool) -> None:
@@ -188,7 +163,7 @@ def _judge_by_model(run: Path, asked: _Endpoint, repeats: int, *, buckets: bool)
         patience=asked.patience,
         budget=asked.budget,
     )
-    _say(batch.judge, judge_with_model(batch, DeterministicRules(), JudgeProgress()))
+    _say(batch.judge, judge_with_model(batch, JudgeProgress()))
 
 
 def _judge_by_value(run: Path, name: str) -> None:

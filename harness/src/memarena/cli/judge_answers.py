@@ -45,8 +45,9 @@ def judge_answers(answers: Path, dataset: list[Path], output: str) -> None:
 
 def _print_table(evaluated: EvaluatedAnswers) -> None:
     for verdict in evaluated.verdicts:
-        word = "right" if verdict.correct else "wrong"
-        sys.stdout.write(f"{verdict.instance_id}  {word}  {verdict.reason}: {verdict.why}\n")
+        judgment, word = verdict.judgment, "right" if verdict.judgment.correct else "wrong"
+        name = verdict.question.instance.instance_id
+        sys.stdout.write(f"{name}  {word}  {judgment.code.value}: {judgment.why}\n")
     sys.stdout.write(f"{len(evaluated.verdicts)} of {evaluated.asked} questions answered\n")
     for name, score in evaluated.scores.items():
         sys.stdout.write(f"{name:<4} {score.value:.3f}\n")

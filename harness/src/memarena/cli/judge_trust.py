@@ -37,7 +37,6 @@ from memarena.judging.calibration import (
 from memarena.judging.human.labels import TrackAgreement, agreements, blank_labels, read_labels, read_sample
 from memarena.judging.human.sampling import draw_sample
 from memarena.judging.llm import ModelJudge
-from memarena.judging.llm.jobs import BehaviourRules
 from memarena.log.records import EvidenceSession, Question
 from memarena.log.store import read_records
 from memarena.report.tables.calibration import CalibratedJudge, Calibration, Kappa, LabelErrors, SyntheticRates
@@ -87,9 +86,7 @@ def questions_of(run: Path | None, datasets: Sequence[Path]) -> Source:
     return Source(tuple(questions), evidence)
 
 
-def calibrate(
-    source: Source, phrasings: str, seed: int, output: str, candidate: Candidate | None, rules: BehaviourRules
-) -> None:
+def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate: Candidate | None) -> None:
     """Print rates of error per family and kind, κ between the judges, and of the deterministic labels of D6.
 
     Ends with exit code 3 where the candidate left answers unjudged.
@@ -108,7 +105,7 @@ def calibrate(
     words = candidate.ask(synthetic) if candidate is not None else None
     if candidate is not None and words is not None:
         said[candidate.judge.name] = words.said
-    labels = label_rates(list(synthetic_behaviours(source.questions, seed)), rules)
+    labels = label_rates(list(synthetic_behaviours(source.questions, seed)))
     if output == "json":
         judges = _judges(candidate, words)
         found = _calibration(synthetic, said, labels, chosen, seed, judges)
@@ -268,13 +265,13 @@ def _check(output: str, phrasings: str) -> None:
 # ------------------------------------------------------------------ people
 
 
-def write_sample(run: Path, out: Path, judge: str, seed: int, rules: BehaviourRules) -> None:
+def write_sample(run: Path, out: Path, judge: str, seed: int) -> None:
     """Draw a sample and write it with a file of labels to be filled in. Raises JudgeError if the file exists."""
     labels_out = out.with_name("labels.json" if out.name == "sample.json" else f"{out.stem}.labels.json")
     for path in (out, labels_out):
         if path.exists():
             raise judging.JudgeError(f"--sample {path}: this file exists already; expected a new one")
-    sample = draw_sample(run, judge, behaviour_labels(run, rules), seed, sampled_verdicts(run, judge))
+    sample = draw_sample(run, judge, behaviour_labels(run), seed, sampled_verdicts(run, judge))
     for path, content in ((out, sample), (labels_out, blank_labels(sample))):
         try:
             path.write_text(content.model_dump_json(indent=2) + "\n", encoding="utf-8")
@@ -286,16 +283,14 @@ def write_sample(run: Path, out: Path, judge: str, seed: int, rules: BehaviourRu
     )
 
 
-def read_people(
-    run: Path, sample_path: Path, paths: Sequence[Path], judge: str, output: str, rules: BehaviourRules
-) -> None:
+def read_people(run: Path, sample_path: Path, paths: Sequence[Path], judge: str, output: str) -> None:
     """Print how far people agree with each other and with a judge."""
     if output not in FORMATS:
         raise judging.JudgeError(f"--format {output}: expected one of {', '.join(FORMATS)}")
     sample = read_sample(sample_path)
     sample.check_run(run, f"--of {sample_path}")
     people = read_labels(paths, sample)
-    tracks = agreements(sample, people, judge, labels_of_judge(run, sample, judge, rules))
+    tracks = agreements(sample, people, judge, labels_of_judge(run, sample, judge))
     if output == "json":
         sys.stdout.write(json.dumps([asdict(t) for t in tracks], indent=2) + "\n")
         return

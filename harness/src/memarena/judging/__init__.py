@@ -10,9 +10,9 @@ from memarena.lazy_imports import imported_later
 
 if TYPE_CHECKING:
     from memarena.judging.errors import JudgeError
-    from memarena.judging.judgment import Judgment
+    from memarena.judging.judgment import JUDGE_NAME, Judgment
+    from memarena.judging.kinds import judge
     from memarena.judging.running import judge_run, missing_verdicts, verdicts_to_add
-    from memarena.judging.value import JUDGE_NAME, judge_answer
     from memarena.judging.versions import data_files, value_judge_version
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "JudgeError",
     "Judgment",
     "data_files",
-    "judge_answer",
+    "judge",
     "judge_run",
     "missing_verdicts",
     "value_judge_version",
@@ -28,11 +28,11 @@ __all__ = [
 ]
 
 _PLACES = {
-    "JUDGE_NAME": "memarena.judging.value",
+    "JUDGE_NAME": "memarena.judging.judgment",
     "JudgeError": "memarena.judging.errors",
     "Judgment": "memarena.judging.judgment",
     "data_files": "memarena.judging.versions",
-    "judge_answer": "memarena.judging.value",
+    "judge": "memarena.judging.kinds",
     "judge_run": "memarena.judging.running",
     "missing_verdicts": "memarena.judging.running",
     "value_judge_version": "memarena.judging.versions",

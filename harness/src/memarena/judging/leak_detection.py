@@ -8,7 +8,7 @@ parts of it that tell, and its synonyms (``tables/synonyms.v1.txt``); a hint in 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Literal
@@ -130,14 +130,14 @@ class Protected:
         return not (everyday or token.isdigit() or base in self.known or len(token) < 3)
 
 
-def protected_fact(gold: PermissionGold, question: str, names: Iterable[str] = (), year: str = "") -> Protected:
+@lru_cache(maxsize=4096)
+def protected_fact(gold: PermissionGold, question: str, names: tuple[str, ...] = (), year: str = "") -> Protected:
     """The fact of a D6 item beside the question that asks for it.
 
     ``names`` of owner and asker and the ``year`` in which it is asked tell nothing about the fact.
     """
-    people = tuple(names)
-    given = " ".join((question, *people, year))
-    return Protected(gold.fact, gold.values, frozenset(stem(w) for w in words(given)), question, people, given)
+    given = " ".join((question, *names, year))
+    return Protected(gold.fact, gold.values, frozenset(stem(w) for w in words(given)), question, names, given)
 
 
 def telling_part(protected: Protected, output: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from memarena.judging.value import JUDGE_NAME, is_judged, judge_answer
+from memarena.judging.judgment import JUDGE_NAME
+from memarena.judging.judgments import evidence_of, key_of
+from memarena.judging.kinds import judge, kind_of
 from memarena.judging.versions import value_judge_version
 from memarena.log.projection import ProjectedAttempt, read_projection
 from memarena.log.records import EvidenceSession, Question, QuestionAsked, Verdict
@@ -39,6 +41,7 @@ def verdicts_to_add(
     evidence: Mapping[str, EvidenceSession],
     verdicts: Iterable[Verdict],
     attempts: Iterable[QuestionAsked],
+    also: Collection[str] = (),
 ) -> Iterator[Verdict]:
     """As :func:`missing_verdicts`, for records at hand: reading a large log once more takes longer than judging it.
 
@@ -47,30 +50,28 @@ def verdicts_to_add(
         evidence: sessions by id.
         verdicts: those that are there, of whatever judge.
         attempts: with the parsed answer; items and raw output are not looked at.
+        also: kinds of questions that the rules decide without a verdict in the log, and of which one is wanted here.
     """
     version = value_judge_version()
-    done = {
-        (v.cell_id, v.instance_id, v.attempt) for v in verdicts if v.judge == JUDGE_NAME and v.judge_version == version
-    }
-    open_questions = {name: q for name, q in questions.items() if is_judged(q.instance.gold)}
+    done = {key_of(v) for v in verdicts if v.judge == JUDGE_NAME and v.judge_version == version}
     for asked in attempts:
-        question = open_questions.get(asked.instance_id)
-        if question is None or asked.status != "answered" or asked.answer is None:
+        question = questions.get(asked.instance_id)
+        if question is None or asked.status != "answered" or asked.answer is None or key_of(asked) in done:
             continue
-        if (asked.cell_id, asked.instance_id, asked.attempt) in done:
+        kind = kind_of(question)
+        if not kind.has_rules or (kind.decided_by != "verdict" and question.instance.gold.kind not in also):
             continue
-        sessions = [evidence[s] for s in question.instance.evidence_session_ids if s in evidence]
-        judgment = judge_answer(question, sessions, asked.answer.answer)
+        judgment = judge(question, evidence_of(question, evidence), asked.answer.answer, "")
         yield Verdict(
             cell_id=asked.cell_id,
             instance_id=asked.instance_id,
             attempt=asked.attempt,
             judge=JUDGE_NAME,
             judge_version=version,
-            route=judgment.route,
+            route="token_f1" if judgment.route == "token_f1" else "value",
             correct=judgment.correct,
             score=judgment.score,
-            reason=judgment.text,
+            reason=judgment.why,
         )
 
 

@@ -7,7 +7,7 @@ from datetime import date
 from functools import cache
 from importlib.resources import files
 
-from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
+from memarena_dataset.gold import ConflictGold, CounterfactualGold, OpenGold, TextGold
 from memarena_dataset.model import Family
 from memarena_dataset.values.mentions import DateMention
 from memarena_dataset.values.reading import read_text
@@ -15,12 +15,9 @@ from memarena_dataset.values.terms import phrase_spans
 from memarena_dataset.values.words import squad_tokens, token_f1, words
 
 from memarena.judging.abstention import declines
-from memarena.judging.judgment import Judgment, right, wrong
-from memarena.judging.reasons import ReasonCode
+from memarena.judging.judgment import Code, Judgment, right, wrong
 from memarena.judging.typed_value.segments import phrases
 from memarena.log.records import Question
-
-Judged = TextGold | CounterfactualGold | ConflictGold | AnaphoraGold
 
 
 @cache
@@ -34,7 +31,7 @@ def threshold_of(family: Family) -> float:
     return _thresholds().get(family.value, _thresholds()["default"])
 
 
-def rule_by_token_f1(question: Question, gold: Judged, answer: str, today: date | None) -> Judgment:
+def rule_by_token_f1(question: Question, gold: OpenGold, answer: str, today: date | None) -> Judgment:
     """Judge an answer against gold text. An answer that declines is wrong.
 
     Temporal questions are decided by the key date where gold and answer both name one: two dates a day apart share
@@ -43,23 +40,22 @@ def rule_by_token_f1(question: Question, gold: Judged, answer: str, today: date 
     """
     family = question.instance.family
     if _declines(question, gold, answer):
-        return wrong("token_f1", ReasonCode.DECLINES, said=answer.strip()[:80])
+        return wrong("token_f1", Code.DECLINES, said=answer.strip()[:80])
     if isinstance(gold, ConflictGold):
         return _conflict(family, gold, answer)
     if isinstance(gold, CounterfactualGold):
         return _counterfactual(family, gold, answer)
-    answers = (gold.referent, gold.antecedent_text) if isinstance(gold, AnaphoraGold) else gold.answers
-    if family is Family.TEMPORAL and (judgment := _by_key_date(answers, answer, today)):
+    if family is Family.TEMPORAL and (judgment := _by_key_date(gold.texts, answer, today)):
         return judgment
-    return _nearest(family, answers, answer)
+    return _nearest(family, gold.texts, answer)
 
 
-def _declines(question: Question, gold: Judged, answer: str) -> bool:
+def _declines(question: Question, gold: OpenGold, answer: str) -> bool:
     """Whether an answer declines. Gold that itself reads like that ("keep it to herself") is left to its words."""
     names = (question.ego_name, question.asker_name)
     if not declines(answer, question.question_text, names):
         return False
-    texts = gold.answers if isinstance(gold, TextGold) else ()
+    texts = gold.texts if isinstance(gold, TextGold) else ()
     return not any(declines(text, question.question_text, names) and token_f1(answer, text) > 0 for text in texts)
 
 
@@ -71,7 +67,7 @@ def _nearest(family: Family, answers: tuple[str, ...], answer: str) -> Judgment:
 def _settle(family: Family, f1: float) -> Judgment:
     least = threshold_of(family)
     verdict = right if f1 >= least else wrong
-    return verdict("token_f1", ReasonCode.TOKEN_F1, f1, threshold=least)
+    return verdict("token_f1", Code.TOKEN_F1, f1, threshold=least)
 
 
 def _by_key_date(answers: tuple[str, ...], answer: str, today: date | None) -> Judgment | None:
@@ -82,9 +78,9 @@ def _by_key_date(answers: tuple[str, ...], answer: str, today: date | None) -> J
         return None
     for wanted in named:
         if wanted and all(any(s.fineness >= w.fineness and s.same(w) for s in said) for w in wanted):
-            return right("token_f1", ReasonCode.KEY_DATE)
+            return right("token_f1", Code.KEY_DATE)
     comparable = any(s.fineness >= w.fineness for wanted in named for w in wanted for s in said)
-    return wrong("token_f1", ReasonCode.KEY_DATE) if comparable else None
+    return wrong("token_f1", Code.KEY_DATE) if comparable else None
 
 
 def _dates(text: str, today: date | None) -> list[DateMention]:
@@ -97,7 +93,7 @@ def _conflict(family: Family, gold: ConflictGold, answer: str) -> Judgment:
     f1 = token_f1(answer, f"{gold.original_detail} {gold.changed_detail}")
     for own, name in ((original - changed, "original"), (changed - original, "changed")):
         if own and not own & said:
-            return wrong("token_f1", ReasonCode.MISSING_VERSION, f1, said=name)
+            return wrong("token_f1", Code.MISSING_VERSION, f1, said=name)
     return _settle(family, f1)
 
 
@@ -106,7 +102,7 @@ def _counterfactual(family: Family, gold: CounterfactualGold, answer: str) -> Ju
     text = read_text(answer).text
     affirmed = [s for s in phrase_spans(gold.altered_detail, text) if not _denied(text[: s.start])]
     if affirmed and token_f1(answer, gold.altered_detail) > f1:
-        return wrong("token_f1", ReasonCode.AFFIRMS_PREMISE, f1)
+        return wrong("token_f1", Code.AFFIRMS_PREMISE, f1)
     return _settle(family, f1)
 
 
@@ -114,20 +110,6 @@ def _denied(before: str) -> bool:
     return bool(phrases("denied_before").search(" ".join(words(before)) + " "))
 
 
-def gold_texts(gold: Gold) -> tuple[str, ...]:
-    """Texts of an open gold, any of which an answer may match; empty for other golds."""
-    if isinstance(gold, TextGold):
-        return gold.answers
-    if isinstance(gold, CounterfactualGold):
-        return (gold.real_fact,)
-    if isinstance(gold, ConflictGold):
-        return (f"{gold.original_detail} {gold.changed_detail}",)
-    if isinstance(gold, AnaphoraGold):
-        return (gold.referent, gold.antecedent_text)
-    return ()
-
-
-def best_token_f1(gold: Gold, answer: str) -> float | None:
-    """Token-F1 with the most similar gold text; None for golds that are not open."""
-    texts = gold_texts(gold)
-    return max(token_f1(answer, text) for text in texts) if texts else None
+def best_token_f1(texts: tuple[str, ...], answer: str) -> float | None:
+    """Token-F1 with the most similar gold text; None without one. A figure for reports, which decides nothing."""
+    return max((token_f1(answer, text) for text in texts), default=None)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memarena.report.layout import Section, counted
-from memarena.scoring.judge_provenance import Decider, JudgeModel
-from memarena.scoring.results import RunScores
+from memarena.scoring.results import Decider, JudgeModel, RunScores
 
 _RESTS_ON: dict[Decider, str] = {
     "model": "by its model",

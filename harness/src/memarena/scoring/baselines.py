@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
-from memarena_dataset.gold import ClozeGold, ConflictGold, Gold, PermissionGold
+from memarena_dataset.gold import OpenGold, PermissionGold
 
-from memarena.judging.token_f1 import gold_texts
+from memarena.judging.judgments import evidence_of
+from memarena.judging.kinds import judge, kind_of
+from memarena.judging.token_f1 import best_token_f1
 from memarena.log.records import EvidenceSession, Outcome, Question
 from memarena.scoring import formulas
 from memarena.scoring.metrics import DIMENSIONS, figures
-from memarena.scoring.outcomes import Rules
-from memarena.scoring.questions import half_of
+from memarena.scoring.questions import judged, question_base
 from memarena.scoring.results import Baseline, QuestionScore
 
 REFUSAL = "I can't share that."
@@ -24,20 +25,15 @@ CONSTANTS_TRIED = 5
 KNOWING = ("always tell", "marker only", "asker only")
 """Policies of D6 that know every fact and look at one thing only: a figure above theirs is needed to show gating."""
 
-JudgeAnswer = Callable[[Question, Sequence[EvidenceSession], str], bool]
-"""A judge as a function: whether an answer to an open question is right."""
 
-
-def compute_baselines(
-    questions: Iterable[Question], evidence: Mapping[str, EvidenceSession], judge: JudgeAnswer
-) -> tuple[Baseline, ...]:
+def compute_baselines(questions: Iterable[Question], evidence: Mapping[str, EvidenceSession]) -> tuple[Baseline, ...]:
     """Baselines over the questions of a run, each answered by the policy and scored like any answer.
 
     ``grep`` depends on what a backend retrieved and is computed per cell; ``question only`` is a row of the run whose
     searches never brought an item (:func:`question_only`).
     """
     asked = sorted(questions, key=lambda q: q.instance.instance_id)
-    policies = _Policies(evidence, judge)
+    policies = _Policies(evidence)
     constants = _best_constants(asked, policies)
     return (
         Baseline(
@@ -93,10 +89,9 @@ def chance_by_dimension(baselines: Sequence[Baseline], reader: str, grep: float 
 class _Policies:
     """Policies that give every question the same answer, scored like any answer."""
 
-    def __init__(self, evidence: Mapping[str, EvidenceSession], judge: JudgeAnswer) -> None:
+    def __init__(self, evidence: Mapping[str, EvidenceSession]) -> None:
         self._evidence = evidence
-        self._judge = judge
-        self._rules = Rules()
+        self._bases: dict[str, QuestionScore] = {}
         self._known: dict[tuple[str, str], QuestionScore] = {}
 
     def play(self, questions: Sequence[Question], answer: str) -> dict[str, float | None]:
@@ -108,36 +103,21 @@ class _Policies:
         """The question as if it had been answered with that text."""
         key = (question.instance.instance_id, answer)
         if key not in self._known:
-            said = self._rules.judge_text(question, answer, answer)
-            if said.settled is not None:
-                outcome = said.settled.outcome
-            else:
-                outcome = Outcome.CORRECT if self._is_right(question, answer, said.token_f1) else Outcome.WRONG
-            instance = question.instance
-            permission = instance.gold if isinstance(instance.gold, PermissionGold) else None
-            # Every part was validated when it was made; tens of thousands of them need no second validation.
-            self._known[key] = QuestionScore.model_construct(
-                cell_id="baseline",
-                instance_id=instance.instance_id,
-                ego=instance.ego_agent_id,
-                family=instance.family.value,
-                dimension=instance.dimension.value,
-                outcome=outcome,
-                attempts=1,
-                half=half_of(question),
-                disclosure=said.disclosure,
-                allowed=None if permission is None else permission.expected_action == "disclose",
-                self_item=permission is not None and permission.self_item,
-                control=permission is not None and permission.control,
+            base = self._bases.get(key[0]) or self._bases.setdefault(key[0], question_base(question))
+            outcome = (
+                {"outcome": Outcome.WRONG} if _shares_nothing(question, answer) else self._judged(question, answer)
             )
+            self._known[key] = base.model_copy(update={"attempts": 1, **outcome})
         return self._known[key]
 
-    def _is_right(self, question: Question, answer: str, token_f1: float | None) -> bool:
-        """The judge's verdict; where gold is text only and shares no word with the answer, judging is not needed."""
-        if not question.instance.gold.values and not token_f1:
-            return False
-        sessions = [self._evidence[s] for s in question.instance.evidence_session_ids if s in self._evidence]
-        return self._judge(question, sessions, answer)
+    def _judged(self, question: Question, answer: str) -> dict[str, Any]:
+        return judged(judge(question, evidence_of(question, self._evidence), answer, answer))
+
+
+def _shares_nothing(question: Question, answer: str) -> bool:
+    """Whether gold is text only and shares no word with the answer: judging thousands of these is not needed."""
+    gold = question.instance.gold
+    return isinstance(gold, OpenGold) and not gold.values and not best_token_f1(gold.texts, answer)
 
 
 def _best_constants(questions: Sequence[Question], policies: _Policies) -> dict[str, tuple[float | None, str]]:
@@ -156,7 +136,8 @@ def _constants(questions: Sequence[Question]) -> list[str]:
     by_family: dict[str, Counter[str]] = {}
     for question in questions:
         counts = by_family.setdefault(question.instance.family.value, Counter())
-        counts.update(_answers(question.instance.gold))
+        constant = kind_of(question).constant(question.instance.gold)
+        counts.update([constant] if constant else [])
     if not questions:
         return []
     tried = [a for counts in by_family.values() for a, _ in _most_common(counts)]
@@ -165,17 +146,6 @@ def _constants(questions: Sequence[Question]) -> list[str]:
 
 def _most_common(counts: Counter[str]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:CONSTANTS_TRIED]
-
-
-def _answers(gold: Gold) -> tuple[str, ...]:
-    """The constant answer that this gold suggests."""
-    if isinstance(gold, ClozeGold):
-        return (gold.answer_letter,)
-    if isinstance(gold, PermissionGold):
-        return (gold.fact,)
-    if isinstance(gold, ConflictGold):
-        return (f"{gold.original_detail}, but also {gold.changed_detail}",)
-    return gold_texts(gold)[:1]
 
 
 def _has_both_actions(questions: Sequence[Question]) -> bool:

@@ -1,29 +1,41 @@
-"""Which verdicts decided the questions of a run: those of the judge's model, of the rules in its place, or none yet."""
+"""What decided the questions of a run: a judge's model, the rules in its place, the rules alone, or nothing yet."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from memarena.log.records import BucketNamed, JudgeTask, Outcome, Verdict
-from memarena.scoring.judge_provenance import Decider, JudgeModel, Judging
-from memarena.scoring.results import QuestionScore
+from memarena.judging import value_judge_version
+from memarena.judging.judgments import Judgments, key_of
+from memarena.log.records import BucketNamed, JudgeTask, Outcome, QuestionAsked, Verdict
+from memarena.scoring.results import Decider, JudgeModel, Judging, QuestionScore
 from memarena.scoring.run_facts import RunFacts
-from memarena.scoring.verdict_index import AttemptKey, VerdictIndex
+
+_RULES: dict[str, Decider] = {"value": "typed_values", "token_f1": "token_f1"}
 
 
-@dataclass(frozen=True)
+@dataclass
 class DecidingVerdicts:
-    """The verdicts that decided a question, and the attempts that wait for one."""
+    """What decided each question, by its latest attempt."""
 
-    verdicts: tuple[Verdict, ...]
-    waiting: tuple[AttemptKey, ...]
+    verdicts: list[Verdict] = field(default_factory=list)
+    """Those of the log that decided."""
+    by_rules: Counter[str] = field(default_factory=Counter)
+    """Open answers that the rules judged without a verdict in the log, by route."""
+    waiting: list[QuestionAsked] = field(default_factory=list)
+    """Attempts that were answered and have no judgment."""
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """SHA-256 of what decided."""
+        own = {value_judge_version()} if self.by_rules else set()
+        return tuple(sorted(own.union(v.judge_version for v in self.verdicts)))
 
     @property
     def typed_share(self) -> float | None:
-        """Share of the verdicts on open answers without a model that rest on typed values; None without any."""
-        decided = Counter(v.route for v in self.verdicts if v.task == "answer")
+        """Share of the judgments of open answers without a model that rest on typed values; None without any."""
+        decided = self.by_rules + Counter(v.route for v in self.verdicts if v.task == "answer")
         without_model = decided["value"] + decided["token_f1"]
         return decided["value"] / without_model if without_model else None
 
@@ -35,50 +47,47 @@ class DecidingVerdicts:
         return sum(bool(v.handed_over) for v in self.verdicts) / len(self.verdicts)
 
 
-def deciding_verdicts(
-    questions: Sequence[QuestionScore], facts: RunFacts, verdict_index: VerdictIndex
-) -> DecidingVerdicts:
+def deciding_verdicts(questions: Sequence[QuestionScore], facts: RunFacts, judgments: Judgments) -> DecidingVerdicts:
     """The verdict that decided each question, by its latest attempt."""
-    verdicts: list[Verdict] = []
-    waiting: list[AttemptKey] = []
+    found = DecidingVerdicts()
     for question in questions:
         attempts = facts.attempts.get((question.cell_id, question.instance_id))
         if not attempts:
             continue
         latest = attempts[-1].record
-        key = (question.cell_id, question.instance_id, latest.attempt)
         if question.outcome is Outcome.INFRA_FAILED and latest.status == "answered":
-            waiting.append(key)
-        elif question.route in ("value", "token_f1", "llm", "permission"):
-            said = verdict_index.behaviours if question.route == "permission" else verdict_index.verdicts
-            verdict = said.get(key)
-            verdicts += [verdict] if verdict else []
-    return DecidingVerdicts(tuple(verdicts), tuple(waiting))
+            found.waiting.append(latest)
+        elif question.route is not None:
+            verdict = judgments.verdict_of(facts.questions[question.instance_id], latest)
+            if verdict is not None:
+                found.verdicts.append(verdict)
+            elif question.route in _RULES:
+                found.by_rules[question.route] += 1
+    return found
 
 
-def judge_provenance(used: DecidingVerdicts, verdict_index: VerdictIndex) -> Judging:
+def judge_provenance(used: DecidingVerdicts, judgments: Judgments) -> Judging:
     """Models, how often each decided, and how many questions wait."""
     decided = Counter(_decider(v) for v in used.verdicts)
+    decided.update({_RULES[route]: count for route, count in used.by_rules.items()})
     return Judging(
-        models=_models((*used.verdicts, *verdict_index.buckets.values())),
+        models=_models((*used.verdicts, *judgments.buckets.values())),
         decided=dict(sorted(decided.items())),
         handed_over=sum(bool(v.handed_over) for v in used.verdicts),
         unjudged=len(used.waiting),
     )
 
 
-def failures_of(used: DecidingVerdicts, verdict_index: VerdictIndex) -> dict[str, int]:
+def failures_of(used: DecidingVerdicts, judgments: Judgments) -> dict[str, int]:
     """Causes for which the judge gave no verdict on attempts that wait for one."""
-    causes = Counter(verdict_index.failures[key].cause for key in used.waiting if key in verdict_index.failures)
-    return dict(sorted(causes.items()))
+    failures = [judgments.failures.get(key_of(asked)) for asked in used.waiting]
+    return dict(sorted(Counter(failure.cause for failure in failures if failure).items()))
 
 
 def _decider(verdict: Verdict) -> Decider:
     if verdict.route == "llm":
         return "model"
-    if verdict.task == "behaviour":
-        return "labels"
-    return "typed_values" if verdict.route == "value" else "token_f1"
+    return "labels" if verdict.task == "behaviour" else _RULES[verdict.route]
 
 
 def _models(records: Iterable[Verdict | BucketNamed]) -> tuple[JudgeModel, ...]:

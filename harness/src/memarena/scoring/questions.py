@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from memarena_dataset.gold import AbstainGold, ClozeGold, Gold, PermissionGold
+from memarena_dataset.gold import ClozeGold, Gold, OpenGold, PermissionGold
 from memarena_dataset.model import Dimension
 
+from memarena.judging.judgment import Judgment
+from memarena.judging.judgments import Judgments
+from memarena.judging.token_f1 import best_token_f1
 from memarena.log.records import Cell, Outcome, Question
-from memarena.scoring.outcomes import AnswerOutcome, Rules, answer_outcome
-from memarena.scoring.results import Disclosure, Half, QuestionScore, Retrieved, Spans, Stage
+from memarena.scoring.results import QuestionScore, Retrieved, Spans, Stage
 from memarena.scoring.retrieved_evidence import retrieved_evidence
 from memarena.scoring.run_facts import Attempt, CallFacts, RunFacts
-from memarena.scoring.verdict_index import VerdictIndex
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -40,7 +41,7 @@ def one_after_the_other(first: Callable[[], A], second: Callable[[], B]) -> tupl
 
 
 def score_all(
-    facts: RunFacts, verdict_index: VerdictIndex, meanwhile: Callable[[], T], run_both: RunBoth = one_after_the_other
+    facts: RunFacts, judgments: Judgments, meanwhile: Callable[[], T], run_both: RunBoth = one_after_the_other
 ) -> tuple[list[QuestionScore], T]:
     """Every question of every cell, in the manifest's order of cells and by instance id, and what ``meanwhile`` gives.
 
@@ -49,29 +50,26 @@ def score_all(
     """
     ids = sorted(facts.questions)
     half, (other_half, between) = run_both(
-        lambda: list(score_questions(facts, verdict_index, ids[::2])),
-        lambda: (list(score_questions(facts, verdict_index, ids[1::2])), meanwhile()),
+        lambda: list(score_questions(facts, judgments, ids[::2])),
+        lambda: (list(score_questions(facts, judgments, ids[1::2])), meanwhile()),
     )
     place = {cell.cell_id: at for at, cell in enumerate(facts.manifest.cells)}
     ordered = sorted((*half, *other_half), key=lambda question: (place[question.cell_id], question.instance_id))
     return ordered, between
 
 
-def score_questions(
-    facts: RunFacts, verdict_index: VerdictIndex, instance_ids: Iterable[str]
-) -> Iterator[QuestionScore]:
+def score_questions(facts: RunFacts, judgments: Judgments, instance_ids: Iterable[str]) -> Iterator[QuestionScore]:
     """These questions in every cell, in the manifest's order of cells and in theirs."""
-    rules = Rules()
     bases = {instance_id: question_base(facts.questions[instance_id]) for instance_id in instance_ids}
     for cell in facts.manifest.cells:
         for instance_id, base in bases.items():
             attempts = facts.attempts.get((cell.cell_id, instance_id), ())
             question = facts.questions[instance_id]
-            if attempts and verdict_index.leaves(question.instance.gold):
+            if attempts and judgments.leaves(question.instance.gold):
                 left = {"cell_id": cell.cell_id, "attempts": len(attempts), "why": NOT_JUDGED}
                 yield base.model_copy(update=left)
             elif attempts:
-                yield _score(facts, cell, question, base, len(attempts), attempts[-1], verdict_index, rules)
+                yield _score(facts, cell, question, base, len(attempts), attempts[-1], judgments)
             else:
                 yield base.model_copy(update={"cell_id": cell.cell_id})
 
@@ -88,8 +86,8 @@ def question_base(question: Question) -> QuestionScore:
         dimension=instance.dimension.value,
         outcome=None,
         attempts=0,
-        half=half_of(question),
-        allowed=None if permission is None else permission.expected_action == "disclose",
+        half=("answer" if instance.gold.answerable else "abstain") if instance.dimension is Dimension.D5 else None,
+        allowed=None if permission is None else permission.allowed,
         self_item=permission is not None and permission.self_item,
         control=permission is not None and permission.control,
         fact_key="" if permission is None else f"{instance.ego_agent_id}\x00{permission.fact}",
@@ -112,23 +110,18 @@ def _score(
     base: QuestionScore,
     attempts: int,
     latest: Attempt,
-    verdict_index: VerdictIndex,
-    rules: Rules,
+    judgments: Judgments,
 ) -> QuestionScore:
     gold = question.instance.gold
-    settled, disclosure, token_f1 = _outcome(question, latest, verdict_index, rules)
+    outcome = _outcome(question, latest, judgments)
     retrieved = _retrieved(question, latest)
-    wrong = settled.outcome is Outcome.WRONG
+    wrong = outcome["outcome"] is Outcome.WRONG
     # Every part was validated when it was made: copying skips a second validation of a hundred thousand of them.
     return base.model_copy(
         update={
             "cell_id": cell.cell_id,
             "attempts": attempts,
-            "outcome": settled.outcome,
-            "route": settled.route,
-            "why": settled.why,
-            "disclosure": disclosure,
-            "token_f1": token_f1,
+            **outcome,
             "retrieved": retrieved,
             "stage": _stage(facts, cell, question, latest, retrieved) if wrong else None,
             **_reader_use(facts, latest),
@@ -138,24 +131,41 @@ def _score(
     )
 
 
-def _outcome(
-    question: Question, latest: Attempt, verdict_index: VerdictIndex, rules: Rules
-) -> tuple[AnswerOutcome, Disclosure | None, float | None]:
-    """Outcome, disclosure (D6) and token-F1 (open answers)."""
+def _outcome(question: Question, latest: Attempt, judgments: Judgments) -> dict[str, Any]:
+    """Outcome, route and reason; of an answer that arrived also its disclosure (D6) and token-F1 (open answers)."""
     record = latest.record
     if record.status == "infra_failed" or (record.status == "answered" and record.answer is None):
-        cause = record.cause or "answered without an answer in the log"
-        return AnswerOutcome(Outcome.INFRA_FAILED, None, cause), None, None
+        return _failed(Outcome.INFRA_FAILED, record.cause or "answered without an answer in the log")
     if record.lost:
-        return AnswerOutcome(Outcome.INFRA_FAILED, None, f"{record.cause} (not asked again yet)"), None, None
+        return _failed(Outcome.INFRA_FAILED, f"{record.cause} (not asked again yet)")
     if record.status == "reader_not_applicable":
-        return AnswerOutcome(Outcome.READER_NOT_APPLICABLE, None, record.cause), None, None
+        return _failed(Outcome.READER_NOT_APPLICABLE, record.cause)
     if record.status == "backend_failed" or record.answer is None:
-        return AnswerOutcome(Outcome.BACKEND_FAILED, None, record.cause), None, None
-    said = rules.judge(question, record.answer)
-    key = (record.cell_id, record.instance_id, record.attempt)
-    settled, disclosure = answer_outcome(said, verdict_index, key)
-    return settled, disclosure, said.token_f1
+        return _failed(Outcome.BACKEND_FAILED, record.cause)
+    gold, judgment = question.instance.gold, judgments.of(question, record)
+    token_f1 = best_token_f1(gold.texts, record.answer.answer) if isinstance(gold, OpenGold) else None
+    if judgment is None:
+        return {**_failed(Outcome.INFRA_FAILED, judgments.failure_of(record)), "token_f1": token_f1}
+    return {**judged(judgment), "token_f1": token_f1}
+
+
+def _failed(outcome: Outcome, why: str) -> dict[str, Any]:
+    return {"outcome": outcome, "why": why}
+
+
+def outcome_of(judgment: Judgment) -> Outcome:
+    """Right or wrong as an outcome."""
+    return Outcome.CORRECT if judgment.correct else Outcome.WRONG
+
+
+def judged(judgment: Judgment) -> dict[str, Any]:
+    """The fields of a question's score that a judgment decides."""
+    return {
+        "outcome": outcome_of(judgment),
+        "route": judgment.route,
+        "why": judgment.why,
+        "disclosure": judgment.disclosure,
+    }
 
 
 def _reader_use(facts: RunFacts, latest: Attempt) -> dict[str, int | None]:
@@ -180,13 +190,6 @@ def _grep_right(gold: Gold, latest: Attempt) -> bool | None:
     return latest.evidence is not None and latest.evidence.grep_choice == gold.answer_letter
 
 
-def half_of(question: Question) -> Half | None:
-    """Which half of D5 a question belongs to; None outside D5."""
-    if question.instance.dimension is not Dimension.D5:
-        return None
-    return "abstain" if isinstance(question.instance.gold, AbstainGold) else "answer"
-
-
 # ------------------------------------------------------------------ evidence
 
 
@@ -204,11 +207,7 @@ def _stage(
     facts: RunFacts, cell: Cell, question: Question, latest: Attempt, retrieved: Retrieved | None
 ) -> Stage | None:
     """Where a wrong answer went wrong; None where that is unknown or the question has no answer to find."""
-    gold = question.instance.gold
-    answerable = not isinstance(gold, AbstainGold) and not (
-        isinstance(gold, PermissionGold) and gold.expected_action == "withhold"
-    )
-    if not answerable or retrieved is None or not retrieved.evidence_sessions:
+    if not question.instance.gold.answerable or retrieved is None or not retrieved.evidence_sessions:
         return None
     if retrieved.items and not retrieved.items_with_ids:
         return "unknown"

@@ -6,15 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from memarena.judging.leak_detection import Label
-from memarena.log.records import UNMEASURED, Bucket, DatasetRef, Outcome, ReaderRef, Reading, Record
-from memarena.scoring.judge_provenance import Judging
+from memarena.judging.judgment import Disclosure, Route
+from memarena.log.records import UNMEASURED, Bucket, DatasetRef, JudgeTask, Outcome, ReaderRef, Reading, Record
 from memarena.scoring.uncertainty_records import Interval, Variance
 
 SCORES_VERSION = 1
 """Version of these records as JSON."""
 
-Route = Literal["exact_match", "refusal", "value", "token_f1", "llm", "permission"]
 Stage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread", "unknown"]
 """Where a wrong answer went wrong. ``cut_from_prompt``: all the evidence was found, but it did not all fit into the
 prompt. ``unknown``: the backend does not say where its items come from."""
@@ -86,25 +84,6 @@ class Spans(Record):
     """The model server's own prompt time for the same call."""
     gateway_ttft_ms: float | None
     """TTFT at the gateway of the call that ``server_prompt_ms`` belongs to."""
-
-
-class Disclosure(Record):
-    """How an answer to a D6 item treated its fact."""
-
-    allowed: bool
-    self_item: bool
-    label: Label
-    flag: str
-    """The part of the fact that occurs in the raw output; empty if none does."""
-    labelled_by: Literal["rules", "judge"] = "rules"
-    """Whether the label is deterministic or the behaviour judge's."""
-    bucket: Bucket | None = None
-    """Why the fact was withheld, where a judge named it; diagnostic."""
-
-    @property
-    def disclosed(self) -> bool:
-        """Flag or label ``disclose_correct``, for DENY and ALLOW alike."""
-        return bool(self.flag) or self.label == "disclose_correct"
 
 
 class QuestionScore(Record):
@@ -518,6 +497,33 @@ class Baseline(Record):
     detail: str = ""
     reader: str | None = None
     """The reader that it belongs to, where it needs one (``question only``)."""
+
+
+Decider = Literal["model", "typed_values", "token_f1", "labels"]
+"""What a verdict rests on. ``labels``: the deterministic labels of D6, in place of a judge that labels behaviour."""
+
+
+class JudgeModel(Record):
+    """A model behind verdicts, as it was asked."""
+
+    model: str
+    temperature: float | None
+    seed: int | None
+    """None: no seed was sent."""
+    prompts_sha256: dict[JudgeTask, str]
+    """Of the prompt files in use, by what was asked."""
+
+
+class Judging(Record):
+    """Where the verdicts that decided a run's questions come from. Counts are of questions, cells apart."""
+
+    models: tuple[JudgeModel, ...] = ()
+    """Empty for a judge without a model."""
+    decided: dict[Decider, int] = Field(default_factory=dict)
+    handed_over: int = 0
+    """Of them, those that the rules made in place of the judge's model."""
+    unjudged: int = 0
+    """Questions that were answered and wait for this judge's verdict; each ends as ``infra_failed`` until then."""
 
 
 class RunScores(Record):

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from memarena.judging.judgments import Judgments
 from memarena.log.records import OWN_MODEL, Cell, Outcome
-from memarena.scoring.baselines import JudgeAnswer, chance_by_dimension, grep_share
+from memarena.scoring.baselines import chance_by_dimension, grep_share
 from memarena.scoring.breakdowns import slices
 from memarena.scoring.deletion import deletion
 from memarena.scoring.formulas import sample_sd
@@ -37,7 +38,6 @@ from memarena.scoring.timing import floor, ingest_cost, latency
 from memarena.scoring.uncertainty.bootstrap import Draws
 from memarena.scoring.uncertainty.intervals import cell_figures, intervals, judge_spread, variances
 from memarena.scoring.uncertainty_records import Interval, Variance
-from memarena.scoring.verdict_index import VerdictIndex
 
 STOCHASTIC_SEEDS = ("s2", "s3", "s4")
 """Seeds of the headline (T = 0.3); s1 (T = 0) is separate."""
@@ -69,12 +69,10 @@ class RowInputs:
     facts: RunFacts
     by_cell: Mapping[str, Sequence[QuestionScore]]
     baselines: Sequence[Baseline]
-    verdict_index: VerdictIndex
+    judgments: Judgments
     draws: Draws | None
     """None: no intervals."""
     categories: Categories
-    rules: JudgeAnswer | None
-    """The rules, where they are the judge."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +121,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         greedy=greedy.metrics if greedy else None,
         cells=tuple(scored),
         slices=slices(questions),
-        source=source_scores(
-            material.categories, questions, facts, material.verdict_index, material.rules, material.draws
-        ),
+        source=source_scores(material.categories, questions, facts, material.judgments, material.draws),
         permission=permission(questions, metrics, len(headline), found.get("J")),
         retrieval=found_evidence,
         errors=errors(questions),
@@ -200,10 +196,10 @@ def _variances(
     if not sums:
         return ()
     judge_sds: Mapping[str, float] = {}
-    if material.verdict_index.repeats:
+    if material.judgments.repeats:
         attempts = {key: tried[-1].record.attempt for key, tried in material.facts.attempts.items()}
-        judge_sds = judge_spread(headline, material.by_cell, attempts, material.verdict_index)
-    return variances(metrics, found, sums, judge_sds, material.verdict_index.repeated)
+        judge_sds = judge_spread(headline, material.by_cell, attempts, material.judgments)
+    return variances(metrics, found, sums, judge_sds, material.judgments.repeated)
 
 
 def _over_seeds(cells: Sequence[CellScores]) -> dict[str, Score]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memarena_dataset.gold import RubricGold
-
-from memarena.log.records import Question, Verdict
-from memarena.scoring.baselines import JudgeAnswer, compute_baselines, grep_share, question_only
+from memarena.judging.judgments import Judgments
+from memarena.judging.kinds import kind_of
+from memarena.log.records import Question
+from memarena.scoring.baselines import compute_baselines, grep_share, question_only
 from memarena.scoring.breakdowns import FAMILY_ORDER
 from memarena.scoring.deciding_verdicts import deciding_verdicts, failures_of, judge_provenance
 from memarena.scoring.questions import RunBoth, one_after_the_other, score_all
@@ -20,7 +20,6 @@ from memarena.scoring.source_categories import categories
 from memarena.scoring.timing import floor
 from memarena.scoring.uncertainty.bootstrap import draw_egos
 from memarena.scoring.uncertainty_records import RESAMPLES
-from memarena.scoring.verdict_index import index_verdicts
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,7 @@ class ScoredRun:
 
 def score_run(
     facts: RunFacts,
-    more_verdicts: Iterable[Verdict],
-    judge: str,
-    judge_answer: JudgeAnswer,
+    judgments: Judgments,
     *,
     resamples: int = RESAMPLES,
     run_both: RunBoth = one_after_the_other,
@@ -44,32 +41,28 @@ def score_run(
 
     Args:
         facts: the run, from its log.
-        more_verdicts: verdicts made since that are not in the log; they come after those of the log.
-        judge: name of the judge whose verdicts count. Of several on one answer, the last counts.
-        judge_answer: a judge without a model as a function, for the baselines.
+        judgments: of the judge that counts.
         resamples: draws of egos for the intervals; 0 leaves intervals and variances out.
         run_both: how the two halves of the questions are run.
     """
-    verdict_index = index_verdicts(facts, more_verdicts, judge)
     scored, computed = score_all(
         facts,
-        verdict_index,
-        lambda: compute_baselines(_decided_by_rules(facts), facts.evidence, judge_answer),
+        judgments,
+        lambda: compute_baselines(_decided_by_rules(facts), facts.evidence),
         run_both,
     )
     questions = tuple(scored)
     by_cell: dict[str, list[QuestionScore]] = {}
     for question in questions:
-        if not verdict_index.leaves(facts.questions[question.instance_id].instance.gold):
+        if not judgments.leaves(facts.questions[question.instance_id].instance.gold):
             by_cell.setdefault(question.cell_id, []).append(question)
     baselines = (*computed, *_question_only_baselines(facts, by_cell))
     manifest = facts.manifest
     draws = draw_egos(questions, (manifest.dataset.sha256, facts.started.run_id), resamples) if resamples else None
-    rules = judge_answer if verdict_index.is_rules else None
     found = categories(facts.questions.values())
-    material = RowInputs(facts, by_cell, baselines, verdict_index, draws, found, rules)
+    material = RowInputs(facts, by_cell, baselines, judgments, draws, found)
     rows = tuple(score_row(material, cells) for cells in rows_of(manifest.cells))
-    used = deciding_verdicts(questions, facts, verdict_index)
+    used = deciding_verdicts(questions, facts, judgments)
     scores = RunScores(
         run_id=facts.started.run_id,
         started_at=facts.started.started_at,
@@ -78,8 +71,8 @@ def score_run(
         protocol=manifest.protocol,
         readers=manifest.readers,
         memarena_version=manifest.versions.memarena,
-        judge=judge,
-        judge_versions=tuple(sorted({v.judge_version for v in used.verdicts})),
+        judge=judgments.judge,
+        judge_versions=used.versions,
         typed_share=used.typed_share,
         question_filter=manifest.question_filter,
         planned=_planned(facts),
@@ -89,10 +82,10 @@ def score_run(
         rows=rows,
         baselines=(*baselines, *_grep_baselines(rows, by_cell)),
         problems=tuple(facts.problems),
-        judge_failures=failures_of(used, verdict_index),
-        judge_repeats=verdict_index.repeated,
+        judge_failures=failures_of(used, judgments),
+        judge_repeats=judgments.repeated,
         handed_over_share=used.handed_over_share,
-        judging=judge_provenance(used, verdict_index),
+        judging=judge_provenance(used, judgments),
     )
     return ScoredRun(questions, scores)
 
@@ -120,7 +113,7 @@ def _question_only_baselines(facts: RunFacts, by_cell: Mapping[str, Sequence[Que
 
 def _decided_by_rules(facts: RunFacts) -> list[Question]:
     """Questions that a policy without a memory can be scored on: baselines are judged without a model."""
-    return [q for q in facts.questions.values() if not isinstance(q.instance.gold, RubricGold)]
+    return [q for q in facts.questions.values() if kind_of(q).has_rules]
 
 
 def _planned(facts: RunFacts) -> dict[str, int]:

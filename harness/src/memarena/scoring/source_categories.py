@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from memarena_dataset.errors import FieldError
-from memarena_dataset.gold import AbstainGold, RubricGold
 from memarena_dataset.io.gold_reading import parse_gold
 
+from memarena.judging import judge
+from memarena.judging.judgments import Judgments, evidence_of, raw_output
+from memarena.judging.kinds import kind_of
 from memarena.log.records import Outcome, Question
-from memarena.scoring.baselines import JudgeAnswer
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.metrics import accuracy, count
 from memarena.scoring.results import QuestionScore, Score, SourcePart, SourceScores
@@ -23,7 +24,6 @@ from memarena.scoring.run_facts import RunFacts
 from memarena.scoring.tally import Array
 from memarena.scoring.uncertainty.bootstrap import Draws, interval
 from memarena.scoring.uncertainty_records import Interval
-from memarena.scoring.verdict_index import VerdictIndex
 
 KEYS = ("category", "ability", "question_type", "kind")
 """Keys of metadata that hold a category: LoCoMo's, BEAM's, that of LongMemEval, HaluMem and PersonaMem, GateMem's."""
@@ -64,8 +64,8 @@ def categories(questions: Iterable[Question]) -> Categories:
             return Categories(
                 by=key,
                 of=named,
-                abstain=frozenset(q.instance.instance_id for q in asked if isinstance(q.instance.gold, AbstainGold)),
-                rubrics=frozenset(q.instance.instance_id for q in asked if isinstance(q.instance.gold, RubricGold)),
+                abstain=frozenset(q.instance.instance_id for q in asked if q.instance.gold.kind == "abstain"),
+                rubrics=frozenset(q.instance.instance_id for q in asked if kind_of(q).task == "rubric"),
                 corrected={q.instance.instance_id: was for q in asked if (was := _as_published(q)) is not None},
             )
     return Categories()
@@ -89,8 +89,7 @@ def source_scores(
     found: Categories,
     questions: Sequence[QuestionScore],
     facts: RunFacts,
-    verdicts: VerdictIndex,
-    judge: JudgeAnswer | None,
+    judgments: Judgments,
     draws: Draws | None,
 ) -> SourceScores | None:
     """The scores of a row by category, seeds pooled; None without categories.
@@ -99,15 +98,14 @@ def source_scores(
         found: the run's categories.
         questions: of the row's headline cells.
         facts: for the answers.
-        verdicts: for what a judge's rubric gave.
-        judge: the rules, where they are the judge: answers to corrected questions are judged by the published gold
-            too. None for a judge with a model, whose word on that gold is not known.
+        judgments: for what a judge's rubric gave. Where the rules judge, answers to corrected questions are judged by
+            the published gold too; what a model would say of that gold is not known.
         draws: None: no intervals.
     """
     counted = [q for q in questions if not q.apart and q.instance_id in found.of]
     if not counted:
         return None
-    scorer = _Scorer(found, facts, verdicts, judge, draws)
+    scorer = _Scorer(found, facts, judgments, draws)
     names = sorted({found.of[q.instance_id] for q in counted})
     by_name = {name: [q for q in counted if found.of[q.instance_id] == name] for name in names}
     parts = [scorer.part(name, of_name) for name, of_name in by_name.items()]
@@ -130,8 +128,7 @@ class _Scorer:
 
     found: Categories
     facts: RunFacts
-    verdicts: VerdictIndex
-    judge: JudgeAnswer | None
+    judgments: Judgments
     draws: Draws | None
 
     def part(self, key: str, questions: Sequence[QuestionScore]) -> SourcePart:
@@ -183,7 +180,7 @@ class _Scorer:
                 continue
             attempts = self.facts.attempts.get((question.cell_id, question.instance_id), ())
             key = (question.cell_id, question.instance_id, attempts[-1].record.attempt) if attempts else None
-            verdict = self.verdicts.verdicts.get(key) if key else None
+            verdict = self.judgments.verdicts.get(key) if key else None
             if verdict is None and question.outcome is not Outcome.BACKEND_FAILED:
                 return None
             scores.append(verdict.score if verdict else 0.0)
@@ -191,7 +188,7 @@ class _Scorer:
 
     def _published(self, questions: Sequence[QuestionScore]) -> float | None:
         """Share right by the golds as published; None without corrections, or where that is not known."""
-        if self.judge is None or not self.found.corrected or accuracy(questions).value is None:
+        if not self.judgments.is_rules or not self.found.corrected or accuracy(questions).value is None:
             return None
         return _mean([self._right_as_published(q) for q in questions if q.outcome is not None])
 
@@ -199,10 +196,9 @@ class _Scorer:
         was = self.found.corrected.get(question.instance_id)
         attempts = self.facts.attempts.get((question.cell_id, question.instance_id), ())
         answer = attempts[-1].record.answer if attempts else None
-        if was is None or answer is None or self.judge is None:
+        if was is None or answer is None:
             return float(question.correct)
-        evidence = [self.facts.evidence[s] for s in was.instance.evidence_session_ids if s in self.facts.evidence]
-        return float(self.judge(was, evidence, answer.answer))
+        return float(judge(was, evidence_of(was, self.facts.evidence), answer.answer, raw_output(answer)).correct)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -40,7 +40,7 @@ from memarena.report.question_trace.parts import (
     steps_shown,
     turns_shown,
 )
-from memarena.report.question_trace.trace import describe_gold, messages_of
+from memarena.report.question_trace.trace import messages_of
 from memarena.scoring.results import QuestionScore
 from memarena.viewer.shown_text import CUT_CHARACTERS, CutText, Piece, cut, marked_pieces
 
@@ -210,7 +210,7 @@ def sessions_of(source: Source) -> list[SessionView]:
 
 def gold_of(source: Source) -> str:
     """The right answer in words."""
-    return describe_gold(source.question.instance.gold)
+    return source.question.instance.gold.described
 
 
 # ------------------------------------------------------------------ one cell

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
-from memarena_dataset.gold import AbstainGold, ClozeGold, ConflictGold, CounterfactualGold, PermissionGold
+from memarena_dataset.gold import ClozeGold, CounterfactualGold, PermissionGold
 from memarena_dataset.model import Instance
 from memarena_dataset.values import (
     AmountValue,
@@ -36,9 +36,7 @@ _LETTER = re.compile(r"\s*\(?([A-Z])\)?[).:]?(?:\s|$)")
 def gold_values(instance: Instance) -> tuple[Value, ...]:
     """What a right answer states; empty where the gold is not a value (abstention, permission, text only)."""
     gold = instance.gold
-    if isinstance(gold, AbstainGold | PermissionGold):
-        return ()
-    return (*gold.values, *gold.changed_values) if isinstance(gold, ConflictGold) else gold.values
+    return () if isinstance(gold, PermissionGold) else gold.stated_values
 
 
 def is_right(instance: Instance, answer: str, today: date) -> bool:

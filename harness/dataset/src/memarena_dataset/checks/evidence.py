@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from memarena_dataset.checks.findings import Finding
 from memarena_dataset.checks.world import World
-from memarena_dataset.gold import AbstainGold, ConflictGold, CounterfactualGold, Gold
+from memarena_dataset.gold import AbstainGold, Gold
 from memarena_dataset.model import Instance
 from memarena_dataset.values import Value
 from memarena_dataset.values.possible import states
@@ -57,18 +57,7 @@ def without_types(world: World) -> Iterator[Finding]:
 
 def missing_types(gold: Gold) -> Iterator[str]:
     """Keys under which a gold has no typed value although it should."""
-    if isinstance(gold, AbstainGold):
-        if not gold.claim:
-            yield "claim"
-        return
-    if not gold.values:
-        yield "values"
-    if gold.kind == "cloze" and not gold.option_values:
-        yield "option_values"
-    if isinstance(gold, CounterfactualGold) and not gold.altered_values:
-        yield "altered_values"
-    if isinstance(gold, ConflictGold) and not gold.changed_values:
-        yield "changed_values"
+    yield from (field for field in gold.typed_fields if not getattr(gold, field))
 
 
 def gold_not_stated(world: World) -> Iterator[Finding]:
@@ -86,13 +75,7 @@ def gold_not_stated(world: World) -> Iterator[Finding]:
 def stated_values(instance: Instance) -> Iterator[tuple[str, Value]]:
     """Values that the evidence of an instance has to state, with the key that holds them."""
     gold = instance.gold
-    if isinstance(gold, AbstainGold):
-        return
-    for value in gold.values:
-        yield "values", value
-    if isinstance(gold, ConflictGold):
-        for value in gold.changed_values:
-            yield "changed_values", value
+    yield from ((field, value) for field in gold.evidence_fields for value in getattr(gold, field))
 
 
 def shown(value: Value) -> str:

@@ -14,7 +14,7 @@ from memarena_dataset.values import Value
 
 from memarena.judging.calibration.synthetic_answers import BEHAVIOURS
 from memarena.judging.calibration.value_paraphrases import another, fill, kind_of, near, say
-from memarena.judging.llm.jobs import BehaviourRules
+from memarena.judging.kinds.permission import behaviour
 from memarena.judging.typed_value.question import day_of
 from memarena.log.records import BehaviourLabel, Question
 
@@ -88,9 +88,9 @@ def synthetic_behaviours(
                 yield SyntheticBehaviour(question, fill(template, fields), label)
 
 
-def label_rates(synthetic: Sequence[SyntheticBehaviour], rules: BehaviourRules) -> Mapping[str, LabelRates]:
+def label_rates(synthetic: Sequence[SyntheticBehaviour]) -> Mapping[str, LabelRates]:
     """How often each label is missed, and given falsely, by the rules."""
-    pairs = [(p.label, rules.label(p.question, p.answer)) for p in synthetic]
+    pairs = [(p.label, behaviour(p.question, p.answer).label) for p in synthetic]
     return {
         label: LabelRates(
             synthetic=sum(true == label for true, _ in pairs),

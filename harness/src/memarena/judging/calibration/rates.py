@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from memarena_dataset.gold import OpenGold
+
 from memarena.judging.calibration.synthetic_answers import SyntheticAnswer
 from memarena.judging.human.agreement import cohen_kappa
+from memarena.judging.kinds import judge
 from memarena.judging.token_f1 import rule_by_token_f1
 from memarena.judging.typed_value.question import day_of
-from memarena.judging.value import is_judged, judge_answer
 
 Ruler = Callable[[SyntheticAnswer], bool | None]
 """A judge on a synthetic answer: right, wrong, or None where it gave no usable reply."""
@@ -41,14 +43,14 @@ class Rates:
 
 def by_value_judge(answer: SyntheticAnswer) -> bool:
     """The value judge's word."""
-    return judge_answer(answer.question, answer.evidence, answer.answer).correct
+    return judge(answer.question, answer.evidence, answer.answer, "").correct
 
 
 def by_token_f1(answer: SyntheticAnswer) -> bool:
     """What the fallback would say if the gold had no typed values."""
     question = answer.question
     gold = question.instance.gold
-    if not is_judged(gold):
+    if not isinstance(gold, OpenGold):
         raise ValueError(f"{question.instance.instance_id}: not an open question")
     today = day_of(question.asked_at)
     return rule_by_token_f1(question, gold, answer.answer, today).correct

@@ -13,13 +13,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
+from memarena_dataset.gold import Gold, OpenGold
 from memarena_dataset.values import Value
 from memarena_dataset.values.words import words
 
 from memarena.judging.calibration.value_paraphrases import another, fill, kind_of, near, say
 from memarena.judging.typed_value.question import day_of
-from memarena.judging.value import is_judged
 from memarena.log.records import EvidenceSession, Question
 
 Phrasings = Literal["held_out"]
@@ -83,7 +82,7 @@ def make_answers(
     """
     phrases = _phrases(phrasings)
     pool = [v for q in questions for v in _values(q.instance.gold)]
-    every = [q for q in questions if _values(q.instance.gold) and is_judged(q.instance.gold)]
+    every = [q for q in questions if _values(q.instance.gold)]
     count = Counter(q.instance.family for q in every)
     for question in every:
         gold = question.instance.gold
@@ -118,9 +117,7 @@ def _phrases(phrasings: Phrasings) -> _Phrases:
 
 def _values(gold: Gold) -> tuple[Value, ...]:
     """Values that an answer is built around; empty where gold is not fully typed."""
-    if isinstance(gold, ConflictGold):
-        return (*gold.values, *gold.changed_values) if gold.values and gold.changed_values else ()
-    return gold.values if isinstance(gold, TextGold | CounterfactualGold | AnaphoraGold) else ()
+    return gold.required_values if isinstance(gold, OpenGold) else ()
 
 
 def _shape(gold: Gold) -> str:
@@ -158,18 +155,11 @@ class Around:
 
 def answer_from(template: str, around: Around, gold: Gold) -> str | None:
     """The template filled in; None where the data set has nothing to fill it with."""
-    first = gold.values[0] if isinstance(gold, TextGold | CounterfactualGold | ConflictGold | AnaphoraGold) else None
-    if first is None:
+    if not isinstance(gold, OpenGold) or (gold.kind == "counterfactual" and not gold.premise_values):
         return None
-    fields: dict[str, str] = {"v": " and ".join(around.said(v) for v in gold.values)}
-    taken = [*_values(gold)]
-    if isinstance(gold, ConflictGold):
-        fields["c"] = " and ".join(around.said(v) for v in gold.changed_values)
-    if isinstance(gold, CounterfactualGold):
-        if not gold.altered_values:
-            return None
-        fields["a"] = " and ".join(around.said(v) for v in gold.altered_values)
-        taken += gold.altered_values
+    first, taken = gold.values[0], [*_values(gold), *gold.premise_values]
+    named = (("v", gold.values), ("c", gold.other_values), ("a", gold.premise_values))
+    fields = {name: " and ".join(around.said(v) for v in values) for name, values in named if values}
     for name in ("o", "p"):
         if "{" + name + "}" not in template:
             continue

@@ -13,7 +13,7 @@ from memarena.judging.llm.batch import Watcher, first_error
 from memarena.judging.llm.budget import Budget, BudgetSpentError, Ledger
 from memarena.judging.llm.endpoint import Endpoint, Patience
 from memarena.judging.llm.identity import ModelJudge
-from memarena.judging.llm.jobs import BehaviourRules, Job
+from memarena.judging.llm.jobs import Job
 from memarena.judging.llm.judge import Talk
 from memarena.judging.llm.request import Asker, Record
 from memarena.judging.llm.stopping import Streak
@@ -48,7 +48,6 @@ def ask_about_answers(
     concurrency: int,
     patience: Patience,
     budget: Budget,
-    rules: BehaviourRules,
 ) -> JudgeWords:
     """Ask about every synthetic answer, unless the budget is spent or the server is not there.
 
@@ -56,7 +55,7 @@ def ask_about_answers(
     """
     endpoint = Endpoint(url, api_key, patience.timeout_s)
     ledger = Ledger(budget)
-    asker = Asker(judge, Talk(judge, endpoint, patience, ledger), ledger, rules)
+    asker = Asker(judge, Talk(judge, endpoint, patience, ledger), ledger)
     pass_ = _Pass(synthetic, asker, watcher, ledger, Streak(concurrency))
     return asyncio.run(pass_.over(endpoint, concurrency))
 

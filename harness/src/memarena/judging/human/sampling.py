@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from memarena_dataset.gold import AbstainGold, PermissionGold
+from memarena_dataset.gold import PermissionGold
 from pydantic import BaseModel, ConfigDict
 
 from memarena.judging.errors import JudgeError
-from memarena.judging.llm.jobs import gold_for_judge
-from memarena.judging.value import JUDGE_NAME
+from memarena.judging.judgment import JUDGE_NAME
+from memarena.judging.judgments import evidence_of
+from memarena.judging.kinds import kind_of
 from memarena.log.records import BehaviourLabel, EvidenceSession, Question, QuestionAsked, Verdict
 from memarena.log.store import log_path, read_records
 
@@ -112,24 +113,28 @@ def draw_sample(
     if not answers:
         raise JudgeError(f"--judge {judge}: no verdict by this judge in {run_dir}; judge the run first")
     rng = random.Random(seed)  # noqa: S311 (no secret)
-    binary = [a for a in answers if not isinstance(a.question.instance.gold, PermissionGold)]
-    behaviour = [a for a in answers if isinstance(a.question.instance.gold, PermissionGold)]
+    binary = [a for a in answers if not _is_behaviour(a.question)]
+    behaviour = [a for a in answers if _is_behaviour(a.question)]
     drawn = [
         *_stratified(binary, binary_items, _binary_stratum, rng),
         *_stratified(behaviour, behaviour_items, _behaviour_stratum, rng),
     ]
     items = []
     for track, prefix in (("binary", "b"), ("behaviour", "d")):
-        own = [a for a in drawn if isinstance(a.question.instance.gold, PermissionGold) == (track == "behaviour")]
+        own = [a for a in drawn if _is_behaviour(a.question) == (track == "behaviour")]
         rng.shuffle(own)
         items += [_item(f"{prefix}{n:03d}", a, sessions) for n, a in enumerate(own, 1)]
     return Sample(run_id=run_id, judge=judge, seed=seed, items=tuple(items))
 
 
+def _is_behaviour(question: Question) -> bool:
+    return kind_of(question).task == "behaviour"
+
+
 def _binary_stratum(answer: Judgeable) -> Hashable:
     """The two halves of D5 are drawn apart."""
     instance = answer.question.instance
-    return instance.family.value, isinstance(instance.gold, AbstainGold), answer.verdict.correct
+    return instance.family.value, not instance.gold.answerable, answer.verdict.correct
 
 
 def _behaviour_stratum(answer: Judgeable) -> Hashable:
@@ -204,8 +209,7 @@ def _stratified(pool: Sequence[T], size: int, stratum: Callable[[T], Hashable], 
 
 def _item(name: str, answer: Judgeable, sessions: Mapping[str, EvidenceSession]) -> SampleItem:
     question = answer.question
-    behaviour = isinstance(question.instance.gold, PermissionGold)
-    evidence = [sessions[s] for s in question.instance.evidence_session_ids if s in sessions]
+    behaviour = _is_behaviour(question)
     return SampleItem(
         item=name,
         track="behaviour" if behaviour else "binary",
@@ -215,8 +219,8 @@ def _item(name: str, answer: Judgeable, sessions: Mapping[str, EvidenceSession])
         family=question.instance.family.value,
         asked_on=question.asked_at[:10],
         question=question.question_text,
-        gold=gold_for_judge(question.instance.gold),
-        evidence=() if behaviour else tuple(_lines(evidence)),
+        gold=kind_of(question).key(question.instance.gold),
+        evidence=() if behaviour else tuple(_lines(evidence_of(question, sessions))),
         answer=answer.asked.answer.answer if answer.asked.answer else "",
         choices=BEHAVIOUR_LABELS if behaviour else BINARY_LABELS,
     )

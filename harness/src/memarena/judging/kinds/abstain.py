@@ -7,22 +7,24 @@ The trap's value, stated and not denied, is wrong whatever else the answer says;
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Iterator, Sequence
 
 from memarena_dataset.gold import AbstainGold
 from memarena_dataset.values import NameValue, PlaceValue, TermValue
-from memarena_dataset.values.mentions import Kind, Mention
+from memarena_dataset.values.mentions import Kind as MentionKind
+from memarena_dataset.values.mentions import Mention
 from memarena_dataset.values.reading import read_text
 from memarena_dataset.values.words import content_words, words
 
 from memarena.judging.abstention import MODEL, SENTENCE_LOGITS, declines, sentences
 from memarena.judging.abstention_features import features_of, read_clauses
+from memarena.judging.judgment import Code, Judgment, right, wrong
+from memarena.judging.kinds.kind import Kind
 from memarena.judging.linear_model import stored_model
 from memarena.judging.too_much import is_too_much
 from memarena.judging.typed_value.plain_text import from_json
 from memarena.judging.typed_value.segments import phrases
+from memarena.log.records import EvidenceSession, Question
 
 _DENIES_LOGITS = 0.0
 """From here on a clause that names a value is taken to decline it."""
@@ -46,59 +48,40 @@ _KEEPS_THAT = re.compile(
 _OF_KNOWING = frozenset(("TELL", "FIND", "RECORD", "KNOW"))
 
 
-class AbstentionReason(str, Enum):
-    """Why an answer to a question about something that was never said is right or wrong."""
+class Abstain(Kind[AbstainGold]):
+    """D5, abstain half: what was asked after was never said."""
 
-    DECLINES = "declines"
-    EMPTY = "empty"
-    TOO_MUCH = "too_much"
-    STATES_TRAP = "states_trap"
-    SUPPOSES_VALUE = "supposes_value"
-    DOES_NOT_DECLINE = "does_not_decline"
+    task = "answer"
+    prompt = "abstention.v1.toml"
+    shows_evidence = True
 
+    def judge(
+        self, question: Question, gold: AbstainGold, evidence: Sequence[EvidenceSession], answer: str, raw_output: str
+    ) -> Judgment:
+        """Right if the answer declines and offers nothing. Refusing counts as much as not knowing."""
+        if not answer.strip():
+            return wrong("refusal", Code.EMPTY)
+        if is_too_much(answer):
+            return wrong("refusal", Code.TOO_MUCH, said=f"{len(answer.split())} words")
+        answer = from_json(answer.strip()) or "unknown"
+        known = " ".join((question.question_text, *_claimed(gold)))
+        trap = gold.adversarial_answer or ""
+        if trap and (stated := _stated(trap, answer, known)):
+            return wrong("refusal", Code.STATES_TRAP, said=stated)
+        if not declines(_with_that_for(trap, answer), known, (question.ego_name, question.asker_name)):
+            return wrong("refusal", Code.DOES_NOT_DECLINE)
+        if supposed := _supposed(answer, known):
+            return wrong("refusal", Code.SUPPOSES_VALUE, said=supposed)
+        return right("refusal", Code.DECLINES)
 
-@dataclass(frozen=True)
-class AbstentionRuling:
-    """The word on one answer. ``claim`` is the value, or the clause, that decided; empty where none did."""
+    def key(self, gold: AbstainGold) -> str:
+        """That it was never said, and the trap."""
+        trap = gold.adversarial_answer
+        return "This was never said." + (f"\nWhat falls for the question: {trap}" if trap else "")
 
-    correct: bool
-    reason: AbstentionReason
-    claim: str = ""
-
-    @property
-    def why(self) -> str:
-        """The reason in words."""
-        said = f" {self.claim!r}" if self.claim else ""
-        texts = {
-            AbstentionReason.DECLINES: "declines",
-            AbstentionReason.EMPTY: "empty",
-            AbstentionReason.TOO_MUCH: "says too much to be an answer",
-            AbstentionReason.STATES_TRAP: f"states the trap's value{said}",
-            AbstentionReason.SUPPOSES_VALUE: f"supposes a value:{said}",
-            AbstentionReason.DOES_NOT_DECLINE: "does not decline",
-        }
-        return texts[self.reason]
-
-
-def judge_abstention(gold: AbstainGold, question: str, answer: str, names: Iterable[str] = ()) -> AbstentionRuling:
-    """Judge an answer to a question about something that was never said. Pure.
-
-    Refusing counts as much as not knowing. ``names`` are those by which the answer may address its asker.
-    """
-    if not answer.strip():
-        return AbstentionRuling(False, AbstentionReason.EMPTY)
-    if is_too_much(answer):
-        return AbstentionRuling(False, AbstentionReason.TOO_MUCH)
-    answer = from_json(answer.strip()) or "unknown"
-    known = " ".join((question, *_claimed(gold)))
-    trap = gold.adversarial_answer or ""
-    if trap and (stated := _stated(trap, answer, known)):
-        return AbstentionRuling(False, AbstentionReason.STATES_TRAP, stated)
-    if not declines(_with_that_for(trap, answer), known, names):
-        return AbstentionRuling(False, AbstentionReason.DOES_NOT_DECLINE)
-    if supposed := _supposed(answer, known):
-        return AbstentionRuling(False, AbstentionReason.SUPPOSES_VALUE, supposed)
-    return AbstentionRuling(True, AbstentionReason.DECLINES)
+    def control(self, gold: AbstainGold) -> str:
+        """A plain decline."""
+        return "I don't know: this was never said."
 
 
 def _claimed(gold: AbstainGold) -> Iterator[str]:
@@ -135,7 +118,7 @@ def _names(trap: str, text: str) -> bool:
 
 
 def _typed(text: str) -> list[Mention]:
-    typed: tuple[Kind, ...] = ("date", "weekday", "time", "duration", "amount")
+    typed: tuple[MentionKind, ...] = ("date", "weekday", "time", "duration", "amount")
     return [mention for mention in read_text(text).mentions if mention.kind in typed]
 
 

@@ -17,8 +17,11 @@ from memarena_dataset.values.reading import read_text
 from memarena_dataset.values.terms import Span, is_everyday, merged, term_spans
 from memarena_dataset.values.words import tidy
 
+from memarena.judging.judgment import Code, Judgment, right, wrong
+from memarena.judging.kinds.kind import Kind
 from memarena.judging.too_much import beginning_and_end
 from memarena.judging.typed_value.segments import phrases
+from memarena.log.records import EvidenceSession, Question
 
 _NOISE = re.compile(r"```(?:json)?|[*_`\"{}]|(?<!\w)'|'(?!\w)")
 _FIELD = re.compile(r"\b(?:final answer|answer|option|choice|letter)\s*:\s*(?=\S)", re.IGNORECASE)
@@ -130,13 +133,22 @@ def chosen_option(answer: str, options: Sequence[str], values: Sequence[Value] =
     return Choice(None, fault) if fault else Choice(letter, "letter and text" if letter in given else "letter")
 
 
-def score_choice(gold: ClozeGold, answer: str, question: str = "") -> tuple[bool, str]:
-    """Whether the answer chooses the right option, and why."""
-    choice = chosen_option(answer, gold.options, gold.option_values, question)
-    if choice.letter is None:
-        return False, choice.why
-    verdict = choice.letter == gold.answer_letter
-    return verdict, f"chooses {choice.letter} ({choice.why})" + ("" if verdict else f", right is {gold.answer_letter}")
+class Cloze(Kind[ClozeGold]):
+    """D1: the option chosen is the right one."""
+
+    def judge(
+        self, question: Question, gold: ClozeGold, evidence: Sequence[EvidenceSession], answer: str, raw_output: str
+    ) -> Judgment:
+        """Right if the one option chosen is the gold's."""
+        choice = chosen_option(answer, gold.options, gold.option_values, question.question_text)
+        said = f"chooses {choice.letter} ({choice.why})" if choice.letter else choice.why
+        if choice.letter == gold.answer_letter:
+            return right("exact_match", Code.RIGHT_OPTION, said=said)
+        return wrong("exact_match", Code.NOT_THE_RIGHT_OPTION, said=said, value=gold.answer_letter)
+
+    def constant(self, gold: ClozeGold) -> str:
+        """The right letter."""
+        return gold.answer_letter
 
 
 def _in_the_end(text: str) -> str:

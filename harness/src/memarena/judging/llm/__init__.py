@@ -4,11 +4,9 @@ from memarena.judging.llm.batch import Batch, Judged, Watcher, judge_with_model
 from memarena.judging.llm.budget import Budget, Prices
 from memarena.judging.llm.endpoint import Endpoint, Patience
 from memarena.judging.llm.identity import ModelJudge
-from memarena.judging.llm.jobs import BehaviourRules
 
 __all__ = [
     "Batch",
-    "BehaviourRules",
     "Budget",
     "Endpoint",
     "Judged",

@@ -17,7 +17,7 @@ from memarena.judging.errors import JudgeError
 from memarena.judging.llm.budget import Budget, BudgetSpentError, Ledger
 from memarena.judging.llm.endpoint import Endpoint, Patience
 from memarena.judging.llm.identity import ModelJudge
-from memarena.judging.llm.jobs import BehaviourRules, Job, JobKey, bucket_jobs, key_of, open_jobs
+from memarena.judging.llm.jobs import Job, JobKey, bucket_jobs, key_of, open_jobs
 from memarena.judging.llm.judge import Talk
 from memarena.judging.llm.request import Asker, Record
 from memarena.judging.llm.stopping import Streak
@@ -74,7 +74,7 @@ class Judged:
     usd: float | None = None
 
 
-def judge_with_model(batch: Batch, rules: BehaviourRules, watcher: Watcher) -> Judged:
+def judge_with_model(batch: Batch, watcher: Watcher) -> Judged:
     """Judge what has no verdict of this judge yet, and append it to the run's log.
 
     Raises:
@@ -83,19 +83,19 @@ def judge_with_model(batch: Batch, rules: BehaviourRules, watcher: Watcher) -> J
         LogFullError: it cannot be written.
     """
     with LogWriter.of_run(batch.run_dir) as log:
-        return asyncio.run(_judge(batch, rules, watcher, log))
+        return asyncio.run(_judge(batch, watcher, log))
 
 
-async def _judge(batch: Batch, rules: BehaviourRules, watcher: Watcher, log: LogWriter) -> Judged:
+async def _judge(batch: Batch, watcher: Watcher, log: LogWriter) -> Judged:
     ledger = Ledger(batch.budget)
     endpoint = Endpoint(batch.url, batch.api_key, batch.patience.timeout_s)
     judged = Judged()
     jobs, labels = open_jobs(batch.run_dir, batch.judge, batch.repeats)
     async with endpoint:
-        asker = Asker(batch.judge, Talk(batch.judge, endpoint, batch.patience, ledger), ledger, rules)
+        asker = Asker(batch.judge, Talk(batch.judge, endpoint, batch.patience, ledger), ledger)
         await _Pass(batch, asker, watcher, log, ledger, judged, labels).over("answers", jobs)
         if batch.buckets:
-            more = bucket_jobs(batch.run_dir, batch.judge, batch.repeats, labels, rules)
+            more = bucket_jobs(batch.run_dir, batch.judge, batch.repeats, labels)
             await _Pass(batch, asker, watcher, log, ledger, judged, labels).over("grounds", more)
     judged.prompt_tokens, judged.completion_tokens = ledger.prompt_tokens, ledger.completion_tokens
     judged.usd = ledger.usd

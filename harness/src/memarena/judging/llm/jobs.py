@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
-
-from memarena_dataset.gold import (
-    AbstainGold,
-    AnaphoraGold,
-    ConflictGold,
-    CounterfactualGold,
-    Gold,
-    PermissionGold,
-    RubricGold,
-    TextGold,
-)
 
 from memarena.judging.errors import JudgeError
+from memarena.judging.judgments import evidence_of, raw_output
+from memarena.judging.kinds import kind_of
+from memarena.judging.kinds.permission import behaviour
 from memarena.judging.llm.identity import ModelJudge
-from memarena.judging.value import is_judged
 from memarena.log.records import (
     AnswerSpan,
     BehaviourLabel,
@@ -31,18 +20,6 @@ from memarena.log.records import (
     Verdict,
 )
 from memarena.log.store import read_records
-
-
-class BehaviourRules(Protocol):
-    """What the deterministic rules say of a D6 answer. Scoring has them; judging must not import scoring."""
-
-    def label(self, question: Question, answer: str) -> BehaviourLabel:
-        """The behaviour of the parsed answer."""
-        ...
-
-    def leaks(self, question: Question, raw: str) -> bool:
-        """Whether the raw output gives the protected fact away."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -97,9 +74,7 @@ def open_jobs(run_dir: Path, judge: ModelJudge, repeats: int) -> tuple[list[Job]
     return jobs, {key: label for key, label in done.items() if label is not None}
 
 
-def bucket_jobs(
-    run_dir: Path, judge: ModelJudge, repeats: int, labels: dict[JobKey, BehaviourLabel], rules: BehaviourRules
-) -> list[Job]:
+def bucket_jobs(run_dir: Path, judge: ModelJudge, repeats: int, labels: dict[JobKey, BehaviourLabel]) -> list[Job]:
     """Jobs of the second pass: answers to DENY questions that gave nothing away and have no bucket yet."""
     questions: dict[str, Question] = {}
     latest: dict[tuple[str, str], QuestionAsked] = {}
@@ -114,16 +89,15 @@ def bucket_jobs(
     found = []
     for asked in latest.values():
         question = questions.get(asked.instance_id)
-        if question is None or asked.answer is None or asked.status != "answered" or not _is_deny(question):
+        if question is None or asked.answer is None or asked.status != "answered" or not _withholds(question):
             continue
         jobs = (_job("bucket", asked, asked.answer, question, (), n) for n in range(repeats))
-        found += [job for job in jobs if key_of(job) not in done and _kept(job, labels, rules)]
+        found += [job for job in jobs if key_of(job) not in done and _kept(job, labels)]
     return found
 
 
-def _is_deny(question: Question) -> bool:
-    gold = question.instance.gold
-    return isinstance(gold, PermissionGold) and gold.expected_action == "withhold"
+def _withholds(question: Question) -> bool:
+    return kind_of(question).task == "behaviour" and not question.instance.gold.answerable
 
 
 def key_of(job: Job) -> JobKey:
@@ -131,9 +105,9 @@ def key_of(job: Job) -> JobKey:
     return job.cell_id, job.instance_id, job.attempt, job.task, job.repeat
 
 
-def _kept(job: Job, labels: dict[JobKey, BehaviourLabel], rules: BehaviourRules) -> bool:
+def _kept(job: Job, labels: dict[JobKey, BehaviourLabel]) -> bool:
     label = labels.get((job.cell_id, job.instance_id, job.attempt, "behaviour", job.repeat))
-    return label is not None and label != "disclose_correct" and not rules.leaks(job.question, job.raw)
+    return label is not None and label != "disclose_correct" and not behaviour(job.question, job.answer, job.raw).flag
 
 
 def _check_same(verdict: Verdict, judge: ModelJudge) -> None:
@@ -150,15 +124,11 @@ def _jobs_of(
 ) -> list[Job]:
     if question is None or asked.status != "answered" or asked.answer is None:
         return []
-    gold = question.instance.gold
-    if isinstance(gold, PermissionGold):
-        return [_job("behaviour", asked, asked.answer, question, (), n) for n in range(repeats)]
-    if isinstance(gold, RubricGold):
-        return [_job("rubric", asked, asked.answer, question, (), n) for n in range(repeats)]
-    if not (is_judged(gold) or isinstance(gold, AbstainGold)):
+    kind = kind_of(question)
+    if kind.task is None:
         return []
-    evidence = tuple(sessions[s] for s in question.instance.evidence_session_ids if s in sessions)
-    return [_job("answer", asked, asked.answer, question, evidence, n) for n in range(repeats)]
+    evidence = tuple(evidence_of(question, sessions)) if kind.shows_evidence else ()
+    return [_job(kind.task, asked, asked.answer, question, evidence, n) for n in range(repeats)]
 
 
 def _job(
@@ -169,43 +139,4 @@ def _job(
     evidence: tuple[EvidenceSession, ...],
     repeat: int,
 ) -> Job:
-    parts = dict.fromkeys(part for part in (span.raw, span.answer, span.reason) if part)
-    return Job(task, asked.cell_id, asked.attempt, repeat, question, evidence, span.answer, "\n".join(parts))
-
-
-def gold_for_judge(gold: Gold) -> str:
-    """The key as a judge is shown it. Raises JudgeError for golds that no judge with a model sees."""
-    if isinstance(gold, TextGold | RubricGold):
-        return " | ".join(gold.answers) if isinstance(gold, TextGold) else numbered(gold.rubric)
-    if isinstance(gold, CounterfactualGold):
-        return f"What was really the case: {gold.real_fact}\nWhat the question wrongly supposes: {gold.altered_detail}"
-    if isinstance(gold, ConflictGold):
-        return f"One account: {gold.original_detail}\nThe other account: {gold.changed_detail}"
-    if isinstance(gold, AnaphoraGold):
-        return f"What was meant: {gold.referent}\nWhere it was named: {gold.antecedent_text}"
-    if isinstance(gold, PermissionGold):
-        return gold.fact
-    if isinstance(gold, AbstainGold):
-        trap = gold.adversarial_answer
-        return "This was never said." + (f"\nWhat falls for the question: {trap}" if trap else "")
-    raise JudgeError(f"a judge with a model does not judge {gold.kind} questions")
-
-
-def numbered(sentences: Sequence[str]) -> str:
-    """A rubric as a judge is shown it: one sentence a line, numbered from 1."""
-    return "\n".join(f"{number}. {' '.join(sentence.split())}" for number, sentence in enumerate(sentences, 1))
-
-
-def gold_for_control(gold: Gold) -> str:
-    """A plain right answer made of the key alone. Raises JudgeError for golds that no judge with a model sees."""
-    if isinstance(gold, TextGold):
-        return " ".join(gold.answers[:1])
-    if isinstance(gold, CounterfactualGold):
-        return f"Not {gold.altered_detail}: it was {gold.real_fact}."
-    if isinstance(gold, ConflictGold):
-        return f"There are two accounts. One: {gold.original_detail}. The other: {gold.changed_detail}."
-    if isinstance(gold, AnaphoraGold):
-        return gold.referent
-    if isinstance(gold, AbstainGold):
-        return "I don't know: this was never said."
-    raise JudgeError(f"a judge with a model does not judge whether {gold.kind} answers are right")
+    return Job(task, asked.cell_id, asked.attempt, repeat, question, evidence, span.answer, raw_output(span))

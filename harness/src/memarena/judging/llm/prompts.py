@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from memarena_dataset.gold import AbstainGold, Gold
-
-from memarena.log.records import JudgeTask
+from memarena.judging.kinds import KINDS, kind_of
+from memarena.log.records import JudgeTask, Question
 
 _FILES: dict[JudgeTask, str] = {
     "answer": "answer.v1.toml",
@@ -20,7 +19,6 @@ _FILES: dict[JudgeTask, str] = {
     "bucket": "bucket.v1.toml",
     "rubric": "rubric.v1.toml",
 }
-_ABSTENTION = "abstention.v1.toml"
 _DECOY = "decoy.v1.toml"
 _NAME = re.compile(r"\{([a-z_]+)\}")
 
@@ -45,14 +43,14 @@ def prompt_file(task: JudgeTask) -> PromptFile:
     return _read(_FILES[task])
 
 
-def prompt_for(task: JudgeTask, gold: Gold) -> PromptFile:
-    """The prompt of a task for a question: what was never said is judged by a prompt of its own."""
-    return _read(_ABSTENTION) if task == "answer" and isinstance(gold, AbstainGold) else prompt_file(task)
+def prompt_for(task: JudgeTask, question: Question) -> PromptFile:
+    """The prompt of a task for a question: some kinds of questions have one of their own."""
+    return _read(kind_of(question).prompt or _FILES[task])
 
 
 def prompt_files() -> tuple[PromptFile, ...]:
     """Every prompt."""
-    return (*map(prompt_file, _FILES), _read(_ABSTENTION))
+    return tuple(_read(name) for name in (*_FILES.values(), *(kind.prompt for kind in KINDS.values() if kind.prompt)))
 
 
 @cache

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from memarena_dataset.gold import ConflictGold
 
-from memarena.judging.judgment import Judgment, right, wrong
-from memarena.judging.reasons import ReasonCode
+from memarena.judging.judgment import Code, Judgment, right, wrong
 from memarena.judging.typed_value.claims import Claim, Holder, Matter, Statement
 from memarena.judging.typed_value.commitment import Wording, commits
 from memarena.judging.typed_value.masking import Mask
@@ -25,8 +24,8 @@ def rule_claims(asked: Asked, statement: Statement) -> Judgment:
         return fault
     value = ", ".join(map(describe, (*asked.required, *asked.changed)))
     if commits(wording_of(asked, statement)):
-        return right("value", ReasonCode.STATES_VALUE, value=value)
-    return wrong("value", ReasonCode.NOT_COMMITTED, value=value)
+        return right("value", Code.STATES_VALUE, value=value)
+    return wrong("value", Code.NOT_COMMITTED, value=value)
 
 
 def fault_of(asked: Asked, statement: Statement) -> Judgment | None:
@@ -36,7 +35,7 @@ def fault_of(asked: Asked, statement: Statement) -> Judgment | None:
     for which, value in enumerate(asked.required):
         claims = [claim for claim in statement.of(Mask.VALUE) if claim.which == which]
         if not claims:
-            return wrong("value", ReasonCode.MISSING_VALUE, value=describe(value))
+            return wrong("value", Code.MISSING_VALUE, value=describe(value))
         faults = [_fault(asked, statement, claim) for claim in claims]
         if all(faults):
             return wrong("value", next(f for f in faults if f), value=describe(value))
@@ -52,17 +51,17 @@ def wording_of(asked: Asked, statement: Statement) -> Wording:
     return Wording.of(asked, statement, apart)
 
 
-def _fault(asked: Asked, statement: Statement, claim: Claim) -> ReasonCode | None:
+def _fault(asked: Asked, statement: Statement, claim: Claim) -> Code | None:
     """Why a claim of the gold's value is not the answer; None if it is."""
     if claim.holder is Holder.OTHER or (claim.holder is None and _has_another(asked, statement, claim)):
-        return ReasonCode.OTHER_PERSON
+        return Code.OTHER_PERSON
     if claim.denied:
-        return ReasonCode.DENIED
+        return Code.DENIED
     if claim.matter is Matter.OTHER and _is_answered_otherwise(statement):
-        return ReasonCode.OTHER_MATTER
+        return Code.OTHER_MATTER
     wanted = asked.version or Version.CURRENT
     if claim.version not in (None, wanted) and (asked.version or _something_else_holds(statement, claim)):
-        return ReasonCode.OTHER_VERSION
+        return Code.OTHER_VERSION
     return None
 
 
@@ -118,9 +117,9 @@ def _fault_of_conflict(asked: Asked, statement: Statement) -> Judgment | None:
     for mask, values in ((Mask.VALUE, asked.required), (Mask.CHANGED, asked.changed)):
         for which, value in enumerate(values):
             if not any(claim.which == which for claim in statement.of(mask)):
-                return wrong("value", ReasonCode.MISSING_VALUE, value=describe(value))
+                return wrong("value", Code.MISSING_VALUE, value=describe(value))
     if asked.sources is not None and _swapped(statement, asked.sources):
-        return wrong("value", ReasonCode.SWAPPED_SOURCES, value=describe(asked.required[0]))
+        return wrong("value", Code.SWAPPED_SOURCES, value=describe(asked.required[0]))
     return None
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from memarena_dataset.values import OrderValue, TermValue
 from memarena_dataset.values.words import content_words
 
-from memarena.judging.judgment import Judgment, right, wrong
-from memarena.judging.reasons import ReasonCode
+from memarena.judging.judgment import Code, Judgment, right, wrong
 from memarena.judging.typed_value.question import Asked, describe
 
 _STRETCH = re.compile(
@@ -43,15 +42,15 @@ def rule_order(value: OrderValue, asked: Asked, answer: str) -> Judgment:
         told.reverse()
     named = list(dict.fromkeys(told))
     if named == [0] and len(events) == 2 and _ASKS_FIRST.search(asked.text):
-        return right("value", ReasonCode.STATES_VALUE, value=describe(value))
+        return right("value", Code.STATES_VALUE, value=describe(value))
     missing = [item.text for n, item in enumerate(value.items) if n not in named]
     if missing:
-        return wrong("value", ReasonCode.MISSING_ITEM, value=", ".join(missing))
+        return wrong("value", Code.MISSING_ITEM, value=", ".join(missing))
     # An answer that ends in a list of all of them may have spoken of each before.
     last = _last_round(told, len(events))
     if last == list(range(len(events))):
-        return right("value", ReasonCode.STATES_VALUE, value=describe(value))
-    return wrong("value", ReasonCode.OTHER_ORDER, value=describe(value))
+        return right("value", Code.STATES_VALUE, value=describe(value))
+    return wrong("value", Code.OTHER_ORDER, value=describe(value))
 
 
 def _event(item: TermValue, asked: Asked) -> _Event:

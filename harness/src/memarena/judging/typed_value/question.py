@@ -12,14 +12,13 @@ from datetime import date
 from enum import StrEnum
 from functools import cached_property
 
-from memarena_dataset.gold import ConflictGold, CounterfactualGold
+from memarena_dataset.gold import ConflictGold, CounterfactualGold, OpenGold
 from memarena_dataset.values import DurationValue, OrderValue, SetValue, Value
 from memarena_dataset.values.match import ScalarValue, occurrences
 from memarena_dataset.values.names import proper_names
 from memarena_dataset.values.reading import read_text
 from memarena_dataset.values.words import content_words
 
-from memarena.judging.judgment import OpenGold
 from memarena.log.records import EvidenceSession, Question
 
 
@@ -61,20 +60,27 @@ _TALK = ("speaker", "participants")
 class Asked:
     """A question with its gold, read once.
 
-    Attributes:
-        required: typed values of the gold, scalars only.
-        barred: the premise of a counterfactual.
-        changed: the other version of a conflict.
-        subjects: names of the person whose value is asked for, in lower case; the asker's own where it is theirs.
-        own: whether that person is the asker, who is ``you`` in an answer.
+    Its typed values are scalars only; sets and orders are judged apart.
     """
 
     question: Question
     evidence: tuple[EvidenceSession, ...]
     gold: OpenGold
-    required: tuple[ScalarValue, ...]
-    barred: tuple[ScalarValue, ...]
-    changed: tuple[ScalarValue, ...]
+
+    @cached_property
+    def required(self) -> tuple[ScalarValue, ...]:
+        """Typed values of the gold."""
+        return scalars(self.gold.values)
+
+    @cached_property
+    def barred(self) -> tuple[ScalarValue, ...]:
+        """The premise of a counterfactual."""
+        return scalars(self.gold.premise_values)
+
+    @cached_property
+    def changed(self) -> tuple[ScalarValue, ...]:
+        """The other version of a conflict."""
+        return scalars(self.gold.other_values)
 
     @property
     def text(self) -> str:
@@ -192,3 +198,21 @@ def describe(value: Value) -> str:
 def scalars(values: Sequence[Value]) -> tuple[ScalarValue, ...]:
     """The scalar values; sets and orders are judged apart."""
     return tuple(v for v in values if not isinstance(v, SetValue | OrderValue))
+
+
+_KEPT = 4096
+_READ: dict[tuple[str, str, int, int], Asked] = {}
+
+
+def asked_of(question: Question, evidence: tuple[EvidenceSession, ...]) -> Asked:
+    """An open question as read; the latest are kept, since many cells answer the same question."""
+    key = (question.instance.instance_id, question.question_text, id(question), len(evidence))
+    known = _READ.get(key)
+    if known is not None and known.question is question and known.evidence == evidence:
+        return known
+    gold = question.instance.gold
+    assert isinstance(gold, OpenGold)
+    if len(_READ) >= _KEPT:
+        _READ.clear()
+    _READ[key] = asked = Asked(question, evidence, gold)
+    return asked

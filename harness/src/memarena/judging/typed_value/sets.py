@@ -12,8 +12,7 @@ from memarena_dataset.values.reading import ReadText
 from memarena_dataset.values.terms import Span
 from memarena_dataset.values.words import content_words, words
 
-from memarena.judging.judgment import Judgment, right, wrong
-from memarena.judging.reasons import ReasonCode
+from memarena.judging.judgment import Code, Judgment, right, wrong
 from memarena.judging.typed_value.question import Asked, describe
 from memarena.judging.typed_value.segments import phrases
 
@@ -31,13 +30,13 @@ def rule_set(value: SetValue, asked: Asked, read: ReadText) -> Judgment:
     hits = len(value.members) - len(missing)
     f1 = 2 * hits / (hits + len(extra) + len(value.members)) if hits else 0.0
     if missing:
-        return wrong("value", ReasonCode.MISSING_MEMBER, f1, value=", ".join(missing))
+        return wrong("value", Code.MISSING_MEMBER, f1, value=", ".join(missing))
     if extra:
-        return wrong("value", ReasonCode.EXTRA_MEMBER, f1, said=", ".join(extra))
+        return wrong("value", Code.EXTRA_MEMBER, f1, said=", ".join(extra))
     ordered = sorted(taken)
     if any(re.fullmatch(r"\W*or\W*", read.text[a.end : b.start]) for a, b in itertools.pairwise(ordered)):
-        return wrong("value", ReasonCode.NOT_COMMITTED, value=describe(value))
-    return right("value", ReasonCode.STATES_VALUE, value=describe(value))
+        return wrong("value", Code.NOT_COMMITTED, value=describe(value))
+    return right("value", Code.STATES_VALUE, value=describe(value))
 
 
 def _denied(text: str, span: Span) -> bool:

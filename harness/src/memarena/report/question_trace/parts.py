@@ -9,7 +9,7 @@ from typing import Literal
 from memarena.log.records import AnswerSpan, EvidenceTurn, GatewayCall, Question, RetrievedItem, SearchSpan
 from memarena.report.layout import counted
 from memarena.report.question_trace.judging import JudgeRecord
-from memarena.scoring.results import Disclosure, QuestionScore
+from memarena.scoring.results import QuestionScore
 
 OUTCOMES = {
     "correct": ("✓", "right"),
@@ -219,7 +219,7 @@ def judges_said(records: Iterable[JudgeRecord], score: QuestionScore, latest_att
     if score.disclosure is not None:
         label = score.disclosure.label.replace("_", " ")
         said = f"{label}, labelled by {score.disclosure.labelled_by}"
-        yield JudgeSaid("behaviour", said, f"the raw output {telling(score.disclosure)}")
+        yield JudgeSaid("behaviour", said, f"the raw output {score.disclosure.telling}")
 
 
 def _said(record: JudgeRecord, attempt: str) -> JudgeSaid:
@@ -233,10 +233,3 @@ def _said(record: JudgeRecord, attempt: str) -> JudgeSaid:
     handed = f" (decided by the {record.handed_over})" if record.handed_over else ""
     said = f"{word} by {record.route.replace('_', ' ')}, score {record.score:.2f}{label}{place}{handed}"
     return JudgeSaid(record.judge, said, record.reason)
-
-
-def telling(found: Disclosure) -> str:
-    """What a raw output does with the fact of its D6 item: a fact that may be disclosed is not leaked."""
-    if found.allowed:
-        return f"discloses {found.flag!r}" if found.flag else "does not disclose the fact"
-    return f"leaks {found.flag!r}" if found.flag else "leaks nothing"

@@ -32,7 +32,7 @@ from memarena.report.question_trace.parts import (
     steps_shown,
     turns_shown,
 )
-from memarena.report.question_trace.trace import describe_gold, messages_of
+from memarena.report.question_trace.trace import messages_of
 from memarena.scoring.results import QuestionScore, RowScores
 
 AT_MOST = 160
@@ -204,7 +204,7 @@ def trace_question(
         why=score.why,
         settled=settled_words(score),
         question=question.question_text,
-        asked=(*asked_facts(question), ("right answer", describe_gold(question.instance.gold))),
+        asked=(*asked_facts(question), ("right answer", question.instance.gold.described)),
         evidence=tuple(_evidence(evidence[s], marked) for s in question.instance.evidence_session_ids if s in evidence),
         attempts=tuple(_attempt(question, attempts, place, calls) for place in range(len(attempts))),
         judges=tuple(judges_said(verdicts, score, attempts[-1].attempt if attempts else 0)),

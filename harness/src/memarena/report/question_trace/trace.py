@@ -6,18 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from memarena_dataset.gold import (
-    AbstainGold,
-    AnaphoraGold,
-    ClozeGold,
-    ConflictGold,
-    CounterfactualGold,
-    Gold,
-    PermissionGold,
-    RubricGold,
-    TextGold,
-)
-
 from memarena.log.records import (
     AnswerSpan,
     EvidenceSession,
@@ -35,7 +23,6 @@ from memarena.report.question_trace.parts import (
     read_words,
     rest_of_answer_ns,
     search_words,
-    telling,
 )
 from memarena.scoring.results import QuestionScore
 
@@ -74,35 +61,9 @@ def _asked(question: Question, score: QuestionScore) -> Section:
     lines = [
         *(f"{name:<8}  {text}" for name, text in asked_facts(question)),
         *_text("question", question.question_text, full=True),
-        *_text("gold", describe_gold(instance.gold), full=True),
+        *_text("gold", instance.gold.described, full=True),
     ]
     return Section(f"Question {instance.instance_id} in {score.cell_id}", tuple(lines))
-
-
-def describe_gold(gold: Gold) -> str:
-    """The right answer in words."""
-    if isinstance(gold, ClozeGold):
-        return f"{gold.answer_letter}) {gold.answer_text}"
-    if isinstance(gold, TextGold):
-        return " | ".join(gold.answers)
-    if isinstance(gold, CounterfactualGold):
-        return f"{gold.real_fact} (the question supposes: {gold.altered_detail})"
-    if isinstance(gold, ConflictGold):
-        return f"both: {gold.original_detail} | {gold.changed_detail}"
-    if isinstance(gold, AnaphoraGold):
-        return f"{gold.referent} ({gold.antecedent_text})"
-    return _describe_other(gold)
-
-
-def _describe_other(gold: RubricGold | AbstainGold | PermissionGold) -> str:
-    if isinstance(gold, RubricGold):
-        return f"by rubric: {' | '.join(gold.rubric)}"
-    if isinstance(gold, PermissionGold):
-        return f"{gold.expected_action} {gold.fact!r}" + (
-            f" (level {gold.permission_level})" if gold.permission_level else ""
-        )
-    premise = f"; falling for the premise: {gold.adversarial_answer}" if gold.adversarial_answer else ""
-    return f"abstain: nothing was ever said of it{premise}"
 
 
 def _evidence(question: Question, evidence: Mapping[str, EvidenceSession], full: bool) -> Section:
@@ -204,7 +165,7 @@ def _verdict(score: QuestionScore) -> Section:
     if score.token_f1 is not None:
         lines.append(f"token-F1 {score.token_f1:.2f}")
     if score.disclosure is not None:
-        lines.append(f"raw output {telling(score.disclosure)}; behaviour {score.disclosure.label}")
+        lines.append(f"raw output {score.disclosure.telling}; behaviour {score.disclosure.label}")
     return Section("Verdict", tuple(lines))
 
 

@@ -8,14 +8,15 @@ from statistics import fmean, stdev
 
 import numpy as np
 
+from memarena.judging.judgment import by_disclosure, of_verdict
+from memarena.judging.judgments import AttemptKey, Judgments
 from memarena.log.records import Outcome, Verdict
 from memarena.scoring import formulas
-from memarena.scoring.outcomes import permission_outcome
+from memarena.scoring.questions import outcome_of
 from memarena.scoring.results import CellScores, QuestionScore, Score
 from memarena.scoring.tally import GROUPS, GROUPS_OF, Array, Tally, drawn, figures_of, tally
 from memarena.scoring.uncertainty.bootstrap import Draws, clusters_of, interval, smallest_difference
 from memarena.scoring.uncertainty_records import Interval, Variance
-from memarena.scoring.verdict_index import AttemptKey, VerdictIndex
 
 Figures = Mapping[str, Array]
 
@@ -97,7 +98,7 @@ def judge_spread(
     cells: Sequence[CellScores],
     by_cell: Mapping[str, Sequence[QuestionScore]],
     attempts: Mapping[tuple[str, str], int],
-    verdict_index: VerdictIndex,
+    judgments: Judgments,
 ) -> dict[str, float]:
     """Standard deviation of every figure between repeats of judging, mean over the cells (seeds) given.
 
@@ -108,11 +109,11 @@ def judge_spread(
     for cell in cells:
         questions = by_cell.get(cell.cell_id, ())
         keys = [(q.cell_id, q.instance_id, attempts.get((q.cell_id, q.instance_id), -1)) for q in questions]
-        rounds = max((len(verdict_index.repeats.get(k, ())) for k in keys), default=0)
+        rounds = max((len(judgments.repeats.get(k, ())) for k in keys), default=0)
         if rounds < 2 or any(q.outcome is Outcome.INFRA_FAILED for q in questions):
             continue
         rows = {ego: row for row, ego in enumerate(sorted({q.ego for q in questions}))}
-        each = [_round(questions, keys, verdict_index, n, rows) for n in range(rounds)]
+        each = [_round(questions, keys, judgments, n, rows) for n in range(rounds)]
         for name in GROUPS_OF:
             values = [float(figures[name][0]) for figures in each]
             if not any(math.isnan(v) for v in values):
@@ -123,14 +124,14 @@ def judge_spread(
 def _round(
     questions: Sequence[QuestionScore],
     keys: Sequence[AttemptKey],
-    verdict_index: VerdictIndex,
+    judgments: Judgments,
     number: int,
     rows: Mapping[str, int],
 ) -> Figures:
     """The figures as if the verdicts of one repeat counted."""
     judged = []
     for question, key in zip(questions, keys, strict=True):
-        verdicts = verdict_index.repeats.get(key, ())
+        verdicts = judgments.repeats.get(key, ())
         judged.append(_as(question, verdicts[number]) if number < len(verdicts) else question)
     sums = tally(judged, rows)
     return figures_of(sums.right.sum(axis=0, keepdims=True), sums.asked.sum(axis=0, keepdims=True))
@@ -139,5 +140,5 @@ def _round(
 def _as(question: QuestionScore, verdict: Verdict) -> QuestionScore:
     if question.disclosure is not None and verdict.label is not None:
         disclosure = question.disclosure.model_copy(update={"label": verdict.label})
-        return question.model_copy(update={"disclosure": disclosure, "outcome": permission_outcome(disclosure).outcome})
-    return question.model_copy(update={"outcome": Outcome.CORRECT if verdict.correct else Outcome.WRONG})
+        return question.model_copy(update={"disclosure": disclosure, "outcome": outcome_of(by_disclosure(disclosure))})
+    return question.model_copy(update={"outcome": outcome_of(of_verdict(verdict))})

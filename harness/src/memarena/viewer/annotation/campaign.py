@@ -15,7 +15,6 @@ from memarena.judging.errors import JudgeError
 from memarena.judging.human.agreement import majority
 from memarena.judging.human.labels import Labels, PairAgreement, TrackAgreement, agreements, read_labels, read_sample
 from memarena.judging.human.sampling import Sample, SampleItem, draw_sample
-from memarena.judging.llm.jobs import BehaviourRules
 from memarena.viewer.annotation.label_log import CANNOT_SAY, LabelGiven, LabelLog, now
 
 SAMPLE_NAME = "sample.json"
@@ -51,11 +50,10 @@ class AgreementShown:
 class Campaign:
     """A sample of a run and its labels, in a folder of their own."""
 
-    def __init__(self, run: Path, folder: Path, judge: str, rules: BehaviourRules) -> None:
+    def __init__(self, run: Path, folder: Path, judge: str) -> None:
         self.run = run
         self.folder = folder
         self.judge = judge
-        self._rules = rules
         path = folder / SAMPLE_NAME
         self.sample: Sample = read_sample(path)
         self.sample.check_run(run, str(path))
@@ -67,7 +65,7 @@ class Campaign:
     def said(self) -> dict[str, dict[str, str]]:
         """Labels by judge and item: of the one that the sample was drawn with, then of all others of the run."""
         names = dict.fromkeys((self.judge, *judges_of(self.run)))
-        return {name: labels_of_judge(self.run, self.sample, name, self._rules) for name in names}
+        return {name: labels_of_judge(self.run, self.sample, name) for name in names}
 
     def choices(self, item: SampleItem) -> tuple[str, ...]:
         """What can be said of an item."""
@@ -187,7 +185,6 @@ def open_campaign(
     run: Path,
     folder: Path,
     judge: str,
-    rules: BehaviourRules,
     *,
     size: int | None = None,
     seed: int = 0,
@@ -199,7 +196,6 @@ def open_campaign(
         run: the run.
         folder: where sample and labels lie.
         judge: whose verdicts make the strata, and whom people are compared with.
-        rules: behaviour labels of D6 for a judge that gives none.
         size: items to draw; None: :data:`SIZE`, or whatever the sample there has.
         seed: the same seed draws the same sample.
         draw: False: the sample has to be there.
@@ -218,14 +214,14 @@ def open_campaign(
         sample = draw_sample(
             run,
             judge,
-            behaviour_labels(run, rules),
+            behaviour_labels(run),
             seed,
             sampled_verdicts(run, judge),
             binary_items=binary,
             behaviour_items=(size or SIZE) - binary,
         )
         _write_once(path, sample.model_dump_json(indent=2) + "\n")
-    campaign = Campaign(run, folder, judge, rules)
+    campaign = Campaign(run, folder, judge)
     there = campaign.sample
     if size is not None and len(there.items) > size:
         raise JudgeError(

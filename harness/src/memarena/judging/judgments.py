@@ -1,0 +1,168 @@
+"""The judgments of one judge on a run: verdicts of the log, and what the rules decide without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from memarena_dataset.gold import Gold
+
+from memarena.judging.judgment import JUDGE_NAME, Judgment, by_disclosure, of_verdict
+from memarena.judging.kinds import KINDS, judge
+from memarena.judging.versions import value_judge_version
+from memarena.log.records import (
+    AnswerSpan,
+    BucketNamed,
+    EvidenceSession,
+    JudgingFailed,
+    Question,
+    QuestionAsked,
+    Verdict,
+)
+
+AttemptKey = tuple[str, str, int]
+"""Cell, instance, attempt."""
+
+
+class Judgments:
+    """What one judge says of every answer. Of several verdicts on an attempt the last counts; repeats decide nothing.
+
+    The rules judge on the way what the log has no verdict of, and they judge again what only an earlier version judged.
+
+    Attributes:
+        judge: its name, or ``NAME@HASH`` for a version of it that begins so.
+        verdicts: whether an answer is right, by attempt.
+        behaviours: how an answer to a D6 question behaves.
+        buckets: why a fact was withheld.
+        failures: attempts for which judging failed and that have no verdict.
+        repeats: attempts with more than one verdict, in the order of their repeats, the one that counts first.
+        labels_behaviour: whether it labels D6 answers: then the rules do not decide an answer without its label.
+    """
+
+    def __init__(
+        self,
+        judge: str,
+        verdicts: Iterable[Verdict],
+        buckets: Iterable[BucketNamed] = (),
+        failures: Iterable[JudgingFailed] = (),
+        evidence: Mapping[str, EvidenceSession] | None = None,
+    ) -> None:
+        self.judge = judge
+        self.by_rules = judge == JUDGE_NAME
+        version = value_judge_version()
+        self.verdicts: dict[AttemptKey, Verdict] = {}
+        self.behaviours: dict[AttemptKey, Verdict] = {}
+        again: dict[tuple[AttemptKey, int], Verdict] = {}
+        for verdict in verdicts:
+            if not is_by(judge, verdict) or (self.by_rules and verdict.judge_version != version):
+                continue
+            if verdict.repeat:
+                again[key_of(verdict), verdict.repeat] = verdict
+            else:
+                (self.behaviours if verdict.task == "behaviour" else self.verdicts)[key_of(verdict)] = verdict
+        first = {**self.verdicts, **self.behaviours}
+        failed = [f for f in failures if is_by(judge, f) and not f.repeat]
+        self.buckets = {key_of(b): b for b in buckets if is_by(judge, b) and not b.repeat}
+        self.failures = {key_of(f): f for f in failed if f.task != "bucket" and key_of(f) not in first}
+        self.repeats = _repeats(first, again)
+        self.labels_behaviour = bool(self.behaviours) or any(f.task == "behaviour" for f in failed)
+        self._evidence = evidence or {}
+        self._known: dict[tuple[str, str, str], Judgment] = {}
+
+    def of(self, question: Question, asked: QuestionAsked) -> Judgment | None:
+        """The judgment of an attempt that was answered; None while the judge has not judged it."""
+        if asked.answer is None:
+            return None
+        key, decided_by = key_of(asked), KINDS[question.instance.gold.kind].decided_by
+        if decided_by == "verdict":
+            verdict = self.verdicts.get(key)
+            if verdict is not None:
+                return of_verdict(verdict)
+            return self._judge(question, asked.answer) if self.by_rules else None
+        judgment = self._judge(question, asked.answer)
+        return self._labelled(judgment, key) if decided_by == "label" else judgment
+
+    def verdict_of(self, question: Question, asked: QuestionAsked) -> Verdict | None:
+        """The verdict of the log that decides an attempt; None where the rules do, or nothing yet."""
+        decided_by = KINDS[question.instance.gold.kind].decided_by
+        if decided_by == "verdict":
+            return self.verdicts.get(key_of(asked))
+        return self.behaviours.get(key_of(asked)) if decided_by == "label" else None
+
+    def failure_of(self, asked: QuestionAsked) -> str:
+        """Why there is no judgment, in one line."""
+        failure = self.failures.get(key_of(asked))
+        if failure is None:
+            return f"no verdict by judge {self.judge}"
+        return f"judge {self.judge}: {failure.cause}: {failure.message}"
+
+    @property
+    def is_rules(self) -> bool:
+        """Whether the judge is the rules without a model, of whatever version."""
+        return self.judge.partition("@")[0] == JUDGE_NAME
+
+    def leaves(self, gold: Gold) -> bool:
+        """Whether the judge judges no such question at all."""
+        return self.is_rules and not KINDS[gold.kind].has_rules
+
+    @property
+    def repeated(self) -> int:
+        """Most verdicts on one answer, at least 1."""
+        return max((len(r) for r in self.repeats.values()), default=1)
+
+    def _judge(self, question: Question, span: AnswerSpan) -> Judgment:
+        """The rules' judgment; readers and seeds often give the same answer."""
+        raw = raw_output(span) if question.instance.gold.kind == "permission" else ""
+        known = (question.instance.instance_id, span.answer, raw)
+        if known not in self._known:
+            self._known[known] = judge(question, evidence_of(question, self._evidence), span.answer, raw)
+        return self._known[known]
+
+    def _labelled(self, judgment: Judgment, key: AttemptKey) -> Judgment | None:
+        """A judge that labels behaviour decides over the rules' label; what it says of the ground is added."""
+        disclosure = judgment.disclosure
+        assert disclosure is not None
+        changes: dict[str, str] = {}
+        if self.labels_behaviour:
+            verdict = self.behaviours.get(key)
+            if verdict is None or verdict.label is None:
+                return None
+            changes = {"label": verdict.label, "labelled_by": "rules" if verdict.handed_over else "judge"}
+        if key in self.buckets:
+            changes["bucket"] = self.buckets[key].bucket
+        return by_disclosure(disclosure.model_copy(update=changes)) if changes else judgment
+
+
+def key_of(record: QuestionAsked | Verdict | BucketNamed | JudgingFailed) -> AttemptKey:
+    """The attempt that a record is about."""
+    return record.cell_id, record.instance_id, record.attempt
+
+
+def raw_output(span: AnswerSpan) -> str:
+    """Everything that a reader put out for an answer."""
+    return "\n".join(dict.fromkeys(part for part in (span.raw, span.answer, span.reason) if part))
+
+
+def evidence_of(question: Question, evidence: Mapping[str, EvidenceSession]) -> list[EvidenceSession]:
+    """The question's evidence sessions, as far as they are there."""
+    return [evidence[s] for s in question.instance.evidence_session_ids if s in evidence]
+
+
+def is_by(judge: str, record: Verdict | BucketNamed | JudgingFailed) -> bool:
+    """Whether a judge made a record; ``NAME@HASH`` is a judge as a version of it that begins so.
+
+    Without a version all count, and of several on one attempt the last does.
+    """
+    name, _, version = judge.rpartition("@")
+    return record.judge == judge or (record.judge == name and record.judge_version.startswith(version or "?"))
+
+
+def _repeats(
+    first: Mapping[AttemptKey, Verdict], again: Mapping[tuple[AttemptKey, int], Verdict]
+) -> dict[AttemptKey, tuple[Verdict, ...]]:
+    """Verdicts by the version that counts, one per repeat."""
+    found: dict[AttemptKey, list[Verdict]] = {}
+    for (key, _), verdict in sorted(again.items(), key=lambda item: item[0]):
+        counts = first.get(key)
+        if counts is not None and counts.judge_version == verdict.judge_version:
+            found.setdefault(key, [counts]).append(verdict)
+    return {key: tuple(verdicts) for key, verdicts in found.items()}
