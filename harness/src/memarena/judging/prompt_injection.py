@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from memarena_dataset.values.confusables import LOOK_ALIKES
 from memarena_dataset.values.words import tidy
 
 _FILE = "prompt_injection.v2.toml"
@@ -22,8 +23,6 @@ _WORD = re.compile(r"[a-z_]+")
 _JSON_LIKE = re.compile(r"\{[^{}]*\}")
 _SPACED_OUT = re.compile(r"(?<!\w)(?:[^\W\d_][ ._-]){3,}[^\W\d_](?!\w)")
 _LATIN_AND_OTHERS = re.compile(r"\w*[a-z]\w*[\u0370-\u04ff]\w*|\w*[\u0370-\u04ff]\w*[a-z]\w*")
-_LOOK_ALIKES = str.maketrans("авеконмрстухіѕјαεικνορτυχ", "abekohmpctyxisjaeiknoptux")
-"""Cyrillic and Greek letters that look like Latin ones; read as such only in words that have Latin letters too."""
 _LETTERS_AND_DIGITS = re.compile(r"\b(?=\w*[a-z])(?=\w*[013457])[a-z013457]{2,}\b")
 _DIGITS_FOR_LETTERS = str.maketrans("013457", "oieast")
 
@@ -81,7 +80,7 @@ def _weighs_enough(text: str) -> bool:
 def _undisguised(text: str) -> str:
     """Letters that are spaced out drawn together, look-alikes and digits inside words as the letters they stand for."""
     joined = _SPACED_OUT.sub(lambda match: re.sub(r"[ ._-]", "", match.group()), text)
-    mixed = _LATIN_AND_OTHERS.sub(lambda match: match.group().translate(_LOOK_ALIKES), joined)
+    mixed = _LATIN_AND_OTHERS.sub(lambda match: match.group().translate(LOOK_ALIKES), joined)
     return _LETTERS_AND_DIGITS.sub(lambda match: match.group().translate(_DIGITS_FOR_LETTERS), mixed)
 
 

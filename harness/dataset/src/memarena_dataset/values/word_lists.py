@@ -23,6 +23,13 @@ def word_list(name: str) -> frozenset[str]:
 
 
 @cache
+def word_section(name: str, title: str) -> frozenset[str]:
+    """Words of a plain list between the comment ``title`` and the next comment."""
+    lines = (_FOLDER / name).read_text(encoding="utf-8").split(f"\n# {title}\n")[1].split("\n#")[0]
+    return frozenset(lines.split())
+
+
+@cache
 def table(name: str) -> Mapping[str, tuple[str, ...]]:
     """Lines ``key: word word …`` of a file."""
     pairs = (line.split(":", 1) for line in _lines(name))
