@@ -88,7 +88,7 @@ class Studied:
 def studied(tmp_path_factory: pytest.TempPathFactory) -> Studied:
     """Two runs with a scripted server that passes for a language model, bm25 and vanilla; the first certifiable."""
     folder = tmp_path_factory.mktemp("studied")
-    with NullReader() as reader:
+    with NullReader(lambda *_: Script(first_token_delay_s=0.2)) as reader:
         for backend in ("bm25", "vanilla"):
             plan = write_plan(folder / backend, backends=[backend], readers=[{"spec": reader.base_url}])
             record = run_certification(ThisMachine(), load_plan(plan), folder / backend / "run", silent)

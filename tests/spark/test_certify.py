@@ -35,7 +35,7 @@ from memarena_spark.refusal_codes import RESULT
 from memarena_spark.running import RunRecord
 
 from .commands import Invoke
-from .conftest import ROOT, Keys, Studied, rewrite_log
+from .conftest import EXAMPLE, ROOT, Keys, Studied, rewrite_log
 from .studies import write_study_of
 
 Copy = Callable[[Path], Path]
@@ -418,7 +418,7 @@ def test_a_reader_whose_template_nothing_holds_is_said_and_refused_where_it_must
     certify(studied.run, tmp_path / "bundle", None)
     manifest = json.loads((tmp_path / "bundle" / layout.MANIFEST).read_bytes())
     assert manifest["chat_templates"]["null-reader"]["status"] == "not checked"
-    (line,) = verify(tmp_path / "bundle", Trust(unsigned=True)).unchecked
+    (line,) = verify(tmp_path / "bundle", Trust(unsigned=True), EXAMPLE).unchecked
     assert "chat template of reader null-reader" in line
     run = copy_of(studied.run)
     edit(run / running.PROFILE, "golden_prompt_tokens = false", "golden_prompt_tokens = true")
@@ -434,7 +434,7 @@ def test_a_reader_whose_template_was_held_to_golden_counts_says_so(
     certify(run, tmp_path / "bundle", None)
     manifest = json.loads((tmp_path / "bundle" / layout.MANIFEST).read_bytes())
     assert manifest["chat_templates"] == {"null-reader": {"status": "as golden", "prompt_tokens": {"plain": 20}}}
-    assert verify(tmp_path / "bundle", Trust(unsigned=True)).unchecked == []
+    assert verify(tmp_path / "bundle", Trust(unsigned=True), EXAMPLE).unchecked == []
 
 
 def test_a_latency_study_of_another_run_is_refused(studied: Studied, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from memarena.log.store import LogReader, read_records
 from memarena.scoring import RunFacts
 from pydantic import JsonValue
 
+from memarena_spark.bundle.answers import check_answers
 from memarena_spark.running import RunRecord
 
 Call = Mapping[str, JsonValue]
@@ -31,6 +32,7 @@ def contradictions(facts: RunFacts, record: RunRecord, log_folder: Path) -> Iter
     yield from _clocks(facts, record)
     yield from _counts(facts, log_folder)
     calls = dict(_calls(log_folder))
+    whole = True
     attempts = [attempt.record for made in facts.attempts.values() for attempt in made]
     for found in (
         (each for attempt in attempts for each in _own_calls(attempt, calls)),
@@ -39,7 +41,10 @@ def contradictions(facts: RunFacts, record: RunRecord, log_folder: Path) -> Iter
         _order(facts),
     ):
         if (first := next(found, None)) is not None:
+            whole = False
             yield first
+    if whole:  # what follows takes for granted that each question's calls are there
+        yield from check_answers(log_folder).contradictions
 
 
 def _calls(log_folder: Path) -> Iterator[tuple[str, Call]]:

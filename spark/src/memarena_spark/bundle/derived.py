@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memarena.evaluation import evaluate, load_facts, missing_verdicts
 from memarena.log.measuring import PhaseMeasured
-from memarena.log.records import ReaderRef
+from memarena.log.records import ReaderRef, Verdict
 from memarena.log.store import read_records
 from memarena.report.document import report_document
 from memarena.report.render.html import to_html
@@ -95,10 +95,10 @@ def derive(facts: Facts) -> dict[str, bytes]:
     }
 
 
-def fresh_verdicts(run: RunFacts) -> dict[tuple[str, str, int], tuple[bool, float]]:
-    """What the value judge says today of every answer, right or wrong and its score, whatever the log says."""
+def fresh_verdicts(run: RunFacts) -> dict[tuple[str, str, int], Verdict]:
+    """What the value judge of this program says of every answer, whatever the log says."""
     found = missing_verdicts(run, anew=True)
-    return {(v.cell_id, v.instance_id, v.attempt): (v.correct, v.score) for v in found}
+    return {(v.cell_id, v.instance_id, v.attempt): v for v in found}
 
 
 def _manifest(facts: Facts) -> JsonValue:

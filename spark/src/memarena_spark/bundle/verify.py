@@ -14,7 +14,9 @@ from memarena.scoring import ScoringError
 from pydantic import JsonValue
 
 from memarena_spark.bundle import layout
+from memarena_spark.bundle.answers import check_answers
 from memarena_spark.bundle.derived import Facts, derive, fresh_verdicts, read_facts
+from memarena_spark.bundle.gold import gold_faults
 from memarena_spark.bundle.latency import check_study
 from memarena_spark.bundle.phases import differences
 from memarena_spark.bundle.rules import distinct, refusals_of
@@ -57,8 +59,12 @@ class Verification:
         return not self.faults
 
 
-def verify(bundle: Path, trust: Trust) -> Verification:
-    """Verify a bundle. Raises SparkError if ``bundle`` is no folder or ssh-keygen is missing; all else is a fault."""
+def verify(bundle: Path, trust: Trust, dataset: Path | None = None) -> Verification:
+    """Verify a bundle, and with its data set what the log has of that: gold, evidence, sources.
+
+    Raises SparkError if ``bundle`` is no folder or ssh-keygen is missing, and
+    :class:`memarena_dataset.errors.DatasetError` if ``dataset`` is none; all else is a fault.
+    """
     if not bundle.is_dir():
         raise SparkError(f"{bundle}: expected the folder of a bundle")
     found = Verification()
@@ -69,7 +75,7 @@ def verify(bundle: Path, trust: Trust) -> Verification:
     found.faults += _hashes(bundle, hashes)
     if not found.faults:
         found.held.append(f"{len(hashes)} files are as {layout.SUMS} and {layout.STATEMENT} say")
-        _facts(bundle, hashes, found)
+        _facts(bundle, hashes, dataset, found)
     _signature(bundle, trust, found)
     return found
 
@@ -139,10 +145,12 @@ _NO_RUN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What reading and scoring raise over records that are well-formed, each for itself, and make no run together."""
 
 
-def _facts(bundle: Path, hashes: Mapping[str, str], found: Verification) -> None:
+def _facts(bundle: Path, hashes: Mapping[str, str], dataset: Path | None, found: Verification) -> None:
     """Look into a bundle whose hashes are right. Whatever it holds, there is a fault and no exception."""
     try:
-        _follow(bundle, read_facts(bundle), hashes, found)
+        facts = read_facts(bundle)
+        _follow(bundle, facts, hashes, found)
+        _gold(bundle, facts, dataset, found)
     except SparkError as error:
         file, _, reason = str(error).partition(": ")
         found.faults.append(Fault(file, reason))
@@ -167,12 +175,14 @@ def _follow(bundle: Path, facts: Facts, hashes: Mapping[str, str], found: Verifi
         found.faults.append(Fault(layout.SIGNATURE, f"is missing, and the profile {facts.profile.name} demands it"))
     before = len(found.faults)
     found.faults += [Fault(layout.LOG, each) for each in differences(log_folder, facts.phases)]
-    found.faults += [*_verdicts(facts), *_derived(bundle, facts), *_contract(bundle, facts)]
+    found.faults += [*_verdicts(facts, found), *_derived(bundle, facts), *_contract(bundle, facts)]
     found.unchecked += [
         f"the chat template of reader {reader.name}: {layout.MANIFEST} knows no golden token counts of it"
         for reader in facts.run.manifest.readers
         if reader.is_real_reader and reader.name not in facts.template_tokens
     ]
+    if unkept := check_answers(log_folder).without_prompt:
+        found.unchecked.append(f"the items shown in {unkept} answers: the prompts of their model calls were not kept")
     study = check_study(bundle, facts.run.started.run_id)
     found.faults += [Fault(name, f"{broken}{_by(facts)}") for name, broken in study.faults]
     if study.unchecked:
@@ -188,18 +198,39 @@ def _follow(bundle: Path, facts: Facts, hashes: Mapping[str, str], found: Verifi
         )
 
 
-def _verdicts(facts: Facts) -> Iterator[Fault]:
-    """Each logged verdict of the value judge against what it says now."""
+def _gold(bundle: Path, facts: Facts, dataset: Path | None, found: Verification) -> None:
+    if dataset is None:
+        found.unchecked.append("gold, evidence, sources: the data set is not in a bundle (--dataset DIR checks them)")
+        return
+    faults = [*gold_faults(facts, bundle / layout.LOG_FOLDER, dataset)]
+    found.faults += [Fault(layout.LOG, each) for each in faults]
+    if not faults:
+        found.held.append(f"gold, evidence and sources are those of the data set {facts.run.manifest.dataset.name}")
+
+
+def _verdicts(facts: Facts, found: Verification) -> Iterator[Fault]:
+    """Each logged verdict of the value judge against what the judge of this program says; whole, if it is the same."""
     fresh = fresh_verdicts(facts.run)
+    others = 0
     for verdict in facts.run.verdicts:
-        key = (verdict.cell_id, verdict.instance_id, verdict.attempt)
-        if verdict.judge == "value" and fresh.get(key) != (verdict.correct, verdict.score):
-            yield Fault(
-                layout.LOG,
-                f"the verdict on {verdict.instance_id} of {verdict.cell_id} is {verdict.correct} with "
-                f"{verdict.score:g}, the judge says {fresh.get(key, 'nothing')} (judge {verdict.judge_version[:12]})",
-            )
+        if verdict.judge != "value":
+            others += 1
+            continue
+        now = fresh.get((verdict.cell_id, verdict.instance_id, verdict.attempt))
+        told = f"the verdict on {verdict.instance_id} of {verdict.cell_id} is {verdict.correct} with {verdict.score:g}"
+        if now is None or (now.correct, now.score) != (verdict.correct, verdict.score):
+            says = "nothing" if now is None else f"{now.correct} with {now.score:g}"
+            yield Fault(layout.LOG, f"{told}, the judge says {says} (judge {verdict.judge_version[:12]})")
             return
+        if verdict.judge_version != now.judge_version:
+            versions = f"{verdict.judge_version[:12]}, here it is {now.judge_version[:12]}"
+            yield Fault(layout.LOG, f"{told}, by the judge {versions}{_by(facts)}")
+            return
+        if verdict != now:
+            yield Fault(layout.LOG, f"{told}, and its route or reason is not the judge's")
+            return
+    if others:
+        found.unchecked.append(f"{others} verdicts of other judges than the one without a model")
 
 
 def _derived(bundle: Path, facts: Facts) -> Iterator[Fault]:

@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 from memarena.readers.starting import API_KEY_VARIABLE
+from memarena_dataset.printing import write_err, write_out
 from memarena_dataset.single_use_options import OnceGroup
 from memarena_dataset.version_option import version_printer
 
@@ -65,9 +66,9 @@ def preflight(
     check_lock(lock_path())
     found = look_before(ThisMachine(reader_api_key=_reader_key()), load_plan(plan), out)
     if as_json:
-        sys.stdout.write(canonical_json(found).decode())
+        write_out(canonical_json(found).decode())
     elif found.passed:
-        sys.stdout.write("passed\n")
+        write_out("passed\n")
     else:
         print_refusals(found.refusals)
     if not found.passed:
@@ -91,8 +92,8 @@ def canary(
     found = ThisMachine().canary(chosen.canary)
     if not isinstance(found, Unknown):
         clock = "" if isinstance(found.clock_mhz, Unknown) else f", clock_mhz: {found.clock_mhz:.0f}"
-        sys.stdout.write(f"{found.engine}, {found.dtype}, {found.size} × {found.size}, {found.windows} windows\n")
-        sys.stdout.write(f"golden: {{tflops: {found.tflops:.5g}{clock}}}\n")
+        write_out(f"{found.engine}, {found.dtype}, {found.size} × {found.size}, {found.windows} windows\n")
+        write_out(f"golden: {{tflops: {found.tflops:.5g}{clock}}}\n")
     golden = loaded.plan.golden if loaded else None
     refusals = [r for r in check_canary(found, chosen.canary, golden) if loaded or r.code != "canary-golden"]
     print_refusals(refusals)
@@ -161,7 +162,7 @@ def certify(
     """
     _signing(key, unsigned)
     make_bundle(run, out, key, latency)
-    sys.stdout.write(f"certified: {out}\n")
+    write_out(f"certified: {out}\n")
 
 
 @app.command()
@@ -169,16 +170,19 @@ def verify(
     bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="Folder of a bundle.")],
     allowed_signers: AllowedOption = None,
     unsigned: Annotated[bool, typer.Option("--unsigned", help="Accept a bundle without a signature.")] = False,
+    dataset: Annotated[
+        Path | None, typer.Option(help="The bundle's data set: gold, evidence and sources are checked against it.")
+    ] = None,
 ) -> None:
     """Check a bundle, offline and on any machine. Exit 4 if anything is wrong, naming the file."""
-    found = verify_bundle(bundle, Trust(allowed_signers, unsigned))
+    found = verify_bundle(bundle, Trust(allowed_signers, unsigned), dataset)
     for line in found.held:
-        sys.stdout.write(f"ok      {line}\n")
+        write_out(f"ok      {line}\n")
     for line in found.unchecked:
-        sys.stdout.write(f"not checked  {line}\n")
+        write_out(f"not checked  {line}\n")
     for fault in found.faults:
-        sys.stdout.write(f"FAILED  {fault.file}: {' '.join(fault.message.split())}\n")
-    sys.stdout.write("verified\n" if found.passed else "does not verify\n")
+        write_out(f"FAILED  {fault.file}: {' '.join(fault.message.split())}\n")
+    write_out("verified\n" if found.passed else "does not verify\n")
     if not found.passed:
         raise typer.Exit(EXIT_REFUSED)
 
@@ -203,19 +207,19 @@ def audit(
     report = audit_bundle(bundle, dataset, out, trust, share=share, seed=seed, say=_say)
     for cell in report.cells:
         kind = "greedy" if cell.greedy else "sampled"
-        sys.stdout.write(
+        write_out(
             f"{cell.cell_id} ({kind}): of {cell.asked} questions {cell.same_answer} have the same answer, "
             f"{cell.same_outcome} the same outcome, {cell.failed} failed\n"
         )
     for difference in report.readers_differ:
-        sys.stdout.write(f"{difference}\n")
+        write_out(f"{difference}\n")
     for what, found, least in (
         ("outcome", report.same_outcome, report.same_outcome_at_least),
         ("answer", report.same_answer, report.same_answer_at_least),
     ):
         shown = "no greedy cell to compare" if found is None else f"{found:.3f}"
-        sys.stdout.write(f"same {what}: {shown}, expected at least {least:g}\n")
-    sys.stdout.write(f"{'agrees' if report.passed else 'does not agree'}; {out / REPORT}\n")
+        write_out(f"same {what}: {shown}, expected at least {least:g}\n")
+    write_out(f"{'agrees' if report.passed else 'does not agree'}; {out / REPORT}\n")
     if not report.passed:
         raise typer.Exit(EXIT_REFUSED)
 
@@ -249,7 +253,7 @@ def _reader_key() -> str | None:
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"{datetime.now(UTC):%H:%M:%S} {message}\n")
+    write_err(f"{datetime.now(UTC):%H:%M:%S} {message}\n")
     sys.stderr.flush()
 
 
