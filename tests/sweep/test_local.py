@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from memarena.log.records import Problem, QuestionAsked
+from memarena.log.store import LOG_NAME, LogReader, LogWriter, read_records
 from memarena.sweep.storage import RemoteStorage
 
 from tests.e2e.harnessing import here, memarena
+from tests.support.summed import put_body, put_text
 
 from .sweeping import MEMORIES, Settled, asked_so_far, of_sweep, reader_urls, sent, state, struck, sweep_file
 
@@ -60,6 +65,44 @@ def test_reports_and_comparisons_take_a_sweep_like_a_run(swept: Path) -> None:
     assert "<html" in here("report", swept, "--format", "html").stdout
     compared = here("compare", swept, "--cell", "bm25@extractive", "--cell", "vanilla@extractive")
     assert compared.returncode == 0, compared.stderr
+
+
+@pytest.fixture
+def sealed_cell(swept: Path, tmp_path: Path) -> Path:
+    """A cell of a sweep's copy; the sweep is two folders above."""
+    return next((Path(shutil.copytree(swept, tmp_path / "copy")) / "cells").iterdir())
+
+
+def test_what_was_added_to_a_sealed_log_is_counted(sealed_cell: Path) -> None:
+    with LogWriter(sealed_cell) as log:
+        log.append(Problem(at="2026-01-01T00:00:00Z", where="test", cause="infra", message="added"))
+    done = here("report", sealed_cell.parents[1])
+    assert done.returncode == 0, done.stderr
+    assert f"{sealed_cell}: since it was sealed 1 records were added to its log (1 problem)" in done.stderr
+
+
+@pytest.mark.parametrize("what", ["record", "text", "record taken away"])
+def test_a_sealed_record_that_was_changed_with_its_checksum_is_refused(what: str, sealed_cell: Path) -> None:
+    """The log has grown too, as a judge's would."""
+    path = sealed_cell / LOG_NAME
+    with LogWriter(sealed_cell) as log:
+        log.append(Problem(at="2026-01-01T00:00:00Z", where="test", cause="infra", message="x" * 100_000))
+    if what == "record":
+        asked = next(r for r in read_records(sealed_cell, "asked") if isinstance(r, QuestionAsked) and r.answer)
+        with LogReader(sealed_cell) as reader:
+            seq = next(row.seq for row in reader.rows("asked"))
+        assert asked.answer is not None
+        changed = asked.model_copy(update={"answer": asked.answer.model_copy(update={"answer": "another"})})
+        put_body(path, seq, changed.model_dump_json())
+    elif what == "text":
+        put_text(path, 1, "another")
+    else:
+        with closing(sqlite3.connect(path)) as db, db:
+            db.execute("DROP TRIGGER records_no_delete")
+            db.execute("DELETE FROM records WHERE seq = (SELECT max(seq) - 1 FROM records)")
+    done = here("report", sealed_cell.parents[1])
+    assert done.returncode == 2
+    assert "sealed records was changed" in done.stderr
 
 
 def test_a_cell_that_was_changed_or_taken_away_is_named(swept: Path, tmp_path: Path) -> None:

@@ -31,7 +31,10 @@ def test_no_cell_is_sealed_twice(tmp_path: Path) -> None:
         manifest.append(Sealed(cell="a", attempt=1, node="n", seal=SEAL))
         with pytest.raises(ValueError, match="sealed twice"):
             manifest.append(Sealed(cell="a", attempt=2, node="n", seal=SEAL))
-    assert len((tmp_path / MANIFEST).read_text().splitlines()) == 1
+    (line,) = (tmp_path / MANIFEST).read_text().splitlines()
+    (tmp_path / MANIFEST).write_text(f"{line}\n{line}\n")
+    with pytest.raises(SweepError, match=rf"{MANIFEST}:2: damaged: cell a is sealed twice"):
+        read_manifest(tmp_path)
 
 
 def test_a_second_driver_is_refused(tmp_path: Path) -> None:

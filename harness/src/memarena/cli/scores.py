@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
+from memarena_dataset.printing import write_err, write_out
 
 from memarena import judging
 from memarena.evaluation import AnswerRecords, answer_records, evaluate, load_facts
@@ -186,10 +186,10 @@ def run_sources(run: Path) -> list[RunSource]:
     if not is_sweep(run):
         folder = run_folder(run)
         return [RunSource(run, (folder,))]
-    worlds = swept_worlds(run)
+    worlds = swept_worlds(run, lambda line: write_err(f"{line}\n") and None)
     if left := missing(run):
-        sys.stderr.write(f"{run}: {len(left)} cells of this sweep are not sealed and left out: {', '.join(left[:3])}")
-        sys.stderr.write(", …\n" if len(left) > 3 else "\n")
+        write_err(f"{run}: {len(left)} cells of this sweep are not sealed and left out: {', '.join(left[:3])}")
+        write_err(", …\n" if len(left) > 3 else "\n")
     return [RunSource(run, world.runs, world.run_id) for world in worlds]
 
 
@@ -247,7 +247,7 @@ def _place(out: Path | None) -> Iterator[TextIO | None]:
 
 def _write(text: str, out: Path | None) -> None:
     if out is None:
-        sys.stdout.write(text)
+        write_out(text)
         return
     with _opened(out) as file:
         file.write(text)

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
+import json
 import os
 import sqlite3
 import threading
@@ -274,6 +276,14 @@ class Row(NamedTuple):
     body: str
 
 
+class LogPrefix(NamedTuple):
+    """The first records of a log with the first of its texts: numbers of the last ones, and a hash over all of them."""
+
+    records: int
+    texts: int
+    sha256: str
+
+
 class LogReader:
     """Reads a run's log, also while it is written.
 
@@ -329,7 +339,7 @@ class LogReader:
         """Number of the last record; 0 in a log without any."""
         return int(self._fetched("SELECT coalesce(max(seq), 0) FROM records")[0][0])
 
-    def _fetched(self, query: str, arguments: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
+    def _fetched(self, query: str, arguments: tuple[str | int, ...] = ()) -> list[tuple[Any, ...]]:
         try:
             return self._db.execute(query, arguments).fetchall()
         except sqlite3.Error as error:
@@ -343,6 +353,30 @@ class LogReader:
             self.texts.verify()
         except (sqlite3.Error, KeyError, ValueError, zlib.error) as error:
             raise LogError(f"{self._path}: damaged: {error}") from error
+
+    def prefix(self, records: int | None = None, texts: int | None = None) -> LogPrefix:
+        """The first records and texts, up to these numbers (all if None), and what identifies them.
+
+        Raises :class:`LogError` where the file cannot be read or a text is damaged.
+        """
+        digest, last, last_text = hashlib.sha256(), 0, 0
+        for seq, kind, body, cell, instance, _ in self._stored((), None, None):
+            if records is not None and seq > records:
+                break
+            last = seq
+            digest.update(json.dumps([seq, kind, cell, instance, body], default=repr).encode() + b"\n")
+        try:
+            for number, content in self.texts.hashes(texts):
+                last_text = number
+                digest.update(b"%d %b\n" % (number, content))
+        except (sqlite3.Error, KeyError, ValueError, zlib.error) as error:
+            raise LogError(f"{self._path}: damaged: {error}") from error
+        return LogPrefix(last, last_text, digest.hexdigest())
+
+    def kinds_after(self, seq: int) -> dict[str, int]:
+        """How many records of each kind come after a number."""
+        query = "SELECT kind, count(*) FROM records WHERE seq > ? GROUP BY kind ORDER BY kind"
+        return {str(kind): int(count) for kind, count in self._fetched(query, (seq,))}
 
     def _stored(
         self, kinds: tuple[str, ...], cell_id: str | None, instance_id: str | None

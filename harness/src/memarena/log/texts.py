@@ -149,6 +149,13 @@ class TextReader:
         for (number,) in self._db.execute("SELECT id FROM texts ORDER BY id").fetchall():
             self.get(number)
 
+    def hashes(self, last: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Number of each text, up to ``last``, and hash of its content. Raises as :meth:`verify`."""
+        for (number,) in self._db.execute("SELECT id FROM texts ORDER BY id").fetchall():
+            if last is not None and number > last:
+                return
+            yield number, content_hash(self.get(number).encode())
+
     def joined(self, numbers: Iterable[int]) -> str:
         """Texts joined in order."""
         return "".join(self._each(numbers))

@@ -168,8 +168,11 @@ def is_sweep(folder: Path) -> bool:
 def read_manifest(folder: Path) -> SweepState:
     """The state of a sweep, also while it goes on. Raises :class:`SweepError` for a line that cannot be read."""
     state = SweepState()
-    for record in records(folder):
-        state.take(record)
+    for number, record in enumerate(records(folder), 1):
+        try:
+            state.take(record)
+        except ValueError as error:
+            raise SweepError(f"{folder / MANIFEST}:{number}: damaged: {error}") from error
     return state
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memarena.log.store import LOG_NAME
 from memarena.sweep.cells import digest
 from memarena.sweep.errors import SweepError
 from memarena.sweep.manifest import SweepState, is_sweep, read_manifest
-from memarena.sweep.sealing import fault_of
+from memarena.sweep.sealing import fault_and_additions
 from memarena.sweep.storage import FolderStorage, RemoteStorage
 
 __all__ = ["SweptWorld", "is_sweep", "missing", "swept_worlds"]
@@ -25,12 +24,13 @@ class SweptWorld:
     runs: tuple[Path, ...]
 
 
-def swept_worlds(folder: Path) -> list[SweptWorld]:
+def swept_worlds(folder: Path, say: Callable[[str], None]) -> list[SweptWorld]:
     """The worlds of a sweep in the order of its file; cells that are not sealed yet are left out.
 
     Cells that were brought to a URL are fetched once and kept in ``cells``. Timed cells of different kinds of machine
-    are kept apart. Raises :class:`SweepError` for a sweep without any sealed cell, or a cell that is not as it was
-    sealed.
+    are kept apart. ``say`` gets a line for each cell to whose log something was added since.
+
+    Raises :class:`SweepError` for a sweep without any sealed cell, or a cell that is not as it was sealed.
     """
     state = read_manifest(folder)
     groups: dict[tuple[str, str], list[str]] = {}
@@ -41,7 +41,7 @@ def swept_worlds(folder: Path) -> list[SweptWorld]:
     if not groups:
         raise SweepError(f"{folder}: no cell of this sweep is sealed yet")
     return [
-        SweptWorld(world, digest(sorted(names))[:16], tuple(_at(folder, state, name) for name in names))
+        SweptWorld(world, digest(sorted(names))[:16], tuple(_at(folder, state, name, say) for name in names))
         for (world, _), names in groups.items()
     ]
 
@@ -52,13 +52,15 @@ def missing(folder: Path) -> Sequence[str]:
     return [cell.name for cell in (state.planned.cells if state.planned else ()) if cell.name not in state.sealed]
 
 
-def _at(folder: Path, state: SweepState, name: str) -> Path:
+def _at(folder: Path, state: SweepState, name: str, say: Callable[[str], None]) -> Path:
     kept, seal = FolderStorage(folder / "cells"), state.sealed[name].seal
     path = kept.root / name
     if path.is_dir():
-        # `memarena judge` may have added verdicts to the log since, and its records have checksums of their own.
-        if (fault := fault_of(path, seal, may_grow=LOG_NAME)) is not None:
+        fault, added = fault_and_additions(path, seal)  # `memarena judge` may have added verdicts to the log since
+        if fault is not None:
             raise SweepError(f"{path}: {fault}")
+        if added:
+            say(f"{path}: since it was sealed {added}")
         return path
     assert state.planned is not None
     if state.planned.storage is None:

@@ -25,6 +25,19 @@ class SealedFile(BaseModel):
     sha256: str
 
 
+class SealedLog(BaseModel):
+    """The log as it was sealed. A judge may add to it later; what was there must stay as it was.
+
+    ``sha256`` is over its records and texts (:meth:`memarena.log.store.LogReader.prefix`), whatever comes after them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    records: int
+    texts: int
+    sha256: str
+
+
 class Seal(BaseModel):
     """What was kept of a cell. ``sha256`` is over names and hashes of the files, in the order of their names."""
 
@@ -41,6 +54,8 @@ class Seal(BaseModel):
     """Kind of the node: what timed cells of one comparison must share."""
     files: tuple[SealedFile, ...]
     sha256: str
+    log: SealedLog | None = None
+    """None in seals of 0.2.0 and before."""
 
     @property
     def bytes(self) -> int:
@@ -70,6 +85,7 @@ def seal(
     try:
         with LogReader(run) as log:
             log.verify()
+            records, texts, sha256 = log.prefix()
     except LogError as error:
         raise SweepError(f"{cell}: {error}") from error
     files = tuple(
@@ -78,7 +94,7 @@ def seal(
     )
     return Seal(
         cell=cell, outcome=outcome, message=message, wall_s=round(wall_s, 3), machine=machine, files=files,
-        sha256=files_sha256(files),
+        sha256=files_sha256(files), log=SealedLog(records=records, texts=texts, sha256=sha256),
     )  # fmt: skip
 
 
@@ -94,19 +110,47 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def fault_of(folder: Path, sealed: Seal, may_grow: str = "") -> str | None:
-    """What of a sealed cell is missing or not as it was sealed; None if nothing is. ``may_grow``: a file that may."""
+def fault_of(folder: Path, sealed: Seal) -> str | None:
+    """What of a sealed cell is missing or not as it was sealed; None if nothing is."""
+    return _check(folder, sealed)[0]
+
+
+def fault_and_additions(folder: Path, sealed: Seal) -> tuple[str | None, str]:
+    """As :func:`fault_of`, but records may have been added to the log: how many of which kind, empty if none were."""
+    return _check(folder, sealed, log_may_grow=True)
+
+
+def _check(folder: Path, sealed: Seal, *, log_may_grow: bool = False) -> tuple[str | None, str]:
+    added = ""
     if files_sha256(sealed.files) != sealed.sha256:
-        return "the seal does not match its own list of files"
+        return "the seal does not match its own list of files", ""
     for file in sealed.files:
         path = folder / file.name
         if not path.is_file():
-            return f"{file.name} is missing"
-        if file.name == may_grow and path.stat().st_size >= file.bytes:
+            return f"{file.name} is missing", ""
+        if path.stat().st_size == file.bytes and file_sha256(path) == file.sha256:
             continue
-        if path.stat().st_size != file.bytes or file_sha256(path) != file.sha256:
-            return f"{file.name} is not as it was sealed"
-    return None
+        if not log_may_grow or file.name != LOG_NAME:
+            return f"{file.name} is not as it was sealed", ""
+        fault, added = _grown(folder, sealed)
+        if fault:
+            return fault, ""
+    return None, added
+
+
+def _grown(folder: Path, sealed: Seal) -> tuple[str | None, str]:
+    """Fault of a log that is not as it was sealed, and what was added to it."""
+    if sealed.log is None:
+        return None, "its log was changed, and its seal, of memarena 0.2.0 or before, does not tell how"
+    try:
+        with LogReader(folder) as log:
+            if log.prefix(sealed.log.records, sealed.log.texts) != (*sealed.log.model_dump().values(),):
+                return f"{LOG_NAME}: a record or text of the {sealed.log.records} sealed records was changed", ""
+            kinds = log.kinds_after(sealed.log.records)
+    except LogError as error:
+        return str(error), ""
+    told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    return None, f"{sum(kinds.values())} records were added to its log ({told})" if kinds else ""
 
 
 def read_seal(folder: Path) -> Seal | None:

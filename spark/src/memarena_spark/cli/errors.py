@@ -17,6 +17,7 @@ from memarena.processes import ProcessError
 from memarena.readers import ReaderError
 from memarena.scoring import ScoringError
 from memarena_dataset.errors import DatasetError
+from memarena_dataset.printing import write_err, write_out
 from typer.exceptions import TyperException
 
 from memarena_spark.errors import Refusal, RefusedError, SparkError
@@ -45,14 +46,14 @@ USER_ERRORS = (
 
 def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
     """Print ``error: message`` as one line and exit."""
-    sys.stderr.write("error: " + " ".join(message.split()) + "\n")
+    write_err("error: " + " ".join(message.split()) + "\n")
     sys.exit(code)
 
 
 def print_refusals(refusals: Sequence[Refusal]) -> None:
     """One line per reason, and what to do about it below."""
     for refusal in refusals:
-        sys.stdout.write(f"refused  {refusal.code}: {refusal.reason}\n         do: {refusal.remedy}\n")
+        write_out(f"refused  {refusal.code}: {refusal.reason}\n         do: {refusal.remedy}\n")
     sys.stdout.flush()
 
 
