@@ -19,8 +19,20 @@ from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.log.records import Outcome, Question, QuestionAsked
 from memarena.log.store import read_records
 
+from tests.e2e.harnessing import here
+
 from .capture import CapturingBackend
-from .hostile import CELL_TRICKS, DESCRIBED, ERRORS, QUESTION_TRICKS, STREAMS, WORDS, HostileBackend, TricksterBackend
+from .hostile import (
+    CELL_TRICKS,
+    DESCRIBED,
+    ERRORS,
+    QUESTION_TRICKS,
+    STREAMS,
+    WORDS,
+    HostileBackend,
+    TricksterBackend,
+    describing,
+)
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 MOST_MEMORY_KB = 1 << 20
@@ -129,3 +141,14 @@ def test_one_that_cannot_take_part_is_refused_in_one_line(tmp_path: Path, name: 
     assert "--backend odd" in str(refused.value)
     assert len(str(refused.value)) < 1000
     assert not (tmp_path / "run" / "run.sqlite").exists()
+
+
+def test_what_a_backend_calls_itself_is_printed_without_what_a_terminal_would_execute(tmp_path: Path) -> None:
+    with HostileBackend("Describe", describing("\x1b]0;title\x07", "\x1b[2J")) as backend:
+        done = here(
+            *("run", "--dataset", EXAMPLE, "--backend", f"odd={backend.address}", "--reader", "extractive"),
+            *("--out", tmp_path / "run"),
+        )
+    assert done.returncode == 2
+    assert "\ufffd[2J" in done.stderr
+    assert [c for c in done.stdout + done.stderr if not c.isprintable() and c != "\n"] == []

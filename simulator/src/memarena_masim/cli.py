@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
+from memarena_dataset.printing import write_err
 from memarena_dataset.single_use_options import OnceGroup
 from memarena_dataset.version_option import version_printer
 from memarena_dataset_quality.errors import QualityError
@@ -207,7 +208,7 @@ def main() -> None:
 
 
 def _fail(message: str) -> NoReturn:
-    sys.stderr.write("error: " + " ".join(message.split()) + "\n")
+    write_err("error: " + " ".join(message.split()) + "\n")
     sys.exit(2)
 
 

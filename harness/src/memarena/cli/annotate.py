@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from memarena_dataset.printing import write_out
 
 from memarena import judging
 from memarena.cli.scores import JudgeOption, RunArgument, run_folder
@@ -50,10 +50,10 @@ def annotate(
     here = folder or run / "annotations"
     campaign = open_campaign(run, here, name, size=sample, seed=seed, draw=bool(names))
     if take:
-        sys.stdout.write(f"{campaign.take_labels(take):,} labels added to {campaign.folder}\n")
+        write_out(f"{campaign.take_labels(take):,} labels added to {campaign.folder}\n")
     if export is not None:
         count = campaign.write_labels(export)
         own = campaign.folder / "sample.json"
-        sys.stdout.write(f"{export}: {count:,} labels; memarena judge {run} --labels {export} --of {own}\n")
+        write_out(f"{export}: {count:,} labels; memarena judge {run} --labels {export} --of {own}\n")
     elif names:
         serve_pages(lambda door: make_annotation_app(campaign, names, door), host, port, open_=open_)

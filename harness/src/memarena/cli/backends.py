@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from memarena_dataset.printing import echo
 
 from memarena.execution.backends.environment_making import make_environment, megabytes, remove_environments
 from memarena.execution.backends.environments import BackendEnvironment
@@ -26,7 +27,7 @@ def list_command() -> None:
         rows.append((name, backend.manifest.kind, str(backend.folder), name_clash(found) or _state(backend)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 @app.command()
@@ -34,10 +35,10 @@ def install(names: Names = None, everything: All = False) -> None:
     """Make the environments of backends that have one of their own; what is there already is left alone."""
     for backend in _chosen(names or [], everything):
         if backend.environment is None:
-            typer.echo(f"{backend.name} has no environment of its own: nothing to install")
+            echo(f"{backend.name} has no environment of its own: nothing to install")
         else:
             make_environment(backend.environment, _say)
-            typer.echo(f"{backend.name}: {environment_line(backend.environment)}")
+            echo(f"{backend.name}: {environment_line(backend.environment)}")
 
 
 @app.command()
@@ -45,9 +46,9 @@ def remove(names: Names = None, everything: All = False) -> None:
     """Remove the environments of backends, also those that are out of date or were made for another folder."""
     chosen = {b.environment.name: b.name for b in _chosen(names or [], everything) if b.environment is not None}
     for environment, name in chosen.items():
-        typer.echo(f"{name}: {_counted(remove_environments(environment, _say))} removed")
+        echo(f"{name}: {_counted(remove_environments(environment, _say))} removed")
     if not chosen:
-        typer.echo("no environment of its own: nothing to remove")
+        echo("no environment of its own: nothing to remove")
 
 
 def environment_line(environment: BackendEnvironment) -> str:
@@ -90,4 +91,4 @@ def _counted(count: int) -> str:
 
 
 def _say(message: str) -> None:
-    typer.echo(message, err=True)
+    echo(message, err=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from memarena_dataset.printing import write_out
 
 from memarena import judging
 from memarena.cli.scores import run_sources
@@ -73,10 +73,10 @@ def _emit(found: Sequence[Record], document: Document, output: str) -> None:
     if output == "table":
         print_document(document)
     elif output == "md":
-        sys.stdout.write(to_markdown(document))
+        write_out(to_markdown(document))
     else:
         content = [json.loads(each.model_dump_json(), parse_float=lambda text: round(float(text), 6)) for each in found]
-        sys.stdout.write(json.dumps({"comparisons": content}, indent=2, ensure_ascii=False) + "\n")
+        write_out(json.dumps({"comparisons": content}, indent=2, ensure_ascii=False) + "\n")
 
 
 def compare_command(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from memarena_dataset.printing import echo
 
 from memarena.cli.errors import EXIT_FAULTS
 from memarena.client.backend import Security
@@ -80,7 +81,7 @@ def conformance(
     """
     if list_checks:
         for check in select(only or ()):
-            typer.echo(check_line(check))
+            echo(check_line(check))
         return
     if target is None or not _ADDRESS.fullmatch(target):
         raise ConformanceError(f"--target {target or ''}: expected HOST:PORT")
@@ -102,8 +103,8 @@ def conformance(
         on_result=_print,
     )
     for line in shared_causes(result):
-        typer.echo(line)
-    typer.echo(summary_line(result))
+        echo(line)
+    echo(summary_line(result))
     if junit is not None:
         write_junit(result, junit)
     if not result.passed:
@@ -111,7 +112,7 @@ def conformance(
 
 
 def _print(result: CheckResult) -> None:
-    typer.echo(result_line(result))
+    echo(result_line(result))
     sys.stdout.flush()
 
 

@@ -21,6 +21,7 @@ from memarena_dataset.importers.locomo import import_locomo
 from memarena_dataset.importers.longmemeval import import_longmemeval
 from memarena_dataset.importers.personamem import History, import_personamem
 from memarena_dataset.importers.personamem_v1 import import_personamem_v1, is_version_1
+from memarena_dataset.printing import echo
 from memarena_dataset.stats import Stats, markdown, stats, table
 from memarena_dataset.validate import Profile, Validation, validate
 from rich.console import Console
@@ -67,7 +68,7 @@ def validate_command(
     """Say what is wrong with a data set, one line per fault; exit 1 if there is any."""
     result = validate(folder, profile)
     if output is ListFormat.JSON:
-        typer.echo(json.dumps(_validation_json(result), ensure_ascii=False, indent=2))
+        echo(json.dumps(_validation_json(result), ensure_ascii=False, indent=2))
     else:
         _print_validation(folder, result)
     if not result.valid:
@@ -76,14 +77,14 @@ def validate_command(
 
 def _print_validation(folder: Path, result: Validation) -> None:
     for finding in result.errors:
-        typer.echo(str(finding.problem))
+        echo(str(finding.problem))
     for finding in result.warnings:
-        typer.echo(f"warning: {finding.problem}")
+        echo(f"warning: {finding.problem}")
     for missing in result.not_checked:
-        typer.echo(f"not checked: {missing}")
+        echo(f"not checked: {missing}")
     verdict = "valid" if result.valid else "not valid"
     counts = f"{_count(len(result.errors), 'fault')}, {_count(len(result.warnings), 'warning')}"
-    typer.echo(f"{folder}: {verdict} ({result.profile.value}): {counts}", err=not result.valid)
+    echo(f"{folder}: {verdict} ({result.profile.value}): {counts}", err=not result.valid)
 
 
 def _count(number: int, noun: str) -> str:
@@ -112,9 +113,9 @@ def stats_command(
     """Print how large a data set is: the paper's summary table."""
     summary = stats(folder)
     if output is TableFormat.JSON:
-        typer.echo(json.dumps(dataclasses.asdict(summary), ensure_ascii=False, indent=2))
+        echo(json.dumps(dataclasses.asdict(summary), ensure_ascii=False, indent=2))
     elif output is TableFormat.MD:
-        typer.echo(markdown(summary))
+        echo(markdown(summary))
     else:
         Console().print(_rich_table(summary))
 
@@ -208,10 +209,10 @@ def personamem_command(
 
 def _print_account(account: Account, out: Path) -> None:
     for note in account.notes:
-        typer.echo(str(note))
+        echo(str(note))
     counts = ", ".join(f"{count:,} {what}" for what, count in account.counts.items())
     noted = _count(len(account.notes), "note")
-    typer.echo(f"{account.source} imported to {out}: {counts}; {noted} (in pipeline_report.json too)")
+    echo(f"{account.source} imported to {out}: {counts}; {noted} (in pipeline_report.json too)")
 
 
 @app.command("croissant")
@@ -234,4 +235,4 @@ def croissant_command(
         path.write_text(content, encoding="utf-8")
     except OSError as error:
         raise DatasetError(f"{path}: cannot be written: {error.strerror}") from error
-    typer.echo(str(path))
+    echo(str(path))

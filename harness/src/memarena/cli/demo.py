@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.printing import write_err
 
 from memarena.cli import scores
 from memarena.cli.data_files import SCORING_FILES
@@ -70,7 +71,7 @@ def demo(
         outcome = RunOutcome("interrupted", 0)
     if outcome.reason == "interrupted":
         given = f" --dataset {dataset}" if dataset is not None else f" --seed {seed}" if seed is not None else ""
-        sys.stderr.write(f"interrupted; resume with: {_command()} demo --out {folder}{given} --resume\n")
+        write_err(f"interrupted; resume with: {_command()} demo --out {folder}{given} --resume\n")
         sys.exit(EXIT_INTERRUPTED)
     _show(folder, full=full, made=dataset is None)
     if outcome.reason != "completed" or outcome.failed_cells:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memarena_dataset.printing import printable, write_err
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -98,7 +99,7 @@ class DemoDisplay:
     def note(self, message: str) -> None:
         """One line."""
         if self._bars is not None:
-            self._bars.console.print(message, markup=False)
+            self._bars.console.print(printable(message), markup=False)
         else:
             self._line(message)
 
@@ -115,5 +116,5 @@ class DemoDisplay:
     def _line(self, text: str) -> None:
         if text != self._said:
             self._said, self._said_at = text, time.monotonic()
-            sys.stderr.write(text + "\n")
+            write_err(text + "\n")
             sys.stderr.flush()

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 import typer
+from memarena_dataset.printing import write_err
 from typer.exceptions import TyperException
 
 EXIT_OK = 0
@@ -47,7 +48,7 @@ def raisable(names: Mapping[str, str]) -> tuple[type[Exception], ...]:
 
 def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
     """Print ``error: message`` as one line and exit."""
-    sys.stderr.write("error: " + " ".join(message.split()) + "\n")
+    write_err("error: " + " ".join(message.split()) + "\n")
     sys.exit(code)
 
 

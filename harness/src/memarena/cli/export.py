@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, cast
 
 import typer
+from memarena_dataset.printing import write_out
 
 from memarena import judging
 from memarena.cli.scores import JudgeOption
@@ -59,4 +59,4 @@ def export(
         assert out is not None
         chosen = tables or tuple(TABLES)
         written = [str(path) for path in write(open_run(run, judge), out, cast(Format, form), chosen, gold=gold)]
-    sys.stdout.writelines(f"{line}\n" for line in written)
+    write_out("".join(f"{line}\n" for line in written))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from memarena_dataset.printing import write_err, write_out
 
 from memarena import judging
 from memarena.cli import judge_trust
@@ -174,7 +174,7 @@ def _judge_by_value(run: Path, name: str) -> None:
         )
     count = judging.judge_run(run)
     version = judging.value_judge_version()[:12]
-    sys.stdout.write(f"{count} verdicts appended by judge {name} ({version})\n")
+    write_out(f"{count} verdicts appended by judge {name} ({version})\n")
 
 
 def _own_name(name: str | None, model: str) -> str:
@@ -214,15 +214,15 @@ _FAILURES = {
 
 def _say(judge: ModelJudge, judged: Judged) -> None:
     cost = "" if judged.usd is None else f", ${judged.usd:.4f}"
-    sys.stdout.write(
+    write_out(
         f"{judged.verdicts} verdicts and {judged.buckets} grounds appended by judge {judge.name} "
         f"({judge.version[:12]}); {judged.handed_over} of them were decided without its model; "
         f"{judged.prompt_tokens} + {judged.completion_tokens} tokens{cost}\n"
     )
     if judged.failed:
         causes = ", ".join(f"{_FAILURES[cause]}: {count}" for cause, count in sorted(judged.failed.items()))
-        sys.stderr.write(f"the judge gave no verdict on {judged.failed.total()} answers ({causes})\n")
+        write_err(f"the judge gave no verdict on {judged.failed.total()} answers ({causes})\n")
     if judged.left:
         why = f"stopped: {judged.stopped}; " if judged.stopped else ""
-        sys.stderr.write(f"{why}{judged.left} still to be judged; the same command goes on with them\n")
+        write_err(f"{why}{judged.left} still to be judged; the same command goes on with them\n")
         raise typer.Exit(EXIT_INCOMPLETE)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.printing import write_err, write_out
 
 from memarena.cli.errors import EXIT_BAD_INPUT
 from memarena.evaluation_of_answers import EvaluatedAnswers, as_lines, evaluate_answers, read_answers, scores_of
@@ -30,16 +31,16 @@ def judge_answers(answers: Path, dataset: list[Path], output: str) -> None:
         evaluated = evaluate_answers(opened, rows)
     if output == "json":
         whole = {"verdicts": [v.as_dict() for v in evaluated.verdicts], **scores_of(evaluated)}
-        sys.stdout.write(json.dumps(whole, ensure_ascii=False, indent=1) + "\n")
+        write_out(json.dumps(whole, ensure_ascii=False, indent=1) + "\n")
     elif output == "jsonl":
         sys.stdout.writelines(f"{line}\n" for line in as_lines(evaluated))
     else:
         _print_table(evaluated)
     sys.stdout.flush()
     for row in bad:
-        sys.stderr.write(f"{answers}: line {row.line}: {row.fault}\n")
+        write_err(f"{answers}: line {row.line}: {row.fault}\n")
     if bad:
-        sys.stderr.write(f"error: {len(bad)} of {len(bad) + len(rows)} rows could not be judged; the others were\n")
+        write_err(f"error: {len(bad)} of {len(bad) + len(rows)} rows could not be judged; the others were\n")
         raise typer.Exit(EXIT_BAD_INPUT)
 
 
@@ -47,7 +48,7 @@ def _print_table(evaluated: EvaluatedAnswers) -> None:
     for verdict in evaluated.verdicts:
         judgment, word = verdict.judgment, "right" if verdict.judgment.correct else "wrong"
         name = verdict.question.instance.instance_id
-        sys.stdout.write(f"{name}  {word}  {judgment.code.value}: {judgment.why}\n")
-    sys.stdout.write(f"{len(evaluated.verdicts)} of {evaluated.asked} questions answered\n")
+        write_out(f"{name}  {word}  {judgment.code.value}: {judgment.why}\n")
+    write_out(f"{len(evaluated.verdicts)} of {evaluated.asked} questions answered\n")
     for name, score in evaluated.scores.items():
-        sys.stdout.write(f"{name:<4} {score.value:.3f}\n")
+        write_out(f"{name:<4} {score.value:.3f}\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import typer
 from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.printing import write_err, write_out
 from rich.console import Console
 from rich.table import Table
 
@@ -109,7 +109,7 @@ def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate:
     if output == "json":
         judges = _judges(candidate, words)
         found = _calibration(synthetic, said, labels, chosen, seed, judges)
-        sys.stdout.write(json.dumps(found.model_dump(mode="json"), indent=2) + "\n")
+        write_out(json.dumps(found.model_dump(mode="json"), indent=2) + "\n")
     else:
         _print_calibration(synthetic, said, labels, f"phrasings {phrasings}, seed {seed}, {len(synthetic)} answers")
     if candidate is not None and words is not None:
@@ -143,11 +143,11 @@ def _console() -> Console:
 def _say_what_it_took(judge: ModelJudge, words: JudgeWords) -> None:
     """Cost and what is missing, on standard error: standard output may be JSON."""
     cost = "" if words.usd is None else f", ${words.usd:.4f}"
-    sys.stderr.write(f"{judge.name}: {words.prompt_tokens} + {words.completion_tokens} tokens{cost}\n")
+    write_err(f"{judge.name}: {words.prompt_tokens} + {words.completion_tokens} tokens{cost}\n")
     if words.unjudged:
         causes = [f"{cause} {count}" for cause, count in sorted(words.failed.items())]
         why = "; ".join(part for part in (", ".join(causes), words.stopped) if part)
-        sys.stderr.write(f"{judge.name} left {words.unjudged} of {len(words.said)} answers unjudged: {why}\n")
+        write_err(f"{judge.name} left {words.unjudged} of {len(words.said)} answers unjudged: {why}\n")
         raise typer.Exit(EXIT_INCOMPLETE)
 
 
@@ -278,9 +278,7 @@ def write_sample(run: Path, out: Path, judge: str, seed: int) -> None:
         except OSError as error:
             raise judging.JudgeError(f"--sample {path}: cannot be written: {error.strerror}") from error
     binary = sum(i.track == "binary" for i in sample.items)
-    sys.stdout.write(
-        f"{out}: {binary} open answers, {len(sample.items) - binary} of D6; to be labelled in {labels_out}\n"
-    )
+    write_out(f"{out}: {binary} open answers, {len(sample.items) - binary} of D6; to be labelled in {labels_out}\n")
 
 
 def read_people(run: Path, sample_path: Path, paths: Sequence[Path], judge: str, output: str) -> None:
@@ -292,7 +290,7 @@ def read_people(run: Path, sample_path: Path, paths: Sequence[Path], judge: str,
     people = read_labels(paths, sample)
     tracks = agreements(sample, people, judge, labels_of_judge(run, sample, judge))
     if output == "json":
-        sys.stdout.write(json.dumps([asdict(t) for t in tracks], indent=2) + "\n")
+        write_out(json.dumps([asdict(t) for t in tracks], indent=2) + "\n")
         return
     console = _console()
     for track in tracks:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated
 
 import typer
 from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.printing import write_err, write_out
 
 from memarena.cli.data_files import SCORING_FILES
 from memarena.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
@@ -51,9 +51,9 @@ def select(
     with open_dataset(dataset) as opened:
         selection = select_queries(opened, egos=egos, per_family=per_family)
     write_selection(selection, out)
-    sys.stderr.write(f"{len(selection.instance_ids)} queries of {len(selection.egos)} egos in {out}\n")
+    write_err(f"{len(selection.instance_ids)} queries of {len(selection.egos)} egos in {out}\n")
     for family, count in selection.short().items():
-        sys.stderr.write(f"warning: family {family}: only {count} of {per_family} queries in these egos\n")
+        write_err(f"warning: family {family}: only {count} of {per_family} queries in these egos\n")
 
 
 def _run(flags: StudyFlags) -> None:
@@ -87,10 +87,10 @@ def _run(flags: StudyFlags) -> None:
     with going_on(again):
         done = run_study(plan, run_request)
     for phase in done:
-        sys.stderr.write(f"{phase.folder}: {_told(phase.outcome)}\n")
+        write_err(f"{phase.folder}: {_told(phase.outcome)}\n")
     worst = done[-1].outcome
     if worst.reason == "completed":
-        sys.stderr.write(f"tables: memarena latency report {flags.out}\n")
+        write_err(f"tables: memarena latency report {flags.out}\n")
     _leave(worst, again)
 
 
@@ -102,7 +102,7 @@ def _note_idle_choice(flags: StudyFlags) -> None:
     own = flags.out / QUERIES_FILE
     listed = own if own.exists() else flags.queries
     if listed is not None and listed.is_file() and (flags.egos, flags.per_family) != (EGOS, PER_FAMILY):
-        sys.stderr.write(f"note: --egos and --per-family choose a list; this study has one already: {listed}\n")
+        write_err(f"note: --egos and --per-family choose a list; this study has one already: {listed}\n")
 
 
 @app.command("report")
@@ -123,7 +123,7 @@ def report(
     document = study_document(found)
     if out is not None:
         write_study(found, read_samples_of(folders), document, out)
-        sys.stderr.write(f"files of the study in {out}\n")
+        write_err(f"files of the study in {out}\n")
     _emit(found, document, output)
 
 
@@ -178,15 +178,15 @@ def _tell_growth(run: Path, flags: GrowthFlags) -> None:
     document = growth_document(found)
     if flags.files is not None:
         write_growth(found, document, flags.files)
-        sys.stderr.write(f"files in {flags.files}\n")
+        write_err(f"files in {flags.files}\n")
     _emit(found, document, flags.output)
 
 
 def _emit(found: Study | Growth, document: Document, output: str) -> None:
     if output == "json":
-        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
+        write_out(found.model_dump_json(indent=2) + "\n")
     elif output == "md":
-        sys.stdout.write(to_markdown(document))
+        write_out(to_markdown(document))
     else:
         print_document(document)
 
@@ -209,7 +209,7 @@ def going_on(again: str) -> Iterator[None]:
         with sigterm_as_interrupt():
             yield
     except KeyboardInterrupt:
-        sys.stderr.write(f"interrupted; resume with: {again}\n")
+        write_err(f"interrupted; resume with: {again}\n")
         raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
@@ -221,5 +221,5 @@ def _leave(outcome: RunOutcome, again: str) -> None:
     """Exit with the code of a run that is not done; say how to go on."""
     if outcome.reason == "completed":
         return
-    sys.stderr.write(f"resume with: {again}\n")
+    write_err(f"resume with: {again}\n")
     raise typer.Exit(EXIT_INTERRUPTED if outcome.reason == "interrupted" else EXIT_INCOMPLETE)

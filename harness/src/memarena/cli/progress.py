@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
+from memarena_dataset.printing import printable, write_err
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -74,7 +75,7 @@ class ProgressDisplay:
     def note(self, message: str) -> None:
         """One line."""
         if self._bars is not None:
-            self._bars.console.print(message, markup=False)
+            self._bars.console.print(printable(message), markup=False)
         else:
             self._line(message)
 
@@ -89,5 +90,5 @@ class ProgressDisplay:
         if text == self._said:
             return
         self._said = text
-        sys.stderr.write(text + "\n")
+        write_err(text + "\n")
         sys.stderr.flush()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-import typer
+from memarena_dataset.printing import echo, write_err
 
 from memarena.cli.data_files import SCORING_FILES
 from memarena.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
@@ -48,7 +48,7 @@ def _run(flags: RunFlags) -> None:
     gateway, where that server is configured once.
     """
     if flags.list_all:
-        typer.echo(listing())
+        echo(listing())
         return
     if flags.out is None:
         raise RunError("--out: expected a folder for the run's log")
@@ -99,24 +99,24 @@ def sigterm_as_interrupt() -> Iterator[None]:
 def finish(outcome: RunOutcome, out: Path) -> None:
     """Say how the run ended and where its log is; exit with its code."""
     say = f"{outcome.reason}: {outcome.left} questions left" if outcome.left else outcome.reason
-    sys.stderr.write(f"{say}; log in {out}\n")
+    write_err(f"{say}; log in {out}\n")
     if outcome.reason == "interrupted":
-        sys.stderr.write(f"resume with: memarena run --out {out} --resume\n")
+        write_err(f"resume with: memarena run --out {out} --resume\n")
         sys.exit(EXIT_INTERRUPTED)
     if outcome.left:
-        sys.stderr.write(
+        write_err(
             "some questions had infrastructure failures, or their cell was interrupted; "
             f"ask them again with: memarena run --out {out} --resume\n"
         )
         sys.exit(EXIT_INCOMPLETE)
     if outcome.unread_cells:
-        sys.stderr.write(
+        write_err(
             f"warning: the reader finds no context or no question in the backend's own prompt in "
             f"{len(outcome.unread_cells)} of {outcome.cells} cells, which have no headline: use another reader, "
             "or --central-reading\n"
         )
     if outcome.failed_cells:
-        sys.stderr.write(
+        write_err(
             f"warning: the backend failed every question of {len(outcome.failed_cells)} of {outcome.cells} cells; "
             f"the causes: memarena report {out}\n"
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from memarena_dataset.printing import write_out
 
 from memarena import judging
 from memarena.cli.scores import JudgeOption, RunArgument, run_folder
@@ -103,7 +103,7 @@ def show(
         _check_filter(scored, filter_name, value)
     chosen = Filter(None if cell is None else frozenset(_cells_of(scored, cell)), **wanted)
     if output == "json":
-        sys.stdout.write(answers_json(facts, scored.questions, chosen, failures=failures))
+        write_out(answers_json(facts, scored.questions, chosen, failures=failures))
         return
     document = failures_document if failures else answers_document
     print_document(document(facts, scored.questions, chosen))
@@ -121,7 +121,7 @@ def _show_question(
     if not chosen:
         raise ScoringError(f"--question {question}: not asked yet in {cell or 'any cell'}")
     if as_json:
-        sys.stdout.write(_question_json(facts, run, scored, question, chosen, name))
+        write_out(_question_json(facts, run, scored, question, chosen, name))
         return
     for cell_id in chosen:
         judged = _judged(facts, name, question, cell_id)

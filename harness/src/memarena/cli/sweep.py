@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Annotated
 
 import typer
+from memarena_dataset.printing import echo, write_err
 
 from memarena.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from memarena.sweep.cells import Cell, cells_of
@@ -149,30 +150,30 @@ def _estimator(times: Sequence[Path], out: Path | None) -> Estimator:
 def _print_unfit(cells: Sequence[Cell], here: Node) -> None:
     """Say how many cells this machine can never take: a sweep may be planned for a larger one."""
     if unfit := sum(not fits(cell, here, ()) for cell in cells):
-        typer.echo(f"{unfit} cells need more than this machine gives ({here.cores} cores, {here.gpus:g} GPUs)")
+        echo(f"{unfit} cells need more than this machine gives ({here.cores} cores, {here.gpus:g} GPUs)")
 
 
 def _print_plan(cells: Sequence[Cell], estimator: Estimator, simulated: Sequence[int], cores: int | None) -> None:
     seconds = {cell.name: estimator.seconds(cell) for cell in cells}
     for cell in cells:
         known = seconds[cell.name]
-        typer.echo(f"{cell.name}\t{'-' if known is None else f'{known:.1f} s'}")
+        echo(f"{cell.name}\t{'-' if known is None else f'{known:.1f} s'}")
     sure = [each for each in seconds.values() if each is not None]
     timed = sum(cell.timed for cell in cells)
-    typer.echo(f"{len(cells)} cells, {timed} of them timed")
+    echo(f"{len(cells)} cells, {timed} of them timed")
     if len(sure) < len(cells):
-        typer.echo(f"time: not known of {len(cells) - len(sure)} cells; --times SWEEP names one that has such cells")
+        echo(f"time: not known of {len(cells) - len(sure)} cells; --times SWEEP names one that has such cells")
         if simulated:
             raise SweepError("--simulate: needs a time of every cell")
         return
-    typer.echo(f"time: {_hours(sum(sure))} of cells, one after the other")
+    echo(f"time: {_hours(sum(sure))} of cells, one after the other")
     for nodes in simulated:
         there = [Node(f"node-{number}", cores or os.cpu_count() or 1) for number in range(1, nodes + 1)]
         try:
             schedule = simulate(cells, lambda cell: seconds[cell.name] or 0.0, there)
         except ValueError as error:
             raise SweepError(f"--simulate {nodes}: {error}") from error
-        typer.echo(
+        echo(
             f"{nodes} nodes of {there[0].cores} cores: {_hours(schedule.wall_s)}, "
             f"{schedule.core_share:.0%} of the cores taken"
         )
@@ -204,5 +205,5 @@ def _noted_signals() -> Iterator[Callable[[], bool]]:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
+    write_err(f"{line}\n")
     sys.stderr.flush()

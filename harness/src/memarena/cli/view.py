@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 from aiohttp import web
+from memarena_dataset.printing import write_err, write_out
 
 from memarena import judging
 from memarena.cli.scores import JudgeOption
@@ -45,7 +46,7 @@ def view(
     """
     if out is not None:
         count = export(runs, name, out, users_caches(), limit=limit, gold=gold, told=_note)
-        sys.stdout.write(f"{out / 'index.html'}: {count:,} pages\n")
+        write_out(f"{out / 'index.html'}: {count:,} pages\n")
         return
     find_runs(runs)
     serve_pages(lambda door: make_app(runs, name, door, users_caches()), host, port, open_=open_)
@@ -55,7 +56,7 @@ def serve_pages(make: Callable[[Door], web.Application], host: str, port: int, *
     """Serve an application, its address on standard output, until told to end."""
 
     def told(address: str) -> None:
-        sys.stdout.write(f"{address}\n")
+        write_out(f"{address}\n")
         sys.stdout.flush()
         if open_:
             typer.launch(address)
@@ -64,4 +65,4 @@ def serve_pages(make: Callable[[Door], web.Application], host: str, port: int, *
 
 
 def _note(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
+    write_err(f"{line}\n")

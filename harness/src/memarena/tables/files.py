@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
+from memarena_dataset.printing import csv_cell
+
 from memarena.tables.columns import TABLES
 from memarena.tables.errors import TableError
 from memarena.tables.run import Run
@@ -54,7 +56,9 @@ def _write(run: Run, table: str, path: Path, form: Format, *, gold: bool) -> Non
             names = [column.name for column in run.columns(table, gold=gold)]
             writer = csv.DictWriter(file, names, lineterminator="\n")
             writer.writeheader()
-            writer.writerows(run.rows(table, gold=gold))
+            writer.writerows(
+                {name: csv_cell(value) for name, value in row.items()} for row in run.rows(table, gold=gold)
+            )
         else:
             for row in run.rows(table, gold=gold):
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")

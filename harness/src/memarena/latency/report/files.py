@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from memarena_dataset.printing import csv_cell
 from pydantic import BaseModel, JsonValue
 
 from memarena.latency.report.figures import growth_figure, split_figure
@@ -56,7 +57,7 @@ def to_csv(rows: Sequence[BaseModel]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(flat)
+    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in flat)
     return text.getvalue()
 
 

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
+from memarena_dataset.printing import printable
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
@@ -23,8 +24,6 @@ _LONGEST_WORD = 24
 """A longer one, such as a path, is broken where there is no room."""
 _SHORT = 16
 """A text column that is no wider is not wrapped: a name keeps its mark."""
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Control characters, which an answer may contain and a terminal would execute."""
 _NAMED = re.compile(r"\s*\S+(?: \S+){0,3} {2,}(?=\S)")
 """A name and the blanks behind it: where the text of the line begins."""
 
@@ -87,7 +86,7 @@ def _print_section(console: Console, part: Section) -> None:
 
 def _print_line(console: Console, line: str, *, one_line: bool = False, style: str = "") -> None:
     """A line wrapped under its own text, or cut at the edge of a terminal and left whole in a file."""
-    line = _UNPRINTABLE.sub("�", line)
+    line = printable(line)
     if one_line:
         if console.is_terminal:
             console.print(Text(line), no_wrap=True, overflow="ellipsis")
@@ -181,7 +180,7 @@ def _narrowed(table: Table, natural: Sequence[int], width: int, least_for_others
 
 
 def _text(cell: Cell) -> Text:
-    text = _UNPRINTABLE.sub("�", cell.text)
+    text = printable(cell.text)
     if cell.strong:
         return Text(f"{text} *", style="bold green")
     return Text(text, style="dim" if cell.faint else "italic" if cell.slanted else "")
