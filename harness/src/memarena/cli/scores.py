@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
-from memarena_dataset.printing import write_err, write_out
+from memarena_dataset.printing import echo, write_err, write_out
 
 from memarena import judging
 from memarena.evaluation import AnswerRecords, answer_records, evaluate, load_facts
@@ -186,7 +186,7 @@ def run_sources(run: Path) -> list[RunSource]:
     if not is_sweep(run):
         folder = run_folder(run)
         return [RunSource(run, (folder,))]
-    worlds = swept_worlds(run, lambda line: write_err(f"{line}\n") and None)
+    worlds = swept_worlds(run, lambda line: echo(line, err=True))
     if left := missing(run):
         write_err(f"{run}: {len(left)} cells of this sweep are not sealed and left out: {', '.join(left[:3])}")
         write_err(", …\n" if len(left) > 3 else "\n")
