@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memarena.execution.cells.context import generating
 from memarena.execution.audit.prompt_attribution import plain, shown_items
+from memarena.execution.cells.context import generating
 from memarena.log.records import AnswerSpan, GatewayCall, QuestionAsked, RetrievedItem
 from memarena.log.store import read_records
 from memarena_answering import parse_answer
