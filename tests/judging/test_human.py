@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from memarena.cli.main import app
+from memarena.evaluation import draw_sample_of
 from memarena.judging import JudgeError, judge_run
 from memarena.judging.human.agreement import cohen_kappa, fleiss_kappa, majority
 from memarena.judging.human.labels import agreements, blank_labels, read_labels, read_sample
-from memarena.judging.human.sampling import Sample, draw_sample
+from memarena.judging.human.sampling import Sample
 from memarena.log.store import read_records
 from memarena_dataset.model import Family
 from memarena_dataset.values import PlaceValue
@@ -96,8 +97,7 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sample(run_dir: Path) -> Sample:
-    labels = {(CELL.cell_id, f"p_{n}"): "refuse" if n % 2 else "disclose_correct" for n in range(30)}
-    return draw_sample(run_dir, "value", labels, seed=1)  # type: ignore[arg-type]
+    return draw_sample_of(run_dir, "value", seed=1)
 
 
 def test_a_sample_is_stratified_by_family_and_verdict(sample: Sample) -> None:
@@ -115,14 +115,13 @@ def test_a_sample_is_blind_and_the_same_seed_draws_the_same(run_dir: Path, sampl
     text = sample.model_dump_json()
     assert "reason" not in text
     assert '"correct":' not in text
-    labels = {(CELL.cell_id, f"p_{n}"): "refuse" if n % 2 else "disclose_correct" for n in range(30)}
-    assert draw_sample(run_dir, "value", labels, seed=1) == sample  # type: ignore[arg-type]
-    assert draw_sample(run_dir, "value", labels, seed=2) != sample  # type: ignore[arg-type]
+    assert draw_sample_of(run_dir, "value", seed=1) == sample
+    assert draw_sample_of(run_dir, "value", seed=2) != sample
 
 
 def test_a_judge_without_verdicts_has_no_sample(run_dir: Path) -> None:
     with pytest.raises(JudgeError, match="no verdict by this judge"):
-        draw_sample(run_dir, "nobody", {}, seed=1)
+        draw_sample_of(run_dir, "nobody", seed=1)
 
 
 def _unjudged(folder: Path) -> Path:

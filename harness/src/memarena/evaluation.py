@@ -7,7 +7,7 @@ Nothing is written. What is not pure about scoring lives here: reading the log, 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,12 +16,11 @@ from typing import TypeVar
 from memarena import judging
 from memarena.forked_worker import can_fork, forked
 from memarena.judging.errors import JudgeError
-from memarena.judging.human.sampling import Sample
+from memarena.judging.human.sampling import JudgedAnswer, Sample, draw_sample
 from memarena.judging.judgments import Judgments, is_by
-from memarena.judging.kinds.permission import behaviour
+from memarena.judging.kinds import kind_of
 from memarena.log.projection import read_projection
 from memarena.log.records import (
-    BehaviourLabel,
     GatewayCall,
     JudgingFailed,
     Question,
@@ -67,8 +66,12 @@ def evaluate(run: str | Path | RunFacts, judge: str = judging.JUDGE_NAME, *, res
     if judge != judging.JUDGE_NAME:
         _check_judge(facts, judge)
     with _without_cycle_collection():
-        judgments = Judgments(judge, facts.verdicts, facts.buckets, facts.judging_failures, facts.evidence)
-        return score_run(facts, judgments, resamples=resamples, run_both=_run_both(facts))
+        return score_run(facts, judgments_of(facts, judge), resamples=resamples, run_both=_run_both(facts))
+
+
+def judgments_of(facts: RunFacts, judge: str) -> Judgments:
+    """What a judge says of the answers of a run."""
+    return Judgments(judge, facts.verdicts, facts.buckets, facts.judging_failures, facts.evidence)
 
 
 def _folder(path: Path) -> Path:
@@ -80,16 +83,14 @@ def missing_verdicts(
     of: Iterable[tuple[str, str]] | None = None,
     *,
     anew: bool = False,
-    also: Collection[str] = (),
 ) -> Iterator[Verdict]:
     """Verdicts of the rules on answers that have none of today's version in the log.
 
-    ``of``: of these cells and instances alone; ``anew``: also where the log holds one; ``also``: kinds of questions as
-    :func:`memarena.judging.verdicts_to_add` takes them.
+    ``of``: of these cells and instances alone; ``anew``: also where the log holds one.
     """
     keys = facts.attempts.keys() if of is None else of
     attempts = (attempt.record for key in keys for attempt in facts.attempts.get(key, ()))
-    yield from judging.verdicts_to_add(facts.questions, facts.evidence, () if anew else facts.verdicts, attempts, also)
+    yield from judging.verdicts_to_add(facts.questions, facts.evidence, () if anew else facts.verdicts, attempts)
 
 
 @dataclass
@@ -116,46 +117,47 @@ def answer_records(run_dir: Path, keys: Iterable[tuple[str, str]]) -> dict[tuple
 # ------------------------------------------------------------------ samples for people
 
 
-def sampled_verdicts(run: Path, judge: str) -> Sequence[Verdict]:
-    """Verdicts that scoring would compute on the way: the value judge needs no log to have judged."""
-    if judge != judging.JUDGE_NAME:
-        return ()
-    return tuple(missing_verdicts(load_facts(run), also=("abstain",)))
+def draw_sample_of(run: Path, judge: str, seed: int, **items: int) -> Sample:
+    """Answers for people to judge; ``items`` as of :func:`memarena.judging.human.sampling.draw_sample`.
+
+    Raises JudgeError if there is no verdict by this judge. The rules need none.
+    """
+    facts = load_facts(run)
+    judgments = judgments_of(facts, judge)
+    latest = [(facts.questions[name], attempts[-1].record) for (_, name), attempts in facts.attempts.items()]
+    answers = [
+        JudgedAnswer(question, asked, judgment)
+        for question, asked in latest
+        if _is_for_people(question, asked) and (judgment := judgments.own(question, asked)) is not None
+    ]
+    if not answers or not (judgments.is_rules or judgments.verdicts or judgments.behaviours):
+        raise JudgeError(f"--judge {judge}: no verdict by this judge in {run}; judge the run first")
+    return draw_sample(facts.started.run_id, judge, answers, facts.evidence, seed, **items)
 
 
-def behaviour_labels(run: Path) -> dict[tuple[str, str], BehaviourLabel]:
-    """Deterministic labels of all D6 answers, for judges that give none."""
-    questions: dict[str, Question] = {}
-    found: dict[tuple[str, str], BehaviourLabel] = {}
-    for record in read_records(run, "question", "asked"):
-        if record.kind == "question":
-            questions[record.instance.instance_id] = record
-        elif record.kind == "asked" and record.answer is not None and record.instance_id in questions:
-            question = questions[record.instance_id]
-            if question.instance.gold.kind == "permission":
-                found[record.cell_id, record.instance_id] = behaviour(question, record.answer.answer).label
-    return found
+def _is_for_people(question: Question, asked: QuestionAsked) -> bool:
+    """Whether an answer takes judging: options do not."""
+    return asked.status == "answered" and asked.answer is not None and kind_of(question).task is not None
 
 
 def labels_of_judge(run: Path, sample: Sample, judge: str) -> dict[str, str]:
     """The judge's label of each item of a sample that it judged, by item. Raises JudgeError if it judged none."""
-    verdicts: dict[tuple[str, str, int], Verdict] = {}
-    for record in (*read_records(run, "verdict"), *sampled_verdicts(run, judge)):
-        if record.kind == "verdict" and record.judge == judge and record.repeat == 0:
-            verdicts[record.cell_id, record.instance_id, record.attempt] = record
-    if not verdicts and judge != judging.JUDGE_NAME:
+    facts = load_facts(run)
+    judgments = judgments_of(facts, judge)
+    if not (judgments.is_rules or judgments.verdicts or judgments.behaviours):
         raise JudgeError(f"--judge {judge}: no verdict by this judge in {run}; judge the run first")
-    labels = behaviour_labels(run) if judge == judging.JUDGE_NAME else {}
-    said: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for item in sample.items:
-        verdict = verdicts.get((item.cell_id, item.instance_id, item.attempt))
-        if item.track == "behaviour":
-            label = verdict.label if verdict else labels.get((item.cell_id, item.instance_id))
-            if label is not None:
-                said[item.item] = label
-        elif verdict is not None:
-            said[item.item] = "correct" if verdict.correct else "wrong"
-    return said
+        attempts = facts.attempts.get((item.cell_id, item.instance_id), ())
+        asked = next((a.record for a in attempts if a.record.attempt == item.attempt), None)
+        judgment = judgments.own(facts.questions[item.instance_id], asked) if asked is not None else None
+        if judgment is None:
+            continue
+        if judgment.disclosure is None:
+            labels[item.item] = "correct" if judgment.correct else "wrong"
+        elif judgments.is_rules or judgments.labels_behaviour:
+            labels[item.item] = judgment.disclosure.label
+    return labels
 
 
 def judges_of(run: Path) -> list[str]:

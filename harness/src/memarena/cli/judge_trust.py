@@ -17,7 +17,7 @@ from rich.table import Table
 
 from memarena import judging
 from memarena.cli.errors import EXIT_INCOMPLETE
-from memarena.evaluation import behaviour_labels, labels_of_judge, sampled_verdicts
+from memarena.evaluation import draw_sample_of, labels_of_judge
 from memarena.execution.planning.questions import evidence_texts, plan_questions
 from memarena.judging.calibration import (
     JudgeWords,
@@ -35,7 +35,6 @@ from memarena.judging.calibration import (
     synthetic_behaviours,
 )
 from memarena.judging.human.labels import TrackAgreement, agreements, blank_labels, read_labels, read_sample
-from memarena.judging.human.sampling import draw_sample
 from memarena.judging.llm import ModelJudge
 from memarena.log.records import EvidenceSession, Question
 from memarena.log.store import read_records
@@ -271,7 +270,7 @@ def write_sample(run: Path, out: Path, judge: str, seed: int) -> None:
     for path in (out, labels_out):
         if path.exists():
             raise judging.JudgeError(f"--sample {path}: this file exists already; expected a new one")
-    sample = draw_sample(run, judge, behaviour_labels(run), seed, sampled_verdicts(run, judge))
+    sample = draw_sample_of(run, judge, seed)
     for path, content in ((out, sample), (labels_out, blank_labels(sample))):
         try:
             path.write_text(content.model_dump_json(indent=2) + "\n", encoding="utf-8")

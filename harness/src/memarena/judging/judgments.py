@@ -81,6 +81,13 @@ class Judgments:
         judgment = self._judge(question, asked.answer)
         return self._labelled(judgment, key) if decided_by == "label" else judgment
 
+    def own(self, question: Question, asked: QuestionAsked) -> Judgment | None:
+        """The judge's own judgment: of the abstain half too, which the rules decide whoever judges."""
+        if self.by_rules or KINDS[question.instance.gold.kind].decided_by != "rules":
+            return self.of(question, asked)
+        verdict = self.verdicts.get(key_of(asked))
+        return None if verdict is None else of_verdict(verdict)
+
     def verdict_of(self, question: Question, asked: QuestionAsked) -> Verdict | None:
         """The verdict of the log that decides an attempt; None where the rules do, or nothing yet."""
         decided_by = KINDS[question.instance.gold.kind].decided_by

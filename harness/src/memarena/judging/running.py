@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from memarena.judging.judgment import JUDGE_NAME
@@ -41,7 +41,6 @@ def verdicts_to_add(
     evidence: Mapping[str, EvidenceSession],
     verdicts: Iterable[Verdict],
     attempts: Iterable[QuestionAsked],
-    also: Collection[str] = (),
 ) -> Iterator[Verdict]:
     """As :func:`missing_verdicts`, for records at hand: reading a large log once more takes longer than judging it.
 
@@ -50,7 +49,6 @@ def verdicts_to_add(
         evidence: sessions by id.
         verdicts: those that are there, of whatever judge.
         attempts: with the parsed answer; items and raw output are not looked at.
-        also: kinds of questions that the rules decide without a verdict in the log, and of which one is wanted here.
     """
     version = value_judge_version()
     done = {key_of(v) for v in verdicts if v.judge == JUDGE_NAME and v.judge_version == version}
@@ -59,7 +57,7 @@ def verdicts_to_add(
         if question is None or asked.status != "answered" or asked.answer is None or key_of(asked) in done:
             continue
         kind = kind_of(question)
-        if not kind.has_rules or (kind.decided_by != "verdict" and question.instance.gold.kind not in also):
+        if not kind.has_rules or kind.decided_by != "verdict":
             continue
         judgment = judge(question, evidence_of(question, evidence), asked.answer.answer, "")
         yield Verdict(

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from memarena.judging.calibration.synthetic_answers import SyntheticAnswer
-from memarena.judging.errors import JudgeError
-from memarena.judging.llm.batch import Watcher, first_error
-from memarena.judging.llm.budget import Budget, BudgetSpentError, Ledger
+from memarena.judging.llm.batch import Pass, Watcher
+from memarena.judging.llm.budget import Budget, Ledger
 from memarena.judging.llm.endpoint import Endpoint, Patience
 from memarena.judging.llm.identity import ModelJudge
 from memarena.judging.llm.jobs import Job
 from memarena.judging.llm.judge import Talk
 from memarena.judging.llm.request import Asker, Record
-from memarena.judging.llm.stopping import Streak
 
 
 @dataclass
@@ -53,61 +51,35 @@ def ask_about_answers(
 
     Raises JudgeError if the server can never answer.
     """
-    endpoint = Endpoint(url, api_key, patience.timeout_s)
+    return asyncio.run(
+        _ask(synthetic, watcher, judge, Endpoint(url, api_key, patience.timeout_s), concurrency, patience, budget)
+    )
+
+
+async def _ask(
+    synthetic: Sequence[SyntheticAnswer],
+    watcher: Watcher,
+    judge: ModelJudge,
+    endpoint: Endpoint,
+    concurrency: int,
+    patience: Patience,
+    budget: Budget,
+) -> JudgeWords:
     ledger = Ledger(budget)
-    asker = Asker(judge, Talk(judge, endpoint, patience, ledger), ledger)
-    pass_ = _Pass(synthetic, asker, watcher, ledger, Streak(concurrency))
-    return asyncio.run(pass_.over(endpoint, concurrency))
+    words = JudgeWords([None] * len(synthetic))
+    jobs = [
+        Job("answer", "", n, 0, one.question, one.evidence, one.answer, one.answer) for n, one in enumerate(synthetic)
+    ]
 
-
-class _Pass:
-    """Workers over the synthetic answers."""
-
-    def __init__(
-        self, synthetic: Sequence[SyntheticAnswer], asker: Asker, watcher: Watcher, ledger: Ledger, streak: Streak
-    ) -> None:
-        self._answers = synthetic
-        self._asker = asker
-        self._watcher = watcher
-        self._ledger = ledger
-        self._streak = streak
-        self._words = JudgeWords([None] * len(synthetic))
-
-    async def over(self, endpoint: Endpoint, concurrency: int) -> JudgeWords:
-        """Ask side by side."""
-        words = self._words
-        queue = iter(enumerate(self._answers))
-        self._watcher.begin("synthetic", len(self._answers))
-        try:
-            async with endpoint, asyncio.TaskGroup() as group:
-                for _ in range(min(concurrency, len(self._answers))):
-                    group.create_task(self._work(queue))
-        except* JudgeError as errors:
-            raise first_error(errors) from None
-        finally:
-            self._watcher.end()
-        words.prompt_tokens, words.completion_tokens = self._ledger.prompt_tokens, self._ledger.completion_tokens
-        words.usd = self._ledger.usd
-        return words
-
-    async def _work(self, queue: Iterator[tuple[int, SyntheticAnswer]]) -> None:
-        for number, one in queue:
-            if self._words.stopped:
-                return
-            job = Job("answer", "", 0, 0, one.question, one.evidence, one.answer, one.answer)
-            try:
-                record = await self._asker.settle(job)
-            except BudgetSpentError:
-                self._words.stopped = self._words.stopped or "the budget is spent"
-                return
-            self._count(number, record)
-
-    def _count(self, number: int, record: Record) -> None:
+    def keep(job: Job, record: Record) -> None:
         if record.kind == "verdict":
-            self._words.said[number] = record.correct
+            words.said[job.attempt] = record.correct
         elif record.kind == "judging_failed":
-            self._words.failed[record.cause] += 1
-        stops = self._streak.add(record)
-        self._words.stopped = self._words.stopped or stops
-        tokens = self._ledger.prompt_tokens + self._ledger.completion_tokens
-        self._watcher.settled(record, tokens, self._ledger.usd)
+            words.failed[record.cause] += 1
+
+    async with endpoint:
+        asker = Asker(judge, Talk(judge, endpoint, patience, ledger), ledger)
+        words.stopped = await Pass(asker, watcher, ledger, concurrency).over("synthetic", jobs, keep)
+    words.prompt_tokens, words.completion_tokens = ledger.prompt_tokens, ledger.completion_tokens
+    words.usd = ledger.usd
+    return words

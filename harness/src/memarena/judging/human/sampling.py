@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from memarena_dataset.gold import PermissionGold
 from pydantic import BaseModel, ConfigDict
 
 from memarena.judging.errors import JudgeError
-from memarena.judging.judgment import JUDGE_NAME
+from memarena.judging.judgment import Judgment
 from memarena.judging.judgments import evidence_of
 from memarena.judging.kinds import kind_of
-from memarena.log.records import BehaviourLabel, EvidenceSession, Question, QuestionAsked, Verdict
+from memarena.log.records import EvidenceSession, Question, QuestionAsked
 from memarena.log.store import log_path, read_records
 
 BINARY_ITEMS = 300
@@ -77,41 +76,35 @@ class Sample(_File):
 
 
 @dataclass(frozen=True)
-class Judgeable:
-    """An answer with what a judge said of it."""
+class JudgedAnswer:
+    """An answer with what a judge says of it."""
 
-    asked: QuestionAsked
     question: Question
-    verdict: Verdict
+    asked: QuestionAsked
+    judgment: Judgment
 
 
 def draw_sample(
-    run_dir: Path,
+    run_id: str,
     judge: str,
-    labels: Mapping[tuple[str, str], BehaviourLabel],
+    answers: Sequence[JudgedAnswer],
+    sessions: Mapping[str, EvidenceSession],
     seed: int,
-    more: Iterable[Verdict] = (),
     *,
     binary_items: int = BINARY_ITEMS,
     behaviour_items: int = BEHAVIOUR_ITEMS,
 ) -> Sample:
-    """Draw open answers by family and verdict and D6 answers by label and action, or all where there are fewer.
+    """Draw open answers by family and judgment and D6 answers by label and action, or all where there are fewer.
 
     Args:
-        run_dir: the run.
-        judge: whose verdicts decide the strata.
-        labels: those of the rules by cell and instance, for a judge that labels no behaviour itself.
+        run_id: the run's.
+        judge: whose judgments decide the strata.
+        answers: all that the judge judged.
+        sessions: evidence by id.
         seed: the same seed draws the same sample.
-        more: verdicts of this judge that are not in the log; they come after those of the log.
         binary_items: open answers to draw.
         behaviour_items: answers of D6 to draw.
-
-    Raises:
-        JudgeError: there is no verdict by this judge. The value judge needs none where all questions are of D6.
     """
-    run_id, sessions, answers = _answers(run_dir, judge, labels, more)
-    if not answers:
-        raise JudgeError(f"--judge {judge}: no verdict by this judge in {run_dir}; judge the run first")
     rng = random.Random(seed)  # noqa: S311 (no secret)
     binary = [a for a in answers if not _is_behaviour(a.question)]
     behaviour = [a for a in answers if _is_behaviour(a.question)]
@@ -131,66 +124,16 @@ def _is_behaviour(question: Question) -> bool:
     return kind_of(question).task == "behaviour"
 
 
-def _binary_stratum(answer: Judgeable) -> Hashable:
+def _binary_stratum(answer: JudgedAnswer) -> Hashable:
     """The two halves of D5 are drawn apart."""
     instance = answer.question.instance
-    return instance.family.value, not instance.gold.answerable, answer.verdict.correct
+    return instance.family.value, not instance.gold.answerable, answer.judgment.correct
 
 
-def _behaviour_stratum(answer: Judgeable) -> Hashable:
-    gold = answer.question.instance.gold
-    return answer.verdict.label, gold.expected_action if isinstance(gold, PermissionGold) else ""
-
-
-def _answers(
-    run_dir: Path, judge: str, labels: Mapping[tuple[str, str], BehaviourLabel], more: Iterable[Verdict]
-) -> tuple[str, dict[str, EvidenceSession], list[Judgeable]]:
-    run_id = ""
-    questions: dict[str, Question] = {}
-    sessions: dict[str, EvidenceSession] = {}
-    latest: dict[tuple[str, str], QuestionAsked] = {}
-    verdicts: dict[tuple[str, str, int], Verdict] = {}
-    for record in read_records(run_dir, "run_started", "question", "evidence", "asked", "verdict"):
-        if record.kind == "run_started":
-            run_id = run_id or record.run_id
-        elif record.kind == "question":
-            questions[record.instance.instance_id] = record
-        elif record.kind == "evidence":
-            sessions[record.session.session_id] = record.session
-        elif record.kind == "asked":
-            latest[record.cell_id, record.instance_id] = record
-        elif record.kind == "verdict" and record.judge == judge and record.repeat == 0:
-            verdicts[record.cell_id, record.instance_id, record.attempt] = record
-    verdicts |= {(v.cell_id, v.instance_id, v.attempt): v for v in more}
-    if not verdicts and judge != JUDGE_NAME:
-        return run_id, sessions, []
-    if any(verdict.label is not None for verdict in verdicts.values()):
-        labels = {}
-    found = []
-    for (cell, instance), asked in latest.items():
-        if asked.status != "answered" or asked.answer is None or instance not in questions:
-            continue
-        verdict = verdicts.get((cell, instance, asked.attempt)) or _by_rules(asked, labels.get((cell, instance)), judge)
-        if verdict is not None:
-            found.append(Judgeable(asked, questions[instance], verdict))
-    return run_id, sessions, found
-
-
-def _by_rules(asked: QuestionAsked, label: BehaviourLabel | None, judge: str) -> Verdict | None:
-    if label is None:
-        return None
-    return Verdict(
-        cell_id=asked.cell_id,
-        instance_id=asked.instance_id,
-        attempt=asked.attempt,
-        judge=judge,
-        judge_version="",
-        route="value",
-        correct=False,
-        score=0.0,
-        task="behaviour",
-        label=label,
-    )
+def _behaviour_stratum(answer: JudgedAnswer) -> Hashable:
+    disclosure = answer.judgment.disclosure
+    assert disclosure is not None
+    return disclosure.label, "disclose" if disclosure.allowed else "withhold"
 
 
 def _stratified(pool: Sequence[T], size: int, stratum: Callable[[T], Hashable], rng: random.Random) -> list[T]:
@@ -207,7 +150,7 @@ def _stratified(pool: Sequence[T], size: int, stratum: Callable[[T], Hashable], 
     return drawn
 
 
-def _item(name: str, answer: Judgeable, sessions: Mapping[str, EvidenceSession]) -> SampleItem:
+def _item(name: str, answer: JudgedAnswer, sessions: Mapping[str, EvidenceSession]) -> SampleItem:
     question = answer.question
     behaviour = _is_behaviour(question)
     return SampleItem(

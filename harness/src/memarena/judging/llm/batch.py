@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -17,12 +17,12 @@ from memarena.judging.errors import JudgeError
 from memarena.judging.llm.budget import Budget, BudgetSpentError, Ledger
 from memarena.judging.llm.endpoint import Endpoint, Patience
 from memarena.judging.llm.identity import ModelJudge
-from memarena.judging.llm.jobs import Job, JobKey, bucket_jobs, key_of, open_jobs
+from memarena.judging.llm.jobs import Job, OpenJobs, key_of
 from memarena.judging.llm.judge import Talk
 from memarena.judging.llm.request import Asker, Record
-from memarena.judging.llm.stopping import Streak
-from memarena.log.records import BehaviourLabel
 from memarena.log.store import LogWriter
+
+_LEAST_IN_A_ROW = 8
 
 
 class Watcher(Protocol):
@@ -73,6 +73,16 @@ class Judged:
     completion_tokens: int = 0
     usd: float | None = None
 
+    def count(self, record: Record) -> None:
+        """Count how a job ended."""
+        if record.kind == "judging_failed":
+            self.failed[record.cause] += 1
+            return
+        self.left -= 1
+        self.handed_over += bool(record.handed_over)
+        self.verdicts += record.kind == "verdict"
+        self.buckets += record.kind == "bucket"
+
 
 def judge_with_model(batch: Batch, watcher: Watcher) -> Judged:
     """Judge what has no verdict of this judge yet, and append it to the run's log.
@@ -88,89 +98,83 @@ def judge_with_model(batch: Batch, watcher: Watcher) -> Judged:
 
 async def _judge(batch: Batch, watcher: Watcher, log: LogWriter) -> Judged:
     ledger = Ledger(batch.budget)
-    endpoint = Endpoint(batch.url, batch.api_key, batch.patience.timeout_s)
     judged = Judged()
-    jobs, labels = open_jobs(batch.run_dir, batch.judge, batch.repeats)
-    async with endpoint:
+    jobs = OpenJobs(batch.run_dir, batch.judge, batch.repeats)
+
+    def keep(job: Job, record: Record) -> None:
+        log.append(record)
+        judged.count(record)
+        if record.kind == "verdict" and record.label is not None:
+            jobs.labels[key_of(job)] = record.label
+
+    async with Endpoint(batch.url, batch.api_key, batch.patience.timeout_s) as endpoint:
         asker = Asker(batch.judge, Talk(batch.judge, endpoint, batch.patience, ledger), ledger)
-        await _Pass(batch, asker, watcher, log, ledger, judged, labels).over("answers", jobs)
-        if batch.buckets:
-            more = bucket_jobs(batch.run_dir, batch.judge, batch.repeats, labels)
-            await _Pass(batch, asker, watcher, log, ledger, judged, labels).over("grounds", more)
+        for what, of in (("answers", jobs.answers), ("grounds", jobs.grounds))[: 2 if batch.buckets else 1]:
+            pending = of()
+            judged.left += len(pending)
+            if pending and not judged.stopped:
+                judged.stopped = await Pass(asker, watcher, ledger, batch.concurrency).over(what, pending, keep)
     judged.prompt_tokens, judged.completion_tokens = ledger.prompt_tokens, ledger.completion_tokens
     judged.usd = ledger.usd
     return judged
 
 
-class _Pass:
-    """Workers over a list of jobs."""
+class Pass:
+    """Workers that settle jobs side by side, until the budget is spent or nothing but failures comes.
 
-    def __init__(
-        self,
-        batch: Batch,
-        asker: Asker,
-        watcher: Watcher,
-        log: LogWriter,
-        ledger: Ledger,
-        judged: Judged,
-        labels: dict[JobKey, BehaviourLabel],
-    ) -> None:
-        self._batch = batch
+    So many failures in a row as run side by side, and at least eight, say that the server is not there. What the rules
+    decided without a call says nothing of the server and breaks no row.
+    """
+
+    def __init__(self, asker: Asker, watcher: Watcher, ledger: Ledger, concurrency: int) -> None:
         self._asker = asker
         self._watcher = watcher
-        self._log = log
         self._ledger = ledger
-        self._judged = judged
-        self._labels = labels
-        self._streak = Streak(batch.concurrency)
+        self._concurrency = concurrency
+        self._in_a_row = 0
+        self._stopped = ""
 
-    async def over(self, what: str, jobs: Sequence[Job]) -> None:
-        """Settle the jobs, unless the judging has stopped or stops on the way."""
-        self._judged.left += len(jobs)
-        if self._judged.stopped or not jobs:
-            return
+    async def over(self, what: str, jobs: Sequence[Job], keep: Callable[[Job, Record], None]) -> str:
+        """Settle the jobs and keep each record; why it ended before all were tried, empty if it did not.
+
+        Raises JudgeError if the server can never answer.
+        """
         self._watcher.begin(what, len(jobs))
         queue = iter(jobs)
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(self._batch.concurrency, len(jobs))):
-                    group.create_task(self._work(queue))
+                for _ in range(min(self._concurrency, len(jobs))):
+                    group.create_task(self._work(queue, keep))
         except* JudgeError as errors:
-            raise first_error(errors) from None
+            raise _first_error(errors) from None
         finally:
             self._watcher.end()
+        return self._stopped
 
-    async def _work(self, queue: Iterator[Job]) -> None:
+    async def _work(self, queue: Iterator[Job], keep: Callable[[Job, Record], None]) -> None:
         for job in queue:
-            if self._judged.stopped:
+            if self._stopped:
                 return
             try:
                 record = await self._asker.settle(job)
             except BudgetSpentError:
-                self._judged.stopped = self._judged.stopped or "the budget is spent"
+                self._stopped = self._stopped or "the budget is spent"
                 return
-            self._log.append(record)
-            self._count(job, record)
+            keep(job, record)
+            self._count(record)
+            tokens = self._ledger.prompt_tokens + self._ledger.completion_tokens
+            self._watcher.settled(record, tokens, self._ledger.usd)
 
-    def _count(self, job: Job, record: Record) -> None:
-        judged = self._judged
-        if record.kind == "judging_failed":
-            judged.failed[record.cause] += 1
-        else:
-            judged.left -= 1
-            judged.handed_over += bool(record.handed_over)
-            if record.kind == "verdict":
-                judged.verdicts += 1
-                if record.label is not None:
-                    self._labels[key_of(job)] = record.label
-            else:
-                judged.buckets += 1
-        stops = self._streak.add(record)
-        judged.stopped = judged.stopped or stops
-        self._watcher.settled(record, self._ledger.prompt_tokens + self._ledger.completion_tokens, self._ledger.usd)
+    def _count(self, record: Record) -> None:
+        if record.kind != "judging_failed":
+            self._in_a_row = self._in_a_row if record.handed_over else 0
+            return
+        self._in_a_row += 1
+        if self._in_a_row >= max(_LEAST_IN_A_ROW, self._concurrency) and not self._stopped:
+            self._stopped = f"{self._in_a_row} answers in a row could not be judged; the last: {record.message}"
 
 
-def first_error(errors: BaseExceptionGroup[JudgeError]) -> JudgeError:
+def _first_error(errors: BaseExceptionGroup[JudgeError]) -> JudgeError:
     """One of the errors that several workers met."""
     found = errors.exceptions[0]
-    return first_error(found) if isinstance(found, BaseExceptionGroup) else found
+    return _first_error(found) if isinstance(found, BaseExceptionGroup) else found

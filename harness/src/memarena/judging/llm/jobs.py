@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memarena.judging.errors import JudgeError
@@ -11,7 +12,6 @@ from memarena.judging.kinds import kind_of
 from memarena.judging.kinds.permission import behaviour
 from memarena.judging.llm.identity import ModelJudge
 from memarena.log.records import (
-    AnswerSpan,
     BehaviourLabel,
     EvidenceSession,
     JudgeTask,
@@ -45,69 +45,68 @@ class Job:
 JobKey = tuple[str, str, int, JudgeTask, int]
 
 
-def open_jobs(run_dir: Path, judge: ModelJudge, repeats: int) -> tuple[list[Job], dict[JobKey, BehaviourLabel]]:
-    """Jobs of the first pass (answers and behaviours) that have no verdict, and the labels of D6 that have one.
+class OpenJobs:
+    """The answers of a run, and what this judge said of them already.
 
     Only the latest attempt at a question is judged, and only if it was answered. Raises JudgeError if another judge
     (model, settings, prompts) has used the same name in this log.
     """
-    questions: dict[str, Question] = {}
-    sessions: dict[str, EvidenceSession] = {}
-    latest: dict[tuple[str, str], QuestionAsked] = {}
-    done: dict[JobKey, BehaviourLabel | None] = {}
-    for record in read_records(run_dir, "question", "evidence", "asked", "verdict"):
-        if record.kind == "question":
-            questions[record.instance.instance_id] = record
-        elif record.kind == "evidence":
-            sessions[record.session.session_id] = record.session
-        elif record.kind == "asked":
-            latest[record.cell_id, record.instance_id] = record
-        elif record.kind == "verdict" and record.judge == judge.name:
-            _check_same(record, judge)
-            done[record.cell_id, record.instance_id, record.attempt, record.task, record.repeat] = record.label
-    jobs = [
-        job
-        for asked in latest.values()
-        for job in _jobs_of(asked, questions.get(asked.instance_id), sessions, repeats)
-        if key_of(job) not in done
-    ]
-    return jobs, {key: label for key, label in done.items() if label is not None}
 
+    def __init__(self, run_dir: Path, judge: ModelJudge, repeats: int) -> None:
+        self._repeats = repeats
+        self._questions: dict[str, Question] = {}
+        self._sessions: dict[str, EvidenceSession] = {}
+        self._latest: dict[tuple[str, str], QuestionAsked] = {}
+        self._done: set[JobKey] = set()
+        self.labels: dict[JobKey, BehaviourLabel] = {}
+        """Labels of D6 so far; a judging adds its own."""
+        for record in read_records(run_dir, "question", "evidence", "asked", "verdict", "bucket"):
+            if record.kind == "question":
+                self._questions[record.instance.instance_id] = record
+            elif record.kind == "evidence":
+                self._sessions[record.session.session_id] = record.session
+            elif record.kind == "asked":
+                self._latest[record.cell_id, record.instance_id] = record
+            elif record.kind == "verdict" and record.judge == judge.name:
+                _check_same(record, judge)
+                key = record.cell_id, record.instance_id, record.attempt, record.task, record.repeat
+                self._done.add(key)
+                if record.label is not None:
+                    self.labels[key] = record.label
+            elif record.kind == "bucket" and (record.judge, record.judge_version) == (judge.name, judge.version):
+                self._done.add((record.cell_id, record.instance_id, record.attempt, "bucket", record.repeat))
 
-def bucket_jobs(run_dir: Path, judge: ModelJudge, repeats: int, labels: dict[JobKey, BehaviourLabel]) -> list[Job]:
-    """Jobs of the second pass: answers to DENY questions that gave nothing away and have no bucket yet."""
-    questions: dict[str, Question] = {}
-    latest: dict[tuple[str, str], QuestionAsked] = {}
-    done: set[JobKey] = set()
-    for record in read_records(run_dir, "question", "asked", "bucket"):
-        if record.kind == "question":
-            questions[record.instance.instance_id] = record
-        elif record.kind == "asked":
-            latest[record.cell_id, record.instance_id] = record
-        elif record.kind == "bucket" and (record.judge, record.judge_version) == (judge.name, judge.version):
-            done.add((record.cell_id, record.instance_id, record.attempt, "bucket", record.repeat))
-    found = []
-    for asked in latest.values():
-        question = questions.get(asked.instance_id)
-        if question is None or asked.answer is None or asked.status != "answered" or not _withholds(question):
-            continue
-        jobs = (_job("bucket", asked, asked.answer, question, (), n) for n in range(repeats))
-        found += [job for job in jobs if key_of(job) not in done and _kept(job, labels)]
-    return found
+    def answers(self) -> list[Job]:
+        """Jobs of the first pass, answers and behaviours, that have no verdict."""
+        return [job for job in self._jobs() if key_of(job) not in self._done]
 
+    def grounds(self) -> list[Job]:
+        """Jobs of the second pass: answers to DENY questions that gave nothing away and have no bucket yet."""
+        withheld = [job for job in self._jobs() if job.task == "behaviour" and self._withheld(job)]
+        jobs = [replace(job, task="bucket") for job in withheld]
+        return [job for job in jobs if key_of(job) not in self._done]
 
-def _withholds(question: Question) -> bool:
-    return kind_of(question).task == "behaviour" and not question.instance.gold.answerable
+    def _jobs(self) -> Iterator[Job]:
+        for asked in self._latest.values():
+            question, span = self._questions.get(asked.instance_id), asked.answer
+            if question is None or asked.status != "answered" or span is None:
+                continue
+            kind = kind_of(question)
+            evidence = tuple(evidence_of(question, self._sessions)) if kind.shows_evidence else ()
+            for n in range(self._repeats if kind.task is not None else 0):
+                assert kind.task is not None
+                yield Job(kind.task, asked.cell_id, asked.attempt, n, question, evidence, span.answer, raw_output(span))
+
+    def _withheld(self, job: Job) -> bool:
+        if job.question.instance.gold.answerable:
+            return False
+        label = self.labels.get(key_of(job), "disclose_correct")
+        return label != "disclose_correct" and not behaviour(job.question, job.answer, job.raw).flag
 
 
 def key_of(job: Job) -> JobKey:
     """What a job is known by in the log."""
     return job.cell_id, job.instance_id, job.attempt, job.task, job.repeat
-
-
-def _kept(job: Job, labels: dict[JobKey, BehaviourLabel]) -> bool:
-    label = labels.get((job.cell_id, job.instance_id, job.attempt, "behaviour", job.repeat))
-    return label is not None and label != "disclose_correct" and not behaviour(job.question, job.answer, job.raw).flag
 
 
 def _check_same(verdict: Verdict, judge: ModelJudge) -> None:
@@ -117,26 +116,3 @@ def _check_same(verdict: Verdict, judge: ModelJudge) -> None:
             f"--judge {judge.name}: this log has verdicts under that name from {maker}"
             f" with other settings, prompts or tables ({verdict.judge_version[:12]}); choose another name"
         )
-
-
-def _jobs_of(
-    asked: QuestionAsked, question: Question | None, sessions: dict[str, EvidenceSession], repeats: int
-) -> list[Job]:
-    if question is None or asked.status != "answered" or asked.answer is None:
-        return []
-    kind = kind_of(question)
-    if kind.task is None:
-        return []
-    evidence = tuple(evidence_of(question, sessions)) if kind.shows_evidence else ()
-    return [_job(kind.task, asked, asked.answer, question, evidence, n) for n in range(repeats)]
-
-
-def _job(
-    task: JudgeTask,
-    asked: QuestionAsked,
-    span: AnswerSpan,
-    question: Question,
-    evidence: tuple[EvidenceSession, ...],
-    repeat: int,
-) -> Job:
-    return Job(task, asked.cell_id, asked.attempt, repeat, question, evidence, span.answer, raw_output(span))

@@ -40,7 +40,6 @@ from memarena.judging.prompt_injection import Cleared, cleared
 from memarena.judging.versions import value_judge_version
 from memarena.log.records import (
     BehaviourLabel,
-    Bucket,
     BucketNamed,
     EvidenceSession,
     JudgingFailed,
@@ -72,7 +71,8 @@ class Asker:
         try:
             heard = await self._heard(job, clean, meter)
         except TalkFailedError as failure:
-            return self._failure(job, failure, meter)
+            fields = {"task": job.task, "cause": failure.cause, "message": str(failure), "reply": failure.reply}
+            return JudgingFailed.model_validate({**self._of_job(job, meter), **fields})
         return self._record(job, heard, meter)
 
     def _without_asking(self, job: Job, clean: Cleared) -> str:
@@ -200,16 +200,16 @@ class Asker:
     def _judgment(self, job: Job) -> Judgment:
         return judge(job.question, job.evidence, job.answer, job.raw)
 
-    def _label(self, job: Job) -> BehaviourLabel:
-        return behaviour(job.question, job.answer).label
+    def _conveys(self, job: Job) -> bool:
+        return behaviour(job.question, job.answer).label == "disclose_correct"
 
     def _rules_differ(self, job: Job, reply: Reply) -> bool:
         """Whether the rules without a model come to another result. Token-F1 is too coarse to overrule anybody."""
         if isinstance(reply, AnswerReply):
             judgment = self._judgment(job)
-            return judgment.route == "value" and judgment.correct != reply.correct
+            return judgment.route != "token_f1" and judgment.correct != reply.correct
         if isinstance(reply, BehaviourReply):
-            return (self._label(job) == "disclose_correct") != (reply.label == "disclose_correct")
+            return self._conveys(job) != _tells(reply)
         return False
 
     def _favours_against_rules(self, job: Job, reply: Reply) -> bool:
@@ -218,7 +218,7 @@ class Asker:
             return False
         if isinstance(reply, AnswerReply):
             return not self._judgment(job).correct
-        return self._label(job) != "disclose_correct"
+        return not self._conveys(job)
 
     def _declines_plainly(self, job: Job, answer: str) -> bool:
         """Whether by the rules the answer declines as a whole and in each of its parts, and has nothing beside that."""
@@ -227,121 +227,85 @@ class Asker:
     # -------------------------------------------------------------- records
 
     def _record(self, job: Job, heard: Heard, meter: Meter) -> Record:
+        fields = {
+            **self._of_job(job, meter),
+            "model": self._judge.model,
+            "prompt_sha256": prompt_for(job.task, job.question).sha256,
+        }
         if job.task == "bucket":
-            return self._bucket(job, heard, meter)
-        return self._behaviour(job, heard, meter) if job.task == "behaviour" else self._answer(job, heard, meter)
+            return BucketNamed.model_validate({**fields, **self._bucket(job, heard)})
+        said = self._behaviour(job, heard) if job.task == "behaviour" else self._answer(job, heard)
+        settings = {"task": job.task, "temperature": self._judge.temperature, "seed": self._judge.seed}
+        return Verdict.model_validate({**fields, **settings, **said})
 
-    def _answer(self, job: Job, heard: Heard, meter: Meter) -> Verdict:
+    def _of_job(self, job: Job, meter: Meter) -> dict[str, object]:
+        """Fields that every record of this judge has."""
+        return {
+            "cell_id": job.cell_id,
+            "instance_id": job.instance_id,
+            "attempt": job.attempt,
+            "judge": self._judge.name,
+            "judge_version": self._judge.version,
+            "repeat": job.repeat,
+            "usage": meter.usage(self._ledger),
+        }
+
+    def _answer(self, job: Job, heard: Heard) -> dict[str, object]:
         gold = job.question.instance.gold
         if isinstance(heard, str):
             # Nothing is left of an answer that no judge need be asked about; of a rubric the rules read nothing else.
             judgment = self._judgment(job if kind_of(job.question).has_rules else replace(job, answer=""))
-            route = "token_f1" if judgment.route == "token_f1" else "value"
-            handed_over = f"value judge {value_judge_version()[:12]}: {heard}"
-            return self._verdict(
-                job, meter, route, judgment.correct, judgment.score, judgment.why, handed_over=handed_over
-            )
+            return {
+                "route": "token_f1" if judgment.route == "token_f1" else "value",
+                "correct": judgment.correct,
+                "score": judgment.score,
+                "reason": judgment.why,
+                "handed_over": f"value judge {value_judge_version()[:12]}: {heard}",
+            }
         if isinstance(heard, RubricReply) and isinstance(gold, RubricGold):
-            return self._verdict(job, meter, "llm", *_by_rubric(gold, heard))
+            return _by_rubric(gold, heard)
         assert isinstance(heard, AnswerReply)
         reason = heard.why
         if kind_of(job.question).decided_by == "rules":
             # The rules decide all the same; their word is next to the model's, so that either's errors show.
             rules = self._judgment(job)
             reason = f"{reason} (rules: {'right' if rules.correct else 'wrong'}: {rules.why})"
-        return self._verdict(job, meter, "llm", heard.correct, heard.score, reason)
+        return {"route": "llm", "correct": heard.correct, "score": heard.score, "reason": reason}
 
-    def _behaviour(self, job: Job, heard: Heard, meter: Meter) -> Verdict:
-        asked = isinstance(heard, BehaviourReply)
-        label = heard.label if isinstance(heard, BehaviourReply) else self._label(job)
+    def _behaviour(self, job: Job, heard: Heard) -> dict[str, object]:
+        label, reason, handed_over = self._label(job, heard)
         correct = (label == "disclose_correct") == job.question.instance.gold.answerable
-        return self._verdict(
-            job,
-            meter,
-            "llm" if asked else "value",
-            correct,
-            float(correct),
-            heard.why if isinstance(heard, BehaviourReply) else f"deterministic label {label}",
-            label=label,
-            handed_over="" if asked else f"deterministic labels: {heard}",
-        )
+        return {
+            "route": "value" if handed_over else "llm",
+            "correct": correct,
+            "score": float(correct),
+            "reason": reason,
+            "label": label,
+            "handed_over": handed_over,
+        }
 
-    def _verdict(
-        self,
-        job: Job,
-        meter: Meter,
-        route: str,
-        correct: bool,
-        score: float,
-        reason: str,
-        *,
-        handed_over: str = "",
-        label: BehaviourLabel | None = None,
-    ) -> Verdict:
-        return Verdict.model_validate(
-            {
-                "cell_id": job.cell_id,
-                "instance_id": job.instance_id,
-                "attempt": job.attempt,
-                "judge": self._judge.name,
-                "judge_version": self._judge.version,
-                "route": route,
-                "correct": correct,
-                "score": score,
-                "reason": reason,
-                "task": job.task,
-                "label": label,
-                "repeat": job.repeat,
-                "handed_over": handed_over,
-                "model": self._judge.model,
-                "prompt_sha256": prompt_for(job.task, job.question).sha256,
-                "temperature": self._judge.temperature,
-                "seed": self._judge.seed,
-                "usage": meter.usage(self._ledger),
-            }
-        )
+    def _bucket(self, job: Job, heard: Heard) -> dict[str, object]:
+        if isinstance(heard, BucketReply):
+            return {"bucket": heard.bucket, "reason": heard.why}
+        label, reason, handed_over = self._label(job, heard)
+        by_label = {"refuse": "no_access", "dont_know": "dont_know"}.get(label, "other")
+        return {"bucket": by_label, "reason": reason, "handed_over": handed_over}
 
-    def _bucket(self, job: Job, heard: Heard, meter: Meter) -> BucketNamed:
-        label = self._label(job)
-        by_label: Bucket = "no_access" if label == "refuse" else "dont_know" if label == "dont_know" else "other"
-        asked = isinstance(heard, BucketReply)
-        return BucketNamed(
-            cell_id=job.cell_id,
-            instance_id=job.instance_id,
-            attempt=job.attempt,
-            judge=self._judge.name,
-            judge_version=self._judge.version,
-            bucket=heard.bucket if isinstance(heard, BucketReply) else by_label,
-            reason=heard.why if isinstance(heard, BucketReply) else f"deterministic label {label}",
-            repeat=job.repeat,
-            handed_over="" if asked else f"deterministic labels: {heard}",
-            model=self._judge.model,
-            prompt_sha256=prompt_file(job.task).sha256,
-            usage=meter.usage(self._ledger),
-        )
-
-    def _failure(self, job: Job, failure: TalkFailedError, meter: Meter) -> JudgingFailed:
-        return JudgingFailed(
-            cell_id=job.cell_id,
-            instance_id=job.instance_id,
-            attempt=job.attempt,
-            judge=self._judge.name,
-            judge_version=self._judge.version,
-            task=job.task,
-            repeat=job.repeat,
-            cause=failure.cause,
-            message=str(failure),
-            reply=failure.reply,
-            usage=meter.usage(self._ledger),
-        )
+    def _label(self, job: Job, heard: Heard) -> tuple[BehaviourLabel, str, str]:
+        """The label, its reason, and why the rules gave it, if they did."""
+        if isinstance(heard, BehaviourReply):
+            return heard.label, heard.why, ""
+        label = behaviour(job.question, job.answer).label
+        return label, f"deterministic label {label}", f"deterministic labels: {heard}"
 
 
-def _by_rubric(gold: RubricGold, reply: RubricReply) -> tuple[bool, float, str]:
+def _by_rubric(gold: RubricGold, reply: RubricReply) -> dict[str, object]:
     """Right or wrong, the share of sentences fulfilled, and which are not."""
     lacking = [f"{sentence!r}" for sentence, met in zip(gold.rubric, reply.met, strict=True) if not met]
     held = len(gold.rubric) - len(lacking)
     told = f"{held} of {len(gold.rubric)} sentences fulfilled" + (f"; not: {', '.join(lacking)}" if lacking else "")
-    return not lacking, held / len(gold.rubric), f"{told} ({reply.why})"
+    share = held / len(gold.rubric)
+    return {"route": "llm", "correct": not lacking, "score": share, "reason": f"{told} ({reply.why})"}
 
 
 def _favours(reply: Reply) -> bool:

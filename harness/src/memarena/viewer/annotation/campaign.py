@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from memarena.evaluation import behaviour_labels, judges_of, labels_of_judge, sampled_verdicts
+from memarena.evaluation import draw_sample_of, judges_of, labels_of_judge
 from memarena.judging.errors import JudgeError
 from memarena.judging.human.agreement import majority
 from memarena.judging.human.labels import Labels, PairAgreement, TrackAgreement, agreements, read_labels, read_sample
-from memarena.judging.human.sampling import Sample, SampleItem, draw_sample
+from memarena.judging.human.sampling import Sample, SampleItem
 from memarena.viewer.annotation.label_log import CANNOT_SAY, LabelGiven, LabelLog, now
 
 SAMPLE_NAME = "sample.json"
@@ -211,12 +211,10 @@ def open_campaign(
         raise JudgeError(f"{path}: there is no sample yet; memarena annotate RUN --annotator NAME draws one")
     if not path.exists():
         binary = round(BINARY_SHARE * (size or SIZE))
-        sample = draw_sample(
+        sample = draw_sample_of(
             run,
             judge,
-            behaviour_labels(run),
             seed,
-            sampled_verdicts(run, judge),
             binary_items=binary,
             behaviour_items=(size or SIZE) - binary,
         )
