@@ -161,6 +161,7 @@ def with_trailers(context: grpc.ServicerContext) -> pb.SearchResponse:
 
 FOUND: dict[str, Trick] = {
     "items-many": lambda _: pb.SearchResponse(items=[pb.MemoryItem(text="y" * 40)] * 2_000),
+    "items-endless": lambda _: pb.SearchResponse(items=[pb.MemoryItem(text="y")] * 70_000),
     "ids-unknown": lambda _: pb.SearchResponse(items=[pb.MemoryItem(text="y", source_session_ids=["z"] * 5_000)]),
     "horizon-odd": lambda _: pb.SearchResponse(visible_through_day=2**32 - 1),
     "time-odd": lambda _: pb.SearchResponse(items=[pb.MemoryItem(text="y", time="9" * 5000)], search_time_us=2**63 - 1),

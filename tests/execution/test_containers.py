@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memarena.execution.backends.containers import bounded
 from memarena.execution.backends.reaper import remaining
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
@@ -24,6 +26,21 @@ def test_a_docker_that_does_not_answer_is_one_line_before_there_is_a_log(
     with pytest.raises(RunError, match="--backend image: Docker cannot be reached"):
         execute(RunRequest(out=tmp_path / "run", config=parse_config(values, "test")))
     assert not (tmp_path / "run" / "run.sqlite").exists()
+
+
+@pytest.mark.parametrize("sizes", [(), (10,), (5, 5), (4, 7), (400,), (1,) * 400])
+def test_of_a_printout_so_many_bytes_are_read(sizes: tuple[int, ...]) -> None:
+    taken: list[int] = []
+
+    def printed() -> Iterator[bytes]:
+        for size in sizes:
+            taken.append(size)
+            yield b"x" * size
+
+    kept = b"".join(bounded(printed(), 10))
+    assert kept.count(b"x") == min(10, sum(sizes))
+    assert (b"left out" in kept) == (sum(sizes) > 10)
+    assert sum(taken[:-1]) <= 10
 
 
 THINGS = st.tuples(st.sampled_from(["container", "network"]), st.sampled_from("abcd"))

@@ -101,7 +101,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 def test_the_honest_are_answered_and_each_trick_costs_its_own_question_alone(played: Played) -> None:
     failing = {f"{rpc}.{name}" for rpc in ("search", "answer") for name in ERRORS}
-    failing |= {f"answer.{name}" for name in STREAMS} | {"search.items-many", "search.horizon-odd"}
+    failing |= {f"answer.{name}" for name in STREAMS} | {
+        "search.items-many",
+        "search.items-endless",
+        "search.horizon-odd",
+    }
     failing |= {"search.score-none", "search.items-empty"}
     wrong = {}
     for (backend, instance), asked in played.asked().items():
@@ -114,6 +118,15 @@ def test_the_honest_are_answered_and_each_trick_costs_its_own_question_alone(pla
 
 def test_what_a_backend_says_of_its_failure_is_cut(played: Played) -> None:
     assert max(len(asked.cause) for asked in played.asked().values()) < 3000
+
+
+def test_items_without_end_are_counted_before_they_are_read_and_notices_are_cut(played: Played) -> None:
+    asked = {played.tricks.get(key, ""): each for key, each in played.asked().items()}
+    assert asked["search.items-endless"].cause == "Search: CONTRACT: Search: 70000 items, the limit is 65536"
+    search = asked["search.notices"].search
+    assert search is not None
+    assert search.notices[-1] == "notices.left_out ×936"
+    assert sum(map(len, search.notices)) < 100_000
 
 
 def test_memory_stays_within_bounds(played: Played) -> None:

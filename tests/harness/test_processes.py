@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from memarena.processes import GuardedProcess
+from memarena.processes import KEPT_LOG_BYTES, MOST_LOG_BYTES, GuardedProcess
 
 SPAWNS_A_DETACHED_GRANDCHILD = """
 import os, subprocess, sys, time, pathlib
@@ -114,3 +114,21 @@ def test_a_command_that_does_not_exist_says_so(tmp_path: Path) -> None:
     assert process.poll() == 127
     assert "nothing-here" in process.log_tail()
     process.stop()
+
+
+PRINTS_WITHOUT_END = """
+import sys, time
+for number in range(80):
+    print(f"{number} " + "x" * (1 << 20), flush=True)
+print("the last line", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_printout_without_end_keeps_its_end(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with GuardedProcess.start([sys.executable, "-c", PRINTS_WITHOUT_END], log_path=log) as process:
+        wait_for(lambda: log.stat().st_size < MOST_LOG_BYTES and process.log_tail().endswith("the last line"))
+        assert b"bytes before this were removed" in log.read_bytes()
+        assert log.stat().st_size >= KEPT_LOG_BYTES
+    assert len(process.log_tail()) < 100_000

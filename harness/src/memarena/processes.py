@@ -14,6 +14,7 @@ import ctypes
 import os
 import select
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL_S = 0.2
+MOST_LOG_BYTES = 64 << 20
+"""What a child printed is cut to its last ``KEPT_LOG_BYTES`` when it has become longer than this."""
+KEPT_LOG_BYTES = 16 << 20
+_TAIL_BYTES = 64 << 10
 STARTS_AFTER_KILL = 2
 """How often a server of ours that was killed (SIGKILL) while it started is started again."""
 
@@ -121,7 +126,11 @@ class GuardedProcess:
 
     def log_tail(self, lines: int = 5) -> str:
         """The last lines that the child printed, joined by " | "; empty if it printed nothing."""
-        text = self.log_path.read_text(encoding="utf-8", errors="replace") if self.log_path.exists() else ""
+        if not self.log_path.exists():
+            return ""
+        with self.log_path.open("rb") as log:
+            log.seek(max(0, os.fstat(log.fileno()).st_size - _TAIL_BYTES))
+            text = log.read(_TAIL_BYTES).decode("utf-8", errors="replace")
         return " | ".join(line.strip() for line in text.splitlines()[-lines:] if line.strip())
 
     def __enter__(self) -> Self:
@@ -175,6 +184,18 @@ def _ended_by_themselves(grace_s: float) -> None:
         time.sleep(_POLL_S / 4)
 
 
+def _cut_log(most_bytes: int = MOST_LOG_BYTES, kept_bytes: int = KEPT_LOG_BYTES) -> None:
+    """Keep the end of what was printed, where that has become too long. What is printed meanwhile may be lost."""
+    facts = os.fstat(1)
+    if facts.st_size <= most_bytes or not stat.S_ISREG(facts.st_mode):
+        return
+    with Path("/proc/self/fd/1").open("rb") as log:
+        log.seek(facts.st_size - kept_bytes)
+        kept = log.read(kept_bytes)
+    os.ftruncate(1, 0)  # the child appends, so that it goes on behind what is written here
+    os.write(1, b"memarena: %d bytes before this were removed\n" % (facts.st_size - len(kept)) + kept)
+
+
 def _guard(pipe: int, argv: Sequence[str], grace_s: float = 0.0) -> int:
     """Run ``argv`` until it exits, SIGTERM comes, or the pipe closes; return its exit code."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -192,6 +213,8 @@ def _guard(pipe: int, argv: Sequence[str], grace_s: float = 0.0) -> int:
     child_exit = os.pidfd_open(child.pid)
     while child.poll() is None:
         ready, _, _ = select.select([pipe, child_exit], [], [], _POLL_S)
+        with contextlib.suppress(OSError):  # a full disk ends no child
+            _cut_log()
         if pipe in ready:  # nothing is ever written: readable means that the owner is gone or let go
             break
         if not terminated and signal.sigtimedwait({signal.SIGTERM}, 0) is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memarena.conformance import SuiteResult, run_suite
 from memarena.conformance.junit import junit
-from memarena.execution.backends.containers import ContainerHost, docker_client, image_facts
+from memarena.execution.backends.containers import ContainerHost, ContainerLimits, docker_client, image_facts
 from memarena.execution.backends.manifests import (
     AddressedBackend,
     BackendChoice,
@@ -103,7 +103,8 @@ def _launched(backend: LaunchableBackend | ContainerBackend, folder: Path, plan:
             if isinstance(backend, ContainerBackend):
                 client = docker_client()
                 images = {backend.name: image_facts(client, backend).image_id}
-                containers = stack.enter_context(ContainerHost(client, images, plan.run.backend_memory))
+                limits = ContainerLimits(plan.run.backend_memory, plan.run.backend_pids, plan.run.backend_cpus)
+                containers = stack.enter_context(ContainerHost(client, images, limits))
                 container = containers.launch(backend, folder, settings)
                 stack.callback(container.stop)
                 return run_suite(container.address, advertise=containers.gateway_host)

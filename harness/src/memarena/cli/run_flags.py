@@ -216,7 +216,13 @@ class RunFlags:
         _Count, typer.Option(help="How often a backend that ended is started again; default 10.")
     ] = None
     backend_memory: Annotated[
-        _Text, typer.Option(help="Memory limit of a backend's container, e.g. 2g; default: none.")
+        _Text, typer.Option(help="Memory limit of a backend's container, e.g. 2g; default 4g.")
+    ] = None
+    backend_cpus: Annotated[
+        float | None, typer.Option(help="CPU limit of a backend's container, e.g. 1.5; default: all CPUs.")
+    ] = None
+    backend_pids: Annotated[
+        _Count, typer.Option(help="Limit of processes and threads of a backend's container; default 1024.")
     ] = None
 
     def deciding(self) -> list[str]:

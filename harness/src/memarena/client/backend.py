@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +43,8 @@ _CHANNEL_OPTIONS = (
 
 MAX_ANSWER_DELTAS = 1 << 16
 """TextDeltas of one Answer: SPEC.md LIM-1."""
+MAX_ITEMS = 1 << 16
+"""Items of one response: SPEC.md LIM-1. Of the shortest ones 4 MiB hold ten times as many, a gigabyte once unpacked."""
 MAX_ANSWER_BYTES = 1 << 18
 """UTF-8 bytes of the text of one Answer: SPEC.md LIM-1."""
 _MOST_NAME_CHARACTERS = 256
@@ -265,8 +267,10 @@ class BackendClient:
         return self._thread.submit(guarded).result()
 
 
-def _check_items(rpc: str, items: Iterable[pb.MemoryItem]) -> None:
-    """SPEC.md SRC-3. A score that is no number could not even be logged."""
+def _check_items(rpc: str, items: Sequence[pb.MemoryItem]) -> None:
+    """SPEC.md SRC-3, LIM-1. A score that is no number could not even be logged."""
+    if len(items) > MAX_ITEMS:
+        raise BackendContractError(f"{rpc}: {len(items)} items, the limit is {MAX_ITEMS}")
     for place, item in enumerate(items):
         if not math.isfinite(item.score):
             raise BackendContractError(f"{rpc}: items[{place}].score is {item.score}, not a finite number")

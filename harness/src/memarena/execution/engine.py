@@ -24,7 +24,7 @@ from memarena_dataset.io.reading import Dataset, open_dataset
 from memarena_dataset.validate import refuse_invalid
 
 from memarena.execution.audit.life_audit import LifeAudits
-from memarena.execution.backends.containers import ContainerHost, docker_client, image_facts
+from memarena.execution.backends.containers import ContainerHost, ContainerLimits, docker_client, image_facts
 from memarena.execution.backends.manifests import BackendChoice, ContainerBackend, choose_backend
 from memarena.execution.backends.overhead_baseline import measure_floor
 from memarena.execution.backends.session import BackendSession
@@ -372,7 +372,8 @@ def _container_host(stack: ExitStack, config: RunConfig, backends: Sequence[Back
         return None
     client = docker_client()
     image_ids = {backend.name: image_facts(client, backend).image_id for backend in images}
-    return stack.enter_context(ContainerHost(client, image_ids, config.backend_memory))
+    limits = ContainerLimits(config.backend_memory, config.backend_pids, config.backend_cpus)
+    return stack.enter_context(ContainerHost(client, image_ids, limits))
 
 
 def _start_gateway(

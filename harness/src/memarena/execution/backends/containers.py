@@ -13,7 +13,7 @@ import os
 import secrets
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -37,8 +37,11 @@ DATA_FOLDER = "/data"
 _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 5
 _TAIL_LINES = 5
-_PIDS_LIMIT = 1024
+_TAIL_BYTES = 64 << 10
 _TMP_SIZE = "1g"
+_LOG_SIZE, _LOG_FILES = "16m", "4"
+_MOST_LOG_BYTES = 64 << 20
+"""What is kept of a container's printout: its beginning, where Docker's own rotation does not hold."""
 
 
 def docker_client() -> DockerClient:
@@ -86,17 +89,27 @@ def image_facts(client: DockerClient, backend: ContainerBackend) -> ImageFacts:
     return ImageFacts(str(image.id), int(ports[0].removesuffix("/tcp")))
 
 
+@dataclass(frozen=True)
+class ContainerLimits:
+    """What a backend's container may use at most. ``memory`` as Docker has it (``4g``), swap included."""
+
+    memory: str | None
+    pids: int
+    cpus: float | None = None
+    """None: as many as the machine has."""
+
+
 class ContainerHost:
     """Docker for one run: its network, its containers, and what removes them if this process is killed.
 
     Use it as a context manager: leaving it removes everything that it made and nothing else.
     """
 
-    def __init__(self, client: DockerClient, image_ids: Mapping[str, str], memory: str | None = None) -> None:
+    def __init__(self, client: DockerClient, image_ids: Mapping[str, str], limits: ContainerLimits) -> None:
         self._client = client
         self.image_ids = image_ids
         """Id of the image behind each backend, by the backend's name."""
-        self._memory = memory
+        self._limits = limits
         self.run_label = secrets.token_hex(6)
         self._network: Any = None
         self._reaper: subprocess.Popen[bytes] | None = None
@@ -161,9 +174,13 @@ class ContainerHost:
                 security_opt=["no-new-privileges:true"],
                 tmpfs={"/tmp": f"size={_TMP_SIZE}"},  # noqa: S108  (inside the container)
                 volumes={str(data_dir.resolve()): {"bind": DATA_FOLDER, "mode": "rw"}},
-                mem_limit=self._memory,
-                memswap_limit=self._memory,
-                pids_limit=_PIDS_LIMIT,
+                mem_limit=self._limits.memory,
+                memswap_limit=self._limits.memory,
+                nano_cpus=None if self._limits.cpus is None else int(self._limits.cpus * 1e9),
+                pids_limit=self._limits.pids,
+                log_config=docker.types.LogConfig(
+                    type="json-file", config={"max-size": _LOG_SIZE, "max-file": _LOG_FILES}
+                ),
                 detach=True,
             )
         except docker.errors.DockerException as error:
@@ -273,7 +290,8 @@ class LaunchedContainer:
             with contextlib.suppress(docker.errors.APIError):  # it has ended already
                 self._container.stop(timeout=_STOP_TIMEOUT_S)
             with (self._cell_dir / "backend.log").open("ab") as log:
-                log.write(self._container.logs())
+                for chunk in bounded(self._container.logs(stream=True, follow=False), _MOST_LOG_BYTES):
+                    log.write(chunk)
             self._container.remove(force=True, v=True)
         self._host.forget(str(self._container.id))
 
@@ -281,10 +299,22 @@ class LaunchedContainer:
         import docker  # noqa: PLC0415
 
         try:
-            text = self._container.logs(tail=_TAIL_LINES).decode("utf-8", "replace")
+            chunks = bounded(self._container.logs(stream=True, follow=False, tail=_TAIL_LINES), _TAIL_BYTES)
+            text = b"".join(chunks).decode("utf-8", "replace")
         except docker.errors.DockerException as error:
             return f"(what it printed cannot be read: {_one_line(error)})"
         return " | ".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+def bounded(chunks: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
+    """The chunks up to so many bytes, and a line where more came."""
+    left = most_bytes
+    for chunk in chunks:
+        yield chunk[:left]
+        if len(chunk) > left:
+            yield b"\nmemarena: what was printed after this is left out\n"
+            return
+        left -= len(chunk)
 
 
 def _data_dir(cell_dir: Path) -> Path:

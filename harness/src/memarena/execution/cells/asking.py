@@ -28,6 +28,9 @@ _OWN_TOKEN_BYTES = 8
 """Of a tokenizer that only the backend knows: more than any text takes that people write."""
 _SCAFFOLD_BYTES = 8192
 _ITEM_LAYOUT_BYTES = 256
+_MOST_NOTICES = 64
+_NOTICE_CODE_CHARS = 100
+_NOTICE_CHARS = 1_000
 
 Status = Literal["answered", "backend_failed", "infra_failed", "reader_not_applicable"]
 Calls = tuple[GatewayCall, ...]
@@ -323,5 +326,10 @@ def text_before_reader(trace: AnswerTrace, calls: Sequence[GatewayCall]) -> str:
 
 
 def notice_texts(notices: Sequence[pb.Notice]) -> tuple[str, ...]:
-    """Notices as lines: code, count, message."""
-    return tuple(f"{n.code} ×{max(1, n.count)}: {n.message}".rstrip(": ") for n in notices)
+    """Notices as lines: code, count, message. SPEC.md bounds neither their number nor their length, so both are cut."""
+    lines = [
+        f"{n.code[:_NOTICE_CODE_CHARS]} ×{max(1, n.count)}: {n.message[:_NOTICE_CHARS]}".rstrip(": ")
+        for n in notices[:_MOST_NOTICES]
+    ]
+    left = len(notices) - len(lines)
+    return (*lines, f"notices.left_out ×{left}") if left else tuple(lines)

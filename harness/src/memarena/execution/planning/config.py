@@ -133,8 +133,12 @@ class RunConfig(BaseModel):
     """After a backend was started again: go on in a namespace that it proves to hold, or always in a fresh one."""
     backend_restarts: Annotated[int, Field(ge=0)] = 10
     """How often a cell's backend is started again after it ended."""
-    backend_memory: Annotated[str, Field(pattern=r"^[1-9][0-9]*[kmg]$")] | None = None
-    """Most memory of a backend's container, for example ``2g``."""
+    backend_memory: Annotated[str, Field(pattern=r"^[1-9][0-9]*[kmg]$")] | None = "4g"
+    """Most memory of a backend's container, swap included; None: no limit."""
+    backend_cpus: Annotated[float, Field(ge=0.1)] | None = None
+    """Most CPUs of a backend's container; None: as many as the machine has."""
+    backend_pids: Annotated[int, Field(ge=16)] = 1024
+    """Most processes and threads of a backend's container."""
     lost_retries: Annotated[int, Field(ge=0)] = 1
     """How often a question that was lost with the backend is asked again."""
     deadlines_s: DeadlineConfig = DeadlineConfig()
