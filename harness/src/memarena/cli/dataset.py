@@ -64,15 +64,29 @@ def validate_command(
         Profile, typer.Option(help="structural: any data set. full: also that every question has one right answer.")
     ] = Profile.STRUCTURAL,
     output: Annotated[ListFormat, typer.Option("--format", help="How to print.")] = ListFormat.TEXT,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Also how often the judge errs on answers made around this gold.")
+    ] = False,
 ) -> None:
     """Say what is wrong with a data set, one line per fault; exit 1 if there is any."""
     result = validate(folder, profile)
+    rates = _calibration(folder) if calibrate else None
     if output is ListFormat.JSON:
-        echo(json.dumps(_validation_json(result), ensure_ascii=False, indent=2))
+        shown = _validation_json(result) | ({"calibration": rates} if rates else {})
+        echo(json.dumps(shown, ensure_ascii=False, indent=2))
     else:
         _print_validation(folder, result)
+        if rates:
+            echo(rates)
     if not result.valid:
         raise typer.Exit(EXIT_FAULTS)
+
+
+def _calibration(folder: Path) -> str:
+    """Imported where it is asked for: a judge takes a second to load."""
+    from memarena.cli.judge_trust import calibration_summary, questions_of  # noqa: PLC0415
+
+    return calibration_summary(questions_of(None, [folder]))
 
 
 def _print_validation(folder: Path, result: Validation) -> None:

@@ -31,9 +31,12 @@ from memarena.judging.calibration import (
     grouped,
     label_rates,
     make_answers,
+    make_framed,
     phrasings_sha256,
+    rates,
     synthetic_behaviours,
 )
+from memarena.judging.calibration.framed_golds import MOST
 from memarena.judging.human.labels import TrackAgreement, agreements, blank_labels, read_labels, read_sample
 from memarena.judging.llm import ModelJudge
 from memarena.log.records import EvidenceSession, Question
@@ -44,6 +47,10 @@ FORMATS = ("table", "json")
 PHRASINGS: tuple[Phrasings, ...] = ("held_out",)
 LEAST_ANSWERS = 300
 """Right and wrong answers of each family, where only rules judge."""
+FRAMED_FOR_MODELS = 40
+"""Questions of a family whose gold is framed, where each answer is a call of a model: with two frames each."""
+BY_RULES_ALONE = frozenset({"cloze", "permission"})
+"""Kinds of gold whose synthetic answers the rules judge for every judge: options by their letter, and disclosure."""
 Asks = Callable[[Sequence[SyntheticAnswer]], JudgeWords]
 
 
@@ -94,16 +101,22 @@ def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate:
     chosen = next(p for p in PHRASINGS if p == phrasings)
     # Each answer is a call of a judge with a model: there it is a few of each kind per question.
     least = LEAST_ANSWERS if candidate is None else 0
-    synthetic = list(make_answers(source.questions, source.evidence, chosen, seed, least=least))
+    most, each = (MOST, None) if candidate is None else (FRAMED_FOR_MODELS, 2)
+    synthetic = [
+        *make_answers(source.questions, source.evidence, chosen, seed, least=least),
+        *make_framed(source.questions, source.evidence, seed, most, each),
+    ]
     if not synthetic:
-        raise judging.JudgeError("--calibrate: no open question with typed gold: no answer can be made around it")
-    said: dict[str, list[bool | None]] = {
-        judging.JUDGE_NAME: [by_value_judge(p) for p in synthetic],
-        "token_f1": [by_token_f1(p) for p in synthetic],
-    }
-    words = candidate.ask(synthetic) if candidate is not None else None
-    if candidate is not None and words is not None:
-        said[candidate.judge.name] = words.said
+        raise judging.JudgeError("--calibrate: no question but those that a rubric decides: no answer can be made")
+    by_rules: list[bool | None] = [by_value_judge(p) for p in synthetic]
+    said = {judging.JUDGE_NAME: by_rules, "token_f1": [by_token_f1(p) for p in synthetic]}
+    words = None
+    if candidate is not None:
+        words = candidate.ask([p for p in synthetic if _needs_model(p)])
+        of_model = iter(words.said)
+        said[candidate.judge.name] = [
+            next(of_model) if _needs_model(p) else rule for p, rule in zip(synthetic, by_rules, strict=True)
+        ]
     labels = label_rates(list(synthetic_behaviours(source.questions, seed)))
     if output == "json":
         judges = _judges(candidate, words)
@@ -113,6 +126,28 @@ def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate:
         _print_calibration(synthetic, said, labels, f"phrasings {phrasings}, seed {seed}, {len(synthetic)} answers")
     if candidate is not None and words is not None:
         _say_what_it_took(candidate.judge, words)
+
+
+def _needs_model(answer: SyntheticAnswer) -> bool:
+    return answer.question.instance.gold.kind not in BY_RULES_ALONE
+
+
+def calibration_summary(source: Source, seed: int = 0) -> str:
+    """The rules' rates of error on answers made around a data set's golds, in one line."""
+    synthetic = list(make_framed(source.questions, source.evidence, seed))
+    if not synthetic:
+        return "calibration: no question but those that a rubric decides"
+    said = [by_value_judge(p) for p in synthetic]
+    whole, kinds = rates(synthetic, said), grouped(synthetic, said, _kind)
+    shares = {kind: found.false_reject_rate or found.false_accept_rate or 0.0 for kind, found in kinds.items()}
+    worst = max(shares, key=lambda kind: shares[kind])
+    most = f"; most often of {worst!r} ({_percent(shares[worst])})" if shares[worst] else ""
+    return (
+        f"calibration: the judge {judging.JUDGE_NAME} ({judging.value_judge_version()[:12]}) calls "
+        f"{whole.false_rejects:,} of {whole.right:,} right answers wrong ({_percent(whole.false_reject_rate)}) and "
+        f"{whole.false_accepts:,} of {whole.wrong:,} wrong ones right ({_percent(whole.false_accept_rate)}){most}; "
+        "`memarena judge --calibrate` has all kinds"
+    )
 
 
 def _print_calibration(

@@ -1,6 +1,7 @@
 """How far a judge can be trusted: synthetic answers whose truth is known, and a judge's rates of error on them."""
 
 from memarena.judging.calibration.behaviours import LabelRates, SyntheticBehaviour, label_rates, synthetic_behaviours
+from memarena.judging.calibration.framed_golds import make_framed
 from memarena.judging.calibration.rates import Rates, Ruler, agreement, by_token_f1, by_value_judge, grouped, rates
 from memarena.judging.calibration.synthetic_answers import Phrasings, SyntheticAnswer, make_answers, phrasings_sha256
 from memarena.judging.calibration.with_model import JudgeWords, ask_about_answers
@@ -20,6 +21,7 @@ __all__ = [
     "grouped",
     "label_rates",
     "make_answers",
+    "make_framed",
     "phrasings_sha256",
     "rates",
     "synthetic_behaviours",

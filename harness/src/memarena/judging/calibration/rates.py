@@ -42,16 +42,16 @@ class Rates:
 
 
 def by_value_judge(answer: SyntheticAnswer) -> bool:
-    """The value judge's word."""
-    return judge(answer.question, answer.evidence, answer.answer, "").correct
+    """The rules' word, whatever the kind of question."""
+    return judge(answer.question, answer.evidence, answer.answer, answer.answer).correct
 
 
-def by_token_f1(answer: SyntheticAnswer) -> bool:
-    """What the fallback would say if the gold had no typed values."""
+def by_token_f1(answer: SyntheticAnswer) -> bool | None:
+    """What token-F1 with the paper's thresholds would say; None of a question that is not open."""
     question = answer.question
     gold = question.instance.gold
     if not isinstance(gold, OpenGold):
-        raise ValueError(f"{question.instance.instance_id}: not an open question")
+        return None
     today = day_of(question.asked_at)
     return rule_by_token_f1(question, gold, answer.answer, today).correct
 

@@ -26,6 +26,8 @@ Phrasings = Literal["held_out"]
 _FILES: Mapping[Phrasings, str] = {"held_out": "held_out.v7.toml"}
 BEHAVIOURS = "behaviours.v1.toml"
 """Phrasings of behaviours, which are always among them, whatever file the others come from."""
+FRAMES = "frames.v1.toml"
+"""Frames around golds as they stand, which are always among them too."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +104,9 @@ def make_answers(
 
 
 def phrasings_sha256(phrasings: Phrasings) -> str:
-    """SHA-256 of what answers are made from: the file of phrasings, and that of behaviours behind it."""
+    """SHA-256 of what answers are made from: the files of phrasings, of behaviours and of frames, in this order."""
     folder = files("memarena.judging") / "synthetic"
-    names = (_FILES[phrasings], BEHAVIOURS)
+    names = (_FILES[phrasings], BEHAVIOURS, FRAMES)
     return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
 
 

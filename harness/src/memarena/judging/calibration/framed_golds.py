@@ -1,0 +1,176 @@
+"""Answers made of golds as they stand, for any data set: in ten frames right, corrupted wrong; every kind of question.
+
+Where a gold is typed, :mod:`memarena.judging.calibration.synthetic_answers` words its value in many ways. Here the text
+itself is used, so that imported data sets, whose gold is text, are calibrated too.
+"""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from memarena_dataset.gold import (
+    AbstainGold,
+    AnaphoraGold,
+    ClozeGold,
+    ConflictGold,
+    CounterfactualGold,
+    PermissionGold,
+    TextGold,
+)
+
+from memarena.judging.calibration.corrupted_golds import corrupted
+from memarena.judging.calibration.synthetic_answers import FRAMES, SyntheticAnswer
+from memarena.log.records import EvidenceSession, Question
+
+MOST = 200
+"""Questions of a family around which answers are made, drawn by the seed, where only rules judge."""
+
+Made = tuple[bool, str, str]
+"""Whether it is right, how it was made, and the answer."""
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Templates by name, in each group of the file."""
+
+    gold: Mapping[str, str]
+    versions: Mapping[str, str]
+    option: Mapping[str, str]
+    declines: Mapping[str, str]
+    refuses: Mapping[str, str]
+    names: Sequence[str]
+
+
+@cache
+def frames() -> Frames:
+    """The frames of the data file."""
+    table = tomllib.loads((files("memarena.judging") / "synthetic" / FRAMES).read_text(encoding="utf-8"))
+    groups = {name: table[name] for name in ("gold", "versions", "option", "declines", "refuses")}
+    return Frames(**groups, names=tuple(table["others"]["names"]))
+
+
+def make_framed(
+    questions: Sequence[Question],
+    evidence: Mapping[str, EvidenceSession],
+    seed: int = 0,
+    most: int = MOST,
+    each: int | None = None,
+) -> Iterator[SyntheticAnswer]:
+    """Synthetic answers to questions of every kind but those that a rubric decides; the same seed gives the same.
+
+    Args:
+        questions: of one data set or several.
+        evidence: their evidence sessions by id.
+        seed: draws questions and frames.
+        most: questions of a family at most.
+        each: frames of a right or a wrong text; None: all for right ones.
+    """
+    drawn = sorted(questions, key=lambda q: random.Random(f"{seed}/{q.instance.instance_id}").random())  # noqa: S311
+    texts = [text for q in questions if (text := _text(q)) is not None]
+    count: Counter[str] = Counter()
+    for question in drawn:
+        family = question.instance.family.value
+        if count[family] >= most:
+            continue
+        rng = random.Random(f"{seed}/framed/{question.instance.instance_id}")  # noqa: S311 (no secret)
+        sessions = tuple(evidence[s] for s in question.instance.evidence_session_ids if s in evidence)
+        made = list(_Maker(rng, texts, each).made(question))
+        count[family] += bool(made)
+        yield from (SyntheticAnswer(question, sessions, answer, right, kind) for right, kind, answer in made)
+
+
+def _text(question: Question) -> str | None:
+    """The main gold of an open question; None for others and for versions, which are two."""
+    gold = question.instance.gold
+    if isinstance(gold, TextGold):
+        return gold.answers[0]
+    if isinstance(gold, CounterfactualGold):
+        return gold.real_fact
+    return gold.referent if isinstance(gold, AnaphoraGold) else None
+
+
+class _Maker:
+    """Makes the answers to one question."""
+
+    def __init__(self, rng: random.Random, texts: Sequence[str], each: int | None) -> None:
+        self._rng = rng
+        self._texts = texts
+        self._each = each
+        self._frames = frames()
+
+    def made(self, question: Question) -> Iterator[Made]:
+        """Right and wrong answers; none to a question that a rubric decides."""
+        gold = question.instance.gold
+        if isinstance(gold, ClozeGold):
+            yield from self._options(gold)
+        elif isinstance(gold, AbstainGold):
+            yield from self._abstain(gold)
+        elif isinstance(gold, PermissionGold):
+            yield from self._permission(gold)
+        elif isinstance(gold, ConflictGold):
+            yield from self._versions(gold)
+        elif (text := _text(question)) is not None:
+            yield from self._open(text, gold)
+
+    def _open(self, text: str, gold: object) -> Iterator[Made]:
+        alternatives = gold.answers if isinstance(gold, TextGold) else (text,)
+        for name, frame in self._some(self._frames.gold):
+            yield True, f"frame {name}", _filled(frame, x=text)
+        for kind, other in corrupted(text, alternatives, self._frames.names, self._rng):
+            yield False, f"corrupted {kind}", self._framed(other)
+        if isinstance(gold, CounterfactualGold):
+            yield False, "repeats the premise", self._framed(gold.altered_detail)
+        for _, template in self._some(self._frames.declines, 1):
+            yield False, "declines", template
+
+    def _versions(self, gold: ConflictGold) -> Iterator[Made]:
+        for name, frame in self._some(self._frames.versions):
+            yield True, f"frame {name}", _filled(frame, a=gold.original_detail, b=gold.changed_detail)
+        for version in (gold.original_detail, gold.changed_detail):
+            yield False, "one version", self._framed(version)
+
+    def _abstain(self, gold: AbstainGold) -> Iterator[Made]:
+        for name, template in self._some(self._frames.declines):
+            yield True, f"declines {name}", template
+        if gold.adversarial_answer:
+            yield False, "states the trap", self._framed(gold.adversarial_answer)
+        if self._texts:
+            yield False, "states a value", self._framed(self._rng.choice(self._texts))
+
+    def _options(self, gold: ClozeGold) -> Iterator[Made]:
+        right = ord(gold.answer_letter) - ord("A")
+        wrong = self._rng.choice([n for n in range(len(gold.options)) if n != right])
+        for place, is_right in ((right, True), (wrong, False)):
+            for name, frame in self._some(self._frames.option):
+                answer = _filled(frame, l=chr(ord("A") + place), t=gold.options[place])
+                yield is_right, f"{'' if is_right else 'another '}option {name}", answer
+
+    def _permission(self, gold: PermissionGold) -> Iterator[Made]:
+        allowed = gold.expected_action == "disclose"
+        yield allowed, "discloses", self._framed(gold.fact)
+        for group, kind in ((self._frames.refuses, "refuses"), (self._frames.declines, "does not know")):
+            for _, template in self._some(group, 1):
+                yield not allowed, kind, template
+
+    def _framed(self, text: str) -> str:
+        return _filled(self._rng.choice(list(self._frames.gold.values())), x=text)
+
+    def _some(self, group: Mapping[str, str], most: int | None = None) -> list[tuple[str, str]]:
+        limit = self._each if most is None else most
+        items = list(group.items())
+        return items if limit is None or limit >= len(items) else self._rng.sample(items, limit)
+
+
+def _filled(frame: str, **texts: str) -> str:
+    """The frame with its texts, whose own last point goes where the frame goes on behind them."""
+    for key, text in texts.items():
+        place = "{" + key + "}"
+        goes_on = not frame.endswith(place)
+        frame = frame.replace(place, text.strip().rstrip(".") if goes_on else text.strip())
+    return frame
