@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from memarena.cli.main import app
-from memarena.evaluation import draw_sample_of
-from memarena.judging import JudgeError, judge_run
+from memarena.evaluation import draw_sample_of, judge_run
+from memarena.judging import JudgeError
 from memarena.judging.human.agreement import cohen_kappa, fleiss_kappa, majority
 from memarena.judging.human.labels import agreements, blank_labels, read_labels, read_sample
 from memarena.judging.human.sampling import Sample

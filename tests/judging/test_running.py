@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from memarena.evaluation import evaluate
-from memarena.judging import data_files, judge_run, missing_verdicts, value_judge_version
+from memarena.evaluation import evaluate, judge_run, load_facts, missing_verdicts
+from memarena.judging import data_files, value_judge_version
 from memarena.log.records import AnyRecord, Outcome, Verdict
 from memarena.log.store import LogError, LogWriter, read_records
 from memarena.scoring.errors import ScoringError
@@ -61,14 +61,14 @@ def test_every_open_answer_gets_one_verdict_and_a_second_judging_adds_none(run_d
     ]
     assert {v.judge_version for v in verdicts(run_dir)} == {value_judge_version()}
     assert judge_run(run_dir) == 0
-    assert list(missing_verdicts(run_dir)) == []
+    assert list(missing_verdicts(load_facts(run_dir))) == []
 
 
 def test_verdicts_of_another_version_do_not_count(run_dir: Path) -> None:
     judge_run(run_dir)
     old = [v.model_copy(update={"judge_version": "0" * 64, "judge": "value"}) for v in verdicts(run_dir)]
     fresh = write_log(run_dir.parent / "old", [*_without_verdicts(run_dir), *old])
-    assert len(list(missing_verdicts(fresh))) == 3
+    assert len(list(missing_verdicts(load_facts(fresh)))) == 3
 
 
 def test_verdicts_of_an_older_version_are_scored_under_their_own_version(run_dir: Path) -> None:
@@ -94,7 +94,7 @@ def _without_verdicts(run_dir: Path) -> list[AnyRecord]:
 
 def test_missing_verdicts_are_found_while_another_process_writes(run_dir: Path) -> None:
     with LogWriter(run_dir):
-        assert len(list(missing_verdicts(run_dir))) == 3
+        assert len(list(missing_verdicts(load_facts(run_dir)))) == 3
         with pytest.raises(LogError, match="another process is writing"):
             judge_run(run_dir)
 

@@ -1,7 +1,7 @@
 """From a run to its scores: the one way there, for the commands, certification, benchmarks and viewers.
 
-The log is read, answers that the rules have not judged yet are judged, and :mod:`memarena.scoring` computes the rest.
-Nothing is written. What is not pure about scoring lives here: reading the log, a second process, the cycle collector.
+The log is read, every answer gets a judgment, and :mod:`memarena.scoring` makes figures of them. Only :func:`judge_run`
+writes. What is not pure about scoring lives here: reading the log, a second process, the cycle collector.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memarena.log.records import (
     QuestionAsked,
     Verdict,
 )
-from memarena.log.store import LOG_NAME, LogReader, read_records
+from memarena.log.store import LOG_NAME, LogReader, LogWriter, read_records
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.questions import RunBoth, one_after_the_other
 from memarena.scoring.run import ScoredRun, score_run
@@ -37,6 +37,8 @@ from memarena.scoring.uncertainty_records import RESAMPLES
 A = TypeVar("A")
 B = TypeVar("B")
 
+_BATCH = 200
+"""Verdicts that are appended to a log at once."""
 FORK_FROM = 20_000
 """Questions times cells from which a second process is worth its start."""
 
@@ -91,6 +93,18 @@ def missing_verdicts(
     keys = facts.attempts.keys() if of is None else of
     attempts = (attempt.record for key in keys for attempt in facts.attempts.get(key, ()))
     yield from judging.verdicts_to_add(facts.questions, facts.evidence, () if anew else facts.verdicts, attempts)
+
+
+def judge_run(run_dir: Path) -> int:
+    """Append the missing verdicts to the log and return how many there were.
+
+    Raises LogError if another process writes the log, LogFullError if it cannot be written.
+    """
+    with LogWriter.of_run(run_dir) as log:
+        pending = list(missing_verdicts(load_facts(run_dir)))
+        for start in range(0, len(pending), _BATCH):
+            log.append(*pending[start : start + _BATCH])
+    return len(pending)
 
 
 @dataclass

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from memarena import judging
+from memarena.evaluation import judge_run
 from memarena.execution.backends.manifests import LaunchableBackend, choose_backend
 from memarena.execution.engine import execute
 from memarena.execution.errors import InfraError
@@ -103,7 +104,7 @@ def run_certification(
         outcome = _execute(loaded, out, reader_api_key)
         span = Span(start_ns=start_ns, end_ns=time.monotonic_ns())
         if outcome.reason == "completed":
-            judging.judge_run(out / RUN)
+            judge_run(out / RUN)
         say("canary after the run")
         record = RunRecord(
             spark_version=version("memarena-spark"),

@@ -17,6 +17,7 @@ from memarena.cli.errors import EXIT_INCOMPLETE
 from memarena.cli.judge_answers import judge_answers
 from memarena.cli.judge_flags import check_flags
 from memarena.cli.judge_progress import JudgeProgress
+from memarena.evaluation import judge_run
 from memarena.judging.calibration import ask_about_answers
 from memarena.judging.llm import Batch, Budget, Judged, ModelJudge, Patience, Prices, judge_with_model
 
@@ -172,7 +173,7 @@ def _judge_by_value(run: Path, name: str) -> None:
             f"--judge {name}: unknown judge; without a model there is: {judging.JUDGE_NAME}; "
             "a judge with a model needs --endpoint"
         )
-    count = judging.judge_run(run)
+    count = judge_run(run)
     version = judging.value_judge_version()[:12]
     write_out(f"{count} verdicts appended by judge {name} ({version})\n")
 

@@ -11,18 +11,17 @@ from memarena.lazy_imports import imported_later
 if TYPE_CHECKING:
     from memarena.judging.errors import JudgeError
     from memarena.judging.judgment import JUDGE_NAME, Judgment
+    from memarena.judging.judgments import Judgments, verdicts_to_add
     from memarena.judging.kinds import judge
-    from memarena.judging.running import judge_run, missing_verdicts, verdicts_to_add
     from memarena.judging.versions import data_files, value_judge_version
 
 __all__ = [
     "JUDGE_NAME",
     "JudgeError",
     "Judgment",
+    "Judgments",
     "data_files",
     "judge",
-    "judge_run",
-    "missing_verdicts",
     "value_judge_version",
     "verdicts_to_add",
 ]
@@ -31,12 +30,11 @@ _PLACES = {
     "JUDGE_NAME": "memarena.judging.judgment",
     "JudgeError": "memarena.judging.errors",
     "Judgment": "memarena.judging.judgment",
+    "Judgments": "memarena.judging.judgments",
     "data_files": "memarena.judging.versions",
     "judge": "memarena.judging.kinds",
-    "judge_run": "memarena.judging.running",
-    "missing_verdicts": "memarena.judging.running",
     "value_judge_version": "memarena.judging.versions",
-    "verdicts_to_add": "memarena.judging.running",
+    "verdicts_to_add": "memarena.judging.judgments",
 }
 """Modules that are imported when a name is asked for: a run hashes the data files and loads no judge."""
 

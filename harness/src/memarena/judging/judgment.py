@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Literal
 
 from memarena.log.records import BehaviourLabel, Bucket, Record, Verdict
@@ -15,70 +16,49 @@ Route = Literal["exact_match", "refusal", "value", "token_f1", "llm", "permissio
 
 
 class Code(StrEnum):
-    """What decided. The value is the code that files and reports carry."""
+    """What decided: the code that files and reports carry, and the line for people that is made of its fields."""
 
-    STATES_VALUE = "states_value"
-    NO_ANSWER = "no_answer"
-    MISSING_VALUE = "missing_value"
-    OTHER_PERSON = "other_person"
-    OTHER_VERSION = "other_version"
-    OTHER_MATTER = "other_matter"
-    SWAPPED_SOURCES = "swapped_sources"
-    DENIED = "denied"
-    TOO_MUCH = "too_much"
-    NOT_COMMITTED = "not_committed"
-    OTHER_VALUE = "other_value"
-    MISSING_MEMBER = "missing_member"
-    EXTRA_MEMBER = "extra_member"
-    MISSING_ITEM = "missing_item"
-    OTHER_ORDER = "other_order"
-    DECLINES = "declines"
-    TOKEN_F1 = "token_f1"  # noqa: S105 (a measure, no secret)
-    KEY_DATE = "key_date"
-    MISSING_VERSION = "missing_version"
-    AFFIRMS_PREMISE = "affirms_premise"
-    RIGHT_OPTION = "right_option"
-    NOT_THE_RIGHT_OPTION = "not_the_right_option"
-    EMPTY = "empty"
-    STATES_TRAP = "states_trap"
-    SUPPOSES_VALUE = "supposes_value"
-    DOES_NOT_DECLINE = "does_not_decline"
+    why: str
+
+    def __new__(cls, code: str, why: str = "") -> Code:
+        """A member with its template."""
+        made = str.__new__(cls, code)
+        made._value_ = code
+        made.why = why
+        return made
+
+    STATES_VALUE = "states_value", "states {value}"
+    NO_ANSWER = "no_answer", "no answer"
+    MISSING_VALUE = "missing_value", "does not state {value}"
+    OTHER_PERSON = "other_person", "gives {value} as another person's"
+    OTHER_VERSION = "other_version", "gives {value} as the version that is not asked for"
+    OTHER_MATTER = "other_matter", "gives {value} in another matter"
+    SWAPPED_SOURCES = "swapped_sources", "gives {value} as the other source's version"
+    DENIED = "denied", "denies {value}"
+    TOO_MUCH = "too_much", "says too much to be an answer: {said}"
+    NOT_COMMITTED = "not_committed", "names {value} without committing to it"
+    OTHER_VALUE = "other_value", "gives {said!r} beside {value}"
+    MISSING_MEMBER = "missing_member", "set-F1 {score:.2f}: misses {value}"
+    EXTRA_MEMBER = "extra_member", "set-F1 {score:.2f}: adds {said}"
+    MISSING_ITEM = "missing_item", "leaves out {value}"
+    OTHER_ORDER = "other_order", "tells another order than {value}"
+    DECLINES = "declines", "declines{quoted}"
+    TOKEN_F1 = "token_f1", "token-F1 {score:.2f}, {threshold:.2f} is enough"
+    KEY_DATE = "key_date", "decided by the key date"
+    MISSING_VERSION = "missing_version", "says nothing of the {said} version"
+    AFFIRMS_PREMISE = "affirms_premise", "affirms the premise"
+    RIGHT_OPTION = "right_option", "{said}"
+    NOT_THE_RIGHT_OPTION = "not_the_right_option", "{said}, right is {value}"
+    EMPTY = "empty", "empty"
+    STATES_TRAP = "states_trap", "states the trap's value{quoted}"
+    SUPPOSES_VALUE = "supposes_value", "supposes a value{quoted}"
+    DOES_NOT_DECLINE = "does_not_decline", "does not decline"
     DISCLOSES = "discloses"
     KEEPS = "keeps"
     BY_MODEL = "by_model"
     """A model decided; the reason is in its words."""
     LOGGED = "logged"
     """A verdict of the log, which keeps the reason as text."""
-
-
-_WHY = {
-    Code.STATES_VALUE: "states {value}",
-    Code.NO_ANSWER: "no answer",
-    Code.MISSING_VALUE: "does not state {value}",
-    Code.OTHER_PERSON: "gives {value} as another person's",
-    Code.OTHER_VERSION: "gives {value} as the version that is not asked for",
-    Code.OTHER_MATTER: "gives {value} in another matter",
-    Code.SWAPPED_SOURCES: "gives {value} as the other source's version",
-    Code.DENIED: "denies {value}",
-    Code.TOO_MUCH: "says too much to be an answer: {said}",
-    Code.NOT_COMMITTED: "names {value} without committing to it",
-    Code.OTHER_VALUE: "gives {said!r} beside {value}",
-    Code.MISSING_MEMBER: "set-F1 {score:.2f}: misses {value}",
-    Code.EXTRA_MEMBER: "set-F1 {score:.2f}: adds {said}",
-    Code.MISSING_ITEM: "leaves out {value}",
-    Code.OTHER_ORDER: "tells another order than {value}",
-    Code.DECLINES: "declines{quoted}",
-    Code.TOKEN_F1: "token-F1 {score:.2f}, {threshold:.2f} is enough",
-    Code.KEY_DATE: "decided by the key date",
-    Code.MISSING_VERSION: "says nothing of the {said} version",
-    Code.AFFIRMS_PREMISE: "affirms the premise",
-    Code.RIGHT_OPTION: "{said}",
-    Code.NOT_THE_RIGHT_OPTION: "{said}, right is {value}",
-    Code.EMPTY: "empty",
-    Code.STATES_TRAP: "states the trap's value{quoted}",
-    Code.SUPPOSES_VALUE: "supposes a value{quoted}",
-    Code.DOES_NOT_DECLINE: "does not decline",
-}
 
 
 class Disclosure(Record):
@@ -130,29 +110,29 @@ class Judgment:
     """D6; None elsewhere."""
 
 
-def right(
-    route: Route, code: Code, score: float = 1.0, *, value: str = "", said: str = "", threshold: float = 0.0
+def judged(
+    correct: bool,
+    route: Route,
+    code: Code,
+    score: float | None = None,
+    *,
+    value: str = "",
+    said: str = "",
+    threshold: float = 0.0,
 ) -> Judgment:
-    """The answer counts as correct.
+    """A judgment with its reason in words.
 
-    ``value`` is the gold's value that it is about, ``said`` words of the answer, ``threshold`` the least score.
+    ``value`` is the gold's value that it is about, ``said`` words of the answer, ``threshold`` the least score. A score
+    that is left out is 1 or 0.
     """
-    return _judgment(route, True, score, code, value, said, threshold)
-
-
-def wrong(
-    route: Route, code: Code, score: float = 0.0, *, value: str = "", said: str = "", threshold: float = 0.0
-) -> Judgment:
-    """The answer counts as wrong. Arguments as of :func:`right`."""
-    return _judgment(route, False, score, code, value, said, threshold)
-
-
-def _judgment(
-    route: Route, correct: bool, score: float, code: Code, value: str, said: str, threshold: float
-) -> Judgment:
+    score = float(correct) if score is None else score
     quoted = f": {said!r}" if said else ""
-    why = _WHY[code].format(value=value, said=said, score=score, threshold=threshold, quoted=quoted)
+    why = code.why.format(value=value, said=said, score=score, threshold=threshold, quoted=quoted)
     return Judgment(route, correct, score, code, said or value, why)
+
+
+right = partial(judged, True)
+wrong = partial(judged, False)
 
 
 def by_disclosure(disclosure: Disclosure) -> Judgment:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from memarena_dataset.gold import Gold
 
 from memarena.judging.judgment import JUDGE_NAME, Judgment, by_disclosure, of_verdict
-from memarena.judging.kinds import KINDS, judge
+from memarena.judging.kinds import KINDS, judge, kind_of
 from memarena.judging.versions import value_judge_version
 from memarena.log.records import (
     AnswerSpan,
@@ -137,6 +137,43 @@ class Judgments:
         if key in self.buckets:
             changes["bucket"] = self.buckets[key].bucket
         return by_disclosure(disclosure.model_copy(update=changes)) if changes else judgment
+
+
+def verdicts_to_add(
+    questions: Mapping[str, Question],
+    evidence: Mapping[str, EvidenceSession],
+    verdicts: Iterable[Verdict],
+    attempts: Iterable[QuestionAsked],
+) -> Iterator[Verdict]:
+    """Verdicts of the rules, as they are today, on answers to open questions that have none of this version.
+
+    Args:
+        questions: by instance id.
+        evidence: sessions by id.
+        verdicts: those that are there, of whatever judge.
+        attempts: with the parsed answer; items and raw output are not looked at.
+    """
+    version = value_judge_version()
+    done = {key_of(v) for v in verdicts if v.judge == JUDGE_NAME and v.judge_version == version}
+    for asked in attempts:
+        question = questions.get(asked.instance_id)
+        if question is None or asked.status != "answered" or asked.answer is None or key_of(asked) in done:
+            continue
+        kind = kind_of(question)
+        if not kind.has_rules or kind.decided_by != "verdict":
+            continue
+        judgment = judge(question, evidence_of(question, evidence), asked.answer.answer, "")
+        yield Verdict(
+            cell_id=asked.cell_id,
+            instance_id=asked.instance_id,
+            attempt=asked.attempt,
+            judge=JUDGE_NAME,
+            judge_version=version,
+            route="token_f1" if judgment.route == "token_f1" else "value",
+            correct=judgment.correct,
+            score=judgment.score,
+            reason=judgment.why,
+        )
 
 
 def key_of(record: QuestionAsked | Verdict | BucketNamed | JudgingFailed) -> AttemptKey:
