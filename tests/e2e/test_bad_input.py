@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from memarena.log.store import LogWriter, log_path, read_records
+from memarena.log.store import LogReader, LogWriter, log_path, read_records
 
-from .harnessing import EXAMPLE, here, memarena, overridden
+from .harnessing import EXAMPLE, command, here, memarena, overridden
 
 
 def refused(*arguments: str | Path) -> str:
@@ -300,3 +300,17 @@ def test_usage_errors_exit_with_2_without_a_trace(arguments: tuple[str, ...]) ->
     done = memarena(*arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_command_whose_standard_streams_are_closed_does_its_work(closed: str, tmp_path: Path) -> None:
+    """What its children print goes nowhere, and into no file that got the number of a closed stream."""
+    words = command(
+        *("run", "--dataset", EXAMPLE, "--backend", "vanilla", "--reader", "extractive", "--limit", "2"),
+        *("--floor-samples", "0", "--meter", "none", "--out", tmp_path / "run"),
+    )
+    done = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    with LogReader(tmp_path / "run") as log:
+        log.verify()

@@ -41,6 +41,14 @@ def test_the_readers_key_is_kept_from_a_backend(tmp_path: Path, monkeypatch: pyt
     assert "sk-secret" not in str(caught.value)
 
 
+def test_a_folder_that_is_removed_while_a_backend_starts_is_not_the_backend_s_failure(tmp_path: Path) -> None:
+    cell_dir = tmp_path / "cell"
+    code = f"import shutil, time; shutil.rmtree({str(cell_dir)!r}); time.sleep(600)"
+    manifest = BackendManifest(name="slow", kind="competitor", command=("{python}", "-c", code))
+    with pytest.raises(InfraError, match=f"{cell_dir}: was removed while backend slow started"):
+        launch(LaunchableBackend(name="slow", manifest=manifest, folder=Path()), cell_dir, timeout_s=30)
+
+
 def test_tls_and_token_are_for_backends_that_run_elsewhere(tmp_path: Path) -> None:
     roots = tmp_path / "roots.pem"
     roots.write_text("none")

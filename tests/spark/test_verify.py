@@ -333,6 +333,12 @@ def test_whatever_a_bundle_holds_verifying_ends_with_a_fault(seed: int, signed: 
     assert files_at_fault(found) <= {*layout.files_of(bundle), layout.SIGNATURE}
 
 
+def test_a_statement_that_nests_without_end_is_at_fault(signed: Path, copy_of: Copy) -> None:
+    bundle = copy_of(signed)
+    (bundle / layout.STATEMENT).write_text("[" * 200_000 + "]" * 200_000)
+    assert layout.STATEMENT in files_at_fault(verify(bundle, Trust(unsigned=True)))
+
+
 def test_a_record_that_names_a_file_elsewhere_is_at_fault_and_the_file_not_opened(signed: Path, copy_of: Copy) -> None:
     bundle = copy_of(signed)
     record = json.loads((bundle / layout.RECORD).read_bytes())

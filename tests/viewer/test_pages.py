@@ -272,6 +272,7 @@ def test_what_is_not_understood_is_told_and_left_out(site: Site) -> None:
 
 def test_an_address_that_asks_for_too_much_has_a_page(site: Site) -> None:
     assert said(site.page(site.run("lab", f"/questions?day={10**30}")).text) == (0, 0)
+    assert "expected a number from 1" in site.page(site.run("lab", f"/questions?page={'9' * 5000}")).plain
     last = site.page(site.run("lab", "/questions?outcome=wrong&page=9999999"))
     assert "page=9999999: there are" in last.plain
     total, _ = said(last.text)

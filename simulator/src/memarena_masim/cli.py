@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
-from memarena_dataset.printing import write_err
+from memarena_dataset.printing import open_standard_streams, write_err
 from memarena_dataset.single_use_options import OnceGroup
 from memarena_dataset.version_option import version_printer
 from memarena_dataset_quality.errors import QualityError
@@ -193,6 +193,7 @@ def _say(line: str) -> None:
 
 def main() -> None:
     """Entry point: bad input is one line and exit code 2; Ctrl-C is exit code 130."""
+    open_standard_streams()
     try:
         code = app(standalone_mode=False)
     except TyperException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 
@@ -12,6 +13,21 @@ Tabulators and line feeds stay.
 """
 _FORMULA = re.compile(r"\A\s*[=+\-@\t\r]")
 """What a spreadsheet takes for the beginning of a formula (OWASP, CSV injection)."""
+
+
+def open_standard_streams() -> None:
+    """Open standard input, output and error on the null device where a command was started with them closed (``>&-``).
+
+    Otherwise the next file to be opened gets their number, and what a child prints goes into it: a log, for example.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def printable(text: str) -> str:

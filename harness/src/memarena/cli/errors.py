@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 import typer
-from memarena_dataset.printing import write_err
+from memarena_dataset.printing import open_standard_streams, write_err
 from typer.exceptions import TyperException
 
 EXIT_OK = 0
@@ -54,6 +54,7 @@ def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
 
 def run_guarded(app: typer.Typer) -> None:
     """Run a command line; errors that the user can fix become one line and exit code 2."""
+    open_standard_streams()
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()

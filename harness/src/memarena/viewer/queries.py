@@ -97,8 +97,8 @@ class Selection:
             unknown.append(f"agreement={agreement}: expected one of {', '.join(AGREEMENTS)}")
             agreement = ""
         page = single.get("page", "1")
-        if not page.isascii() or not page.isdigit() or not 1 <= int(page) <= 10**7:
-            unknown.append(f"page={page}: expected a number from 1")
+        if not (page.isascii() and page.isdigit() and len(page) <= _PAGE_DIGITS and int(page)):
+            unknown.append(f"page={page[:_QUOTED_CHARS]}: expected a number from 1 of at most {_PAGE_DIGITS} digits")
             page = "1"
         return cls(
             cells=tuple(dict.fromkeys(value for key, value in pairs if key == "cell")),
@@ -130,6 +130,8 @@ class Selection:
         return urlencode([*pairs, *((key, str(value)) for key, value in single.items() if value is not None)])
 
 
+_PAGE_DIGITS = 7
+_QUOTED_CHARS = 40
 _OTHER_KEYS = {"cell", "view", "q", "agreement", "sort", "page", "gold"}
 
 

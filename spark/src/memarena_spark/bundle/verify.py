@@ -126,7 +126,7 @@ def _subjects(path: Path) -> dict[str, str] | None:
     """Hashes by name, as the statement has them; None if it cannot be read."""
     try:
         content: JsonValue = json.loads(path.read_bytes())
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     subjects = content.get("subject") if isinstance(content, dict) else None
     found: dict[str, str] = {}
@@ -141,7 +141,7 @@ def _subjects(path: Path) -> dict[str, str] | None:
 # ------------------------------------------------------------------ what follows from the facts
 
 
-_NO_RUN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_NO_RUN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading and scoring raise over records that are well-formed, each for itself, and make no run together."""
 
 

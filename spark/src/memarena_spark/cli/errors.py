@@ -17,7 +17,7 @@ from memarena.processes import ProcessError
 from memarena.readers import ReaderError
 from memarena.scoring import ScoringError
 from memarena_dataset.errors import DatasetError
-from memarena_dataset.printing import write_err, write_out
+from memarena_dataset.printing import open_standard_streams, write_err, write_out
 from typer.exceptions import TyperException
 
 from memarena_spark.errors import Refusal, RefusedError, SparkError
@@ -59,6 +59,7 @@ def print_refusals(refusals: Sequence[Refusal]) -> None:
 
 def run_guarded(app: typer.Typer) -> None:
     """Run a command line; refusals are listed with exit code 4, bad input is one line with exit code 2."""
+    open_standard_streams()
     try:
         code = app(standalone_mode=False)
     except TyperException as error:

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from memarena.execution.backends.environments import outside_the_harness
 from memarena.execution.backends.manifests import LaunchableBackend
+from memarena.execution.errors import InfraError
 from memarena.meters.footprint import Footprint, footprint_of_processes
 from memarena.processes import GuardedProcess
 from memarena.readers.helpers import KEY_VARIABLES
@@ -74,7 +75,8 @@ def launch(
     """Start a backend in ``cell_dir`` (``data/`` is its to keep, ``backend.log`` what it prints).
 
     ``settings`` are environment variables beside those of the manifest, and win over them.
-    Raises :class:`LaunchError` if it exits or does not name its address within ``timeout_s``.
+    Raises :class:`LaunchError` if it exits or does not name its address within ``timeout_s``, and
+    :class:`~memarena.execution.errors.InfraError` if ``cell_dir`` is removed meanwhile.
     """
     if (missing := backend.missing(settings)) is not None:
         raise LaunchError(f"backend {backend.name} cannot be started: {missing}")
@@ -98,6 +100,9 @@ def launch(
     while time.monotonic() < deadline:
         if address_file.exists() and (address := address_file.read_text(encoding="utf-8").strip()):
             return LaunchedBackend(process, address, data_dir)
+        if not cell_dir.is_dir():
+            process.stop()
+            raise InfraError(f"{cell_dir}: was removed while backend {backend.name} started")
         if process.poll() is not None:
             said = f"backend {backend.name} did not start: exit code {process.poll()}: {process.log_tail()}"
             if process.killed():
