@@ -61,14 +61,29 @@ def test_errors_that_no_caller_can_cause_are_ours(harness: Harness, status: int,
     assert str(status) in record.error
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_an_error_that_the_request_causes_is_passed_on(harness: Harness, stream: bool) -> None:
-    harness.reader.script = Script(fault="status", status=400, message="the prompt is too long")
-    reply, record = harness.one_chat(stream=stream)
+@pytest.mark.parametrize(
+    ("message", "window", "more", "ours"),
+    [
+        ("System role not supported", 0, {}, True),
+        ("Unsupported parameter: 'seed'", 0, {"seed": 1}, True),
+        ("maximum context length is 2048 tokens, you requested 2100", 16_384, {}, True),
+        ("maximum context length is 16384 tokens, you requested 20000", 16_384, {}, False),
+        ("the prompt is too long", 16_384, {"tools": []}, True),
+        ("the prompt is too long", 16_384, {"max_tokens": 16_384}, False),
+        ("tools are not supported", 16_384, {"tools": []}, False),
+        ("the temperature is too high", 16_384, {"temperature": 50}, False),
+        ("content must be a string", 0, {"messages": [{"role": "user", "content": 5}]}, False),
+        ("bad text", 0, {"messages": [{"role": "user", "content": "\ud800"}]}, False),
+    ],
+)
+def test_a_request_that_is_refused_is_the_servers_fault_where_every_reader_has_to_take_it(
+    make_harness: Make, message: str, window: int, more: dict[str, object], ours: bool
+) -> None:
+    reader = NullReader(Script(fault="status", status=400, message=message), window_tokens=window)
+    reply, record = make_harness(reader).one_chat(**more)
     assert reply.status == record.status == 400
-    assert reply.json()["error"]["message"] == "the prompt is too long"
-    assert not record.upstream_failed
-    assert "too long" in record.error
+    assert reply.json()["error"]["message"] == message
+    assert (record.upstream_failed, message in record.error) == (ours, True)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -190,7 +205,10 @@ def test_a_caller_that_hangs_up_after_the_last_event_had_its_whole_reply(make_ha
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         usage = {"prompt_tokens": 3, "completion_tokens": 1}
-        for event in ({"choices": [{"delta": {"content": "yes"}}]}, {"choices": [], "usage": usage}):
+        for event in (
+            {"choices": [{"delta": {"content": "yes"}, "finish_reason": "stop"}]},
+            {"choices": [], "usage": usage},
+        ):
             await response.write(f"data: {json.dumps(event)}\n\n".encode())
         await response.write(b"data: [DONE]\n\n")
         await asyncio.to_thread(hung_up.wait, 10)

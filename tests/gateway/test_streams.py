@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memarena.gateway.calls import OpenCall, UpstreamError
-from memarena.gateway.streams import StreamWatch, error_message
+from memarena.gateway.streams import MAX_EVENT_BYTES, StreamWatch, error_message
 
 
 def event(delta: dict[str, object], finish: str | None = None, **more: object) -> bytes:
@@ -69,7 +69,7 @@ def test_anything_said_ends_the_opening(delta: dict[str, object]) -> None:
 
 def test_a_stream_without_its_last_line_end_is_complete_if_it_says_so() -> None:
     unended = b"data: [DONE]"
-    watch = watching(STREAM[:4])
+    watch = watching(STREAM[:5])
     assert watch.feed(unended, 2) == b""
     assert watch.end(3) == unended
 
@@ -93,13 +93,15 @@ def test_a_stream_that_just_ends_is_broken() -> None:
         [OPENING],
         [STREAM[5]],
         [event({"content": ""})],
+        [b'data: {"choices": [{"text": "x"}]}\n\n'],
+        [event({"content": "x"}), STREAM[5]],
     ],
 )
-def test_a_stream_that_is_done_without_a_reply_is_broken(events: list[bytes]) -> None:
+def test_a_stream_that_is_done_and_not_why_it_ended_is_broken(events: list[bytes]) -> None:
     watch = StreamWatch(a_call(), hide_usage=False)
     watch.feed(b"".join(events) + STREAM[-1], 1)
     assert watch.failure is not None
-    assert "held no reply" in watch.failure.message
+    assert "not why the reply ended" in watch.failure.message
 
 
 @pytest.mark.parametrize(
@@ -107,10 +109,10 @@ def test_a_stream_that_is_done_without_a_reply_is_broken(events: list[bytes]) ->
     [
         [OPENING, event({}, "stop")],
         [b'data: {"choices": [{"text": "", "finish_reason": "stop"}]}\n\n'],
-        [b'data: {"choices": [{"text": "x"}]}\n\n'],
-        [event({"tool_calls": [{"index": 0}]})],
-        [event({"reasoning_content": "hm"})],
-        [b'data: {"choices": []}\n\n', event({"content": "x"}), STREAM[5]],
+        [b'data: {"choices": [{"text": "x", "finish_reason": "stop"}]}\n\n'],
+        [event({"tool_calls": [{"index": 0}]}, "tool_calls")],
+        [event({"reasoning_content": "hm"}, "length")],
+        [b'data: {"choices": []}\n\n', event({"content": "x"}, "stop"), STREAM[5]],
     ],
 )
 def test_a_stream_with_a_reply_is_complete_also_where_that_is_empty(events: list[bytes]) -> None:
@@ -120,13 +122,89 @@ def test_a_stream_with_a_reply_is_complete_also_where_that_is_empty(events: list
     assert watch.failure is None
 
 
+@pytest.mark.parametrize(
+    ("sent", "passed"),
+    [
+        (b"retry: 3000\n\n", b""),
+        (b"id: 7\nevent: message\ndata: {}\n\n", b"data: {}\n\n"),
+        (b'data: {"usage": {"prompt_tokens": -5, "completion_tokens": 2}}\n\n', b'data: {"usage":{"completion_tokens":2}}\n\n'),
+        (b'data: {"usage": {"prompt_tokens": 1%s}}\n\n' % (b"0" * 30), b'data: {"usage":{}}\n\n'),
+        (b'data: {"timings": {"prompt_ms": NaN}}\n\n', b'data: {"timings":{"prompt_ms":null}}\n\n'),
+        (
+            event({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"text": "yes"}]}),
+            b'data: {"choices":[{"delta":{"content":"yes","reasoning_content":"hm"},"finish_reason":null}]}\n\n',
+        ),
+        (
+            b'data: {"choices": [{"delta": {"content": "\\ud83d"}, "finish_reason": {"type": "stop"}}]}\n\n',
+            b'data: {"choices":[{"delta":{"content":"\\ufffd"},"finish_reason":"stop"}]}\n\n',
+        ),
+    ],
+)  # fmt: skip
+def test_what_servers_say_in_another_way_passes_in_the_plain_one(sent: bytes, passed: bytes) -> None:
+    call = a_call()
+    watch = StreamWatch(call, hide_usage=False)
+    watch.feed(OPENING + event({"content": "x"}), 1)
+    assert watch.feed(sent, 2) == passed
+    assert watch.failure is None
+    assert (call.prompt_tokens, call.server_prompt_ms) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "reasoning_ns", "answer_ns"),
+    [
+        (["Tues", "day"], None, 1),
+        (["<", "3"], None, 1),
+        (["\n<th", "ink>", "hm", "</thi", "nk>", "\n\n", "Tuesday"], 1, 7),
+        (["<think>hm</think>Tuesday"], 1, 1),
+        (["hm", " hm</think>", "Tuesday"], 1, 3),
+        (["[THINK]", "never done"], 1, None),
+    ],
+)
+def test_the_answer_begins_after_thinking_between_marks(
+    pieces: list[str], reasoning_ns: int | None, answer_ns: int | None
+) -> None:
+    call = a_call()
+    watch = StreamWatch(call, hide_usage=False)
+    for at_ns, piece in enumerate(pieces, 1):
+        watch.feed(event({"content": piece}), at_ns)
+    assert (call.first_reasoning_ns, call.first_content_ns) == (reasoning_ns, answer_ns)
+
+
+@pytest.mark.parametrize("key", ["content", "reasoning_content"])
+def test_a_server_that_does_not_stop_is_stopped(key: str) -> None:
+    watch = StreamWatch(a_call(), hide_usage=False, max_tokens=1)
+    for at_ns in range(1, 20):
+        watch.feed(event({key: "word " * 200}), at_ns)
+    assert watch.failure is not None
+    assert "does not stop" in watch.failure.message
+
+
+def test_an_event_without_end_is_not_kept() -> None:
+    watch = StreamWatch(a_call(), hide_usage=False)
+    watch.feed(b"data: " + b"x" * MAX_EVENT_BYTES, 1)
+    assert watch.failure is not None
+
+
 @pytest.mark.parametrize("choices", [b"5", b'"text"', b"[null]", b"[5]"])
 def test_choices_that_are_none_are_an_error(choices: bytes) -> None:
     watch = watching([b'data: {"choices": ' + choices + b"}\n\n"])
     assert watch.failure is not None
 
 
-@pytest.mark.parametrize("bad", [b"data: {oops\n\n", b"data: 3\n\n", b'data: {"error": {"message": "boom"}}\n\n'])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b"data: {oops\n\n",
+        b"data: 3\n\n",
+        b'data: {"error": {"message": "boom"}}\n\n',
+        b'event: error\ndata: {"message": "boom"}\n\n',
+        b"event: error\ndata: boom\n\n",
+        event({"content": "x"}, "error"),
+        event({}, "abort"),
+        event({"content": 5}),
+        b'data: {"choices": [{"error": {"message": "boom"}}]}\n\n',
+    ],
+)
 def test_what_is_no_chunk_is_an_error(bad: bytes) -> None:
     watch = watching(STREAM[:3])
     assert watch.feed(STREAM[3] + bad + STREAM[4], 2) == STREAM[3]
@@ -140,6 +218,7 @@ def test_what_is_no_chunk_is_an_error(bad: bytes) -> None:
         ({"error": "b"}, "b"),
         ({"message": "c\nd"}, "c d"),
         ({"detail": "e"}, "e"),
+        ([{"error": {"message": {"message": "g"}}}], "g"),
         ("f", "f"),
         ({"x": 1}, '{"x": 1}'),
     ],

@@ -120,6 +120,11 @@ def finish(outcome: RunOutcome, out: Path) -> None:
             f"warning: the backend failed every question of {len(outcome.failed_cells)} of {outcome.cells} cells; "
             f"the causes: memarena report {out}\n"
         )
+    for line in outcome.non_answers:
+        sys.stderr.write(
+            f"warning: {line}; they are no answers of the memory: --max-answer-tokens gives more room, "
+            "--reader-thinking off or a budget of its own keeps reasoning apart\n"
+        )
     if outcome.unread_cells or outcome.failed_cells:
         sys.exit(EXIT_INCOMPLETE)
 

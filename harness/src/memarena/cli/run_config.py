@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -87,6 +88,8 @@ def _values(flags: RunFlags) -> dict[str, object]:
             values[field_name] = given
     if flags.edge:
         values |= {"max_context_tokens": EDGE_CONTEXT_TOKENS, "max_answer_tokens": EDGE_ANSWER_TOKENS}
+    if flags.thinking is not None and flags.thinking.isdecimal():
+        values |= {"thinking": "on", "reasoning_tokens": int(flags.thinking)}
     if flags.cache is not None:
         values["cache"] = flags.cache.absolute()
     if flags.question_ids is not None:
@@ -122,15 +125,7 @@ def _entry(low: object, high: object) -> object:
 
 def _apply_models(values: dict[str, object], flags: RunFlags) -> None:
     """Readers and helpers: a flag names new ones; flags that only qualify them go to those of the configuration."""
-    qualities: dict[str, object] = {
-        name: value
-        for name, value in (
-            ("model", flags.model),
-            ("window_tokens", flags.reader_window),
-            ("no_system_role", flags.no_system_role),
-        )
-        if value is not None
-    }
+    qualities = reader_qualities(flags)
     if flags.reader is not None:
         values["readers"] = [{"spec": spec, **qualities} for spec in _list(flags.reader)]
     elif qualities and isinstance(readers := values.get("readers"), list | tuple):
@@ -143,6 +138,41 @@ def _apply_models(values: dict[str, object], flags: RunFlags) -> None:
             values[role] = {**_plain(values[role]), "model": model}
         elif model is not None:
             raise RunError(f"--{role}-model {model}: names a model behind --{role} URL, which is missing")
+
+
+def _params(pairs: list[str] | None) -> dict[str, object] | None:
+    params: dict[str, object] = {}
+    for pair in pairs or ():
+        key, equals, text = pair.partition("=")
+        try:
+            params[key] = json.loads(text, parse_constant=_no_constant)
+        except (ValueError, RecursionError):
+            equals = ""
+        if not (equals and key):
+            raise RunError(f"--reader-param {pair}: expected KEY=JSON, such as top_k=1 or stop='[\"END\"]'")
+    return params or None
+
+
+def _no_constant(text: str) -> None:
+    raise ValueError(f"{text} is no JSON")
+
+
+def reader_qualities(flags: RunFlags) -> dict[str, object]:
+    """Fields of a reader's configuration that flags give."""
+    return {
+        name: value
+        for name, value in (
+            ("model", flags.model),
+            ("window_tokens", flags.reader_window),
+            ("no_system_role", flags.no_system_role),
+            ("params", _params(flags.reader_param)),
+            ("drop", flags.reader_drop or None),
+            ("concurrency", flags.reader_concurrency),
+            ("requests_per_minute", flags.reader_requests_per_minute),
+            ("patience_s", flags.reader_patience),
+        )
+        if value is not None
+    }
 
 
 def _plain(value: object) -> dict[str, object]:

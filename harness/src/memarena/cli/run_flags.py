@@ -56,6 +56,23 @@ class RunFlags:
     no_system_role: Annotated[
         _Switch, typer.Option("--no-system-role", help="The reader's chat template has no system role.")
     ] = None
+    reader_param: Annotated[
+        _Many,
+        typer.Option(help="KEY=JSON put into every request to the reader, e.g. 'top_k=1'; repeatable."),
+    ] = None
+    reader_drop: Annotated[
+        _Many, typer.Option(help="Field left out of every request to the reader, e.g. seed; repeatable.")
+    ] = None
+    reader_concurrency: Annotated[_Count, typer.Option(help="Most requests to the reader at once; default: any.")] = (
+        None
+    )
+    reader_requests_per_minute: Annotated[
+        float | None, typer.Option(help="Most requests to the reader in a minute; waiting is part of no time.")
+    ] = None
+    reader_patience: Annotated[
+        float | None,
+        typer.Option(help="Seconds that a request waits for a busy server (429, 503); default 300."),
+    ] = None
     embedder: Annotated[
         _Text, typer.Option(help="Embedding model for memories: embedded, or the URL of an OpenAI-compatible API.")
     ] = None
@@ -93,7 +110,13 @@ class RunFlags:
         ),
     ] = None
     thinking: Annotated[
-        _Text, typer.Option(help="For readers that can think before they answer: default, on or off.")
+        _Text,
+        typer.Option(
+            "--reader-thinking",
+            "--thinking",
+            help="For readers that can think before they answer: default, on, off, or the tokens that they may spend "
+            "on it beside the answer's.",
+        ),
     ] = None
     central_reading: Annotated[
         _Switch,

@@ -35,6 +35,7 @@ from memarena.execution.display import Display, SilentDisplay
 from memarena.execution.errors import CellError, InfraError, RunError
 from memarena.execution.metering import CellPhases, RunMetering
 from memarena.execution.models.model_pool import HelperPool, ReaderPool
+from memarena.execution.models.reader_failures import ReaderFailures
 from memarena.execution.models.services import ModelServices
 from memarena.execution.planning.config import RunConfig
 from memarena.execution.planning.plan import RunPlan, plan_run, versions
@@ -107,7 +108,9 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         # Before anything is metered, and before a model takes up memory.
         make_environments(backends, config, display.note)
         containers = _container_host(stack, config, backends)
-        readers = stack.enter_context(ReaderPool(config.readers, request.out / "readers", request.reader_api_key))
+        readers = stack.enter_context(
+            ReaderPool(config.readers, request.out / "readers", request.reader_api_key, display.note)
+        )
         helpers = stack.enter_context(HelperPool(config, request.out / "readers", readers.readers()))
         metering = RunMetering(
             config.meters,
@@ -181,6 +184,7 @@ class _Run:
         self._metering = output.metering
         self._display = output.display
         self._stop = output.stop
+        self._reader_failures = ReaderFailures()
 
     def execute(self, previous: RunProgress | None, sink: _Sink) -> RunOutcome:
         """Begin or go on, go through the cells, say how it ended."""
@@ -210,7 +214,9 @@ class _Run:
         self._metering.finish()
         log.append(RunEnded(ended_at=_now(), reason=reason, message=message))
         failed, unread = progress.wholly_failed(), progress.unread()
-        return RunOutcome(reason, progress.left(), message, failed, unread, len(progress.cells))
+        return RunOutcome(
+            reason, progress.left(), message, failed, unread, len(progress.cells), progress.saying_nothing()
+        )
 
     def _begin(self) -> RunProgress:
         manifest, questions = self._work.plan.manifest, self._work.plan.questions
@@ -321,6 +327,12 @@ class _Run:
         self._log.append(*records)
         self._stop.check()
 
+    def note_asked(self, cell: Cell, records: Sequence[AnyRecord]) -> None:
+        """Raise InfraError where a cell's reader fails question after question."""
+        for record in records:
+            if record.kind == "asked":
+                self._reader_failures.note(cell.reader, record)
+
     def heal_reader(self, name: str) -> None:
         """After a failure of ours: the reader must be alive and sane again, else the run stops with InfraError."""
         check_space(self._work.request.out)
@@ -347,6 +359,7 @@ class _CellHost:
 
     def append(self, *records: AnyRecord) -> None:
         self.run.append(*records)
+        self.run.note_asked(self.cell, records)
 
     def heal_reader(self) -> None:
         self.run.heal_reader(self.cell.reader)

@@ -32,12 +32,13 @@ class CachedReply(BaseModel):
     output: str
     output_sha256: str
     reasoning: str
+    finish_reason: str = ""
 
     def fill(self, call: OpenCall) -> None:
         """Put what the first call said into the record of this one; its times stay unknown."""
         call.from_cache = True
         call.prompt_tokens, call.cached_tokens = self.prompt_tokens, self.cached_tokens
-        call.completion_tokens = self.completion_tokens
+        call.completion_tokens, call.finish_reason = self.completion_tokens, self.finish_reason
         call.output, call.output_sha256, call.reasoning = self.output, self.output_sha256, self.reasoning
 
 
@@ -80,6 +81,7 @@ class ReplyCache:
             output=call.output.encode("utf-8", "replace").decode(),
             output_sha256=call.output_sha256,
             reasoning=call.reasoning.encode("utf-8", "replace").decode(),
+            finish_reason=call.finish_reason,
         )
         path = self._path(key)
         half = path.with_name(f"{path.name}.{os.getpid()}.part")

@@ -11,9 +11,11 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from memarena.gateway.counts import count, milliseconds
 from memarena.gateway.types import CallContext
 from memarena.log.records import GatewayCall
 
+_WORD_CHARS = 64
 CALLER_GONE = 499
 """Status on the record when the caller went away before it got one."""
 
@@ -87,6 +89,12 @@ class OpenCall:
         self.prompt_tokens: int | None = None
         self.cached_tokens: int | None = None
         self.completion_tokens: int | None = None
+        self.finish_reason = ""
+        self.refused_to_answer = False
+        """The server sent its refusal in place of a text."""
+        self.has_waited = False
+        self.waited_ns = 0
+        """Before the request that was answered: for a place, for a minute's end, for a busy server."""
         self.server_prompt_ms: float | None = None
         self.server_predicted_ms: float | None = None
         self.prompt: JsonValue = None
@@ -94,15 +102,22 @@ class OpenCall:
         self.output_sha256: str = ""
         self.reasoning: str = ""
 
-    def forwarded(self) -> None:
-        """The request goes upstream now."""
+    def forwarded(self, ready_ns: int | None = None) -> None:
+        """The request goes upstream now. ``ready_ns``: since when it was ready, where it may have waited."""
         self.forwarded_ns = time.monotonic_ns()
+        if self.has_waited and ready_ns is not None:
+            self.waited_ns = self.forwarded_ns - ready_ns
 
     def since_forwarded(self, at_ns: int | None = None) -> int | None:
         """Offset of a moment (now, if none is given); None if nothing was forwarded."""
         if self.forwarded_ns is None:
             return None
         return (time.monotonic_ns() if at_ns is None else at_ns) - self.forwarded_ns
+
+    def server_refused(self, message: str) -> None:
+        """Note that the server turned down what it has to take: its failure, in the words that the caller gets too."""
+        self.upstream_failed = True
+        self.error = message
 
     def refuse(self, error: RefusedError) -> None:
         """Note that the gateway itself turned the call down."""
@@ -128,25 +143,25 @@ class OpenCall:
         """Token counts from an OpenAI ``usage`` object; a missing count stays unknown."""
         if not isinstance(usage, dict):
             return
-        self.prompt_tokens = _count(usage.get("prompt_tokens"), self.prompt_tokens)
-        self.completion_tokens = _count(usage.get("completion_tokens"), self.completion_tokens)
+        self.prompt_tokens = _known(count(usage.get("prompt_tokens")), self.prompt_tokens)
+        self.completion_tokens = _known(count(usage.get("completion_tokens")), self.completion_tokens)
         details = usage.get("prompt_tokens_details")
         if isinstance(details, dict):
-            self.cached_tokens = _count(details.get("cached_tokens"), self.cached_tokens)
+            self.cached_tokens = _known(count(details.get("cached_tokens")), self.cached_tokens)
 
     def take_timings(self, timings: JsonValue) -> None:
         """The ``timings`` object of llama.cpp, milliseconds."""
         if isinstance(timings, dict):
-            self.server_prompt_ms = _milliseconds(timings.get("prompt_ms"))
-            self.server_predicted_ms = _milliseconds(timings.get("predicted_ms"))
+            self.server_prompt_ms = milliseconds(timings.get("prompt_ms"))
+            self.server_predicted_ms = milliseconds(timings.get("predicted_ms"))
             if self.cached_tokens is None:
-                self.cached_tokens = _count(timings.get("cache_n"), None)
+                self.cached_tokens = count(timings.get("cache_n"))
 
     def record(self, *, keep_texts: bool) -> GatewayCall:
         """The finished record."""
         prompt = "" if self.prompt is None else json.dumps(self.prompt, ensure_ascii=False, separators=(",", ":"))
         context = self.context
-        received = None if self.forwarded_ns is None else self.forwarded_ns - self.received_ns
+        received = None if self.forwarded_ns is None else self.forwarded_ns - self.received_ns - self.waited_ns
         return GatewayCall(
             call_id=self.call_id,
             cell_id=context.cell_id if context else None,
@@ -166,14 +181,17 @@ class OpenCall:
             from_cache=self.from_cache,
             started_mono_ns=self.received_ns,
             received_to_forwarded_ns=received,
+            waited_ns=self.waited_ns,
             first_byte_ns=self.first_byte_ns,
             first_content_ns=self.first_content_ns,
             last_content_ns=self.last_content_ns,
             first_reasoning_ns=self.first_reasoning_ns,
             done_ns=self.done_ns,
             prompt_tokens=self.prompt_tokens,
+            prompt_words=_words(self.prompt) if self.route == "/v1/chat/completions" else None,
             cached_tokens=self.cached_tokens,
             completion_tokens=self.completion_tokens,
+            finish_reason="refusal" if self.refused_to_answer and not self.output else self.finish_reason[:_WORD_CHARS],
             server_prompt_ms=self.server_prompt_ms,
             server_predicted_ms=self.server_predicted_ms,
             prompt_sha256=_sha256(prompt) if prompt else "",
@@ -189,9 +207,16 @@ def _storable(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def _count(value: JsonValue, otherwise: int | None) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
+def _words(messages: JsonValue) -> int | None:
+    """Words of the messages of a chat; None where one is no text."""
+    total = 0
+    for message in messages if isinstance(messages, list) else [None]:
+        content = message.get("content") if isinstance(message, dict) else None
+        if not isinstance(content, str):
+            return None
+        total += len(content.split())
+    return total
 
 
-def _milliseconds(value: JsonValue) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+def _known(value: int | None, otherwise: int | None) -> int | None:
+    return otherwise if value is None else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 
 import aiohttp
@@ -9,6 +10,7 @@ from memarena_answering import count_by_bytes
 from pydantic import JsonValue
 
 from memarena.gateway.calls import RefusedError, UpstreamError
+from memarena.gateway.door import MAX_REPLY_BYTES, bounded, check_coding
 from memarena.gateway.types import Upstream
 
 SEPARATOR = -1
@@ -51,11 +53,13 @@ async def count_tokens(session: aiohttp.ClientSession, upstream: Upstream, texts
         return count_by_bytes(texts)
     url, body = tokenize_request(upstream, texts)
     headers = {"Authorization": f"Bearer {upstream.api_key}"} if upstream.api_key else {}
-    async with session.post(url, json=body, headers=headers) as response:
+    async with session.post(url, json=body, headers=headers, allow_redirects=False) as response:
+        check_coding(response)
         if response.status != 200:
             raise UpstreamError(f"the server's /tokenize answered {response.status}")
+        raw = await bounded(response, MAX_REPLY_BYTES)
         try:
-            reply: JsonValue = await response.json(content_type=None)
-        except ValueError as error:
+            reply: JsonValue = json.loads(raw)
+        except (ValueError, RecursionError) as error:
             raise UpstreamError("the server's /tokenize answered something that is no JSON") from error
     return read_counts(upstream, reply, len(texts))

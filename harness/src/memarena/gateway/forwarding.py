@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -15,13 +16,26 @@ from aiohttp import web
 from pydantic import JsonValue
 
 from memarena.gateway.calls import CallerGoneError, OpenCall, UpstreamError, error_body
+from memarena.gateway.door import (
+    MAX_ERROR_BYTES,
+    MAX_REPLY_BYTES,
+    MAX_VECTORS_BYTES,
+    TOO_LONG,
+    bounded,
+    check_coding,
+    upstream_error,
+)
+from memarena.gateway.normal_form import Reading
+from memarena.gateway.pacing import BUSY, Pace, pause, wait_s
+from memarena.gateway.refusals import is_readers, read_refusal
 from memarena.gateway.streams import StreamWatch, error_message, reasoning_of
 from memarena.gateway.types import Upstream
+from memarena.log.records import PROMPT_NOT_UNDERSTOOD
 
 _LARGE_BODY = 1 << 19
 _CODE_CHARS = 64
 _OUR_FAULT = frozenset({401, 403, 404, 405, 408, 425, 429})
-"""Client errors that no caller of ours can cause: the server's key, address, route or load. The rest is passed on."""
+"""Client errors that no caller of ours can cause: the server's key, address, route or load."""
 
 _PROMPT_KEYS = {
     "/v1/chat/completions": "messages",
@@ -46,6 +60,7 @@ class Outgoing:
     body: bytes
     stream: bool
     hide_usage: bool
+    max_tokens: int | None = None
 
 
 def prepare(route: str, body: Mapping[str, JsonValue], upstream: Upstream) -> Outgoing:
@@ -62,8 +77,11 @@ def prepare(route: str, body: Mapping[str, JsonValue], upstream: Upstream) -> Ou
             options = options if isinstance(options, dict) else {}
             asked = options.get("include_usage") is True
             sent["stream_options"] = {**options, "include_usage": True}
+        for key in upstream.drop:
+            sent.pop(key, None)
     url = upstream.base_url.rstrip("/") + route.removeprefix("/v1")
-    return Outgoing(url, json.dumps(sent, separators=(",", ":")).encode(), stream, not asked)
+    most = next((n for key in ("max_tokens", "max_completion_tokens") if isinstance(n := sent.get(key), int)), None)
+    return Outgoing(url, json.dumps(sent, separators=(",", ":")).encode(), stream, not asked, most)
 
 
 def describe(call: OpenCall, route: str, body: Mapping[str, JsonValue]) -> None:
@@ -77,6 +95,7 @@ class Forwarder:
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self._session = session
+        self._paces: dict[str, Pace] = {}
 
     async def forward(
         self,
@@ -85,10 +104,14 @@ class Forwarder:
         upstream: Upstream,
         outgoing: Outgoing,
         keep: Keep | None = None,
+        *,
+        body: Mapping[str, JsonValue],
     ) -> web.StreamResponse:
         """Send the request, pass the reply back and fill in the call. The caller has its whole reply on return.
 
         A reply of status 200 that came whole goes to ``keep`` first, when the call says all that its record will.
+        ``body`` is the request as the caller wrote it, which decides whose fault a refusal is. A busy server is asked
+        again as it says; the call's clock starts with the request that was answered.
 
         Raises :class:`UpstreamError` if the server fails before the caller was sent anything; a failure after that
         is told to the caller as an error event at the end of its stream. What ``keep`` raises is passed on.
@@ -96,31 +119,70 @@ class Forwarder:
         headers = {"Content-Type": "application/json"}
         if upstream.api_key:
             headers["Authorization"] = f"Bearer {upstream.api_key}"
-        data = io.BytesIO(outgoing.body) if len(outgoing.body) > _LARGE_BODY else outgoing.body
-        call.forwarded()
-        async with self._session.post(outgoing.url, data=data, headers=headers) as reply:
-            if reply.status >= 400:
-                return await self._pass_error(request, call, reply)
-            if outgoing.stream and reply.content_type == "text/event-stream":
-                return await self._pass_stream(request, call, reply, keep, hide_usage=outgoing.hide_usage)
-            if outgoing.stream:
-                raise UpstreamError(f"the server answered a streaming request with {reply.content_type}")
-            return await self._pass_whole(request, call, reply, keep)
+        pace = self._paces.setdefault(upstream.model, Pace(upstream))
+        ready_ns = time.monotonic_ns()
+        waited_s = 0.0
+        async with pace.turn(call):
+            for tries in itertools.count(1):
+                await pace.minute(call)
+                data = io.BytesIO(outgoing.body) if len(outgoing.body) > _LARGE_BODY else outgoing.body
+                call.forwarded(ready_ns)
+                async with self._session.post(outgoing.url, data=data, headers=headers, allow_redirects=False) as reply:
+                    wait = None
+                    if reply.status in BUSY:
+                        wait = wait_s(reply.headers, tries, waited_s, upstream.patience_s)
+                    if wait is None:
+                        return await self._pass(request, call, upstream, outgoing, reply, keep, body)
+                waited_s += wait
+                await pause(call, wait)
+        raise AssertionError("the loop ends with a reply")
+
+    async def _pass(
+        self,
+        request: web.BaseRequest,
+        call: OpenCall,
+        upstream: Upstream,
+        outgoing: Outgoing,
+        reply: aiohttp.ClientResponse,
+        keep: Keep | None,
+        body: Mapping[str, JsonValue],
+    ) -> web.StreamResponse:
+        check_coding(reply)
+        if reply.status >= 300:
+            return await self._pass_error(request, call, upstream, reply, body)
+        if outgoing.stream and reply.content_type == "text/event-stream":
+            return await self._pass_stream(request, call, reply, keep, outgoing)
+        if outgoing.stream:
+            raise UpstreamError(await _no_stream(reply))
+        return await self._pass_whole(request, call, reply, keep)
 
     async def _pass_error(
-        self, request: web.BaseRequest, call: OpenCall, reply: aiohttp.ClientResponse
+        self,
+        request: web.BaseRequest,
+        call: OpenCall,
+        upstream: Upstream,
+        reply: aiohttp.ClientResponse,
+        sent: Mapping[str, JsonValue],
     ) -> web.StreamResponse:
-        raw = await reply.read()
+        raw = await bounded(reply, MAX_ERROR_BYTES, cut=True)
         try:
             body: JsonValue = json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             body = raw[:500].decode("utf-8", "replace")
-        message = f"the server answered {reply.status}: {error_message(body)}"
+        words = error_message(body)
+        refusal = read_refusal(reply.status, body, words)
+        remedy = refusal.remedy(upstream)
+        if reply.status < 400:
+            words = f"a redirect to {reply.headers.get('Location', 'nowhere')[:200]}, which is not followed"
+        message = f"the server answered {reply.status}: {words}" + (f" ({remedy})" if remedy else "")
         call.done_ns = call.since_forwarded()
-        if reply.status >= 500 or reply.status in _OUR_FAULT:
+        if reply.status >= 500 or reply.status < 400 or reply.status in _OUR_FAULT:
             raise UpstreamError(message, status=504 if reply.status == 504 else 502)
-        call.error = message
+        call.error = f"the server answered {reply.status}: {words}"
         call.upstream_code = _error_code(body)
+        ours = request.path not in _REPLY_KEYS and call.upstream_code != PROMPT_NOT_UNDERSTOOD
+        if ours and is_readers(refusal, sent, upstream):
+            call.server_refused(message)
         if not (isinstance(body, dict) and isinstance(body.get("error"), dict)):
             body = error_body(error_message(body), "upstream_refused")
         return await send_json(request, call, reply.status, body)
@@ -128,22 +190,28 @@ class Forwarder:
     async def _pass_whole(
         self, request: web.BaseRequest, call: OpenCall, reply: aiohttp.ClientResponse, keep: Keep | None
     ) -> web.StreamResponse:
-        raw = await reply.read()
-        call.done_ns = call.since_forwarded()
-        try:
-            body: JsonValue = json.loads(raw)
-        except ValueError as error:
-            raise UpstreamError(f"the server answered with something that is no JSON: {raw[:80]!r}") from error
         wanted = _REPLY_KEYS.get(request.path, "choices")
-        if not isinstance(body, dict) or not isinstance(body.get(wanted), list):
+        raw = await bounded(reply, MAX_REPLY_BYTES if wanted == "choices" else MAX_VECTORS_BYTES)
+        call.done_ns = call.since_forwarded()
+        reading = Reading(raw, "something")
+        body = reading.body
+        if body.get("error") and not body.get(wanted):
+            raise UpstreamError(f"the server reported an error in its reply: {error_message(body)}")
+        if not isinstance(body.get(wanted), list):
             raise UpstreamError(f"the server's reply holds no list of {wanted}: {raw[:80]!r}")
-        if wanted == "choices" and not body[wanted]:
-            raise UpstreamError(f"the server's reply holds no choice: {raw[:80]!r}")
-        call.take_usage(body.get("usage"))
+        if wanted == "choices":
+            choices = reading.choices("message")
+            if not choices:
+                raise UpstreamError(f"the server's reply holds no choice: {raw[:80]!r}")
+            call.finish_reason = str(choices[0].get("finish_reason") or "")
+            message = choices[0].get("message")
+            call.refused_to_answer = isinstance(message, dict) and bool(message.get("refusal"))
+        call.take_usage(reading.usage())
         call.take_timings(body.get("timings"))
         call.output, call.reasoning = _said(body)
         if "data" in body:
             call.output_sha256 = hashlib.sha256(raw).hexdigest()
+        raw = reading.dump() if reading.changed else raw
         if keep is not None and reply.status == 200:
             keep("application/json", raw)
         return await send(request, call, web.Response(status=reply.status, body=raw, content_type="application/json"))
@@ -154,10 +222,10 @@ class Forwarder:
         call: OpenCall,
         reply: aiohttp.ClientResponse,
         keep: Keep | None,
-        *,
-        hide_usage: bool,
+        outgoing: Outgoing,
     ) -> web.StreamResponse:
-        watch = StreamWatch(call, hide_usage=hide_usage)
+        watch = StreamWatch(call, hide_usage=outgoing.hide_usage, max_tokens=outgoing.max_tokens)
+        size = 0
         parts: list[bytes] | None = [] if keep is not None and reply.status == 200 else None
 
         def keep_part(part: bytes) -> None:
@@ -176,6 +244,9 @@ class Forwarder:
         try:
             while chunk := await reply.content.readany():
                 passed = watch.feed(chunk, time.monotonic_ns())
+                size += len(chunk)
+                if size > MAX_REPLY_BYTES:
+                    raise UpstreamError(TOO_LONG.format(MAX_REPLY_BYTES))
                 keep_part(passed)
                 if passed:
                     async with to_caller():
@@ -218,14 +289,16 @@ async def to_caller() -> AsyncIterator[None]:
         raise CallerGoneError from error
 
 
-def upstream_error(error: Exception) -> UpstreamError:
-    """Any failure of the way to the server, as one line."""
-    if isinstance(error, UpstreamError):
-        return error
-    if isinstance(error, TimeoutError):
-        return UpstreamError("the server did not answer in time", status=504)
-    words = " ".join(str(error).split()) or type(error).__name__
-    return UpstreamError(f"the server failed: {words}")
+async def _no_stream(reply: aiohttp.ClientResponse) -> str:
+    """What is wrong with a reply to a streaming request that is no stream; an error in it in the server's own words."""
+    raw = await bounded(reply, MAX_ERROR_BYTES, cut=True)
+    try:
+        body: JsonValue = json.loads(raw)
+    except (ValueError, RecursionError):
+        body = None
+    if isinstance(body, dict) and body.get("error"):
+        return f"the server reported an error in its reply: {error_message(body)}"
+    return f"the server answered a streaming request with {reply.content_type}"
 
 
 async def send(request: web.BaseRequest, call: OpenCall, response: web.Response) -> web.StreamResponse:

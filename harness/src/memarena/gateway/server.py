@@ -21,7 +21,8 @@ from memarena.gateway.budgets import check_prompt
 from memarena.gateway.cache import ReplyCache, cache_key
 from memarena.gateway.calls import CallerGoneError, OpenCall, RefusedError, UpstreamError, error_body
 from memarena.gateway.counting import count_tokens
-from memarena.gateway.forwarding import Forwarder, Outgoing, describe, prepare, send, send_json, upstream_error
+from memarena.gateway.door import new_session, upstream_error
+from memarena.gateway.forwarding import Forwarder, Outgoing, describe, prepare, send, send_json
 from memarena.gateway.tokens import TokenBook, random_token
 from memarena.gateway.types import Budget, CallContext, GatewayError, Phase, Upstream
 from memarena.log.records import GatewayCall
@@ -29,9 +30,8 @@ from memarena.log.records import GatewayCall
 MAX_BODY_BYTES = 16 << 20
 """Largest request body that is taken."""
 
-KEEPALIVE_S = 2.0
-"""How long an idle connection to a server is kept: less than the 5 s after which llama.cpp and uvicorn close theirs."""
-
+_LONGEST_REPLY = 2.0
+"""Longest time of a whole reply, in times of the longest silence in it."""
 _LOOPBACK_FOR = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  (compared with, not bound to)
 """How this machine reaches a gateway that listens on all its addresses."""
 
@@ -76,7 +76,9 @@ class Gateway:
         self._keep_texts = keep_texts
         self._tokens = TokenBook(token_factory, budgets)
         self._cache = None if cache_dir is None else ReplyCache(cache_dir)
-        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=upstream_timeout_s)
+        self._timeout = aiohttp.ClientTimeout(
+            total=_LONGEST_REPLY * upstream_timeout_s, sock_connect=5, sock_read=upstream_timeout_s
+        )
         self._call_prefix = secrets.token_hex(4)
         self._call_count = 0
         self._open: set[OpenCall] = set()
@@ -194,13 +196,7 @@ class Gateway:
     async def _serve(self, listener: socket.socket, ready: threading.Event) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_S)
-        async with aiohttp.ClientSession(
-            connector=connector,
-            timeout=self._timeout,
-            trust_env=False,
-            headers={"Accept-Encoding": "identity", "User-Agent": "memarena-gateway"},
-        ) as self._session:
+        async with new_session(self._timeout) as self._session:
             self._forwarder = Forwarder(self._session)
             handlers = web.Server(self._handle, handler_cancellation=True, access_log=None, lingering_time=2.0)
             server = await self._loop.create_server(handlers, sock=listener)
@@ -286,11 +282,17 @@ class Gateway:
         check_prompt(call)
         outgoing = prepare(call.route, body, upstream)
         if self._cache is None:
-            return await self._forwarder.forward(request, call, upstream, outgoing)
-        return await self._cached(request, call, upstream, outgoing, self._cache)
+            return await self._forwarder.forward(request, call, upstream, outgoing, body=body)
+        return await self._cached(request, call, upstream, outgoing, self._cache, body)
 
     async def _cached(
-        self, request: web.BaseRequest, call: OpenCall, upstream: Upstream, outgoing: Outgoing, cache: ReplyCache
+        self,
+        request: web.BaseRequest,
+        call: OpenCall,
+        upstream: Upstream,
+        outgoing: Outgoing,
+        cache: ReplyCache,
+        body: Mapping[str, JsonValue],
     ) -> web.StreamResponse:
         key = cache_key(call.route, upstream, outgoing)
         known = cache.find(key)
@@ -300,7 +302,12 @@ class Gateway:
                 request, call, web.Response(body=known.body.encode(), headers={"Content-Type": known.content_type})
             )
         return await self._forwarder.forward(
-            request, call, upstream, outgoing, lambda content_type, body: cache.keep(key, content_type, body, call)
+            request,
+            call,
+            upstream,
+            outgoing,
+            lambda content_type, reply: cache.keep(key, content_type, reply, call),
+            body=body,
         )
 
     async def _models(self, request: web.BaseRequest, call: OpenCall) -> web.StreamResponse:

@@ -8,9 +8,20 @@ import re
 from pydantic import JsonValue
 
 from memarena.gateway.calls import OpenCall, UpstreamError
+from memarena.gateway.normal_form import Reading
+from memarena.gateway.thinking import AnswerStart
+
+MAX_EVENT_BYTES = 1 << 20
+"""Longest event of a stream; servers send a token or a few in each."""
+TEXT_BYTES_PER_TOKEN = 64
+LEAST_TEXT_BYTES = 16 << 10
+"""A reply of ``max_tokens`` has at most so many bytes for each token, or at least this: longer means that the server
+does not stop."""
 
 _EVENT_END = re.compile(rb"\r?\n\r?\n")
 _DATA = re.compile(rb"^data:[ ]?(.*?)\r?$", re.MULTILINE)
+_OTHER_FIELD = re.compile(rb"^(?!data:|:|\r?$)", re.MULTILINE)
+_ERROR_EVENT = re.compile(rb"^event:[ ]?error\r?$", re.MULTILINE)
 _DONE = b"[DONE]"
 
 
@@ -22,15 +33,17 @@ class StreamWatch:
     with the first token, and a caller in this process that began to work on it would disturb the clock of TTFT.
     """
 
-    def __init__(self, call: OpenCall, *, hide_usage: bool) -> None:
+    def __init__(self, call: OpenCall, *, hide_usage: bool, max_tokens: int | None = None) -> None:
         self.failure: UpstreamError | None = None
         self._call = call
         self._hide_usage = hide_usage
+        self._most_bytes = None if max_tokens is None else max(LEAST_TEXT_BYTES, TEXT_BYTES_PER_TOKEN * max_tokens)
+        self._text_bytes = 0
         self._pending = b""
         self._texts: list[str] = []
         self._reasoning: list[str] = []
+        self._start = AnswerStart()
         self._finished = False
-        self._answered = False
         self._spoken = False
         self._held: list[bytes] = []
 
@@ -49,8 +62,9 @@ class StreamWatch:
             for end in _EVENT_END.finditer(data):
                 event = data[start : end.end()]
                 start = end.end()
-                if self._watch(event, at_ns):
-                    passed.append(event)
+                passed.append(self._watch(event, at_ns))
+            if len(data) - start > MAX_EVENT_BYTES:
+                raise UpstreamError(f"the server sent an event of more than {MAX_EVENT_BYTES:,} bytes")
         except UpstreamError as error:
             self.failure = error
         self._pending = data[start:]
@@ -59,7 +73,7 @@ class StreamWatch:
     def end(self, at_ns: int) -> bytes:
         """The upstream's stream is over. Raises :class:`UpstreamError` if the reply was not complete."""
         rest, self._pending = self._pending, b""
-        passed = rest if rest.strip() and self._watch(rest, at_ns) else b""
+        passed = self._watch(rest, at_ns) if rest.strip() else b""
         if not self._finished:
             raise UpstreamError("the server's stream ended before the reply was complete")
         self._spoken = True
@@ -77,61 +91,68 @@ class StreamWatch:
         self._call.output = "".join(self._texts)
         self._call.reasoning = "".join(self._reasoning)
 
-    def _watch(self, event: bytes, at_ns: int) -> bool:
-        """Note what an event says; whether it may pass."""
+    def _watch(self, event: bytes, at_ns: int) -> bytes:
+        """Note what an event says; what of it may pass, in the form that callers know."""
         data = b"\n".join(_DATA.findall(event))
+        odd = _OTHER_FIELD.search(event) is not None
+        if odd and _ERROR_EVENT.search(event):
+            raise UpstreamError(f"the server reported an error in its stream: {_words_of(data)}")
         if not data:
-            return True
+            return b"" if odd else event
         if data == _DONE:
             # A server that broke may still close its stream in good order.
-            if not self._answered:
-                raise UpstreamError("the server's stream said that it is done and held no reply")
-            self._finished = self._spoken = True
+            if not self._finished:
+                raise UpstreamError("the server's stream said that it is done and not why the reply ended")
+            self._spoken = True
             self._call.done_ns = self._call.since_forwarded(at_ns)
-            return True
-        try:
-            chunk: JsonValue = json.loads(data)
-        except ValueError as error:
-            raise UpstreamError(f"the server sent a chunk that is no JSON: {data[:80]!r}") from error
-        if not isinstance(chunk, dict):
-            raise UpstreamError(f"the server sent a chunk that is no JSON object: {data[:80]!r}")
-        if chunk.get("error"):
-            raise UpstreamError(f"the server reported an error in its stream: {error_message(chunk)}")
-        usage = chunk.get("usage")
+            return b"data: [DONE]\n\n" if odd else event
+        chunk = Reading(data, "a chunk")
+        if chunk.body.get("error"):
+            raise UpstreamError(f"the server reported an error in its stream: {error_message(chunk.body)}")
+        choices, usage = chunk.choices("delta"), chunk.usage()
         self._call.take_usage(usage)
-        self._call.take_timings(chunk.get("timings"))
-        choices = chunk.get("choices") or []
-        if not isinstance(choices, list):
-            raise UpstreamError(f"the server sent a chunk whose choices are no list: {data[:80]!r}")
+        self._call.take_timings(chunk.body.get("timings"))
         for choice in choices:
-            if not isinstance(choice, dict):
-                raise UpstreamError(f"the server sent a choice that is no JSON object: {data[:80]!r}")
             self._take(choice, at_ns)
-        if choices:
-            return True
-        return not (self._hide_usage and usage)
+        if not choices and self._hide_usage and usage:
+            return b""
+        return b"data: " + chunk.dump() + b"\n\n" if odd or chunk.changed else event
 
     def _take(self, choice: dict[str, JsonValue], at_ns: int) -> None:
-        if choice.get("finish_reason"):
+        if finish := choice.get("finish_reason"):
             self._finished = True
+            self._call.finish_reason = str(finish)
         delta = choice.get("delta")
         # Text, thinking or tool calls; an empty reply is one where the server says why it ended.
         says = isinstance(delta, dict) and any(delta[key] for key in delta if key != "role")
-        self._answered = self._answered or self._finished or says or bool(choice.get("text"))
         if self._finished or not isinstance(delta, dict) or says:
             self._spoken = True
         text = delta.get("content") if isinstance(delta, dict) else choice.get("text")
         if isinstance(text, str) and text:
-            offset = self._call.since_forwarded(at_ns)
-            if self._call.first_content_ns is None:
-                self._call.first_content_ns = offset
-            self._call.last_content_ns = offset
-            self._texts.append(text)
+            self._take_text(text, at_ns)
         thought = reasoning_of(delta)
         if thought:
             if self._call.first_reasoning_ns is None:
                 self._call.first_reasoning_ns = self._call.since_forwarded(at_ns)
             self._reasoning.append(thought)
+            self._bound(thought)
+        if isinstance(delta, dict) and delta.get("refusal"):
+            self._call.refused_to_answer = True
+
+    def _take_text(self, text: str, at_ns: int) -> None:
+        offset = self._call.since_forwarded(at_ns)
+        self._start.feed(text, offset)
+        self._call.first_content_ns = self._start.answer_ns
+        if self._call.first_reasoning_ns is None:
+            self._call.first_reasoning_ns = self._start.reasoning_ns
+        self._call.last_content_ns = offset
+        self._texts.append(text)
+        self._bound(text)
+
+    def _bound(self, text: str) -> None:
+        self._text_bytes += len(text)
+        if self._most_bytes is not None and self._text_bytes > self._most_bytes:
+            raise UpstreamError(f"the server does not stop: more than {self._most_bytes:,} bytes of text")
 
 
 def reasoning_of(message: JsonValue) -> str:
@@ -146,9 +167,17 @@ def reasoning_of(message: JsonValue) -> str:
 def error_message(body: JsonValue) -> str:
     """The words of an error reply in any of the usual forms, on one line."""
     found: JsonValue = body
-    if isinstance(found, dict):
-        found = found.get("error", found.get("message", found.get("detail", found)))
-    if isinstance(found, dict):
-        found = found.get("message", found)
+    for _ in range(4):  # some servers put one into the other
+        if isinstance(found, list) and found:
+            found = found[0]
+        elif isinstance(found, dict) and (key := next((k for k in ("error", "message", "detail") if found.get(k)), "")):
+            found = found[key]
     text = found if isinstance(found, str) else json.dumps(found)
     return " ".join(text.split())[:500]
+
+
+def _words_of(data: bytes) -> str:
+    try:
+        return error_message(json.loads(data))
+    except (ValueError, RecursionError):
+        return " ".join(data[:500].decode("utf-8", "replace").split()) or "without a word"

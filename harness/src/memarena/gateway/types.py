@@ -36,6 +36,15 @@ class Upstream:
     extra_body: Mapping[str, JsonValue] = field(default_factory=dict)
     """Put into every generation request over what the caller sent, e.g. ``{"cache_prompt": False}`` for cold TTFT."""
 
+    drop: tuple[str, ...] = ()
+    """Fields that are left out of every generation request."""
+    concurrency: int = 0
+    """Most requests at once; 0: as many as there are."""
+    requests_per_minute: float = 0.0
+    """0: as many as there are."""
+    patience_s: float = 0.0
+    """How long a request waits for a server that is busy (429, 503), altogether."""
+
     identity: str = ""
     """What else tells this model from another of its name (the weights' hash, the server's own words), for a cache."""
 

@@ -52,8 +52,7 @@ def _sample(run: str, cell: Cell, attempt: Attempt, calls: Mapping[str, CallFact
     call = next((c for c in reversed(own) if c.first_content_ns is not None), None)
     if call is None or call.prompt_tokens is None or call.completion_tokens is None:
         return None
-    ttft_ns = answer.ttft_ns
-    rest_ns = None if answer.first_delta_ns is None or ttft_ns is None else answer.first_delta_ns - ttft_ns
+    rest_ns = answer.rest_ns
     return Sample(
         run=run,
         cell_id=cell.cell_id,

@@ -53,7 +53,14 @@ class Reading(Record):
     temperature: float = 0.0
     seed: int = 0
     thinking: Literal["default", "on", "off"] = "default"
+    reasoning_tokens: int = 0
+    """Tokens that the reader may spend on reasoning, on top of ``max_answer_tokens``."""
     prompt_style: Literal["backend", "text_sessions", "json_context"] = "backend"
+
+    @property
+    def max_reply_tokens(self) -> int:
+        """Reasoning and answer together: what is asked of the reader."""
+        return self.max_answer_tokens + self.reasoning_tokens
 
 
 class Cell(Record):

@@ -218,6 +218,8 @@ class ReaderProbed(Record):
     message: str = ""
     prompt_tokens: dict[str, int] = Field(default_factory=dict)
     """Prompt tokens of fixed chats, where its chat template was checked by them."""
+    found: dict[str, str] = Field(default_factory=dict)
+    """What the check before a run saw of the server, as ``memarena reader check`` prints it."""
 
 
 class IngestDone(Record):
@@ -292,6 +294,20 @@ class SearchSpan(Record):
     notices: tuple[str, ...] = ()
 
 
+NonAnswer = Literal["", "empty", "cut", "filtered", "reasoning"]
+"""Why an answer says nothing, or not all: no text, cut off by the limit of tokens, held back by the server's filter,
+all tokens spent on reasoning. Empty: it says something."""
+
+
+NON_ANSWERS: dict[NonAnswer, str] = {
+    "empty": "empty",
+    "cut": "cut off by the limit of tokens",
+    "filtered": "held back by the server's filter",
+    "reasoning": "spent on reasoning",
+}
+"""The reasons in words."""
+
+
 class AnswerSpan(Record):
     """The Answer of a question. Offsets are nanoseconds since the request was sent; None: did not happen."""
 
@@ -302,7 +318,12 @@ class AnswerSpan(Record):
     first_delta_ns: int | None = None
     completed_ns: int | None = None
     ttft_ns: int | None = None
-    """T_ttft of design 5: at the gateway, for the model call behind the first TextDelta."""
+    """T_ttft of design 5: at the gateway, for the model call behind the first TextDelta, to the first token of the
+    answer, after any reasoning."""
+    reasoning_ttft_ns: int | None = None
+    """Of the same call, to the first token of reasoning; None where none came."""
+    waited_ns: int = 0
+    """What model calls waited for a busy server or a limit of the reader; part of no other span."""
     model_calls: int = 0
     raw: str = ""
     """The reader's whole output."""
@@ -311,6 +332,7 @@ class AnswerSpan(Record):
     reason: str = ""
     parse: Literal["json", "lenient_json", "text", "empty"] = "empty"
     finish_reason: Literal["stop", "length", "unknown"] = "unknown"
+    non_answer: NonAnswer = ""
     visible_through_day: int | None = None
     """Of ``Retrieved``: last committed day as the backend states it; None where nothing of it came."""
     searched_items: bool = False
@@ -321,6 +343,15 @@ class AnswerSpan(Record):
     """Positions, from 0, of those items that the prompt held, among ``items`` or, with ``searched_items``, among those
     of Search: the others did not fit. None where it is not known."""
     prompt_style: Literal["text_sessions", "json_context"] | None = None
+
+    @property
+    def rest_ns(self) -> int | None:
+        """What Answer took up to its first text, without the model call behind it. That text may be of its thinking."""
+        if self.first_delta_ns is None or self.ttft_ns is None:
+            return None
+        starts = (self.ttft_ns, self.reasoning_ttft_ns)
+        # A text that came before the reader's has no remainder: logs from before such an answer was refused.
+        return next((self.first_delta_ns - ns for ns in starts if ns is not None and ns <= self.first_delta_ns), None)
 
 
 class QuestionAsked(Record):
@@ -342,6 +373,16 @@ class QuestionAsked(Record):
     gateway_call_ids: tuple[str, ...] = ()
     lost: bool = False
     """The backend ended or went away meanwhile, and the question is to be asked again: this attempt settles nothing."""
+
+
+PROMPT_NOT_UNDERSTOOD = "prompt_not_understood"
+"""Error code of a reader without a model that finds no question or no context in a prompt."""
+
+
+LEAST_TOKENS_PER_WORD = 0.9
+"""No tokenizer makes fewer tokens of a text than words, give or take."""
+FEWEST_WORDS = 64
+"""Below, a template's own ways weigh too much to tell."""
 
 
 class GatewayCall(Record):
@@ -369,18 +410,27 @@ class GatewayCall(Record):
     from_cache: bool = False
     """The reply came from the cache of an untimed run: it cost nothing, and its times are unknown."""
     upstream_failed: bool = False
-    """The model server failed (no connection, 5xx, broken stream): an infrastructure failure, never the backend's."""
+    """The model server failed (no connection, 5xx, broken stream), or turned down what every reader has to take
+    (SPEC.md MOD-10): an infrastructure failure, never the backend's."""
     started_mono_ns: int
     received_to_forwarded_ns: int | None = None
+    """Without ``waited_ns``."""
+    waited_ns: int = 0
+    """Before the request that was answered was sent: for the reader's limits, or for a server that was busy."""
     first_byte_ns: int | None = None
     first_content_ns: int | None = None
+    """First text of the answer: after thinking, also where that stands in the text between marks."""
     last_content_ns: int | None = None
     first_reasoning_ns: int | None = None
-    """First text that the server marked as thinking. It never counts as content."""
+    """First text that is marked as thinking. It never counts as content."""
     done_ns: int | None = None
     prompt_tokens: int | None = None
+    prompt_words: int | None = None
+    """Words of a chat's messages: a server that reports far fewer tokens has cut the prompt."""
     cached_tokens: int | None = None
     completion_tokens: int | None = None
+    finish_reason: str = ""
+    """As the server states it; ``refusal`` where a refusal came in place of a text."""
     server_prompt_ms: float | None = None
     """The server's own prompt time, where it reports one (llama.cpp ``timings``)."""
     server_predicted_ms: float | None = None
@@ -391,6 +441,19 @@ class GatewayCall(Record):
     output: str = ""
     reasoning: str = ""
     """Text that the server marked as thinking."""
+
+    @property
+    def turned_down(self) -> bool:
+        """Whether the server turned down a request that it has to take."""
+        return self.upstream_failed and 400 <= self.status < 499
+
+    @property
+    def cut_prompt(self) -> bool:
+        """Whether the server read less than it was sent: fewer tokens than :data:`LEAST_TOKENS_PER_WORD` allows."""
+        words, tokens = self.prompt_words, self.prompt_tokens
+        if words is None or tokens is None or words < FEWEST_WORDS:
+            return False
+        return max(tokens, self.cached_tokens or 0) < LEAST_TOKENS_PER_WORD * words
 
 
 class Problem(Record):

@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING
 from memarena.lazy_imports import imported_later
 
 if TYPE_CHECKING:
+    from memarena.readers.checking import check_reader
     from memarena.readers.extractive_words import data_files
     from memarena.readers.golden import count_template, golden_counts, template_fault
     from memarena.readers.helpers import HELPER_ROLES, HelperRole, start_helper
+    from memarena.readers.probing import probe
+    from memarena.readers.request_settings import RequestSettings
     from memarena.readers.scripted import NullReader, Script
     from memarena.readers.sglang_settings import SglangSettings
-    from memarena.readers.starting import probe, start_reader
+    from memarena.readers.starting import start_reader
     from memarena.readers.types import ReaderError, RunningReader
     from memarena.readers.warming import warm_up
 
@@ -19,9 +22,11 @@ __all__ = [
     "HelperRole",
     "NullReader",
     "ReaderError",
+    "RequestSettings",
     "RunningReader",
     "Script",
     "SglangSettings",
+    "check_reader",
     "count_template",
     "data_files",
     "golden_counts",
@@ -37,13 +42,15 @@ _PLACES = {
     "HelperRole": "memarena.readers.helpers",
     "NullReader": "memarena.readers.scripted",
     "ReaderError": "memarena.readers.types",
+    "RequestSettings": "memarena.readers.request_settings",
     "RunningReader": "memarena.readers.types",
     "Script": "memarena.readers.scripted",
     "SglangSettings": "memarena.readers.sglang_settings",
+    "check_reader": "memarena.readers.checking",
     "count_template": "memarena.readers.golden",
     "data_files": "memarena.readers.extractive_words",
     "golden_counts": "memarena.readers.golden",
-    "probe": "memarena.readers.starting",
+    "probe": "memarena.readers.probing",
     "start_helper": "memarena.readers.helpers",
     "start_reader": "memarena.readers.starting",
     "template_fault": "memarena.readers.golden",

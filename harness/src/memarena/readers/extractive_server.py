@@ -11,9 +11,10 @@ from pathlib import Path
 from aiohttp import web
 from pydantic import JsonValue
 
+from memarena.log.records import PROMPT_NOT_UNDERSTOOD
 from memarena.readers import extractive, wire
 from memarena.readers.extractive import DEFAULT_WINDOW_TOKENS, MODEL
-from memarena.readers.prompt_reading import PROMPT_NOT_UNDERSTOOD, PromptNotUnderstoodError, read
+from memarena.readers.prompt_reading import PromptNotUnderstoodError, read
 from memarena.readers.serving import Handler, serve_as_child
 
 MAX_BODY_BYTES = 16 << 20

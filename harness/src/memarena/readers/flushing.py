@@ -7,36 +7,27 @@ seconds, older ones do not know the parameter.
 from __future__ import annotations
 
 import time
-import urllib.error
-import urllib.request
 
+from memarena.gateway.calls import UpstreamError
+from memarena.gateway.door import ask
 from memarena.readers.errors import ReaderError
 
 WAIT_S = 30.0
 _RETRY_S = 0.25
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def flush_cache(server_url: str, api_key: str | None, wait_s: float = WAIT_S) -> None:
     """Have the cache emptied, again while the server is busy. Raises :class:`ReaderError` unless it answers 200."""
     url = f"{server_url}/flush_cache?timeout={wait_s:g}"
-    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     deadline = time.monotonic() + wait_s
     while True:
-        request = urllib.request.Request(url, data=b"", headers=headers, method="POST")  # noqa: S310 (scheme checked)
         try:
-            with _OPENER.open(request, timeout=wait_s + 5) as reply:
-                if reply.status == 200:
-                    return
-                said = f"{reply.status}"
-        except urllib.error.HTTPError as error:
-            with error:
-                words = " ".join(error.read(200).decode("utf-8", "replace").split())
-                said = f"{error.code} {words!r}"
-            if error.code != 400 or time.monotonic() > deadline:
-                raise ReaderError(f"reader {server_url}: POST /flush_cache answered {said}") from error
-        except OSError as error:
-            raise ReaderError(f"reader {server_url}: POST /flush_cache failed: {error}") from error
-        else:
-            raise ReaderError(f"reader {server_url}: POST /flush_cache answered {said}")
+            reply = ask(url, api_key, timeout_s=wait_s + 5, post=True)
+        except UpstreamError as error:
+            raise ReaderError(f"reader {server_url}: POST /flush_cache: {error}") from error
+        if reply.status == 200:
+            return
+        if reply.status != 400 or time.monotonic() > deadline:
+            words = " ".join(reply.body[:200].decode("utf-8", "replace").split())
+            raise ReaderError(f"reader {server_url}: POST /flush_cache answered {reply.status} {words!r}")
         time.sleep(_RETRY_S)

@@ -83,7 +83,7 @@ def _start_e5(work_dir: Path) -> RunningReader:
 
 def _connect(role: HelperRole, spec: str, model: str | None, api_key: str | None) -> RunningReader:
     base_url = remote.api_url(spec)
-    chosen = remote.choose_model(base_url, api_key, model)
+    chosen = remote.choose_model(base_url, api_key, model).name
     route, body, wanted = _PROBES[role]
     reply = remote.ask(f"{base_url}/{route}", api_key, {**body, "model": chosen})
     rows = reply.get(wanted)

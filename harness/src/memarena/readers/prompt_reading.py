@@ -16,8 +16,6 @@ from memarena_answering import ContextItem, Message, PromptParts, split_prompt
 from memarena_answering.assets import prompt_text
 from pydantic import JsonValue
 
-PROMPT_NOT_UNDERSTOOD = "prompt_not_understood"
-"""The error code of a refusal."""
 _REFUSAL = (
     "the extractive reader finds no {} in this prompt: another reader may, "
     "or --central-reading has it read over the items of Search"

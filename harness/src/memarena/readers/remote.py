@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import urllib.error
+import time
 import urllib.parse
-import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,13 +13,25 @@ from pydantic import JsonValue
 from memarena.gateway import Upstream
 from memarena.gateway.calls import UpstreamError
 from memarena.gateway.counting import read_counts, tokenize_request
+from memarena.gateway.door import Reply
+from memarena.gateway.door import ask as ask_server
+from memarena.gateway.streams import error_message
 from memarena.readers.errors import ReaderError
 
 DEFAULT_WINDOW_TOKENS = 16_384
 """Used where the server does not say its own; the paper's readers run with it."""
+LOADING_TIMEOUT_S = 600.0
+"""How long a server may take to load its model."""
+
+Note = Callable[[str], None]
+"""Takes a line for the user."""
 
 _TIMEOUT_S = 10.0
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+_LOADING = 503
+_POLL_S = 2.0
+_NOTE_EVERY_S = 10.0
+_WINDOW_KEYS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_context_window")
+"""How servers name the window in their list of models: vLLM, then OpenRouter, Groq, Mistral and others."""
 _TOLD_OF_SERVER = (
     "version", "build_info", "model_path", "model_ftype", "tp_size", "dtype", "quantization", "attention_backend",
     "context_length", "mem_fraction_static", "max_running_requests", "disable_radix_cache", "enable_cache_report",
@@ -33,48 +43,33 @@ _TOLD_OF_SERVER = (
 class Server:
     """What a server says of itself. ``window_tokens`` and ``no_system_role`` are None where it says nothing."""
 
-    kind: Literal["llama.cpp", "sglang", "other"]
+    kind: Literal["llama.cpp", "sglang", "ollama", "other"]
     window_tokens: int | None = None
     no_system_role: bool | None = None
     details: Mapping[str, str] = field(default_factory=dict)
 
 
-class _HttpError(Exception):
-    """A request failed. ``status`` is None where nothing answered."""
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The model that is asked for, with what the server's list says of it."""
 
-    def __init__(self, status: int | None, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+    name: str
+    window_tokens: int | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def _call(url: str, api_key: str | None, body: JsonValue = None) -> JsonValue:
-    headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {api_key}"} if api_key else {})
-    data = None if body is None else json.dumps(body).encode()
-    if data is not None:
-        headers["Content-Type"] = "application/json"
-    request = urllib.request.Request(url, data=data, headers=headers)  # noqa: S310  (the scheme is checked before)
+    """The JSON of a reply of status 200, None where there is none."""
     try:
-        with _OPENER.open(request, timeout=_TIMEOUT_S) as reply:
-            parsed: JsonValue = json.loads(reply.read())
-    except urllib.error.HTTPError as error:
-        with error:
-            raise _HttpError(error.code, f"answered {error.code} {error.reason}") from error
-    except urllib.error.URLError as error:
-        raise _HttpError(None, f"cannot be reached: {error.reason}") from error
-    except ValueError as error:
-        raise _HttpError(None, "answered with something that is no JSON") from error
-    except OSError as error:
-        raise _HttpError(None, f"failed: {error}") from error
-    return parsed
+        reply = ask_server(url, api_key, body, timeout_s=_TIMEOUT_S)
+    except UpstreamError:
+        return None
+    return reply.parsed() if reply.status == 200 else None
 
 
 def answers(url: str) -> bool:
     """Whether a server answers a GET with JSON by now."""
-    try:
-        _call(url, None)
-    except _HttpError:
-        return False
-    return True
+    return _call(url, None) is not None
 
 
 def api_url(spec: str) -> str:
@@ -90,39 +85,98 @@ def api_url(spec: str) -> str:
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc, path or "/v1", "", ""))
 
 
-def choose_model(base_url: str, api_key: str | None, model: str | None) -> str:
-    """The model asked for, or the only one offered. Raises :class:`ReaderError` if there is no such choice."""
-    try:
-        listed = _call(f"{base_url}/models", api_key)
-    except _HttpError as error:
-        hint = " (is the API key right?)" if error.status in {401, 403} else ""
-        raise ReaderError(f"reader {base_url}: GET {base_url}/models {error}{hint}") from error
-    data = listed.get("data") if isinstance(listed, dict) else None
-    entries = [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
-    offered = [name for each in entries if isinstance(name := each.get("id"), str)]
-    if model is not None:
-        if offered and model not in offered:
-            raise ReaderError(f"reader {base_url}: no model {model!r}; offered: {', '.join(offered[:8])}")
-        return model
-    if len(offered) != 1:
-        what = f"{len(offered)} models ({', '.join(offered[:8])})" if offered else "no model"
+def choose_model(base_url: str, api_key: str | None, model: str | None, note: Note = lambda _: None) -> Chosen:
+    """The model asked for, or the only one offered, once the server has loaded it.
+
+    Raises :class:`ReaderError` if there is no such choice, or the server is not there. A model that the list does not
+    name, and a server without a list, are warnings where the model is named.
+    """
+    reply = _once_loaded(f"{base_url}/models", api_key, note)
+    where = f"reader {base_url}: GET {base_url}/models answered {reply.status}"
+    if reply.status in {401, 403}:
+        raise ReaderError(f"{where}: {_words(reply)} (is the API key right?)")
+    if 300 <= reply.status < 400:
+        target = reply.headers.get("Location", "nowhere")[:200]
+        raise ReaderError(f"{where}: a redirect to {target}, which is not followed; state that address if it is right")
+    entries = _listed(reply.parsed()) if reply.status == 200 else []
+    names = list(entries)
+    if model is None and len(names) != 1:
+        what = f"{len(names)} models ({', '.join(names[:8])})" if names else f"no list of models ({reply.status})"
         raise ReaderError(f"reader {base_url}: the server offers {what}; say which with --model")
-    return offered[0]
+    chosen = model or names[0]
+    alike = [name for name in (chosen, f"models/{chosen}", f"{chosen}:latest") if name in entries]
+    stated = [_positive(entries[name].get(key)) for name in alike for key in _WINDOW_KEYS]
+    window = next(filter(None, stated), None)
+    warnings = []
+    if not entries:
+        warnings.append(
+            f"reader {base_url}: the server has no list of models ({reply.status}): {chosen} is taken as named"
+        )
+    elif not alike:
+        listed = ", ".join(names[:8])
+        warnings.append(f"reader {base_url}: the server's list does not name {chosen}; it names {listed}")
+    return Chosen(chosen, window, tuple(warnings))
+
+
+def _listed(body: JsonValue) -> dict[str, dict[str, JsonValue]]:
+    data = body.get("data") if isinstance(body, dict) else body
+    entries = [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
+    return {name: each for each in entries if isinstance(name := each.get("id"), str)}
+
+
+def _once_loaded(url: str, api_key: str | None, note: Note) -> Reply:
+    """A reply that is not that the server still loads its model. Raises :class:`ReaderError` where none comes."""
+    began = time.monotonic()
+    noted = -_NOTE_EVERY_S
+    while True:
+        try:
+            reply = ask_server(url, api_key, timeout_s=_TIMEOUT_S)
+        except UpstreamError as error:
+            raise ReaderError(f"reader {url.removesuffix('/models')}: GET {url}: cannot be reached: {error}") from error
+        waited_s = time.monotonic() - began
+        if reply.status != _LOADING:
+            return reply
+        if waited_s > LOADING_TIMEOUT_S:
+            raise ReaderError(f"reader {url}: still answers 503 after {LOADING_TIMEOUT_S:g} s: {_words(reply)}")
+        if waited_s - noted >= _NOTE_EVERY_S:
+            note(f"reader {url}: {_words(reply)}; waiting, {waited_s:.0f} of at most {LOADING_TIMEOUT_S:g} s")
+            noted = waited_s
+        time.sleep(_POLL_S)
+
+
+def _words(reply: Reply) -> str:
+    """What an error reply says, on one line."""
+    body = reply.parsed()
+    return error_message(reply.body[:500].decode("utf-8", "replace") if body is None else body) or "no words"
 
 
 def ask(url: str, api_key: str | None, body: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """The reply to one request. Raises :class:`ReaderError` if there is none, or no JSON object."""
     try:
-        reply = _call(url, api_key, dict(body))
-    except _HttpError as error:
-        raise ReaderError(f"POST {url} {error}") from error
-    if not isinstance(reply, dict):
+        reply = ask_server(url, api_key, dict(body), timeout_s=_TIMEOUT_S)
+    except UpstreamError as error:
+        raise ReaderError(f"POST {url}: {error}") from error
+    if reply.status != 200:
+        raise ReaderError(f"POST {url} answered {reply.status}: {_words(reply)}")
+    parsed = reply.parsed()
+    if not isinstance(parsed, dict):
         raise ReaderError(f"POST {url} answered with no JSON object")
-    return reply
+    return parsed
 
 
-def identify(base_url: str, api_key: str | None) -> Server:
-    """Ask the side doors of llama.cpp and SGLang. A server without them is an ordinary one."""
+def wait_until_loaded(base_url: str, api_key: str | None, note: Note) -> None:
+    """Wait while a server's health check says that it loads its model: some list their models before."""
+    url = f"{base_url.removesuffix('/v1')}/health"
+    try:
+        loading = ask_server(url, api_key, timeout_s=_TIMEOUT_S).status == _LOADING
+    except UpstreamError:
+        return
+    if loading:
+        _once_loaded(url, api_key, note)
+
+
+def identify(base_url: str, api_key: str | None, model: str = "") -> Server:
+    """Ask the side doors of llama.cpp, SGLang and Ollama. A server without them is an ordinary one."""
     root = base_url.removesuffix("/v1")
     props = _optional(f"{root}/props", api_key)
     settings = props.get("default_generation_settings")
@@ -139,15 +193,29 @@ def identify(base_url: str, api_key: str | None) -> Server:
     info = _optional(f"{root}/get_model_info", api_key)
     if "model_path" in info:
         return Server("sglang", None, None, _details(info))
+    if "version" in (info := _optional(f"{root}/api/version", api_key)):
+        return Server("ollama", _ollama_window(root, api_key, model), None, _details(info))
     return Server("other")
+
+
+def _ollama_window(root: str, api_key: str | None, model: str) -> int | None:
+    """The window that Ollama serves a model with: of the loaded one, else its ``num_ctx``. What is longer it cuts."""
+    running = _optional(f"{root}/api/ps", api_key).get("models")
+    for each in running if isinstance(running, list) else []:
+        if isinstance(each, dict) and each.get("name") in {model, f"{model}:latest"}:
+            return _positive(each.get("context_length"))
+    shown = _call(f"{root}/api/show", api_key, {"model": model})
+    parameters = shown.get("parameters") if isinstance(shown, dict) else None
+    for line in str(parameters or "").splitlines():
+        name, _, value = line.strip().partition(" ")
+        if name == "num_ctx" and value.strip().isdecimal():
+            return _positive(int(value))
+    return None
 
 
 def _optional(url: str, api_key: str | None) -> dict[str, JsonValue]:
     """A JSON object that a server may or may not offer; empty where it does not."""
-    try:
-        found = _call(url, api_key)
-    except _HttpError:
-        return {}
+    found = _call(url, api_key)
     return found if isinstance(found, dict) else {}
 
 
@@ -168,7 +236,7 @@ def usable_tokenizer(upstream: Upstream) -> Literal["llama.cpp", "sglang", "none
     url, body = tokenize_request(upstream, texts)
     try:
         counts = read_counts(upstream, _call(url, upstream.api_key, body), len(texts))
-    except (_HttpError, UpstreamError):
+    except UpstreamError:
         return "none"
     if not counts[0] > counts[1] > 0:
         return "none"

@@ -77,7 +77,7 @@ def server_command(settings: SglangSettings, port: int) -> list[str]:
 
 def connected(settings: SglangSettings, base_url: str, process: GuardedProcess | None) -> RunningReader:
     """The reader behind a server that runs. Its settings are read back and compared with those asked for."""
-    model = remote.choose_model(base_url, None, settings.served_name)
+    model = remote.choose_model(base_url, None, settings.served_name).name
     server = remote.identify(base_url, None)
     if server.kind != "sglang":
         raise ReaderError(f"reader sglang: {base_url} tells nothing of itself by /server_info or /get_server_info")

@@ -1,4 +1,4 @@
-"""Starting a reader from its name or URL, and the probe that it must pass before anything is timed."""
+"""Starting a reader from its name or URL."""
 
 from __future__ import annotations
 
@@ -9,30 +9,24 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from memarena_answering import Completion, Message, Prompt, ReaderCallError, ReaderClient, ReadingPlan
 from pydantic import JsonValue
 
-from memarena.gateway import CallContext, Gateway, Upstream
-from memarena.log.records import ReaderProbed, ReaderRef, ResultClass
+from memarena.gateway import Upstream
+from memarena.log.records import ReaderRef, ResultClass
 from memarena.processes import STARTS_AFTER_KILL, GuardedProcess, ProcessError, python_module
 from memarena.readers import embedded, extractive, remote
+from memarena.readers.request_settings import RequestSettings
 from memarena.readers.sglang import start_sglang
 from memarena.readers.sglang_settings import SglangSettings
 from memarena.readers.types import ReaderError, RunningReader
 
 API_KEY_VARIABLE = "MEMARENA_READER_API_KEY"
 START_TIMEOUT_S = 180.0
-PROBE_TIMEOUT_S = 120.0
-PROBE_PROMPT = "Context:\n- Hello is a short word of greeting.\n\nQuestion: What is a short word of greeting?"
-"""With context and question, which the extractive reader does not answer without."""
-PROBE_TOKENS = 16
-
 SGLANG = "sglang:"
 """What a reader's name begins with where SGLang is to be started with the model behind it."""
 
+_AS_THEY_ARE = RequestSettings()
 _POLL_S = 0.02
-_SPECIAL_TOKENS = ("[INST]", "[/INST]", "<s>", "</s>", "<unk>", "<|im_start|>", "<|begin_of_text|>", "\ufffd")
-"""A server whose chat template does not fit its model lets such tokens through, often nothing else."""
 _COLD: Mapping[str, JsonValue] = {"cache_prompt": False}
 """llama.cpp reuses the prefix of the prompt before unless told not to; cold TTFT needs it told."""
 
@@ -47,20 +41,38 @@ def start_reader(
     threads: int | None = None,
     no_system_role: bool | None = None,
     sglang: SglangSettings | None = None,
+    request: RequestSettings = _AS_THEY_ARE,
+    note: remote.Note = lambda _: None,
 ) -> RunningReader:
     """Start or connect to the reader that ``spec`` names: ``embedded``, ``extractive``, ``sglang:MODEL`` or a URL.
 
     ``work_dir`` takes the log and the address file of a reader that is started. ``model`` and ``api_key`` (default:
     the environment's MEMARENA_READER_API_KEY) are for URLs, as is ``no_system_role`` where the server does not say
-    whether its chat template takes a system message; ``threads`` (default: all CPUs) is for ``embedded``.
+    whether its chat template takes a system message; ``threads`` (default: all CPUs) is for ``embedded``. ``request``
+    changes the requests to any reader; ``note`` takes warnings and progress.
 
     Raises :class:`ReaderError`, in one line, if the reader is not installed, does not come up or cannot be reached.
     """
     if window_tokens is not None and window_tokens < 1:
         raise ReaderError(f"reader {spec}: the window must have at least 1 token, not {window_tokens}")
+    reader = _started(spec, work_dir, model, api_key, window_tokens, threads, no_system_role, sglang, note)
+    return dataclasses.replace(reader, upstream=request.applied(reader.upstream))
+
+
+def _started(
+    spec: str,
+    work_dir: Path,
+    model: str | None,
+    api_key: str | None,
+    window_tokens: int | None,
+    threads: int | None,
+    no_system_role: bool | None,
+    sglang: SglangSettings | None,
+    note: remote.Note,
+) -> RunningReader:
     if spec.startswith(("http://", "https://")):
         key = api_key or os.environ.get(API_KEY_VARIABLE) or None
-        return _connect(spec, model, key, window_tokens, no_system_role)
+        return _connect(spec, model, key, window_tokens, no_system_role, note)
     if model is not None:
         raise ReaderError(f"reader {spec}: a model can only be named for a URL")
     if no_system_role and not spec.startswith(SGLANG):
@@ -182,12 +194,25 @@ def _await_address(name: str, process: GuardedProcess, address_file: Path) -> No
 
 
 def _connect(
-    spec: str, model: str | None, api_key: str | None, window_tokens: int | None, no_system_role: bool | None
+    spec: str,
+    model: str | None,
+    api_key: str | None,
+    window_tokens: int | None,
+    no_system_role: bool | None,
+    note: remote.Note,
 ) -> RunningReader:
     base_url = remote.api_url(spec)
-    chosen = remote.choose_model(base_url, api_key, model)
-    server = remote.identify(base_url, api_key)
-    window = window_tokens or server.window_tokens or remote.DEFAULT_WINDOW_TOKENS
+    choice = remote.choose_model(base_url, api_key, model, note)
+    chosen = choice.name
+    remote.wait_until_loaded(base_url, api_key, note)
+    server = remote.identify(base_url, api_key, chosen)
+    served = server.window_tokens or choice.window_tokens
+    window = window_tokens or served or remote.DEFAULT_WINDOW_TOKENS
+    warnings = list(choice.warnings)
+    if window_tokens and served and window_tokens > served:
+        warnings.append(f"reader {base_url}: --reader-window {window_tokens} is above the server's own {served}")
+    for warning in warnings:
+        note(f"warning: {warning}")
     upstream = Upstream(
         model=chosen,
         base_url=base_url,
@@ -195,13 +220,13 @@ def _connect(
         api_key=api_key,
         context_window_tokens=window,
         no_system_role=bool(server.no_system_role if no_system_role is None else no_system_role),
-        tokenizer="none" if server.kind == "other" else server.kind,
+        tokenizer=server.kind if server.kind in {"llama.cpp", "sglang"} else "none",
         extra_body=_COLD if server.kind == "llama.cpp" else {},
     )
     upstream = dataclasses.replace(
         upstream, tokenizer=remote.usable_tokenizer(upstream), identity=json.dumps(server.details, sort_keys=True)
     )
-    source = "given" if window_tokens else "server" if server.window_tokens else "default"
+    source = "given" if window_tokens else "server" if served else "default"
     ref = ReaderRef(
         name=chosen,
         kind="url",
@@ -211,17 +236,16 @@ def _connect(
         no_system_role=upstream.no_system_role,
         counts_tokens=upstream.counts_tokens,
         result_class=_result_class(server),
-        details={"server": server.kind, "window_from": source, "tokenizer": upstream.tokenizer, **server.details},
+        details={
+            "server": server.kind,
+            "window_from": source,
+            "tokenizer": upstream.tokenizer,
+            **({"window_of_server": str(served)} if served else {}),
+            **({"warnings": "; ".join(warnings)} if warnings else {}),
+            **server.details,
+        },
     )
     return RunningReader(ref, upstream)
-
-
-def _malformed(text: str) -> str:
-    """What is wrong with a reply that no sane model gives, empty if nothing is."""
-    if not any(character.isalnum() for character in text):
-        return f"the probe's reply holds no word: {text.strip()[:40]!r}"
-    special = next((mark for mark in _SPECIAL_TOKENS if mark in text), None)
-    return f"the probe's reply holds the special token {special}: {text.strip()[:60]!r}" if special else ""
 
 
 def _result_class(server: remote.Server) -> ResultClass:
@@ -231,27 +255,3 @@ def _result_class(server: remote.Server) -> ResultClass:
     if server.kind == "sglang" and "disable_radix_cache" in server.details:
         return "cold_prefill" if server.details["disable_radix_cache"] == "True" else "warm_prefix"
     return "unknown"
-
-
-def probe(reader: RunningReader, gateway: Gateway) -> ReaderProbed:
-    """One short chat completion through the gateway. It fails if the reply is broken or says nothing at all."""
-    token = gateway.grant(CallContext("probe"))
-    client = ReaderClient(gateway.base_url)
-    prompt = Prompt((Message("user", PROBE_PROMPT),), 0, 0, 0, 0, 0)
-    plan = ReadingPlan(reader.upstream.model, PROBE_TOKENS)
-    failure = ""
-    completion: Completion | None = None
-    try:
-        for event in client.stream(prompt, plan, token, PROBE_TIMEOUT_S):
-            if isinstance(event, Completion):
-                completion = event
-    except ReaderCallError as error:
-        failure = str(error)
-    finally:
-        client.close()
-        calls = gateway.revoke(token)
-    if not failure and completion is not None and not completion.text.strip() and not any(c.reasoning for c in calls):
-        failure = "the probe's reply is empty"
-    if not failure and completion is not None and completion.text.strip():
-        failure = _malformed(completion.text)
-    return ReaderProbed(reader=reader.ref.name, ok=not failure, message=failure)

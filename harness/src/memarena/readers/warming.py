@@ -44,8 +44,8 @@ def lengths(requests: int, longest_tokens: int) -> list[int]:
     return [round(shortest * ratio ** (step / (requests - 1))) for step in range(requests)]
 
 
-def _prompt(number: int, tokens: int) -> Prompt:
-    """Words that no data set asks about, begun differently each time so that no prefix is shared."""
+def filler_prompt(number: int, tokens: int) -> str:
+    """About ``tokens`` tokens of words that no data set asks about, begun differently for each ``number``."""
     stock = _WORDS.split()
     frame = (f"Warm-up {number}.\nContext:\n", "\n\nQuestion: Which word is long?")
     words: list[str] = []
@@ -54,4 +54,9 @@ def _prompt(number: int, tokens: int) -> Prompt:
         word = stock[((len(words) + 1) * (number + 3)) % len(stock)]
         words.append(word)
         size += len(word) + 1
-    return Prompt((Message("user", " ".join(words).join(frame)),), 0, 0, 0, 0, 0)
+    return " ".join(words).join(frame)
+
+
+def _prompt(number: int, tokens: int) -> Prompt:
+    """No two share a prefix."""
+    return Prompt((Message("user", filler_prompt(number, tokens)),), 0, 0, 0, 0, 0)

@@ -243,8 +243,7 @@ def _spans(facts: RunFacts, latest: Attempt) -> Spans:
         segment=latest.segment,
         search_ms=_ms(search.t_search_ns if search else None),
         ttft_ms=_ms(ttft),
-        # A text that came before the reader's has no remainder: logs from before such an answer was refused.
-        rest_ms=_ms(first - ttft if first is not None and ttft is not None and first >= ttft else None),
+        rest_ms=_ms(None if answer is None else answer.rest_ns),
         first_delta_ms=_ms(first),
         server_prompt_ms=call.server_prompt_ms if call else None,
         gateway_ttft_ms=_ms(call.first_content_ns) if call else None,

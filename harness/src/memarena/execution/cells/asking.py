@@ -14,14 +14,21 @@ from memarena.client.backend import AnswerTrace, BackendClient
 from memarena.client.errors import BackendCallError, BackendContractError
 from memarena.execution.audit.life_audit import LifeAudit
 from memarena.execution.audit.prompt_attribution import shown_items
-from memarena.execution.cells.context import AskContext, generating, hung, spoke_at_ns, ttft_ns
+from memarena.execution.cells.context import AskContext, first_call, generating, hung, spoke_at_ns, waited_ns
 from memarena.execution.cells.harness_reader import read_centrally
 from memarena.execution.cells.messages import answer_request, retrieved_items
+from memarena.execution.cells.non_answers import non_answer
 from memarena.execution.cells.opaque_ids import NamespaceIds
 from memarena.execution.errors import CellError
 from memarena.gateway.budgets import PROMPT_ABOVE_BUDGET
-from memarena.log.records import AnswerSpan, GatewayCall, Question, QuestionAsked, SearchSpan
-from memarena.readers.prompt_reading import PROMPT_NOT_UNDERSTOOD
+from memarena.log.records import (
+    PROMPT_NOT_UNDERSTOOD,
+    AnswerSpan,
+    GatewayCall,
+    Question,
+    QuestionAsked,
+    SearchSpan,
+)
 
 _TOKEN_BYTES = 4
 _OWN_TOKEN_BYTES = 8
@@ -174,12 +181,23 @@ def settle(
 
 def _of_servers(calls: Sequence[GatewayCall], stalled: GatewayCall | None) -> tuple[Status, str] | None:
     """Status and cause where a model's server settles the question, None where it does not."""
-    for call in calls:
-        if call.upstream_failed:
+    for number, call in enumerate(calls):
+        if call.upstream_failed and not _made_good(call, calls[number + 1 :]):
             return "infra_failed", f"reader {call.model}: {call.error}"
+    cut = next((call for call in calls if call.cut_prompt), None)
+    if cut is not None:
+        return "infra_failed", (
+            f"reader {cut.model}: the server read {cut.prompt_tokens} tokens of a prompt of {cut.prompt_words} words: "
+            "it cuts what is too long; state its window with --reader-window"
+        )
     if stalled is not None:
         return "infra_failed", f"reader {stalled.model}: had not finished when the deadline passed"
     return None
+
+
+def _made_good(call: GatewayCall, later: Sequence[GatewayCall]) -> bool:
+    """Whether a request that the server turned down was followed by one that it took: a shorter prompt, for example."""
+    return call.turned_down and any(other.model == call.model and other.status == 200 for other in generating(later))
 
 
 def _not_understood(calls: Sequence[GatewayCall]) -> GatewayCall | None:
@@ -193,6 +211,7 @@ def _search(
 ) -> tuple[SearchSpan, Calls]:
     token = context.begin(context.call_context("search", question))
     request.model_access.CopyFrom(context.access(token, "reader"))
+    started = time.monotonic_ns()
     try:
         timed = client.search(request)
     except BackendCallError as error:
@@ -212,7 +231,10 @@ def _search(
             backend_reported_us=response.search_time_us or None,
             notices=notice_texts(response.notices),
         )
-    return span, context.gateway.revoke(token)
+    calls = context.gateway.revoke(token)
+    if span.t_search_ns is not None and (waited := waited_ns(calls, started)):
+        span = span.model_copy(update={"t_search_ns": max(0, span.t_search_ns - waited)})
+    return span, calls
 
 
 def _refuse_options(context: AskContext, error: BackendCallError) -> None:
@@ -281,20 +303,33 @@ def _answer(
     if code == "OK" and not context.own_model and (early := text_before_reader(trace, calls)):
         code, text = "CONTRACT", early
     same = trace.retrieved is not None and items == search.items
+    first = first_call(calls, None if trace.first_delta_ns is None else trace.started_mono_ns + trace.first_delta_ns)
+    finish: Literal["stop", "length", "unknown"] = "unknown"
+    if trace.completed is not None:
+        finish = _FINISH.get(trace.completed.finish_reason, "unknown")
+
+    def net(offset_ns: int | None) -> int | None:
+        if offset_ns is None:
+            return None
+        return max(0, offset_ns - waited_ns(calls, started, trace.started_mono_ns + offset_ns))
+
     span = AnswerSpan(
         route="backend",
         code=code,
         message=text,
-        retrieved_ns=trace.retrieved_ns,
-        first_delta_ns=trace.first_delta_ns,
-        completed_ns=trace.completed_ns,
-        ttft_ns=ttft_ns(calls, None if trace.first_delta_ns is None else trace.started_mono_ns + trace.first_delta_ns),
+        retrieved_ns=net(trace.retrieved_ns),
+        first_delta_ns=net(trace.first_delta_ns),
+        completed_ns=net(trace.completed_ns),
+        ttft_ns=first.first_content_ns if first is not None else None,
+        reasoning_ttft_ns=first.first_reasoning_ns if first is not None else None,
+        waited_ns=waited_ns(calls, started),
         model_calls=len(generating(calls)),
         raw=raw,
         answer=parsed.answer,
         reason=parsed.reason,
         parse=parsed.parse,
-        finish_reason=_FINISH.get(trace.completed.finish_reason, "unknown") if trace.completed else "unknown",
+        finish_reason=finish,
+        non_answer=non_answer(parsed, raw, calls, finish) if code == "OK" else "",
         visible_through_day=trace.retrieved.visible_through_day if trace.retrieved is not None else None,
         searched_items=same,
         items=() if same else items,

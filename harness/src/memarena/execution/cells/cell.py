@@ -356,13 +356,8 @@ class _EgoRun:
 
     def _settle(self, asked: QuestionAsked) -> None:
         self._host.append(asked)
-        self._progress.attempts[asked.instance_id] = asked.attempt + 1
-        if asked.status != "infra_failed" and not asked.lost:
-            self._progress.settled.add(asked.instance_id)
-            if asked.status == "answered":
-                self._progress.answered.add(asked.instance_id)
-            if asked.status == "reader_not_applicable":
-                self._progress.unread.add(asked.instance_id)
+        self._progress.note(asked)
+        if asked.instance_id in self._progress.settled:
             self._host.advance("question")
 
     def _never_asked(self, question: Question, cause: str) -> QuestionAsked:

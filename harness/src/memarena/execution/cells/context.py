@@ -137,16 +137,28 @@ def spoke_at_ns(call: GatewayCall) -> int | None:
     first = [ns for ns in (call.first_content_ns, call.first_reasoning_ns) if ns is not None]
     if not first and not call.stream and call.status == 200 and call.done_ns is not None:
         first = [call.done_ns]
-    return call.started_mono_ns + call.received_to_forwarded_ns + min(first) if first else None
+    return call.started_mono_ns + call.received_to_forwarded_ns + call.waited_ns + min(first) if first else None
 
 
-def ttft_ns(calls: Sequence[GatewayCall], until_mono_ns: int | None) -> int | None:
-    """TTFT of the model call behind the first TextDelta: the last generating call whose text had begun by then.
+def first_call(calls: Sequence[GatewayCall], until_mono_ns: int | None) -> GatewayCall | None:
+    """The model call behind the first TextDelta: the last generating call whose text had begun by then.
 
     ``until_mono_ns`` is the moment of the first TextDelta; None if there was none (then the last call counts).
     """
     for call in reversed(generating(calls)):
-        began = spoke_at_ns(call)
-        if call.first_content_ns is not None and (until_mono_ns is None or (began or 0) <= until_mono_ns):
-            return call.first_content_ns
+        spoke = (call.first_content_ns, call.first_reasoning_ns) != (None, None)
+        if spoke and (until_mono_ns is None or (spoke_at_ns(call) or 0) <= until_mono_ns):
+            return call
     return None
+
+
+def waited_ns(calls: Sequence[GatewayCall], since_mono_ns: int, until_mono_ns: int | None = None) -> int:
+    """How long calls waited for a busy server or a limit between two moments; waits side by side count once."""
+    waiting = [(call.started_mono_ns + (call.received_to_forwarded_ns or 0), call.waited_ns) for call in calls]
+    waits = sorted((began, began + waited) for began, waited in waiting if waited)
+    total, last = 0, since_mono_ns
+    for began, ended in waits:
+        end = ended if until_mono_ns is None else min(ended, until_mono_ns)
+        total += max(0, end - max(began, last))
+        last = max(last, end)
+    return total

@@ -21,7 +21,8 @@ from memarena_answering import (
     parse_answer,
 )
 
-from memarena.execution.cells.context import AskContext, generating, ttft_ns
+from memarena.execution.cells.context import AskContext, first_call, generating, waited_ns
+from memarena.execution.cells.non_answers import non_answer
 from memarena.log.records import AnswerSpan, GatewayCall, Question, RetrievedItem
 
 
@@ -64,20 +65,26 @@ def read_centrally(
     calls = context.gateway.revoke(token)
     text = done.text if done is not None else "".join(raw)
     parsed = parse_answer(text)
+    first = first_call(calls, None if first_delta_ns is None else started + first_delta_ns)
+    waited = waited_ns(calls, started)
+    finish = done.finish_reason if done is not None else "unknown"
     span = AnswerSpan(
         route="central",
         code=code,
         message=message,
         retrieved_ns=0,
-        first_delta_ns=first_delta_ns,
-        completed_ns=completed_ns,
-        ttft_ns=ttft_ns(calls, None if first_delta_ns is None else started + first_delta_ns),
+        first_delta_ns=None if first_delta_ns is None else max(0, first_delta_ns - waited),
+        completed_ns=None if completed_ns is None else max(0, completed_ns - waited),
+        ttft_ns=first.first_content_ns if first is not None else None,
+        reasoning_ttft_ns=first.first_reasoning_ns if first is not None else None,
+        waited_ns=waited,
         model_calls=len(generating(calls)),
         raw=text,
         answer=parsed.answer,
         reason=parsed.reason,
         parse=parsed.parse,
-        finish_reason=done.finish_reason if done is not None else "unknown",
+        finish_reason=finish,
+        non_answer=non_answer(parsed, text, calls, finish) if code == "OK" else "",
         searched_items=True,
         shown_items=shown,
         prompt_style=context.prompt_style,
@@ -90,7 +97,7 @@ def reading_plan(context: AskContext) -> ReadingPlan:
     reading, reader = context.cell.reading, context.reader
     return ReadingPlan(
         model=context.model,
-        max_tokens=reading.max_answer_tokens,
+        max_tokens=reading.max_reply_tokens,
         temperature=reading.temperature,
         seed=reading.seed,
         style=PromptStyle(context.prompt_style),

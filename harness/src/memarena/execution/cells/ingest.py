@@ -14,7 +14,7 @@ from tenacity import RetryCallState, Retrying, stop_after_attempt
 from memarena.client.errors import BackendCallError
 from memarena.execution.backends.session import BackendGoneError, BackendSession
 from memarena.execution.cells.asking import notice_texts
-from memarena.execution.cells.context import AskContext, hung
+from memarena.execution.cells.context import AskContext, hung, waited_ns
 from memarena.execution.cells.messages import DayBatch, check_day, day_batch
 from memarena.execution.cells.opaque_ids import NamespaceIds
 from memarena.execution.errors import InfraError
@@ -193,6 +193,7 @@ class DaySender:
             failure, duration_ns = error, time.monotonic_ns() - began
         finally:
             calls = context.gateway.revoke(token)
+        duration_ns = max(0, duration_ns - waited_ns(calls, began))
         done = self._done(day, ids, batch, duration_ns, retries, failure, response)
         if failure is None:
             if (unsettled := unsettled_failure(calls)) is not None:
@@ -246,7 +247,8 @@ def unsettled_failure(calls: Sequence[GatewayCall]) -> GatewayCall | None:
             later.status == 200 and (later.route, later.model, later.prompt_sha256) == _request_of(call)
             for later in calls[place + 1 :]
         )
-        if call.upstream_failed and not made_again:
+        # A prompt that was turned down is the backend's to shorten; where it did not, its Ingest fails.
+        if call.upstream_failed and not call.turned_down and not made_again:
             return call
     return None
 

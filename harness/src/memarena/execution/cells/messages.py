@@ -238,7 +238,7 @@ def answer_request(search: pb.SearchRequest, reading: Reading, model: str, promp
         search=search,
         reading=pb.Reading(
             model=model,
-            max_tokens=reading.max_answer_tokens,
+            max_tokens=reading.max_reply_tokens,
             temperature=reading.temperature,
             seed=reading.seed,
             prompt_style=_PROMPT_STYLE[prompt_style],

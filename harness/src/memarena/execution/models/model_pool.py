@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,19 +15,28 @@ from memarena.gateway import Upstream
 from memarena.readers import (
     HELPER_ROLES,
     HelperRole,
+    RequestSettings,
     RunningReader,
     SglangSettings,
     start_helper,
     start_reader,
 )
-from memarena.readers.remote import DEFAULT_WINDOW_TOKENS
+from memarena.readers.remote import DEFAULT_WINDOW_TOKENS, Note
 from memarena.readers.starting import SGLANG
 
 
 class ReaderPool:
     """Readers by name, in the order given. Use it as a context manager: leaving it stops all that it started."""
 
-    def __init__(self, configs: tuple[ReaderConfig, ...], work_dir: Path, api_key: str | None) -> None:
+    def __init__(
+        self,
+        configs: tuple[ReaderConfig, ...],
+        work_dir: Path,
+        api_key: str | None,
+        note: Note = lambda _: None,
+    ) -> None:
+        """``note`` takes warnings, and how long a server takes to load its model."""
+        self._note = note
         self._configs = configs
         self._work_dir = work_dir
         self._api_key = api_key
@@ -70,13 +80,15 @@ class ReaderPool:
         return fresh
 
     def _start(self, config: ReaderConfig) -> RunningReader:
-        reader = published(config) or start_configured(config, self._work_dir, self._api_key)
-        if config.name is None:
-            return reader
-        return replace(reader, ref=reader.ref.model_copy(update={"name": config.name}))
+        reader = published(config) or start_configured(config, self._work_dir, self._api_key, self._note)
+        details = {**reader.ref.details, **_settings_of(config)}
+        update = {"details": details, "name": config.name or reader.ref.name}
+        return replace(reader, ref=reader.ref.model_copy(update=update))
 
 
-def start_configured(config: ReaderConfig, work_dir: Path, api_key: str | None = None) -> RunningReader:
+def start_configured(
+    config: ReaderConfig, work_dir: Path, api_key: str | None = None, note: Note = lambda _: None
+) -> RunningReader:
     """Start or reach a reader as it is configured. Raises ReaderError, as :func:`memarena.readers.start_reader`."""
     return start_reader(
         config.spec,
@@ -87,7 +99,25 @@ def start_configured(config: ReaderConfig, work_dir: Path, api_key: str | None =
         # Unset leaves it to what the server says of its template.
         no_system_role=config.no_system_role or None,
         sglang=_sglang(config),
+        request=RequestSettings(
+            config.params,
+            config.drop,
+            config.concurrency or 0,
+            config.requests_per_minute or 0.0,
+            config.patience_s,
+        ),
+        note=note,
     )
+
+
+def _settings_of(config: ReaderConfig) -> dict[str, str]:
+    """What a run changed in the requests to a reader, for its manifest."""
+    return {
+        **({"request_params": json.dumps(config.params, sort_keys=True)} if config.params else {}),
+        **({"request_drop": ", ".join(config.drop)} if config.drop else {}),
+        **({"concurrency": str(config.concurrency)} if config.concurrency else {}),
+        **({"requests_per_minute": f"{config.requests_per_minute:g}"} if config.requests_per_minute else {}),
+    }
 
 
 def _sglang(config: ReaderConfig) -> SglangSettings | None:

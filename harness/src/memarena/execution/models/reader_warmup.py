@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from memarena_answering import ReadingPlan
+
 from memarena.execution.errors import InfraError
-from memarena.execution.planning.config import ReaderConfig, RunConfig
+from memarena.execution.planning.config import SEED_LABELS, ReaderConfig, RunConfig
 from memarena.gateway import Gateway
 from memarena.log.records import ReaderProbed
 from memarena.readers import (
     ReaderError,
     RunningReader,
+    check_reader,
     count_template,
     golden_counts,
-    probe,
     template_fault,
     warm_up,
 )
@@ -29,17 +31,25 @@ def prepare_reader(
 
     Raises InfraError, with the finding in the log, where it is not fit to be timed.
     """
-    result = probe(reader, gateway)
+    longest = longest_prompt_tokens(reader, config)
+    temperature, seed = SEED_LABELS[config.seeds[0]]
+    sampling = ReadingPlan(reader.upstream.model, 1, temperature, seed, thinking=config.thinking)
+    result = check_reader(reader, gateway, longest, sampling)
     append(result)
     if not result.ok:
-        raise InfraError(f"reader {reader.ref.name}: the sanity probe failed: {result.message}")
+        raise InfraError(f"reader {reader.ref.name}: the probe failed: {result.message}")
     _check_template(reader, configured, gateway, append)
     if config.warm_up:
-        room = reader.ref.context_window_tokens - config.max_answer_tokens - _MARGIN_TOKENS
         try:
-            warm_up(reader, gateway, config.warm_up, max(1, min(config.max_context_tokens, room)))
+            warm_up(reader, gateway, config.warm_up, longest)
         except ReaderError as error:
             raise InfraError(str(error)) from error
+
+
+def longest_prompt_tokens(reader: RunningReader, config: RunConfig) -> int:
+    """About the longest prompt of a run: its budget, or what the reader's window leaves beside the reply."""
+    room = reader.ref.context_window_tokens - config.max_answer_tokens - config.reasoning_tokens - _MARGIN_TOKENS
+    return max(1, min(config.max_context_tokens, room))
 
 
 def _check_template(

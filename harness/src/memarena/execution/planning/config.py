@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from memarena_dataset.model import Family
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
 from memarena.execution.errors import RunError
 from memarena.execution.reasons import reason_of
+from memarena.readers.request_settings import DEFAULT_PATIENCE_S
 
 SEED_LABELS: dict[str, tuple[float, int]] = {"s1": (0.0, 1), "s2": (0.3, 2), "s3": (0.3, 3), "s4": (0.3, 4)}
 """Temperature and seed behind each label (design of the paper: s1 greedy, s2 to s4 stochastic)."""
@@ -21,6 +22,7 @@ _MOST = 2**32 - 1
 """Largest number that the contract's fields hold (uint32)."""
 _SeedLabel = Literal["s1", "s2", "s3", "s4"]
 _Style = Literal["backend", "text_sessions", "json_context"]
+_FIXED_FIELDS = frozenset({"model", "messages", "stream", "prompt"})
 _SECRET = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD)(_|$)")
 FRAMING_OPTIONS = frozenset({"identity", "policy"})
 """Options that act in a backend's own Answer alone, by the convention of the kit."""
@@ -45,8 +47,25 @@ class ReaderConfig(BaseModel):
     """Further flags of ``sglang:MODEL``."""
     golden_prompt_tokens: dict[str, int] = Field(default_factory=dict)
     """Prompt tokens that the fixed chats of ``readers/golden`` have to have with this reader's template."""
+    params: dict[str, JsonValue] = Field(default_factory=dict)
+    """Fields put into every request for text, over what the caller sends."""
+    drop: tuple[str, ...] = ()
+    """Fields left out of every request for text, such as ``seed`` where the server refuses it."""
+    concurrency: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Most requests at once; None: as many as there are."""
+    requests_per_minute: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
+    """None: as many as there are."""
+    patience_s: Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)] = DEFAULT_PATIENCE_S
+    """How long a request waits for a server that is busy (429, 503), altogether; part of no time."""
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] | None = None
     """Its name in reports, for one model in several settings; None: the model's."""
+
+    @model_validator(mode="after")
+    def _what_is_sent_is_ours_to_set(self) -> Self:
+        fixed = sorted(_FIXED_FIELDS & {*self.params, *self.drop})
+        if fixed:
+            raise ValueError(f"{fixed[0]}: is what is asked, and cannot be changed")
+        return self
 
 
 class HelperConfig(BaseModel):
@@ -103,6 +122,8 @@ class RunConfig(BaseModel):
     prompt_styles: dict[str, _Style] = Field(default_factory=dict)
     """Styles of single backends, where they differ from ``prompt_style``."""
     thinking: Literal["default", "on", "off"] = "default"
+    reasoning_tokens: Annotated[int, Field(ge=0, le=_MOST)] = 0
+    """Tokens that a reader may spend on reasoning, on top of ``max_answer_tokens``."""
     central_reading: bool = False
     """Read over Search's items with the harness's engine even where a backend has an Answer of its own."""
     options: dict[str, dict[str, str]] = Field(default_factory=dict)

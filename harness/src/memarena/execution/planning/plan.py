@@ -183,6 +183,7 @@ def _cell(
         seed_label=label,
         reading=Reading(
             max_answer_tokens=config.max_answer_tokens,
+            reasoning_tokens=config.reasoning_tokens,
             max_context_tokens=config.max_context_tokens,
             max_items=config.max_items,
             temperature=temperature,

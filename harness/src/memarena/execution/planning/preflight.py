@@ -146,7 +146,7 @@ def check_windows(plan: RunPlan) -> None:
         reading = next(cell.reading for cell in plan.manifest.cells if cell.reader == reader.name)
         empty = ReadingPlan(
             model=reader.model,
-            max_tokens=reading.max_answer_tokens,
+            max_tokens=reading.max_reply_tokens,
             context_window_tokens=reader.context_window_tokens,
             no_system_role=reader.no_system_role,
             counts_tokens=reader.counts_tokens,

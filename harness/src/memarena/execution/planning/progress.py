@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from memarena.execution.errors import RunError
-from memarena.log.records import AnyRecord, Manifest, Question, RunStarted
+from memarena.log.records import NON_ANSWERS, AnyRecord, Manifest, NonAnswer, Question, QuestionAsked, RunStarted
 from memarena.log.store import read_records
 
+MANY_NON_ANSWERS = 0.05
+"""Share of a cell's answers above which those that say nothing are reported at once."""
 _KINDS = ("run_started", "question", "asked", "namespace", "ingest")
 
 
@@ -29,18 +32,34 @@ class EgoProgress:
 class CellProgress:
     """One cell. ``settled`` holds the instances that need not be asked again, ``answered`` those with an answer.
 
-    ``unread`` are those whose prompt the reader did not understand.
+    ``unread`` are those whose prompt the reader did not understand, ``non_answers`` those whose answer says nothing.
     """
 
     settled: set[str] = field(default_factory=set)
     answered: set[str] = field(default_factory=set)
     unread: set[str] = field(default_factory=set)
+    non_answers: dict[str, NonAnswer] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
     egos: dict[str, EgoProgress] = field(default_factory=dict)
 
     def ego(self, name: str) -> EgoProgress:
         """Progress of an ego, fresh if it has none."""
         return self.egos.setdefault(name, EgoProgress())
+
+    def note(self, asked: QuestionAsked) -> None:
+        """Take in an attempt at a question."""
+        instance_id = asked.instance_id
+        self.attempts[instance_id] = asked.attempt + 1
+        if asked.status == "infra_failed" or asked.lost:
+            self.settled.discard(instance_id)
+            return
+        self.settled.add(instance_id)
+        if asked.status == "answered":
+            self.answered.add(instance_id)
+            if asked.answer is not None and asked.answer.non_answer:
+                self.non_answers[instance_id] = asked.answer.non_answer
+        if asked.status == "reader_not_applicable":
+            self.unread.add(instance_id)
 
 
 @dataclass
@@ -62,6 +81,16 @@ class RunProgress:
     def unread(self) -> tuple[str, ...]:
         """Cells with questions whose prompt the reader did not understand."""
         return tuple(cell_id for cell_id, cell in self.cells.items() if cell.unread)
+
+    def saying_nothing(self) -> tuple[str, ...]:
+        """A line for each cell in which more than :data:`MANY_NON_ANSWERS` of the answers say nothing, with reasons."""
+        lines = []
+        for cell_id, cell in self.cells.items():
+            if len(cell.non_answers) > MANY_NON_ANSWERS * len(cell.answered):
+                counts = Counter(cell.non_answers.values())
+                why = ", ".join(f"{count} {NON_ANSWERS[reason]}" for reason, count in counts.most_common())
+                lines.append(f"{cell_id}: {len(cell.non_answers)} of {len(cell.answered)} answers: {why}")
+        return tuple(lines)
 
     def left(self) -> int:
         """How many questions of all cells still have to be asked."""
@@ -100,16 +129,8 @@ def progress_of(records: Iterable[AnyRecord], run_dir: Path) -> RunProgress:
             ego.horizon_reached |= record.day == progress.manifest.dataset.day_count - 1
         elif record.kind == "asked":
             cell = progress.cells[record.cell_id]
-            cell.attempts[record.instance_id] = record.attempt + 1
             cell.ego(record.ego).gone |= record.status == "backend_failed" and record.search is None
-            if record.status == "infra_failed" or record.lost:
-                cell.settled.discard(record.instance_id)
-            else:
-                cell.settled.add(record.instance_id)
-                if record.status == "answered":
-                    cell.answered.add(record.instance_id)
-                if record.status == "reader_not_applicable":
-                    cell.unread.add(record.instance_id)
+            cell.note(record)
     if progress is None:
         raise RunError(f"{run_dir}: the log does not begin with run_started; start again with another --out")
     progress.questions = tuple(questions)

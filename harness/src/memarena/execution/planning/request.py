@@ -19,7 +19,8 @@ class RunOutcome:
     """How a run ended. ``left`` counts the questions of all cells that are not settled.
 
     ``failed_cells`` are those of ``cells`` in which the backend failed every question,
-    ``unread_cells`` those with questions whose prompt the reader did not understand.
+    ``unread_cells`` those with questions whose prompt the reader did not understand. ``non_answers``: a line for each
+    cell with many answers that say nothing.
     """
 
     reason: EndReason
@@ -28,6 +29,7 @@ class RunOutcome:
     failed_cells: tuple[str, ...] = ()
     unread_cells: tuple[str, ...] = ()
     cells: int = 0
+    non_answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

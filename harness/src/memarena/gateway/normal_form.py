@@ -1,0 +1,136 @@
+"""Replies of chat servers in one plain form: text as text, reasoning in one field, counts that can be counts.
+
+Servers say the same in several ways. What is no reply at all is the server's failure (:class:`UpstreamError`); what can
+be understood is put into the form that every caller knows.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from pydantic import JsonValue
+
+from memarena.gateway.calls import UpstreamError
+from memarena.gateway.counts import count
+
+_BROKEN_OFF = frozenset({
+    "error", "abort", "aborted", "cancelled", "canceled", "failed", "insufficient_system_resource", "unknown_error",
+})  # fmt: skip
+"""Finish reasons of a server that gave up: what came before is no reply."""
+_THOUGHTS = frozenset({"thinking", "reasoning"})
+_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
+
+
+class Reading:
+    """A parsed reply or chunk and whether it had to be changed, so that what came in order passes as it came."""
+
+    def __init__(self, raw: bytes, what: str) -> None:
+        """Raises :class:`UpstreamError` for what is no JSON object."""
+        self.changed = False
+        try:
+            body: JsonValue = json.loads(raw, parse_constant=self._no_number)
+        except (ValueError, RecursionError) as error:
+            raise UpstreamError(f"the server sent {what} that is no JSON: {raw[:80]!r}") from error
+        if not isinstance(body, dict):
+            raise UpstreamError(f"the server sent {what} that is no JSON object: {raw[:80]!r}")
+        self.body = body
+
+    def _no_number(self, _: str) -> None:
+        """NaN and infinities are no JSON."""
+        self.changed = True
+
+    def choices(self, message_key: Literal["delta", "message"]) -> list[dict[str, JsonValue]]:
+        """The choices, each in plain form. Raises :class:`UpstreamError` for what is none or was broken off."""
+        choices = self.body.get("choices") or []
+        if not isinstance(choices, list):
+            raise UpstreamError(f"the server sent choices that are no list: {str(choices)[:80]!r}")
+        found = []
+        for choice in choices:
+            if not isinstance(choice, dict):
+                raise UpstreamError(f"the server sent a choice that is no JSON object: {str(choice)[:80]!r}")
+            if error := choice.get("error"):
+                raise UpstreamError(f"the server reported an error in its reply: {str(error)[:200]}")
+            self._finish(choice)
+            self._texts(choice, "text")
+            if isinstance(message := choice.get(message_key), dict):
+                self._parts(message)
+                for key in ("content", "reasoning_content", "reasoning"):
+                    self._texts(message, key)
+            found.append(choice)
+        return found
+
+    def usage(self) -> JsonValue:
+        """Token counts, those that can be none left out."""
+        usage = self.body.get("usage")
+        if usage is None:
+            return None
+        if not isinstance(usage, dict):
+            self._drop(self.body, "usage")
+            return None
+        for key in _COUNTS:
+            if key in usage and usage[key] is not None and count(usage[key]) is None:
+                self._drop(usage, key)
+        details = usage.get("prompt_tokens_details")
+        cached = details.get("cached_tokens") if isinstance(details, dict) else None
+        if isinstance(details, dict) and cached is not None and count(cached) is None:
+            self._drop(details, "cached_tokens")
+        return usage
+
+    def dump(self) -> bytes:
+        """The body as JSON."""
+        return json.dumps(self.body, separators=(",", ":")).encode()
+
+    def _drop(self, holder: dict[str, JsonValue], key: str) -> None:
+        del holder[key]
+        self.changed = True
+
+    def _finish(self, choice: dict[str, JsonValue]) -> None:
+        finish = choice.get("finish_reason")
+        if isinstance(finish, dict):
+            finish = choice["finish_reason"] = str(finish.get("type") or "unknown")
+            self.changed = True
+        elif finish is not None and not isinstance(finish, str):
+            finish = choice["finish_reason"] = str(finish)
+            self.changed = True
+        if finish and finish.lower() in _BROKEN_OFF:
+            raise UpstreamError(f"the server broke the reply off (finish_reason {finish})")
+
+    def _parts(self, message: dict[str, JsonValue]) -> None:
+        """Content that is a list of parts as one text, thoughts apart."""
+        content = message.get("content")
+        if not isinstance(content, list):
+            return
+        texts: list[str] = []
+        thoughts: list[str] = []
+        for part in content:
+            kind = part.get("type") if isinstance(part, dict) else None
+            (thoughts if kind in _THOUGHTS else texts).append(_text_of(part))
+        message["content"] = "".join(texts)
+        if thoughts:
+            message["reasoning_content"] = "".join(thoughts)
+        self.changed = True
+
+    def _texts(self, holder: dict[str, JsonValue], key: str) -> None:
+        """A text must be one, and one that can be written as UTF-8."""
+        text = holder.get(key)
+        if text is None:
+            return
+        if not isinstance(text, str):
+            raise UpstreamError(f"the server sent a {key} that is no text: {str(text)[:80]!r}")
+        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+            holder[key] = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            self.changed = True
+
+
+def _text_of(part: JsonValue) -> str:
+    """The text of a part of a message, which may hold parts itself."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, list):
+        return "".join(map(_text_of, part))
+    if isinstance(part, dict):
+        for key in ("text", "thinking", "reasoning", "content"):
+            if part.get(key) is not None:
+                return _text_of(part[key])
+    raise UpstreamError(f"the server sent a part of a message that is no text: {str(part)[:80]!r}")

@@ -1,0 +1,84 @@
+"""Patience with a model's server: its limits are kept to, and what it says of when to come again.
+
+Waiting happens before a request goes upstream and is no part of any time: the call's clock starts with the request that
+was answered, and ``waited_ns`` of its record says how long it waited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
+
+from memarena.gateway.calls import OpenCall
+from memarena.gateway.types import Upstream
+
+BUSY = frozenset({429, 503})
+LONGEST_WAIT_S = 120.0
+FIRST_WAIT_S = 1.0
+SHORTEST_WAIT_S = 0.05
+UNSTATED_S = 30.0
+"""Most waiting for a server that does not say when to come again."""
+
+
+class Pace:
+    """The requests to one server: how many at once, how many a minute."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._slots = asyncio.Semaphore(upstream.concurrency) if upstream.concurrency else None
+        self._gap_s = 60.0 / upstream.requests_per_minute if upstream.requests_per_minute else 0.0
+        self._next_s = 0.0
+
+    @asynccontextmanager
+    async def turn(self, call: OpenCall) -> AsyncIterator[None]:
+        """Hold a position among the requests at once."""
+        if self._slots is None:
+            yield
+            return
+        call.has_waited |= self._slots.locked()
+        async with self._slots:
+            yield
+
+    async def minute(self, call: OpenCall) -> None:
+        """Wait until the next request may begin."""
+        if self._gap_s:
+            now = time.monotonic()
+            begins = max(now, self._next_s)
+            self._next_s = begins + self._gap_s
+            await pause(call, begins - now)
+
+
+async def pause(call: OpenCall, seconds: float) -> None:
+    """Wait, on the call's account."""
+    if seconds > 0:
+        call.has_waited = True
+        await asyncio.sleep(seconds)
+
+
+def wait_s(headers: Mapping[str, str], tries: int, waited_s: float, patience_s: float) -> float | None:
+    """Seconds after which a busy server is asked again; None where patience is at its end.
+
+    ``tries``: requests so far that found it busy, from 1. ``waited_s``: how long these waited.
+    """
+    stated = retry_after_s(headers)
+    if stated is None:
+        wait = FIRST_WAIT_S * 2 ** (tries - 1)
+        return wait if waited_s + wait <= min(patience_s, UNSTATED_S) else None
+    wait = max(SHORTEST_WAIT_S, stated)
+    return wait if wait <= LONGEST_WAIT_S and waited_s + wait <= patience_s else None
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """``Retry-After`` in seconds (RFC 9110, 10.2.3: seconds or a date); None where there is none that can be read."""
+    stated = headers.get("Retry-After", headers.get("retry-after", "")).strip()
+    try:
+        seconds = float(stated)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(stated).timestamp() - time.time()
+        except (TypeError, ValueError, IndexError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -1,0 +1,60 @@
+"""Where thinking ends and the answer begins in text in which a server marks both: ``<think>…</think> answer``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from memarena_answering.assets import parsing_table
+
+_KEPT_CHARS = 32
+"""Longer than any mark, so that one that comes in pieces is seen."""
+
+
+class AnswerStart:
+    """Takes the pieces of a reply's text with their times; says when thinking and when the answer began.
+
+    ``reasoning_ns`` and ``answer_ns`` are offsets as they were passed in; None: not (yet) there. A reply whose template
+    has the opening mark in the prompt is known by the closing one.
+    """
+
+    def __init__(self) -> None:
+        self.reasoning_ns: int | None = None
+        self.answer_ns: int | None = None
+        self._marks = [(opening.lower(), closing.lower()) for opening, closing in parsing_table().thinking]
+        self._closings = [closing for _, closing in self._marks]
+        self._tail = ""
+        self._state: Literal["start", "plain", "thinking", "answer"] = "start"
+
+    def feed(self, text: str, at_ns: int | None) -> None:
+        """One piece of text, not empty."""
+        if self._state != "thinking" and self.answer_ns is None and (self.reasoning_ns is None or text.strip()):
+            self.answer_ns = at_ns
+        if self._state == "answer":
+            return
+        self._tail += text.lower()
+        if self._state == "start":
+            self._look_for_opening()
+        if self._state in {"plain", "thinking"}:
+            self._look_for_closing(at_ns)
+            self._tail = self._tail[-_KEPT_CHARS:]
+
+    def _look_for_opening(self) -> None:
+        self._tail = self._tail.lstrip()
+        for opening, closing in self._marks:
+            if self._tail.startswith(opening):
+                self._state, self._closings = "thinking", [closing]
+                self.reasoning_ns, self.answer_ns = self.answer_ns, None
+                self._tail = self._tail[len(opening) :]
+                return
+        if not any(opening.startswith(self._tail) for opening, _ in self._marks):
+            self._state = "plain"
+
+    def _look_for_closing(self, at_ns: int | None) -> None:
+        for closing in self._closings:
+            _, mark, rest = self._tail.partition(closing)
+            if mark:
+                if self.reasoning_ns is None:
+                    self.reasoning_ns = self.answer_ns
+                self.answer_ns = at_ns if rest.strip() else None
+                self._state = "answer"
+                return

@@ -1,0 +1,110 @@
+"""The probe that a reader must pass before anything is timed: what the work will ask of it, asked once.
+
+A short question and, of a server that is not ours, a prompt as long as the budget allows: both with a system message,
+streamed and sampled as every question will be. Reported prompt tokens tell whether the server cuts what is too long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memarena_answering import Completion, Message, Prompt, ReaderCallError, ReaderClient, ReadingPlan
+
+from memarena.gateway import CallContext, Gateway
+from memarena.log.records import LEAST_TOKENS_PER_WORD, GatewayCall, ReaderProbed
+from memarena.readers.types import RunningReader
+from memarena.readers.warming import filler_prompt
+
+PROBE_TIMEOUT_S = 120.0
+LONG_PROBE_TIMEOUT_S = 600.0
+PROBE_SYSTEM = "Answer from the context alone."
+PROBE_PROMPT = "Context:\n- Hello is a short word of greeting.\n\nQuestion: What is a short word of greeting?"
+"""With context and question, which the extractive reader does not answer without."""
+PROBE_TOKENS = 16
+
+_SPECIAL_TOKENS = ("[INST]", "[/INST]", "<s>", "</s>", "<unk>", "<|im_start|>", "<|begin_of_text|>", "\ufffd")
+"""A server whose chat template does not fit its model lets such tokens through, often nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What a probe saw. ``failure`` is empty where the reader is fit for use."""
+
+    failure: str
+    prompt_tokens: int | None = None
+    words: int = 0
+    """Words of the prompt."""
+    reasons: str = ""
+    """Where its reasoning came: ``a field of its own``, ``marks in the text``; empty: none came."""
+    finish_reason: str = ""
+
+
+def probe(reader: RunningReader, gateway: Gateway, sampling: ReadingPlan | None = None) -> ReaderProbed:
+    """One short chat completion through the gateway. It fails if the reply is broken or says nothing at all."""
+    seen = ask_once(reader, gateway, PROBE_PROMPT, sampling, PROBE_TIMEOUT_S)
+    return ReaderProbed(reader=reader.ref.name, ok=not seen.failure, message=seen.failure)
+
+
+def probe_longest(reader: RunningReader, gateway: Gateway, tokens: int, sampling: ReadingPlan | None = None) -> Probed:
+    """A prompt of about ``tokens`` tokens; it fails where the server refuses it, or reads less than it was sent."""
+    seen = ask_once(reader, gateway, filler_prompt(0, tokens), sampling, LONG_PROBE_TIMEOUT_S)
+    if seen.failure or seen.prompt_tokens is None or seen.prompt_tokens >= LEAST_TOKENS_PER_WORD * seen.words:
+        return seen
+    return Probed(
+        f"the server read {seen.prompt_tokens:,} tokens of a prompt of {seen.words:,} words: it cuts what is too long "
+        f"(state the window with --reader-window {seen.prompt_tokens}, or serve the model with a longer one)",
+        seen.prompt_tokens,
+        seen.words,
+    )
+
+
+def ask_once(
+    reader: RunningReader, gateway: Gateway, text: str, sampling: ReadingPlan | None, timeout_s: float
+) -> Probed:
+    """One chat completion as the work makes them. ``sampling``: temperature, seed and thinking of the run."""
+    upstream = reader.upstream
+    wanted = sampling or ReadingPlan(upstream.model, PROBE_TOKENS)
+    plan = ReadingPlan(upstream.model, PROBE_TOKENS, wanted.temperature, wanted.seed, thinking=wanted.thinking)
+    system = () if upstream.no_system_role else (Message("system", PROBE_SYSTEM),)
+    prompt = Prompt((*system, Message("user", text)), 0, 0, 0, 0, 0)
+    token = gateway.grant(CallContext("probe"))
+    client = ReaderClient(gateway.base_url)
+    failure = ""
+    completion: Completion | None = None
+    try:
+        for event in client.stream(prompt, plan, token, timeout_s):
+            if isinstance(event, Completion):
+                completion = event
+    except ReaderCallError as error:
+        failure = error.message
+    finally:
+        client.close()
+        calls = gateway.revoke(token)
+    call = calls[-1] if calls else None
+    if call is not None and call.error:
+        failure = call.error
+    if not failure and completion is not None:
+        failure = _fault(completion.text, call)
+    return Probed(
+        failure,
+        call.prompt_tokens if call is not None else None,
+        sum(len(message.content.split()) for message in prompt.messages),
+        _reasons(call),
+        call.finish_reason if call is not None else "",
+    )
+
+
+def _fault(text: str, call: GatewayCall | None) -> str:
+    """What is wrong with a reply that no sane model gives, empty if nothing is."""
+    if not text.strip():
+        return "" if call is not None and call.reasoning else "the probe's reply is empty"
+    if not any(character.isalnum() for character in text):
+        return f"the probe's reply holds no word: {text.strip()[:40]!r}"
+    special = next((mark for mark in _SPECIAL_TOKENS if mark in text), None)
+    return f"the probe's reply holds the special token {special}: {text.strip()[:60]!r}" if special else ""
+
+
+def _reasons(call: GatewayCall | None) -> str:
+    if call is None or call.first_reasoning_ns is None:
+        return ""
+    return "a field of its own" if call.reasoning else "marks in the text"

@@ -1,0 +1,256 @@
+# ruff: noqa: E501  (a line of the table is a case)
+"""Runs against servers with the habits of real ones: whose fault it is, what is said, and that nothing is scored in
+silence. Each case is one run of bm25 over three questions of the example data."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from memarena.log.records import GatewayCall, QuestionAsked
+from memarena.log.store import LogError, read_records
+
+from tests.readers.habits import (
+    ANSWER,
+    DONE,
+    MODEL,
+    Body,
+    Chat,
+    Habit,
+    HabitServer,
+    chunk,
+    first_then,
+    good,
+    gzipped,
+    refuses,
+    says,
+    usage,
+    words_of,
+)
+
+from .harnessing import EXAMPLE, asked, here
+
+QUESTIONS = 3
+PROBES = 2
+VLLM = "This model's maximum context length is 2048 tokens. However, you requested 2500 tokens (2100 in the messages)."
+LLAMA = {
+    "error": {
+        "code": 400,
+        "message": "the request exceeds the available context size, try increasing it",
+        "type": "exceed_context_size_error",
+        "n_prompt_tokens": 3021,
+        "n_ctx": 1024,
+    }
+}
+
+
+def openai(message: str, **more: object) -> dict[str, object]:
+    return {"error": {"message": message, "type": "invalid_request_error", **more}}
+
+
+def later(bad: Chat) -> Chat:
+    """Bad from the first question on: the probes pass."""
+    return first_then(PROBES, good, bad)
+
+
+@dataclass(frozen=True)
+class Case:
+    habit: Habit
+    code: int
+    words: str
+    """On standard error where the run ends early or warns, else in the cause of each question."""
+    statuses: frozenset[str] = frozenset({"infra_failed"})
+    """Of the questions that were asked; empty where none was."""
+    non_answer: str = ""
+    flags: tuple[str, ...] = ()
+
+
+NONE: frozenset[str] = frozenset()
+ANSWERED = frozenset({"answered"})
+CASES: dict[str, Case] = {
+    # ---- the context is too long
+    "context 400 of vLLM at once": Case(Habit(refuses(400, openai(VLLM), lambda b: words_of(b) > 900)), 3, "--reader-window 2048", NONE),
+    "context 400 of llama.cpp later": Case(Habit(later(refuses(400, LLAMA))), 3, "--reader-window 1024"),
+    "context 400 of OpenAI later": Case(Habit(later(refuses(400, openai("Too long.", code="context_length_exceeded")))), 3, "--reader-window"),
+    "413 of a proxy later": Case(Habit(later(refuses(413, "<html>413 Request Entity Too Large</html>"))), 3, "--reader-window"),
+    "prompts cut without a word": Case(
+        Habit(lambda s, b, r: [chunk({"content": ANSWER}), chunk({}, "stop"), usage(min(300, words_of(b) * 2)), DONE]),
+        3, "it cuts what is too long (state the window with --reader-window 300", NONE,
+    ),
+    "prompts cut from the first question on": Case(
+        Habit(later(says(chunk({"content": ANSWER}), chunk({}, "stop"), usage(40), DONE))), 3, "read 40 tokens of a prompt of"
+    ),
+    # ---- what is refused
+    "system role refused": Case(
+        Habit(refuses(400, openai("System role not supported"), lambda b: b["messages"][0]["role"] == "system")),
+        3, "--no-system-role", NONE,
+    ),
+    "system role refused, merged": Case(
+        Habit(refuses(400, openai("System role not supported"), lambda b: b["messages"][0]["role"] == "system")),
+        0, "", ANSWERED, flags=("--no-system-role",),
+    ),
+    "parameter refused": Case(
+        Habit(refuses(400, openai("Unsupported parameter: 'seed'", param="seed"), lambda b: "seed" in b)),
+        3, "--reader-drop seed leaves it out", NONE,
+    ),
+    "parameter dropped": Case(
+        Habit(refuses(400, openai("Unsupported parameter: 'seed'", param="seed"), lambda b: "seed" in b or b.get("top_k") != 1)),
+        0, "", ANSWERED, flags=("--reader-drop", "seed", "--reader-param", "top_k=1"),
+    ),
+    "filtered with 400": Case(Habit(later(refuses(400, openai("flagged", code="content_filter")))), 3, "flagged"),
+    # ---- errors inside a reply of status 200
+    "error object in the stream": Case(Habit(later(says(chunk({"content": "Tu"}), b'data: {"error": {"message": "out of memory"}}\n\n', DONE))), 3, "out of memory"),
+    "event: error in the stream": Case(Habit(later(says(chunk({"content": "Tu"}), b'event: error\ndata: {"message": "engine died"}\n\n'))), 3, "engine died"),
+    "done without a finish reason": Case(Habit(later(says(chunk({"content": "Tu"}), DONE))), 3, "not why the reply ended"),
+    "JSON error under 200": Case(Habit(later(lambda s, b, r: web.json_response(openai("no GPU left")))), 3, "no GPU left"),
+    "finish reason abort": Case(Habit(later(says(chunk({"content": "Tu"}), chunk({}, "abort"), DONE))), 3, "finish_reason abort"),
+    "finish reason error": Case(Habit(later(says(chunk({"content": "Tu"}, "error"), DONE))), 3, "finish_reason error"),
+    # ---- another form
+    "content as parts": Case(
+        Habit(says(chunk({"content": [{"type": "thinking", "thinking": [{"text": "hm"}]}]}), chunk({"content": [{"type": "text", "text": ANSWER}]}, "stop"), DONE)),
+        0, "", ANSWERED,
+    ),
+    "events without data, named events": Case(
+        Habit(says(b"retry: 3000\n\n", b": keep-alive\n\n", b"id: 1\nevent: message\n" + chunk({"content": ANSWER}), chunk({}, "stop"), DONE)),
+        0, "", ANSWERED,
+    ),
+    "usage that cannot be": Case(
+        Habit(says(chunk({"content": ANSWER}), chunk({}, "stop"), usage(-5, 10**30), b'data: {"choices": [], "timings": {"prompt_ms": NaN}}\n\n', DONE)),
+        0, "", ANSWERED,
+    ),
+    # ---- no answers
+    "all spent on reasoning": Case(
+        Habit(says(chunk({"reasoning_content": "Let me think"}), chunk({}, "length"), DONE)),
+        0, "3 of 3 answers: 3 spent on reasoning", ANSWERED, "reasoning",
+    ),
+    "thinking between marks without an end": Case(Habit(says(chunk({"content": "<think>Let me"}, "length"), DONE)), 0, "spent on reasoning", ANSWERED, "reasoning"),
+    "stop without a text": Case(Habit(later(says(chunk({}, "stop"), DONE))), 0, "3 empty", ANSWERED, "empty"),
+    "tool calls in place of a text": Case(Habit(later(says(chunk({"tool_calls": [{"index": 0}]}, "tool_calls"), DONE))), 0, "3 empty", ANSWERED, "empty"),
+    "filtered": Case(Habit(later(says(chunk({"content": ""}, "content_filter"), DONE))), 0, "held back by the server's filter", ANSWERED, "filtered"),
+    "a refusal in its own field": Case(Habit(later(says(chunk({"refusal": "I cannot"}), chunk({}, "stop"), DONE))), 0, "held back", ANSWERED, "filtered"),
+    "cut by length": Case(Habit(later(says(chunk({"content": '{"answer": "Tues'}, "length"), DONE))), 0, "3 cut off", ANSWERED, "cut"),
+    "cut after the answer": Case(Habit(later(says(chunk({"content": '{"answer": "Tuesday", "reas'}, "length"), DONE))), 0, "", ANSWERED),
+    # ---- the list of models
+    "no list of models": Case(Habit(models=(404, {})), 0, "is taken as named", ANSWERED, flags=("--model", MODEL)),
+    "no list and no name": Case(Habit(models=(404, {})), 2, "say which with --model", NONE),
+    "a list under another name": Case(Habit(models=(200, {"data": [{"id": "other"}]})), 0, "does not name some-model", ANSWERED, flags=("--model", MODEL)),
+    "a window in the list": Case(
+        Habit(refuses(400, openai(VLLM), lambda b: words_of(b) > 1500), (200, {"data": [{"id": MODEL, "max_model_len": 2048}]})), 0, "", ANSWERED,
+    ),
+    "loading at the start": Case(Habit(models=(200, lambda s: (503, openai("Loading model")) if len(s.seen) < 2 else (200, {"data": [{"id": MODEL}]}))), 0, "", ANSWERED),
+    # ---- patience
+    "429 with seconds": Case(Habit(first_then(3, refuses(429, openai("slow down"), **{"Retry-After": "0.2"}))), 0, "", ANSWERED),
+    "429 with a date": Case(Habit(first_then(3, refuses(429, openai("slow down"), **{"Retry-After": formatdate(time.time(), usegmt=True)}))), 0, "", ANSWERED),
+    "429 for good": Case(
+        Habit(later(refuses(429, openai("quota spent"), **{"Retry-After": "3600"}))), 3, "quota spent (--reader-requests-per-minute"
+    ),
+    # ---- attackers
+    "a redirect": Case(Habit(redirect="http://127.0.0.1:9/v1/models"), 2, "not followed", NONE),
+    "a redirect of the prompts": Case(Habit(later(lambda s, b, r: web.Response(status=307, headers={"Location": "http://127.0.0.1:9/x"}))), 3, "not followed"),
+    "a bomb": Case(Habit(later(gzipped)), 3, "a body in gzip, which was not asked for"),
+    "a reader that never stops": Case(Habit(later(says(chunk({"content": "word " * 2000}), lambda: chunk({"content": "word " * 100})))), 3, "does not stop"),  # type: ignore[arg-type]
+    "a line without end": Case(Habit(later(says(b"data: ", lambda: b"x" * 65536))), 3, "an event of more than"),  # type: ignore[arg-type]
+    "silence in pieces": Case(Habit(later(says(lambda: b": ping\n\n" * 8192))), 3, "longer than"),  # type: ignore[arg-type]
+}  # fmt: skip
+
+
+def run(server: HabitServer, out: Path, *flags: str, limit: int = QUESTIONS) -> Any:
+    usual = ("--dataset", EXAMPLE, "--backend", "bm25", "--limit", str(limit), "--floor-samples", "0")
+    return here("run", *usual, "--meter", "none", "--reader", server.url, "--out", out, *flags)
+
+
+def attempts(out: Path) -> list[QuestionAsked]:
+    try:
+        return asked(out)
+    except LogError:
+        return []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_against_a_server_with_a_habit(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    with HabitServer(case.habit) as server:
+        done = run(server, tmp_path / "run", *case.flags)
+    assert "Traceback" not in done.stderr + done.stdout
+    assert done.returncode == case.code, done.stderr
+    found = attempts(tmp_path / "run")
+    assert {record.status for record in found} == case.statuses, [record.cause for record in found]
+    causes = " ".join(record.cause for record in found)
+    assert case.words in (done.stderr + causes)
+    for record in found:
+        if record.status == "answered":
+            assert record.answer is not None
+            assert record.answer.non_answer == case.non_answer
+            assert record.answer.answer == ("Tuesday" if not case.non_answer else record.answer.answer)
+            assert all(c.prompt_tokens is None or c.prompt_tokens >= 0 for c in calls(tmp_path / "run"))
+
+
+def calls(out: Path) -> list[GatewayCall]:
+    return [record for record in read_records(out, "gateway_call") if isinstance(record, GatewayCall)]
+
+
+def test_what_failed_for_the_readers_sake_is_asked_again_and_only_that(tmp_path: Path) -> None:
+    """The first prompt is refused, later it is not; the answers of the first run stay."""
+    out = tmp_path / "run"
+    unfit: list[Any] = []
+
+    def bad(server: HabitServer, body: Body, request: web.BaseRequest) -> Any:
+        if server.chats == PROBES + 1:
+            unfit.append(body["messages"])
+        return refuses(400, LLAMA, lambda asked: asked["messages"] in unfit)(server, body, request)
+
+    with HabitServer(Habit(bad)) as server:
+        first = run(server, out)
+        before = {r.instance_id for r in asked(out) if r.status == "answered"}
+        assert (first.returncode, len(before)) == (3, QUESTIONS - 1), first.stderr
+        server.habit = Habit()
+        again = here("run", "--out", out, "--resume")
+    assert again.returncode == 0, again.stderr
+    answered = [r.instance_id for r in asked(out) if r.status == "answered"]
+    assert len(answered) == len(set(answered)) == QUESTIONS
+
+
+def test_a_reader_that_fails_every_question_ends_the_run_early(tmp_path: Path) -> None:
+    with HabitServer(Habit(later(says(DONE)))) as server:
+        done = run(server, tmp_path / "run", limit=20)
+    assert done.returncode == 3
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert "5 questions in a row failed" in line
+    assert len({record.instance_id for record in asked(tmp_path / "run")}) == 5
+
+
+def test_waiting_for_a_busy_server_is_part_of_no_time(tmp_path: Path) -> None:
+    """Every request is told to come again in 0.4 s; the answers take a few milliseconds."""
+    busy = refuses(429, openai("slow down"), **{"Retry-After": "0.4"})
+    with HabitServer(Habit(lambda s, b, r: (busy if s.chats % 2 else good)(s, b, r))) as server:
+        done = run(server, tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    for record in asked(tmp_path / "run"):
+        assert record.answer is not None
+        assert record.answer.waited_ns >= 400_000_000
+        assert record.answer.completed_ns is not None
+        assert record.answer.ttft_ns is not None
+        assert record.answer.ttft_ns <= record.answer.completed_ns
+
+
+def test_thinking_is_timed_apart_wherever_it_comes(tmp_path: Path) -> None:
+    """A field of its own and marks in the text: the same two times, 0.2 s apart."""
+    closing = (0.2, chunk({"content": ANSWER}), chunk({}, "stop"), DONE)
+    for number, opening in enumerate(
+        ([chunk({"reasoning_content": "hm"})], [chunk({"content": "<think>hm"}), chunk({"content": "</think>"})])
+    ):
+        out = tmp_path / f"run{number}"
+        with HabitServer(Habit(says(*opening, *closing))) as server:  # type: ignore[arg-type]
+            assert run(server, out).returncode == 0
+        for record in asked(out):
+            assert record.answer is not None
+            assert record.answer.reasoning_ttft_ns is not None
+            assert record.answer.ttft_ns is not None
+            assert record.answer.ttft_ns - record.answer.reasoning_ttft_ns >= 190_000_000
+            assert record.answer.rest_ns is not None
+            assert record.answer.rest_ns >= 0
