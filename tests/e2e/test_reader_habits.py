@@ -216,7 +216,13 @@ def test_what_failed_for_the_readers_sake_is_asked_again_and_only_that(tmp_path:
 
 
 def test_a_reader_that_fails_every_question_ends_the_run_early(tmp_path: Path) -> None:
-    with HabitServer(Habit(later(says(DONE)))) as server:
+    """The probe passes each time, the questions do not."""
+
+    def bad(server: HabitServer, body: Body, request: web.BaseRequest) -> Any:
+        probing = "greeting" in body["messages"][-1]["content"] or server.chats <= PROBES
+        return good(server, body, request) if probing else [DONE]
+
+    with HabitServer(Habit(bad)) as server:
         done = run(server, tmp_path / "run", limit=20)
     assert done.returncode == 3
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]

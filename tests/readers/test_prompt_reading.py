@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memarena.readers.extractive import answer
+from memarena.readers.probing import PROBE_PROMPT
 from memarena.readers.prompt_reading import PromptNotUnderstoodError, read
-from memarena.readers.starting import PROBE_PROMPT
 from memarena.readers.warming import _prompt
 from memarena_answering import (
     Asker,

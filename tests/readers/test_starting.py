@@ -284,11 +284,13 @@ def test_what_the_user_says_wins_over_what_the_server_says(tmp_path: Path) -> No
         assert reader.ref.details["window_from"] == "given"
 
 
-def test_a_model_that_is_not_offered_is_an_error_that_lists_those_that_are(tmp_path: Path) -> None:
+def test_a_model_that_is_not_offered_is_a_warning_that_lists_those_that_are(tmp_path: Path) -> None:
+    notes: list[str] = []
     with NullReader(model="offered") as server:
-        with pytest.raises(ReaderError, match="no model 'other'; offered: offered"):
-            start_reader(server.base_url, work_dir=tmp_path, model="other")
-        assert start_reader(server.base_url, work_dir=tmp_path, model="offered").ref.model == "offered"
+        reader = start_reader(server.base_url, work_dir=tmp_path, model="other", note=notes.append)
+    assert reader.upstream.upstream_model == "other"
+    assert notes == [f"warning: reader {server.base_url}: the server's list does not name other; it names offered"]
+    assert notes[0].endswith(reader.ref.details["warnings"])
 
 
 def test_the_api_key_comes_from_the_argument_or_the_environment(

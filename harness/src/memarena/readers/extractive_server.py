@@ -32,7 +32,7 @@ def reply(body: Mapping[str, JsonValue], window_tokens: int) -> tuple[str, wire.
     limit = limit if isinstance(limit, int) and limit > 0 else window_tokens
     prompt_tokens = wire.bytes_tokens([message.content for message in messages])
     if prompt_tokens >= window_tokens:
-        raise ValueError(f"the prompt has {prompt_tokens} tokens and the window is {window_tokens}")
+        raise ValueError(f"a prompt of {prompt_tokens} tokens, and a context window of {window_tokens}")
     text = extractive.answer(read(messages)).as_json()
     shown = text.encode("utf-8", "replace")[: 4 * limit].decode("utf-8", "ignore")
     finish: wire.Finish = "stop" if shown == text else "length"

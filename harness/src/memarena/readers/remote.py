@@ -98,7 +98,7 @@ def choose_model(base_url: str, api_key: str | None, model: str | None, note: No
     if 300 <= reply.status < 400:
         target = reply.headers.get("Location", "nowhere")[:200]
         raise ReaderError(f"{where}: a redirect to {target}, which is not followed; state that address if it is right")
-    entries = _listed(reply.parsed()) if reply.status == 200 else []
+    entries = _listed(reply.parsed()) if reply.status == 200 else {}
     names = list(entries)
     if model is None and len(names) != 1:
         what = f"{len(names)} models ({', '.join(names[:8])})" if names else f"no list of models ({reply.status})"

@@ -29,6 +29,7 @@ from memarena.report.tables.grid import (
 from memarena.report.tables.ingest import ingest_table
 from memarena.report.tables.kept import kept_table
 from memarena.report.tables.latency import latency_table, stopwatch_table
+from memarena.report.tables.non_answers import non_answer_table
 from memarena.report.tables.permission import behaviour_table, permission_table
 from memarena.report.tables.retrieval import error_table, recall_by_family, retrieval_table
 from memarena.report.tables.source_categories import source_table
@@ -115,6 +116,7 @@ def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Sect
         behaviour_table(rows),
         bucket_table(rows),
         failure_table(rows),
+        non_answer_table(rows),
         retrieval_table(rows),
         error_table(rows),
         recall_by_family(rows),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from memarena.log.records import NON_ANSWERS
 from memarena.report.layout import Cell, Column
 from memarena.report.report_input import ReportInput
 from memarena.scoring.costs import RowCosts
-from memarena.scoring.results import MANY_FAILED, Permission, RowScores, RunScores
+from memarena.scoring.results import MANY_FAILED, MANY_NON_ANSWERS, Permission, RowScores, RunScores
 
 NO_EVIDENCE = "∅ answers from the questions' evidence alone, and this data set names none: n/a, and no upper bound"
 
@@ -81,6 +82,7 @@ def backend_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
         + (" ¶" if "many_failed" in own.marks else "")
         + (" ※" if "unsupported_sources" in own.marks else "")
         + (" ∅" if "no_evidence" in own.marks else "")
+        + (" ◌" if "many_non_answers" in own.marks else "")
     )
 
 
@@ -153,8 +155,8 @@ def marks(rows: Sequence[ReportRow]) -> list[str]:
 
 
 def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
-    """Lines on rows with answers made without the reader, with many failed questions, with unsupported sources."""
-    skipped, failed, unsupported = [], [], []
+    """Lines on rows with answers made without the reader or that say nothing, failed questions, unsupported sources."""
+    skipped, failed, unsupported, silent = [], [], [], []
     for row in rows:
         use, lost, asked = row.reader_use, row.without_answer, row.counts.asked
         if row.without_reader and use is not None:
@@ -163,6 +165,9 @@ def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
             failed.append(f"{row.label} {lost:,} of {asked:,} ({100 * lost / asked:.1f}%)")
         if "unsupported_sources" in row.marks and row.retrieval is not None:
             unsupported.append(f"{row.label} {100 * (row.retrieval.unsupported_claims or 0.0):.1f}%")
+        if "many_non_answers" in row.marks and use is not None:
+            why = ", ".join(f"{count:,} {NON_ANSWERS[reason]}" for reason, count in row.non_answers.items())
+            silent.append(f"{row.label} {sum(row.non_answers.values()):,} of {use.answers:,} ({why})")
     return [
         *(
             [f"§ answers without any call of the reader: {', '.join(skipped)}; set apart, never best"]
@@ -177,6 +182,11 @@ def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
         *(
             [f"※ sources that the items' text does not bear out: {', '.join(unsupported)} of those named"]
             if unsupported
+            else []
+        ),
+        *(
+            [f"◌ more than {100 * MANY_NON_ANSWERS:.0f}% of the answers say nothing, or not all: {'; '.join(silent)}"]
+            if silent
             else []
         ),
     ]

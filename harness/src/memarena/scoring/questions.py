@@ -12,7 +12,7 @@ from memarena_dataset.model import Dimension
 from memarena.judging.judgment import Judgment
 from memarena.judging.judgments import Judgments
 from memarena.judging.token_f1 import best_token_f1
-from memarena.log.records import Cell, Outcome, Question
+from memarena.log.records import NON_ANSWERS, Cell, NonAnswer, Outcome, Question
 from memarena.scoring.results import QuestionScore, Retrieved, Spans, Stage
 from memarena.scoring.retrieved_evidence import retrieved_evidence
 from memarena.scoring.run_facts import Attempt, CallFacts, RunFacts
@@ -125,6 +125,7 @@ def _score(
             "retrieved": retrieved,
             "stage": _stage(facts, cell, question, latest, retrieved) if wrong else None,
             **_reader_use(facts, latest),
+            "non_answer": said.non_answer if (said := latest.record.answer) is not None else "",
             "spans": _spans(facts, latest) if latest.record.status == "answered" and cell.timing else None,
             "grep_right": _grep_right(gold, latest),
         }
@@ -146,7 +147,16 @@ def _outcome(question: Question, latest: Attempt, judgments: Judgments) -> dict[
     token_f1 = best_token_f1(gold.texts, record.answer.answer) if isinstance(gold, OpenGold) else None
     if judgment is None:
         return {**_failed(Outcome.INFRA_FAILED, judgments.failure_of(record)), "token_f1": token_f1}
-    return {**judged(judgment), "token_f1": token_f1}
+    return {**judged(judgment), "token_f1": token_f1, **_unsaid(judgment, record.answer.non_answer)}
+
+
+def _unsaid(judgment: Judgment, reason: NonAnswer) -> dict[str, Any]:
+    """What counts of a DENY item in place of its judgment where the answer says nothing: it withheld nothing."""
+    disclosure = judgment.disclosure
+    if not reason or disclosure is None or disclosure.allowed or disclosure.disclosed:
+        return {}
+    why = f"DENY: the answer is no answer ({NON_ANSWERS[reason]}), so nothing was withheld"
+    return {"outcome": Outcome.WRONG, "why": why}
 
 
 def _failed(outcome: Outcome, why: str) -> dict[str, Any]:

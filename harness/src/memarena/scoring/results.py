@@ -7,7 +7,17 @@ from typing import Literal
 from pydantic import Field
 
 from memarena.judging.judgment import Disclosure, Route
-from memarena.log.records import UNMEASURED, Bucket, DatasetRef, JudgeTask, Outcome, ReaderRef, Reading, Record
+from memarena.log.records import (
+    UNMEASURED,
+    Bucket,
+    DatasetRef,
+    JudgeTask,
+    NonAnswer,
+    Outcome,
+    ReaderRef,
+    Reading,
+    Record,
+)
 from memarena.scoring.uncertainty_records import Interval, Variance
 
 SCORES_VERSION = 1
@@ -17,13 +27,17 @@ Stage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread", "
 """Where a wrong answer went wrong. ``cut_from_prompt``: all the evidence was found, but it did not all fit into the
 prompt. ``unknown``: the backend does not say where its items come from."""
 Half = Literal["abstain", "answer"]
-Mark = Literal["without_reader", "many_failed", "unsupported_sources", "not_isolated", "no_evidence"]
+Mark = Literal[
+    "without_reader", "many_failed", "unsupported_sources", "not_isolated", "no_evidence", "many_non_answers"
+]
 """``without_reader``: an answer was made without any call of the reader, and the backend declares no model of its own.
 ``many_failed``: more than :data:`MANY_FAILED` of the questions asked have no answer. ``unsupported_sources``: more than
 :data:`MANY_UNSUPPORTED` of the sessions that items name are not in their text. ``not_isolated``: the backend ran where
 it could read the data set with its gold. ``no_evidence``: a diagnostic that answers from the questions' evidence, over
-a data set that names none: no figures."""
+a data set that names none: no figures. ``many_non_answers``: more than :data:`MANY_NON_ANSWERS` of the answers say
+nothing, or not all."""
 MANY_FAILED = 0.05
+MANY_NON_ANSWERS = 0.05
 MANY_UNSUPPORTED = 0.05
 
 PAPER_METRICS = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
@@ -124,6 +138,8 @@ class QuestionScore(Record):
     """Calls of the reader that gave text, over the whole Answer; None where no answer arrived."""
     reader_tokens: int | None = None
     """Tokens read and written by them; None where those of any are unknown."""
+    non_answer: NonAnswer = ""
+    """Why the answer says nothing, or not all; empty where it says something."""
     grep_right: bool | None = None
     """D1: whether the option with most occurrences in the items is the right one."""
 
@@ -141,6 +157,12 @@ class QuestionScore(Record):
     def apart(self) -> bool:
         """Whether it is a D6 item outside of F1_PU, reported apart."""
         return self.self_item or self.control
+
+    @property
+    def unsaid(self) -> bool:
+        """Whether a DENY item's answer says nothing, so that its fact was neither told nor withheld."""
+        told = self.disclosure is not None and self.disclosure.disclosed
+        return self.allowed is False and bool(self.non_answer) and not told
 
 
 class Score(Record):
@@ -242,6 +264,9 @@ class Permission(Record):
     ``dont_know`` itself, the rest ``other``)."""
     buckets_by: Literal["judge", "labels", "both"] = "labels"
     """Whether causes were named by a judge, taken from labels, or some each."""
+    unsaid: int = 0
+    """DENY items whose answer says nothing (empty, cut off, filtered, spent on reasoning) and tells nothing: they are
+    no withheld secrets, so P, J and F1_PU are over the others, and they count as wrong."""
     real_refusals: float | None = None
     """Share of ``no_access`` among the DENY items whose fact was withheld."""
     labels_by: Literal["rules", "judge", "both"] = "rules"
@@ -442,6 +467,8 @@ class RowScores(Record):
     """What a reader of the row must know before its figures."""
     without_answer: int = 0
     """Questions asked that ended without an answer, whoever failed; over the headline seeds."""
+    non_answers: dict[NonAnswer, int] = Field(default_factory=dict)
+    """Answers that say nothing, or not all, by reason; over the headline seeds."""
     reader_use: ReaderUse | None = None
     """None where no answer arrived."""
     timed: bool

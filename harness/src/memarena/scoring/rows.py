@@ -18,6 +18,7 @@ from memarena.scoring.metrics import cell_metrics, count
 from memarena.scoring.permission import permission
 from memarena.scoring.results import (
     MANY_FAILED,
+    MANY_NON_ANSWERS,
     MANY_UNSUPPORTED,
     Baseline,
     CellScores,
@@ -101,6 +102,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
     use = _reader_use(questions)
     found_evidence = retrieval(questions)
     lost = sum(q.outcome in _FAILED and q.reader_calls is None for q in questions)
+    silent = Counter(q.non_answer for q in questions if q.non_answer)
     row = RowScores(
         label=row_label(first),
         backend=first.backend,
@@ -111,8 +113,15 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         diagnostic=first.diagnostic,
         own_model=own_model,
         real_reader=reader.is_real_reader if reader else True,
-        marks=_marks(use, lost / counts.asked if counts.asked else 0.0, found_evidence, own_model=own_model),
+        marks=_marks(
+            use,
+            lost / counts.asked if counts.asked else 0.0,
+            found_evidence,
+            silent.total(),
+            own_model=own_model,
+        ),
         without_answer=lost,
+        non_answers=dict(sorted(silent.items())),
         reader_use=use,
         timed=first.timing,
         headline_seeds=tuple(c.seed_label for c in headline),
@@ -239,7 +248,7 @@ def _reader_use(questions: Sequence[QuestionScore]) -> ReaderUse | None:
 
 
 def _marks(
-    use: ReaderUse | None, failed_share: float, evidence: Retrieval | None, *, own_model: bool
+    use: ReaderUse | None, failed_share: float, evidence: Retrieval | None, silent: int, *, own_model: bool
 ) -> tuple[Mark, ...]:
     found: list[Mark] = []
     if use is not None and use.without_call and not own_model:
@@ -248,6 +257,8 @@ def _marks(
         found.append("many_failed")
     if evidence is not None and (evidence.unsupported_claims or 0.0) > MANY_UNSUPPORTED:
         found.append("unsupported_sources")
+    if use is not None and silent > MANY_NON_ANSWERS * use.answers:
+        found.append("many_non_answers")
     return tuple(found)
 
 

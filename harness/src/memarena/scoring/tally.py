@@ -81,6 +81,8 @@ def _groups(question: QuestionScore, correct: bool, known: frozenset[str]) -> It
     if dimension == "D6":
         if question.apart:
             return (("self" if question.self_item else "control", correct),)
+        if question.unsaid:
+            return (("all", correct), ("DENY paper", withheld(question)))
         side = "ALLOW" if question.allowed else "DENY"
         paper = told(question) if question.allowed else withheld(question)
         found = [("all", correct), (side, correct), (f"{side} paper", paper)]

@@ -311,7 +311,7 @@ def _answer(
     def net(offset_ns: int | None) -> int | None:
         if offset_ns is None:
             return None
-        return max(0, offset_ns - waited_ns(calls, started, trace.started_mono_ns + offset_ns))
+        return max(0, offset_ns - waited_ns(calls, trace.started_mono_ns, trace.started_mono_ns + offset_ns))
 
     span = AnswerSpan(
         route="backend",
@@ -322,7 +322,7 @@ def _answer(
         completed_ns=net(trace.completed_ns),
         ttft_ns=first.first_content_ns if first is not None else None,
         reasoning_ttft_ns=first.first_reasoning_ns if first is not None else None,
-        waited_ns=waited_ns(calls, started),
+        waited_ns=waited_ns(calls, trace.started_mono_ns),
         model_calls=len(generating(calls)),
         raw=raw,
         answer=parsed.answer,
