@@ -144,10 +144,10 @@ CASES: dict[str, Case] = {
     ),
     "loading at the start": Case(Habit(models=(200, lambda s: (503, openai("Loading model")) if len(s.seen) < 2 else (200, {"data": [{"id": MODEL}]}))), 0, "", ANSWERED),
     # ---- patience
-    "429 with seconds": Case(Habit(first_then(3, refuses(429, openai("slow down"), **{"Retry-After": "0.2"}))), 0, "", ANSWERED),
-    "429 with a date": Case(Habit(first_then(3, refuses(429, openai("slow down"), **{"Retry-After": formatdate(time.time(), usegmt=True)}))), 0, "", ANSWERED),
+    "429 with seconds": Case(Habit(first_then(3, refuses(429, openai("slow down"), retry_after="0.2"))), 0, "", ANSWERED),
+    "429 with a date": Case(Habit(first_then(3, refuses(429, openai("slow down"), retry_after=formatdate(time.time(), usegmt=True)))), 0, "", ANSWERED),
     "429 for good": Case(
-        Habit(later(refuses(429, openai("quota spent"), **{"Retry-After": "3600"}))), 3, "quota spent (--reader-requests-per-minute"
+        Habit(later(refuses(429, openai("quota spent"), retry_after="3600"))), 3, "quota spent (--reader-requests-per-minute"
     ),
     # ---- attackers
     "a redirect": Case(Habit(redirect="http://127.0.0.1:9/v1/models"), 2, "not followed", NONE),
@@ -232,7 +232,7 @@ def test_a_reader_that_fails_every_question_ends_the_run_early(tmp_path: Path) -
 
 def test_waiting_for_a_busy_server_is_part_of_no_time(tmp_path: Path) -> None:
     """Every request is told to come again in 0.4 s; the answers take a few milliseconds."""
-    busy = refuses(429, openai("slow down"), **{"Retry-After": "0.4"})
+    busy = refuses(429, openai("slow down"), retry_after="0.4")
     with HabitServer(Habit(lambda s, b, r: (busy if s.chats % 2 else good)(s, b, r))) as server:
         done = run(server, tmp_path / "run")
     assert done.returncode == 0, done.stderr

@@ -127,7 +127,7 @@ def test_a_model_server_that_fails_for_a_moment_costs_a_day_nothing(tmp_path: Pa
     failures = iter([True])
 
     def script(body: object) -> Script:
-        return Script(fault="status", status=503) if EXTRACT in str(body) and next(failures, False) else Script()
+        return Script(fault="status", status=500) if EXTRACT in str(body) and next(failures, False) else Script()
 
     with ExtractingBackend() as backend, NullReader(script) as reader:
         outcome = execute(RunRequest(out=tmp_path / "run", config=config(backend, reader.base_url)))
@@ -145,7 +145,7 @@ def test_a_day_that_came_in_although_a_model_failed_comes_in_again_unless_it_was
 
     def script(body: object) -> Script:
         second = EXTRACT in str(body) and next(calls) == 1
-        return Script(fault="status", status=503) if second else Script()
+        return Script(fault="status", status=500) if second else Script()
 
     out = tmp_path / "run"
     with CarelessBackend(patient=patient) as backend, NullReader(script) as reader:
@@ -160,7 +160,7 @@ def test_a_day_that_came_in_although_a_model_failed_comes_in_again_unless_it_was
 
 def test_a_model_that_fails_whenever_a_day_comes_in_ends_the_run(tmp_path: Path) -> None:
     def script(body: object) -> Script:
-        return Script(fault="status", status=503) if EXTRACT in str(body) else Script()
+        return Script(fault="status", status=500) if EXTRACT in str(body) else Script()
 
     out = tmp_path / "run"
     with (
@@ -177,7 +177,7 @@ def test_a_model_server_that_keeps_failing_ends_the_run_and_blames_nobody(tmp_pa
     broken = True
 
     def script(body: object) -> Script:
-        return Script(fault="status", status=503) if broken and EXTRACT in str(body) else Script()
+        return Script(fault="status", status=500) if broken and EXTRACT in str(body) else Script()
 
     out = tmp_path / "run"
     with ExtractingBackend() as backend, NullReader(script) as reader:

@@ -50,12 +50,15 @@ def says(*events: bytes) -> Chat:
     return lambda server, body, request: list(events)
 
 
-def refuses(status: int, body: object, when: Callable[[Body], bool] = lambda _: True, **headers: str) -> Chat:
+def refuses(
+    status: int, body: object, when: Callable[[Body], bool] = lambda _: True, retry_after: str | None = None
+) -> Chat:
     """An error for some requests, a good reply to the others."""
 
     def chat(server: HabitServer, asked: Body, request: web.BaseRequest) -> object:
         if not when(asked):
             return good(server, asked, request)
+        headers = {} if retry_after is None else {"Retry-After": retry_after}
         if isinstance(body, str):
             return web.Response(status=status, text=body, content_type="text/html", headers=headers)
         return web.json_response(body, status=status, headers=headers)
