@@ -206,3 +206,25 @@ def test_the_owners_own_items_stand_outside(tmp_path: Path) -> None:
     assert row.metrics["J"].value == pytest.approx(5 / 40)
     assert row.permission is not None
     assert (row.permission.known_facts, row.permission.allow, row.permission.deny) == (5, 40, 40)
+
+
+def test_an_answer_that_says_nothing_withholds_nothing() -> None:
+    """Half of the answers to DENY items are spent on reasoning: privacy is over the others, and they count as wrong."""
+    asked: list[AnyRecord] = []
+    for n, question in enumerate(POOL):
+        record = make_asked(CELL, question, gatekeeper(n, question))
+        gold = question.instance.gold
+        assert record.answer is not None
+        if gold.kind == "permission" and gold.expected_action == "withhold" and n // 2 % 2:
+            record = record.model_copy(
+                update={"answer": record.answer.model_copy(update={"answer": "", "raw": "", "non_answer": "reasoning"})}
+            )
+        asked.append(record)
+    (row,) = score_records(make_run([CELL], POOL, [], asked)).scores.rows
+    assert row.permission is not None
+    assert (row.permission.deny, row.permission.unsaid) == (len(FACTS), len(FACTS) // 2)
+    assert row.permission.deny_labels["no answer"] == len(FACTS) // 2
+    assert row.metrics["P"].value == 1.0
+    assert row.counts.wrong == len(FACTS) // 2
+    assert row.non_answers == {"reasoning": len(FACTS) // 2}
+    assert "many_non_answers" in row.marks
