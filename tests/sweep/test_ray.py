@@ -210,3 +210,18 @@ def test_a_node_with_other_versions_is_told_apart() -> None:
     assert difference(ours, dataclasses.replace(ours, packages=without)) == (
         f"memarena missing, here {ours.packages['memarena']}"
     )
+
+
+def test_a_request_to_end_while_ray_starts_is_obeyed_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the folder of a sweep that was killed is removed by the next one."""
+    temporary = tmp_path / "t"
+    killed = temporary / "ms-killed"
+    killed.mkdir(parents=True)
+    (killed / "owner").write_text("4194304 1.0")
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    arguments = (sweep_file(tmp_path, ("bm25",)), "--out", tmp_path / "out", "--executor", "ray", "--cores", "1")
+    code, left = struck(arguments, lambda: bool({*temporary.glob("ms-*")} - {killed}), signal.SIGTERM)
+    assert (code, left) == (130, [])
+    assert list(temporary.glob("ms-*")) == []

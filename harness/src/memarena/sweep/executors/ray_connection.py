@@ -8,13 +8,16 @@ import math
 import os
 import secrets
 import shutil
+import signal
 import socket
 import tempfile
+import threading
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import grpc
+import psutil
 
 from memarena.sweep.errors import SweepError
 
@@ -22,6 +25,9 @@ TIMED = "timed"
 """Resource that nodes declare which take timed cells."""
 MONITOR = "RAY_memory_monitor_refresh_ms"
 """Variable of a node's environment: how often Ray looks whether to kill what takes much memory; 0: never."""
+_PREFIX = "ms-"
+"""Of a Ray's folder; short, since sockets in it have long names."""
+_OWNER = "owner"
 _CONNECT_S = 5.0
 _TOKEN_BYTES = 32
 
@@ -46,12 +52,13 @@ def connected(address: str | None, cores: int | None, gpus: float) -> tuple[Modu
         os.environ.setdefault(MONITOR, "0")
     else:
         _check_cluster(address, _token())
+    _interrupt_by_sigterm()
     try:
         import ray  # noqa: PLC0415 (an extra)
     except ImportError as error:
         raise SweepError("--executor ray: needs Ray: pip install 'memarena[ray]'") from error
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-    folder = tempfile.mkdtemp(prefix="ms-") if address is None else None  # short: sockets have long names
+    folder = own_folder() if address is None else None
     try:
         if address is None:
             own: dict[str, Any] = {
@@ -65,11 +72,47 @@ def connected(address: str | None, cores: int | None, gpus: float) -> tuple[Modu
             where = {"address": address, "_node_ip_address": _loopback(address)}
         with contextlib.chdir("/"):  # its workers import from the folder that is the current one now
             ray.init(**where, **quiet)
-    except Exception as error:
+        _interrupt_by_sigterm()
+    except BaseException as error:
+        ray.shutdown()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, SystemExit | KeyboardInterrupt):
+            raise KeyboardInterrupt from error
         raise SweepError(f"--address {address or 'local'}: {told_line(error)}") from error
     return ray, folder
+
+
+def own_folder() -> str:
+    """A new folder for a Ray of our own; those of processes that were killed are removed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        if not left.is_symlink() and left.stat().st_uid == os.getuid() and _owner_is_gone(left):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = tempfile.mkdtemp(prefix=_PREFIX)
+    me = psutil.Process()
+    (Path(folder) / _OWNER).write_text(f"{me.pid} {me.create_time()!r}", encoding="utf-8")
+    return folder
+
+
+def _owner_is_gone(folder: Path) -> bool:
+    """Whether the process that made a folder is known and does not run any more."""
+    try:
+        pid, began = (folder / _OWNER).read_text(encoding="utf-8").split()
+        return psutil.Process(int(pid)).create_time() != float(began)
+    except psutil.NoSuchProcess:
+        return True
+    except (OSError, ValueError, psutil.Error):
+        return False
+
+
+def _interrupt_by_sigterm() -> None:
+    """SIGTERM ends what starts as Ctrl-C does. Ray's own handler, which it sets when it starts, would exit with 15."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, interrupt)
 
 
 def _token() -> str:
