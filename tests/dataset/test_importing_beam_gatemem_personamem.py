@@ -144,8 +144,19 @@ def test_beam_with_rubrics_brings_what_a_rubric_alone_decides(tmp_path: Path) ->
     )
 
 
+def test_beam_by_rubrics_scores_every_question_as_beam_does(tmp_path: Path) -> None:
+    args = ["import", "beam", str(beam(tmp_path)), "--out", str(tmp_path / "out"), "--by-rubrics"]
+    result = CliRunner().invoke(app, args)
+    assert result.exit_code == 0, result.output
+    with open_dataset(tmp_path / "out") as dataset:
+        found = {i.metadata["ability"]: (i.family, i.gold) for i in dataset.instances}
+    assert len(found) == 5
+    assert {family for family, _ in found.values()} == {Family.QA}
+    assert found["abstention"][1] == RubricGold(rubric=("nothing is said",))
+
+
 def test_validate_names_the_sentence_that_a_rubric_lacks(tmp_path: Path) -> None:
-    import_beam(beam(tmp_path), tmp_path / "out", with_rubrics=True)
+    import_beam(beam(tmp_path), tmp_path / "out", rubrics="needed")
     file = tmp_path / "out" / "eval_instances" / "d7_qa.jsonl"
     text = file.read_text()
     assert '"rubric": ["kiln"]}' in text

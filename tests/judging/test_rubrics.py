@@ -12,7 +12,7 @@ from memarena.evaluation import evaluate
 from memarena.evaluation_of_answers import read_answers
 from memarena.judging import data_files
 from memarena.judging.llm.prompts import decoy
-from memarena.log.records import Outcome
+from memarena.log.records import Outcome, Question
 from memarena.report.summary import summary_section
 from memarena_dataset.gold import RubricGold
 from memarena_dataset.model import Family
@@ -45,7 +45,7 @@ def test_a_model_judges_every_sentence_in_one_call_and_right_is_what_fulfils_all
     assert (judged.verdicts, judged.left, len(asked)) == (1, 0, 1)
     found = verdicts(run)["qa_sum"]
     assert (found.correct, found.score, found.route, found.task) == (True, 1.0, "llm", "rubric")
-    assert found.prompt_sha256 == data_files()["judging/prompts/rubric.v1.toml"]
+    assert found.prompt_sha256 == data_files()["judging/prompts/rubric.v2.toml"]
     assert sorted(asked[0].sentences.values()) == sorted([*SENTENCES, f"The answer says: {decoy().told}"])
     assert asked[0].answer == ANSWER
 
@@ -56,6 +56,32 @@ def test_the_score_is_the_share_of_sentences_and_the_reason_names_the_others(tmp
     found = verdicts(run)["qa_sum"]
     assert (found.correct, found.score) == (False, 2 / 3)
     assert found.reason == "2 of 3 sentences fulfilled; not: 'It names the rain.' (it never rains)"
+
+
+def test_a_sentence_that_is_partly_fulfilled_gives_half_a_point_and_is_not_right(tmp_path: Path) -> None:
+    run = log_of(tmp_path / "run", (SUM, ANSWER))
+    judge(run, saying(**{"the rain": "partly"}))
+    found = verdicts(run)["qa_sum"]
+    assert (found.correct, found.score) == (False, 2.5 / 3)
+    assert found.reason == "2 of 3 sentences fulfilled; partly: 'It names the rain.' (it never rains)"
+
+
+def test_scores_by_ability_have_the_mean_by_rubric(tmp_path: Path) -> None:
+    def of(question: Question, ability: str) -> Question:
+        return question.model_copy(
+            update={"instance": question.instance.model_copy(update={"metadata": {"ability": ability}})}
+        )
+
+    run = log_of(tmp_path / "run", (of(SUM, "summarization"), ANSWER), (of(COST, "recall"), "It was 50 euros."))
+    judge(run, saying(**{"the rain": "partly"}))
+    source = evaluate(run, "scripted", resamples=0).scores.rows[0].source
+    assert source is not None
+    assert {part.key: part.rubric for part in source.parts} == {
+        "recall": None,
+        "summarization": 2.5 / 3,
+        "all": 2.5 / 3,
+        "mean of categories": None,
+    }
 
 
 def test_an_empty_answer_fulfils_nothing_and_needs_no_call(tmp_path: Path) -> None:
@@ -78,6 +104,7 @@ BAD: dict[str, Callable[[Asked], Says]] = {
     "a list": lambda a: _without(a, sentences=["no"] * 4),
     "another mark": lambda a: _without(a, check="0000"),
     "yes to what no answer fulfils": saying(decoy="yes"),
+    "partly to what no answer fulfils": saying(decoy="partly"),
 }
 
 

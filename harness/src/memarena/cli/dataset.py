@@ -13,7 +13,7 @@ from memarena_dataset.checks.findings import Finding
 from memarena_dataset.croissant import FILE_NAME as CROISSANT
 from memarena_dataset.croissant import About, croissant
 from memarena_dataset.errors import DatasetError
-from memarena_dataset.importers.beam import import_beam
+from memarena_dataset.importers.beam import Rubrics, import_beam
 from memarena_dataset.importers.common import Account
 from memarena_dataset.importers.gatemem import import_gatemem
 from memarena_dataset.importers.halumem import import_halumem
@@ -187,9 +187,13 @@ def beam_command(
     with_rubrics: Annotated[
         bool, typer.Option("--with-rubrics", help="Also what a rubric alone decides: it needs a judge with a model.")
     ] = False,
+    by_rubrics: Annotated[
+        bool, typer.Option("--by-rubrics", help="Every question by its rubric, as BEAM scores: a judge with a model.")
+    ] = False,
 ) -> None:
     """Import BEAM (100K, 500K or 1M, or one chat): one ego per chat; what a rubric alone decides is left out."""
-    _print_account(import_beam(source, out, with_rubrics=with_rubrics), out)
+    chosen: Rubrics = "all" if by_rubrics else "needed" if with_rubrics else "none"
+    _print_account(import_beam(source, out, rubrics=chosen), out)
 
 
 @import_app.command("gatemem")

@@ -228,7 +228,7 @@ class SourcePart(Record):
     interval: Interval | None = None
     """Of the score, over draws of egos; None for a range, and of a single ego."""
     rubric: float | None = None
-    """Mean share of a rubric that answers fulfil; None where no rubric decides, or an answer has no verdict."""
+    """Mean score by rubric, each sentence with 0, 0.5 or 1; None where none decides, or an answer has no verdict."""
     published: float | None = None
     """The same answers by the golds as published, before corrections; None without corrections, or where the judge has
     a model, whose word on those golds is not known."""

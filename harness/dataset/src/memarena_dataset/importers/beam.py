@@ -9,7 +9,8 @@
 - ``contradiction_resolution`` becomes ``d1_conflict``: both statements have to be named. BEAM also wants the
   contradiction pointed out and a question back, which no gold of ours holds.
 - ``event_ordering``, ``instruction_following``, ``preference_following`` and ``summarization`` need a judge that reads
-  a rubric. They are left out, each named, unless ``with_rubrics``: then their gold is the rubric sentence by sentence.
+  a rubric. They are left out, each named, unless ``rubrics`` is ``needed``: then their gold is the rubric sentence by
+  sentence. ``all`` makes the rubric the gold of every question, as BEAM scores them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from memarena_dataset.errors import DatasetError, FieldError
 from memarena_dataset.gold import AbstainGold, ConflictGold, Gold, RubricGold, TextGold
@@ -52,6 +53,7 @@ FAMILY_OF_ABILITY: Mapping[str, Family] = {
     "contradiction_resolution": Family.CONFLICT,
     "abstention": Family.CONFABULATION,
 }
+Rubrics = Literal["none", "needed", "all"]
 BY_RUBRIC_ALONE = frozenset({"event_ordering", "instruction_following", "preference_following", "summarization"})
 
 _MORNING = 9 / 24
@@ -83,8 +85,14 @@ class _Chat:
         return f"user_beam_{slug(self.name)}"
 
 
-def import_beam(source: Path, out: Path, *, with_rubrics: bool = False) -> Account:
-    """Write a folder of BEAM chats as a data set folder; ``with_rubrics`` also what only a judge with a model decides.
+def import_beam(source: Path, out: Path, *, rubrics: Rubrics = "none") -> Account:
+    """Write a folder of BEAM chats as a data set folder.
+
+    Args:
+        source: the folder.
+        out: the folder that is written.
+        rubrics: which questions a rubric decides, which takes a judge with a model: none (those that need one are left
+            out), those that need one, or all.
 
     Raises:
         DatasetError: the folder is missing or holds no chats, a file is not BEAM's, or ``out`` is taken.
@@ -100,7 +108,7 @@ def import_beam(source: Path, out: Path, *, with_rubrics: bool = False) -> Accou
         for chat in chats:
             turns, end = _write_chat(chat, epoch, writer, account)
             ego_map[chat.ego] = list(dict.fromkeys(session for session, _ in turns.values()))
-            _write_questions(chat, turns, end, writer, account, with_rubrics=with_rubrics)
+            _write_questions(chat, turns, end, writer, account, rubrics=rubrics)
         writer.put(EGO_MAP, ego_map)
         writer.put(
             REPORT,
@@ -251,14 +259,14 @@ def _write_questions(
     writer: FolderWriter,
     account: Account,
     *,
-    with_rubrics: bool,
+    rubrics: Rubrics,
 ) -> None:
     for ability, questions in chat.questions.items():
         for position, question in enumerate(questions, start=1):
             name = f"{chat.ego}_{slug(ability)}_{position}"
             account.counts["questions in the files"] += 1
             try:
-                family, gold, query, rubric = _gold(ability, question, with_rubrics=with_rubrics)
+                family, gold, query, rubric = _gold(ability, question, rubrics=rubrics)
             except FieldError as error:
                 account.skip(name, f"{error.field}: {error.reason}")
                 continue
@@ -286,8 +294,8 @@ def _stated(question: Mapping[str, Any]) -> dict[str, str]:
     return {"stated_answer": clean(stated)} if isinstance(stated, str) else {}
 
 
-def _gold(ability: str, question: Any, *, with_rubrics: bool) -> tuple[Family, Gold, str, list[str]]:
-    if ability in BY_RUBRIC_ALONE and not with_rubrics:
+def _gold(ability: str, question: Any, *, rubrics: Rubrics) -> tuple[Family, Gold, str, list[str]]:
+    if ability in BY_RUBRIC_ALONE and rubrics == "none":
         raise FieldError(ability, "right or wrong by a rubric alone, which needs a judge that reads one")
     if ability not in FAMILY_OF_ABILITY and ability not in BY_RUBRIC_ALONE:
         raise FieldError(ability, f"no ability of BEAM; one of {', '.join(FAMILY_OF_ABILITY)} is expected")
@@ -299,7 +307,7 @@ def _gold(ability: str, question: Any, *, with_rubrics: bool) -> tuple[Family, G
     if not isinstance(rubric, list) or not rubric or not all(isinstance(i, str) and i.strip() for i in rubric):
         raise FieldError("rubric", "missing; a list of texts is expected")
     kept = [clean(item) for item in rubric]
-    if ability in BY_RUBRIC_ALONE:
+    if ability in BY_RUBRIC_ALONE or rubrics == "all":
         return Family.QA, _by_rubric(ability, kept), clean(query.strip()), kept
     items = [clean(_ITEM.sub(r"\1", item.strip())) for item in rubric]
     family = FAMILY_OF_ABILITY[ability]

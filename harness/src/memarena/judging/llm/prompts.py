@@ -17,7 +17,7 @@ _FILES: dict[JudgeTask, str] = {
     "answer": "answer.v1.toml",
     "behaviour": "behaviour.v1.toml",
     "bucket": "bucket.v1.toml",
-    "rubric": "rubric.v1.toml",
+    "rubric": "rubric.v2.toml",
 }
 _DECOY = "decoy.v1.toml"
 _NAME = re.compile(r"\{([a-z_]+)\}")

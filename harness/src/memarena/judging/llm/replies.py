@@ -57,16 +57,19 @@ class AnswerReply(Reply):
     score: Annotated[float, Field(ge=0, le=1)]
 
 
+_POINTS = {"yes": 1.0, "partly": 0.5, "no": 0.0}
+
+
 class RubricReply(Reply):
-    """Which sentences of a rubric an answer fulfils, by their numbers from 1. Nothing is quoted: some forbid words."""
+    """How far an answer fulfils the sentences of a rubric, by their numbers from 1. Some forbid words: no quotes."""
 
     quote: StrictStr = ""
-    sentences: dict[str, Literal["yes", "no"]]
+    sentences: dict[str, Literal["yes", "partly", "no"]]
 
     @property
-    def met(self) -> tuple[bool, ...]:
-        """Yes or no in the order of the sentences."""
-        return tuple(self.sentences[str(number)] == "yes" for number in range(1, len(self.sentences) + 1))
+    def points(self) -> tuple[float, ...]:
+        """1 (yes), 0.5 (partly) or 0 (no) in the order of the sentences, as BEAM gives them."""
+        return tuple(_POINTS[self.sentences[str(number)]] for number in range(1, len(self.sentences) + 1))
 
 
 class BehaviourReply(Reply):
@@ -95,7 +98,7 @@ def reply_schema(task: JudgeTask, check: str, sentences: int = 0) -> dict[str, J
     ``sentences``: how many a rubric has.
     """
     if task == "rubric":
-        said = {str(number): _enum("yes", "no") for number in range(1, sentences + 1)}
+        said = {str(number): _enum("yes", "partly", "no") for number in range(1, sentences + 1)}
         return _object({"check": _enum(check), "sentences": _object(said), "reason": {"type": "string"}})
     decides: dict[JudgeTask, dict[str, JsonValue]] = {
         "answer": {"correct": {"type": "boolean"}, "score": {"type": "number"}},
@@ -128,7 +131,7 @@ def read_reply(task: JudgeTask, text: str, check: str, answer: str, sentences: i
             carries this call's mark.
         check: this call's mark.
         answer: the answer as the judge saw it, which ``quote`` has to come from.
-        sentences: how many a rubric has, each of which needs its yes or no; 0 for a question without one.
+        sentences: how many a rubric has, each of which needs its yes, partly or no; 0 for a question without one.
 
     Raises:
         ReplyError: nothing usable: no object, wrong types, no mark, fields that stand twice or contradict each other.
@@ -170,7 +173,9 @@ def _objects(text: str) -> list[dict[str, JsonValue]]:
 
 def _consistent(reply: Reply, sentences: int) -> None:
     if isinstance(reply, RubricReply) and set(reply.sentences) != {str(n) for n in range(1, sentences + 1)}:
-        raise ReplyError(f"field sentences: expected yes or no for each number from 1 to {sentences}, and no other")
+        raise ReplyError(
+            f"field sentences: expected yes, partly or no for each number from 1 to {sentences}, and no other"
+        )
     if isinstance(reply, AnswerReply) and reply.score == (0.0 if reply.correct else 1.0):
         raise ReplyError("fields correct and score contradict each other")
 

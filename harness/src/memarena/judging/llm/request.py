@@ -130,11 +130,11 @@ class Asker:
         values = {**_values(job, prompt), "gold": numbered(sentences)}
         reply = await self._talk.ask(job.task, prompt, values, answer, meter, sentences=len(sentences))
         assert isinstance(reply, RubricReply)
-        met = list(reply.met)
-        if met.pop(place):
+        words = [reply.sentences[str(number)] for number in range(1, len(sentences) + 1)]
+        if words.pop(place) != "no":
             fault = CallFailedError("malformed", "it says yes to a sentence that no answer fulfils")
             raise TalkFailedError(fault, reply.model_dump_json())
-        said = {str(number): "yes" if each else "no" for number, each in enumerate(met, 1)}
+        said = {str(number): word for number, word in enumerate(words, 1)}
         return reply.model_copy(update={"sentences": said})
 
     async def _takes_decoy(self, job: Job, answer: str, meter: Meter) -> bool:
@@ -300,12 +300,15 @@ class Asker:
 
 
 def _by_rubric(gold: RubricGold, reply: RubricReply) -> dict[str, object]:
-    """Right or wrong, the share of sentences fulfilled, and which are not."""
-    lacking = [f"{sentence!r}" for sentence, met in zip(gold.rubric, reply.met, strict=True) if not met]
-    held = len(gold.rubric) - len(lacking)
-    told = f"{held} of {len(gold.rubric)} sentences fulfilled" + (f"; not: {', '.join(lacking)}" if lacking else "")
-    share = held / len(gold.rubric)
-    return {"route": "llm", "correct": not lacking, "score": share, "reason": f"{told} ({reply.why})"}
+    """Right or wrong, the mean of the sentences' points, and which are not fulfilled."""
+    pairs = list(zip(gold.rubric, reply.points, strict=True))
+    lacking = [f"{sentence!r}" for sentence, points in pairs if not points]
+    partly = [f"{sentence!r}" for sentence, points in pairs if 0 < points < 1]
+    held = len(pairs) - len(lacking) - len(partly)
+    told = f"{held} of {len(pairs)} sentences fulfilled"
+    told += (f"; partly: {', '.join(partly)}" if partly else "") + (f"; not: {', '.join(lacking)}" if lacking else "")
+    share = sum(reply.points) / len(pairs)
+    return {"route": "llm", "correct": held == len(pairs), "score": share, "reason": f"{told} ({reply.why})"}
 
 
 def _favours(reply: Reply) -> bool:

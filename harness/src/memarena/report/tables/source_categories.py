@@ -32,7 +32,9 @@ def source_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("n", "answers, seeds pooled"),
         Column("right", "share right, percent"),
         Column("95% interval", "bootstrap over egos"),
-        Column("rubric", "mean share of a question's rubric that its answer fulfils, percent"),
+        Column(
+            "rubric", "mean of 1 (yes), 0.5 (partly) and 0 (no) over a question's rubric, over all questions, percent"
+        ),
         Column("as published", "share right by the golds as published, before corrections"),
     ]
     return section(TITLE, columns, body, _notes(by, parts), breaks=rules, trace=trace(rows))
@@ -53,8 +55,6 @@ def _notes(by: str, parts: Sequence[SourcePart]) -> list[str]:
     notes = []
     if by == "category":
         notes.append("most publish categories 1 to 4, without the adversarial ones, which are right when declined")
-    if any(part.rubric is not None for part in parts):
-        notes.append("rubric: BEAM gives 0, 0.5 or 1 for a sentence; the judge here says yes (1) or no (0)")
     if few := few_egos((part.key, part.interval) for part in parts):
         notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals are too narrow to rely on")
     return notes
