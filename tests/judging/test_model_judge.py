@@ -206,6 +206,13 @@ def test_a_judge_that_fails_makes_no_verdict_and_the_failure_is_logged_as_its_ow
     assert all(f.message and "\n" not in f.message for f in failures)
 
 
+def test_a_judge_that_redirects_is_not_followed(tmp_path: Path) -> None:
+    """Its key and the answers would go elsewhere."""
+    run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
+    with pytest.raises(JudgeError, match="redirects elsewhere, which is not followed"):
+        judge(run, lambda a: Says("", status=307, headers={"Location": "http://127.0.0.1:9/v1/chat/completions"}))
+
+
 def test_a_judge_that_hangs_is_a_timeout_and_no_verdict(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
     patience = Patience(tries=2, timeout_s=0.2, first_wait_s=0.001, longest_wait_s=0.01)

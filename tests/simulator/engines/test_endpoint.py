@@ -53,6 +53,13 @@ def test_retry_after_holds_everybody_back() -> None:
     assert moments[1] - moments[0] >= 0.4
 
 
+def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
+    """It would take the key and the prompts elsewhere."""
+    elsewhere = {"Location": "http://127.0.0.1:9/v1/chat/completions"}
+    with pytest.raises(MasimError, match=r"redirects to http://127\.0\.0\.1:9/.*, which is not followed"):
+        made(tmp_path / "w", lambda body, number: Reaction(status=307, headers=elsewhere))
+
+
 @pytest.mark.parametrize("status", [500, 502, 503, 529])
 def test_server_errors_are_tried_again(status: int, tmp_path: Path) -> None:
     """Every fifth request fails; the words are the model's all the same."""

@@ -270,7 +270,7 @@ def _tool_call(call: object) -> ToolCall | None:
 
 
 def _count(tokens: object) -> int | None:
-    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) else None
+    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens < 1 << 32 else None
 
 
 def _scores(reply: object) -> dict[int, float]:

@@ -155,9 +155,11 @@ def _read(chunks: Iterable[object], deadline: float, timeout_s: float) -> Iterat
                 raise ReaderCallError(None, f"the stream holds a choice that is no object: {str(choice)[:80]}")
             delta = choice.get("delta")
             if isinstance(delta, Mapping) and (text := delta.get("content")):
+                if not isinstance(text, str):
+                    raise ReaderCallError(None, f"the stream holds content that is no text: {str(text)[:80]}")
                 texts.append(text)
                 yield TextDelta(text)
-            finish = choice.get("finish_reason") or finish
+            finish = str(choice.get("finish_reason") or finish or "") or None
         if time.monotonic() > deadline:
             raise ReaderCallError(None, f"the reply was not complete within {timeout_s:g} s")
     if finish is None:
@@ -167,7 +169,7 @@ def _read(chunks: Iterable[object], deadline: float, timeout_s: float) -> Iterat
 
 def _tokens(usage: Mapping[str, object], key: str) -> int | None:
     count = usage.get(key)
-    return count if isinstance(count, int) else None
+    return count if isinstance(count, int) and 0 <= count < 1 << 32 else None
 
 
 def _call_error(error: Exception) -> ReaderCallError:

@@ -7,11 +7,11 @@ was answered, and ``waited_ns`` of its record says how long it waited.
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from email.utils import parsedate_to_datetime
+
+from memarena_answering.retry_after import retry_after_s
 
 from memarena.gateway.calls import OpenCall
 from memarena.gateway.types import Upstream
@@ -69,16 +69,3 @@ def wait_s(headers: Mapping[str, str], tries: int, waited_s: float, patience_s: 
         return wait if waited_s + wait <= min(patience_s, UNSTATED_S) else None
     wait = max(SHORTEST_WAIT_S, stated)
     return wait if wait <= LONGEST_WAIT_S and waited_s + wait <= patience_s else None
-
-
-def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """``Retry-After`` in seconds (RFC 9110, 10.2.3: seconds or a date); None where there is none that can be read."""
-    stated = headers.get("Retry-After", headers.get("retry-after", "")).strip()
-    try:
-        seconds = float(stated)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(stated).timestamp() - time.time()
-        except (TypeError, ValueError, IndexError):
-            return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -26,6 +26,7 @@ _LOST_IN_A_ROW, _REFUSED_IN_A_ROW = 1, 8
 """Requests in a row without a reply, per slot, after which the endpoint counts as of no use. A few sessions may be too
 long for a model's window; when all are refused, something else is wrong."""
 _YIELDS = 8
+_MOST_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class _Choice(BaseModel):
 
 
 class _Usage(BaseModel):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int = Field(0, ge=0, lt=1 << 32)
+    completion_tokens: int = Field(0, ge=0, lt=1 << 32)
 
 
 class _Completion(BaseModel):
@@ -78,10 +79,11 @@ class Endpoint:
         # requests in flight it is what decides whether the endpoint is kept busy.
         self._url = config.url.rstrip("/") + "/chat/completions"
         self._session = aiohttp.ClientSession(
-            headers={"Authorization": f"Bearer {config.api_key or 'none'}"},
+            headers={"Authorization": f"Bearer {config.api_key or 'none'}", "Accept-Encoding": "identity"},
             connector=aiohttp.TCPConnector(limit=0),
             timeout=aiohttp.ClientTimeout(total=None),
             proxy=_proxy_for(config.url),
+            auto_decompress=False,
         )
         self._slots = asyncio.Semaphore(config.concurrency)
         self._open_from_s = 0.0
@@ -160,8 +162,9 @@ class Endpoint:
         self._count("requests")
         try:
             async with asyncio.timeout(self.config.timeout_s):
-                async with self._session.post(self._url, json=body) as response:
-                    data = await response.read()
+                # A redirect would take the key and the prompts elsewhere.
+                async with self._session.post(self._url, json=body, allow_redirects=False) as response:
+                    data = await _bounded(response)
         except TimeoutError as error:
             self._count("timeouts")
             raise _TransientError(f"no reply within {self.config.timeout_s:g} s") from error
@@ -170,8 +173,11 @@ class Endpoint:
         except aiohttp.ClientError as error:
             self._count("connection_errors")
             raise _TransientError(f"no connection: {error}") from error
-        if response.status < HTTPStatus.BAD_REQUEST:
+        if response.status < HTTPStatus.MULTIPLE_CHOICES:
             return self._read(data)
+        if response.status < HTTPStatus.BAD_REQUEST:
+            target = response.headers.get("Location", "nowhere")[:200]
+            raise MasimError(f"--endpoint {self.config.url}: redirects to {target}, which is not followed")
         if with_schema and response.status in _REFUSED:
             return await self._without_schema(messages, max_tokens, schema)
         raise self._failure(response.status, response.headers, data)
@@ -227,6 +233,19 @@ class Endpoint:
         found: dict[str, JsonValue] = {"calls": dict(sorted(self.counts.items())), "tokens": dict(self.tokens)}
         self.counts, self.tokens = {}, {"prompt": 0, "completion": 0}
         return found
+
+
+async def _bounded(response: aiohttp.ClientResponse) -> bytes:
+    """The body of a reply. Raises _TransientError for one that is compressed or too long."""
+    if response.headers.get("Content-Encoding", "identity").strip().lower() not in {"", "identity"}:
+        raise _TransientError("the server sent a compressed body, which was not asked for")
+    parts, size = [], 0
+    while part := await response.content.readany():
+        parts.append(part)
+        size += len(part)
+        if size > _MOST_BYTES:
+            raise _TransientError(f"the server's reply is longer than {_MOST_BYTES:,} bytes")
+    return b"".join(parts)
 
 
 def _proxy_for(url: str) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self
 
+from memarena_answering.retry_after import retry_after_s
 from pydantic import JsonValue
 
 from memarena.judging.errors import JudgeError
@@ -110,7 +111,9 @@ class Endpoint:
             api_key=self._api_key or "none",
             max_retries=0,
             timeout=self._timeout_s,
-            http_client=openai.DefaultAsyncHttpxClient(trust_env=not _is_local(self.url)),
+            # A redirect would take the key and the answers elsewhere.
+            http_client=openai.DefaultAsyncHttpxClient(trust_env=not _is_local(self.url), follow_redirects=False),
+            default_headers={"Accept-Encoding": "identity"},
         )
         return self
 
@@ -196,10 +199,12 @@ class Endpoint:
             return self.key_refused(said)
         if status == _NOT_THERE and not in_reply:
             return JudgeError(f"--endpoint/--model: {self.url} knows no such address or model ({said})")
+        if status < _FIRST_ERROR:
+            return JudgeError(f"--endpoint: {self.url} redirects elsewhere, which is not followed ({said})")
         if status == _TOO_MANY:
-            return CallFailedError("rate_limit", said, _retry_after(headers), in_reply=in_reply)
+            return CallFailedError("rate_limit", said, retry_after_s(headers), in_reply=in_reply)
         if status in _TRANSIENT or (status >= _SERVER and status not in _BAD_REQUEST):
-            return CallFailedError("server_error", said, _retry_after(headers), in_reply=in_reply)
+            return CallFailedError("server_error", said, retry_after_s(headers), in_reply=in_reply)
         return CallFailedError("refused", said, forbidden=status == _FORBIDDEN, in_reply=in_reply)
 
 
@@ -266,14 +271,6 @@ def _text(content: object) -> str:
 
 def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    try:
-        seconds = float(headers.get("retry-after", ""))
-    except ValueError:
-        return None
-    return seconds if seconds >= 0 else None
 
 
 def _short(text: str) -> str:

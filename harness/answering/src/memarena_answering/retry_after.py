@@ -1,0 +1,21 @@
+"""When a busy server wants to be asked again."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """``Retry-After`` in seconds (RFC 9110, 10.2.3: seconds or a date); None where there is none that can be read."""
+    stated = headers.get("Retry-After", headers.get("retry-after", "")).strip()
+    try:
+        seconds = float(stated)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(stated).timestamp() - time.time()
+        except (TypeError, ValueError, IndexError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
