@@ -305,6 +305,7 @@ def edit(path: Path, old: str, new: str) -> None:
     [
         ("least_samples = 11", "least_samples = 13", "too-few-samples"),
         ("real_reader = false", "real_reader = true", "no-real-reader"),
+        ("real_reader = false", "real_reader = false\ncontainers = true", "not-isolated"),
         ("signature = false", "signature = true", "unsigned"),
         ('purpose = "test"', 'purpose = "certification"', "test-profile"),
         ("least_samples = 11", 'least_samples = 11\nrequired_energy = ["sys_j"]', "energy"),

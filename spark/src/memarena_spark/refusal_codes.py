@@ -54,6 +54,7 @@ RESULT: dict[str, str] = {
     "late-calls": "the backend must not call models after an RPC has returned (SPEC.md, MOD)",
     "diagnostic": "leave diagnostic backends out of the plan",
     "own-model": "leave it out of the plan, or connect it so that it uses the caller's models",
+    "not-isolated": "name the backend's image in the plan (image:REFERENCE), run again",
     "not-timed": "run at concurrency 1 and without a cache",
     "no-real-reader": "name a reader with a model",
     "warm-cache": "start the model server with its prefix cache off, or certify the class warm",

@@ -25,6 +25,8 @@ from memarena_spark.thermal import check_thermal
 _PREFILLING = ("search", "answer", "central")
 """Phases whose model calls are timed."""
 _GENERATING = ("/v1/chat/completions", "/v1/completions")
+_CONTAINED = ("container", "unknown")
+"""An address is that of an image: another has no digest, and no report of the conformance suite."""
 _FAILED = (Outcome.BACKEND_FAILED, Outcome.INFRA_FAILED, Outcome.READER_NOT_APPLICABLE)
 _MAY_DIFFER = {"dataset", "id_key"}
 """Settings of a run that are not written to its log as the plan has them."""
@@ -102,6 +104,9 @@ def _cells(facts: Facts) -> Iterator[Refusal]:
             yield refusal("diagnostic", f"{cell.cell_id}: {cell.backend} is a diagnostic backend")
         if described is not None and OWN_MODEL in described.capabilities:
             yield refusal("own-model", f"{cell.cell_id}: {cell.backend} calls models of its own (SPEC.md MOD-9)")
+        grade = described.isolation if described is not None else None
+        if facts.profile.demands.containers and grade not in _CONTAINED:
+            yield refusal("not-isolated", f"{cell.cell_id}: isolation {grade or 'not logged'}, expected container")
         if not cell.timing:
             yield refusal("not-timed", f"{cell.cell_id}: times of this cell mean nothing (concurrency or a cache)")
         if facts.profile.demands.real_reader and not readers[cell.reader].is_real_reader:

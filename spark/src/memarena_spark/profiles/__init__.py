@@ -61,6 +61,8 @@ class Demands(Record):
     """Every reader's chat template must be held to golden token counts."""
     real_reader: bool
     """A reader without a model certifies nothing."""
+    containers: bool = False
+    """Every backend must run as a container, started by the run or reached at an address and known by its image."""
     signature: bool
     """A bundle must be signed."""
 
