@@ -18,9 +18,9 @@ from memarena.log.store import LogReader, Row
 from memarena.log.texts import split_ids
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ProjectedItem:
-    """An item of a search, as far as scoring needs it."""
+    """An item of a search, as far as scoring needs it. A log's reader makes each once, so that identity is equality."""
 
     text: str
     session_ids: tuple[str, ...]
