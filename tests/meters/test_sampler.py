@@ -151,7 +151,7 @@ def test_a_sampler_that_is_killed_keeps_all_but_its_last_line(tmp_path: Path) ->
         while len(power(read_samples(path)).times_ns) < 20 and time.monotonic() < deadline:
             time.sleep(0.01)
         (child,) = [
-            process for process in psutil.Process(sampling._process.pid).children() if str(path) in process.cmdline()
+            process for process in psutil.Process(sampling._process.pid).children() if path.name in process.cmdline()
         ]
         before = len(power(read_samples(path)).times_ns)
         child.send_signal(signal.SIGKILL)

@@ -22,8 +22,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from memarena.confinement import MODULE as CONFINEMENT_MODULE
+from memarena.confinement import Confinement, enter_process_namespace, keep_mount_capability
+
 if TYPE_CHECKING:
     import psutil
+
+__all__ = ["CONFINEMENT", "STARTS_AFTER_KILL", "Confinement", "GuardedProcess", "ProcessError", "python_module"]
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -32,6 +37,8 @@ MOST_LOG_BYTES = 64 << 20
 """What a child printed is cut to its last ``KEPT_LOG_BYTES`` when it has become longer than this."""
 KEPT_LOG_BYTES = 16 << 20
 _TAIL_BYTES = 64 << 10
+CONFINEMENT = CONFINEMENT_MODULE
+"""In the arguments of the process between a guard and a child that is confined."""
 STARTS_AFTER_KILL = 2
 """How often a server of ours that was killed (SIGKILL) while it started is started again."""
 
@@ -70,24 +77,28 @@ class GuardedProcess:
         cwd: Path | None = None,
         grace_s: float = 0.0,
         held: int | None = None,
+        confinement: Confinement | None = None,
     ) -> Self:
         """Start ``argv`` with standard output and error appended to ``log_path``.
 
         ``env`` is added to this process's environment. When this process is gone, the child has ``grace_s`` to end in
         order after a SIGTERM, and its descendants as long after its end; the guard keeps the file descriptor ``held``,
-        a lock, open until nothing is left. Raises :class:`ProcessError` if the guard cannot be started; a command that
-        does not exist shows as an early exit with code 127 and a line in the log.
+        a lock, open until nothing is left. ``confinement`` says what the child does not see.
+
+        Raises :class:`ProcessError` if the guard cannot be started; a command that does not exist shows as an early
+        exit with code 127 and a line in the log, one that cannot be confined with code 126.
         """
         log_path.parent.mkdir(parents=True, exist_ok=True)
         reading, writing = os.pipe()
+        spec = None if confinement is None else _readable(confinement.to_json())
         try:
             with log_path.open("ab") as log:
                 guard = subprocess.Popen(
-                    python_module("memarena.processes", f"{reading}:{grace_s:g}", *argv),
+                    python_module("memarena.processes", f"{reading}:{grace_s:g}:{spec or ''}", *argv),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    pass_fds=(reading,) if held is None else (reading, held),
+                    pass_fds=[fd for fd in (reading, held, spec) if fd is not None],
                     env={**os.environ, **(env or {})},
                     cwd=cwd,
                     # A session of its own, so that Ctrl-C in the terminal reaches only the harness.
@@ -98,11 +109,19 @@ class GuardedProcess:
             raise ProcessError(f"cannot start {argv[0]}: {error}") from error
         finally:
             os.close(reading)
+            if spec is not None:
+                os.close(spec)
         return cls(guard, writing, log_path)
 
     def poll(self) -> int | None:
         """Exit code of the child, or None while it runs."""
         return self._guard.poll()
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Exit code of the child once it has ended; None if it still runs after so long."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._guard.wait(timeout_s)
+        return None
 
     def killed(self) -> bool:
         """Whether it, or its guard, was ended by SIGKILL: by somebody else, or for want of memory, never by itself."""
@@ -140,6 +159,14 @@ class GuardedProcess:
         self.stop()
 
 
+def _readable(text: str) -> int:
+    """A file descriptor from which a text can be read once."""
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w", encoding="utf-8") as file:
+        file.write(text)
+    return reading
+
+
 # ------------------------------------------------------------------ the guard's side
 
 
@@ -152,6 +179,11 @@ def _prctl(option: int, value: int) -> None:
 def _die_with_guard() -> None:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _die_with_guard_confined() -> None:
+    _die_with_guard()
+    keep_mount_capability()
 
 
 def _runs(process: psutil.Process) -> bool:
@@ -196,13 +228,21 @@ def _cut_log(most_bytes: int = MOST_LOG_BYTES, kept_bytes: int = KEPT_LOG_BYTES)
     os.write(1, b"memarena: %d bytes before this were removed\n" % (facts.st_size - len(kept)) + kept)
 
 
-def _guard(pipe: int, argv: Sequence[str], grace_s: float = 0.0) -> int:
-    """Run ``argv`` until it exits, SIGTERM comes, or the pipe closes; return its exit code."""
+def _guard(pipe: int, argv: Sequence[str], grace_s: float = 0.0, spec: int | None = None) -> int:
+    """Run ``argv`` until it exits, SIGTERM comes, or the pipe closes; return its exit code.
+
+    ``spec``: a file descriptor with the confinement of ``argv``.
+    """
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+    fds: tuple[int, ...] = ()
     try:
+        if spec is not None:
+            enter_process_namespace()
+            argv, fds = python_module(CONFINEMENT_MODULE, str(spec), *argv), (spec,)
         # The guard has one thread, so running code between fork and exec is safe here.
-        child = subprocess.Popen(argv, start_new_session=True, preexec_fn=_die_with_guard)  # noqa: PLW1509
+        prepare = _die_with_guard if spec is None else _die_with_guard_confined
+        child = subprocess.Popen(argv, start_new_session=True, preexec_fn=prepare, pass_fds=fds)  # noqa: PLW1509
     except OSError as error:
         print(f"cannot start {argv[0]}: {error}", file=sys.stderr, flush=True)  # noqa: T201
         return 127
@@ -235,11 +275,11 @@ def _guard(pipe: int, argv: Sequence[str], grace_s: float = 0.0) -> int:
 
 
 def main() -> None:
-    """Entry of the guard: ``python -m memarena.processes PIPE_FD:GRACE_S COMMAND…``."""
+    """Entry of the guard: ``python -m memarena.processes PIPE_FD:GRACE_S:[SPEC_FD] COMMAND…``."""
     words, argv = sys.argv[1].split(":"), sys.argv[2:]
-    pipe, grace_s = int(words[0]), float(words[1])
+    pipe, grace_s, spec = int(words[0]), float(words[1]), int(words[2]) if words[2] else None
     os.set_inheritable(pipe, False)
-    code = _guard(pipe, argv, grace_s)
+    code = _guard(pipe, argv, grace_s, spec)
     sys.exit(code)
 
 

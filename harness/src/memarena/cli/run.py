@@ -20,6 +20,7 @@ from memarena.cli.run_config import settled
 from memarena.cli.run_flags import RunFlags
 from memarena.client.backend import Security
 from memarena.configs import named_configurations
+from memarena.execution.backends.isolation import hide_arguments
 from memarena.execution.display import Display
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
@@ -53,6 +54,8 @@ def _run(flags: RunFlags) -> None:
     if flags.out is None:
         raise RunError("--out: expected a folder for the run's log")
     config, configuration = settled(flags)
+    if sys.platform == "linux":
+        hide_arguments([flags.dataset, flags.out, flags.cache, Path(flags.name) if flags.name else None])
     request = RunRequest(
         out=flags.out,
         config=config,

@@ -238,6 +238,13 @@ class RunFlags:
     backend_restarts: Annotated[
         _Count, typer.Option(help="How often a backend that ended is started again; default 10.")
     ] = None
+    isolation: Annotated[
+        _Text,
+        typer.Option(
+            help="How far backends are kept from the data set: user (a process that sees neither it nor other "
+            "processes), none, container (images alone); auto (default): user where this machine offers it."
+        ),
+    ] = None
     backend_memory: Annotated[
         _Text, typer.Option(help="Memory limit of a backend's container, e.g. 2g; default 4g.")
     ] = None

@@ -25,6 +25,7 @@ from memarena_dataset.validate import refuse_invalid
 
 from memarena.execution.audit.life_audit import LifeAudits
 from memarena.execution.backends.containers import ContainerHost, ContainerLimits, docker_client, image_facts
+from memarena.execution.backends.isolation import ProcessIsolation, process_isolation
 from memarena.execution.backends.manifests import BackendChoice, ContainerBackend, choose_backend
 from memarena.execution.backends.overhead_baseline import measure_floor
 from memarena.execution.backends.session import BackendSession
@@ -84,6 +85,11 @@ class _Sink:
             self._log = log
 
 
+def _hidden(config: RunConfig, out: Path) -> list[Path]:
+    """Folders with gold, or with answers to it: no backend is to find them."""
+    return [config.dataset, out, *([config.cache] if config.cache else [])]
+
+
 def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
     """Do a run, or go on with one, until it is complete, interrupted or broken.
 
@@ -105,6 +111,7 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
             # Another run may have come and gone meanwhile.
             check_out(request)
         check_space(request.out)
+        isolation = process_isolation(config.isolation, backends, _hidden(config, request.out), display.note)
         # Before anything is metered, and before a model takes up memory.
         make_environments(backends, config, display.note)
         containers = _container_host(stack, config, backends)
@@ -142,12 +149,12 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         if previous is not None:
             plan = logged_plan(previous, plan)
         check_windows(plan)
-        check_backends(plan, config, request, containers, display.note)
+        check_backends(plan, config, request, containers, isolation, display.note)
         metering.wait_ready()
         log = stack.enter_context(LogWriter(request.out, lock))
         # The gateway stops before the log closes: its last records still have a place to go.
         stack.callback(gateway.stop)
-        work = _Work(request, config, dataset, plan, containers)
+        work = _Work(request, config, dataset, plan, containers, isolation)
         models = ModelServices(readers, helpers, gateway)
         return _Run(work, models, _Output(log, metering, display, stop)).execute(previous, sink)
 
@@ -161,6 +168,7 @@ class _Work:
     dataset: Dataset
     plan: RunPlan
     containers: ContainerHost | None
+    isolation: ProcessIsolation
 
 
 @dataclass(frozen=True)
@@ -275,6 +283,7 @@ class _Run:
                 settings=cell.backend_settings,
                 restarts=self._work.config.backend_restarts,
                 containers=self._work.containers,
+                isolation=self._work.isolation,
             )
             try:
                 CellRun(cell, session, setup, host, phases).run(by_ego, state)

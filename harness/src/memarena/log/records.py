@@ -68,6 +68,7 @@ __all__ = [
     "GatewayCall",
     "HeldText",
     "IngestDone",
+    "IsolationGrade",
     "JudgeTask",
     "JudgeUsage",
     "JudgingFailed",
@@ -101,6 +102,10 @@ __all__ = [
 
 OWN_MODEL = "own_model"
 """Among the capabilities of a backend that calls generating models of its own (SPEC.md MOD-9)."""
+
+IsolationGrade = Literal["container", "user", "none", "unknown"]
+"""``container``: an image without a way out; ``user``: a process that sees neither other processes nor data set and run
+folder; ``none``: a process of the same user; ``unknown``: reached at an address."""
 
 SCHEMA_VERSION = 3
 """Version of the log. A newer one is refused, never half read. 2: texts that repeat are in a separate table.
@@ -196,6 +201,8 @@ class BackendDescribed(Record):
     token_counting: str
     preferred_prompt_style: str
     retention: str
+    isolation: IsolationGrade | None = None
+    """How far it was kept from the data set; None in logs from before that was noted."""
 
 
 class FloorMeasured(Record):

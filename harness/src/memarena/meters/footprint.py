@@ -14,6 +14,7 @@ from memarena.meters.cgroups import cgroup_source
 from memarena.meters.energy import Value
 from memarena.meters.phases import figure, unavailable
 from memarena.meters.readings import Reading, one_line
+from memarena.processes import CONFINEMENT
 
 _BLOCK_BYTES = 512
 """Unit of st_blocks (stat(2))."""
@@ -31,13 +32,15 @@ class Footprint:
 def footprint_of_processes(root_pid: int, data_dir: Path | None, *, itself: bool = False) -> Footprint:
     """The footprint of all processes below ``root_pid``, which ``itself`` (a guard of ours) does not count by default.
 
-    Memory is the proportional set size where the kernel tells it, so that shared pages count once; the peak is the sum
-    of each process's own peak of its resident set (VmHWM), an upper bound where several peak at different times.
+    The first process of a confinement is ours too, and never counts. Memory is the proportional set size where the
+    kernel tells it, so that shared pages count once; the peak is the sum of each process's own peak of its resident set
+    (VmHWM), an upper bound where several peak at different times.
     """
     try:
         root = psutil.Process(root_pid)
         found = [*([root] if itself else []), *root.children(recursive=True)]
-        pids = [process.pid for process in found if process.status() != psutil.STATUS_ZOMBIE]
+        running = [process for process in found if process.status() != psutil.STATUS_ZOMBIE]
+        pids = [process.pid for process in running if CONFINEMENT not in process.cmdline()]
     except psutil.Error as error:
         gone = unavailable(f"process {root_pid}: {error}")
         return Footprint(gone, gone, disk_figure(data_dir))

@@ -45,8 +45,10 @@ class Sampling:
             raise MeterError(f"{path}: is already there; a samples file belongs to one sampler")
         path.parent.mkdir(parents=True, exist_ok=True)
         log = path.with_name(f"{path.name}.log")
-        command = python_module("memarena.meters.sampler", "--hz", str(hz), "--out", str(path), "--", *meters)
-        return cls(GuardedProcess.start(command, log_path=log), path)
+        # By its name alone: every process of a machine can read the arguments of this one, and the folder is a run's.
+        named = [_with_absolute_file(meter) for meter in meters]
+        command = python_module("memarena.meters.sampler", "--hz", str(hz), "--out", path.name, "--", *named)
+        return cls(GuardedProcess.start(command, log_path=log, cwd=path.parent), path)
 
     def wait_ready(self) -> None:
         """Wait until the meters are open and sampled. Raises as :meth:`start` does."""
@@ -95,3 +97,8 @@ class Sampling:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _with_absolute_file(meter: str) -> str:
+    kind, colon, file = meter.partition(":")
+    return f"{kind}:{Path(file).absolute()}" if kind == "replay" and colon else meter

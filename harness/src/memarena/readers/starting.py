@@ -99,7 +99,10 @@ def _start_embedded(work_dir: Path, window_tokens: int | None, threads: int | No
     flags = {"--window-tokens": str(window), "--threads": str(cpus), "--model": weights.model}
     arguments = [part for flag in flags.items() for part in flag]
     process, base_url = start_child(
-        "embedded", "memarena.readers.embedded_server", work_dir, [*arguments, "--weights", str(weights.path)]
+        "embedded",
+        "memarena.readers.embedded_server",
+        work_dir,
+        [*arguments, "--weights", str(weights.path.absolute())],
     )
     ref = ReaderRef(
         name="embedded",
@@ -163,11 +166,12 @@ def start_child(name: str, module: str, work_dir: Path, arguments: Sequence[str]
     """Run one of our servers as a child; the process and the base URL of its API once it listens."""
     work_dir.mkdir(parents=True, exist_ok=True)
     address_file = work_dir / f"reader-{name}.address"
-    command = python_module(module, "--address-file", str(address_file), *arguments)
+    # By its name alone: every process of a machine can read the arguments of this one, and the folder is a run's.
+    command = python_module(module, "--address-file", address_file.name, *arguments)
     for left in reversed(range(STARTS_AFTER_KILL + 1)):
         address_file.unlink(missing_ok=True)
         try:
-            process = GuardedProcess.start(command, log_path=work_dir / f"reader-{name}.log")
+            process = GuardedProcess.start(command, log_path=work_dir / f"reader-{name}.log", cwd=work_dir)
         except ProcessError as error:
             raise ReaderError(f"reader {name}: {error}") from error
         try:

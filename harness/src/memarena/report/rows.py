@@ -83,6 +83,7 @@ def backend_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
         + (" ※" if "unsupported_sources" in own.marks else "")
         + (" ∅" if "no_evidence" in own.marks else "")
         + (" ◌" if "many_non_answers" in own.marks else "")
+        + (" ⊗" if "not_isolated" in own.marks else "")
     )
 
 
@@ -155,8 +156,8 @@ def marks(rows: Sequence[ReportRow]) -> list[str]:
 
 
 def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
-    """Lines on rows with answers made without the reader or that say nothing, failed questions, unsupported sources."""
-    skipped, failed, unsupported, silent = [], [], [], []
+    """Lines on rows with answers made without the reader or that say nothing, failed questions, isolation."""
+    skipped, failed, unsupported, silent, open_rows = [], [], [], [], []
     for row in rows:
         use, lost, asked = row.reader_use, row.without_answer, row.counts.asked
         if row.without_reader and use is not None:
@@ -168,6 +169,8 @@ def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
         if "many_non_answers" in row.marks and use is not None:
             why = ", ".join(f"{count:,} {NON_ANSWERS[reason]}" for reason, count in row.non_answers.items())
             silent.append(f"{row.label} {sum(row.non_answers.values()):,} of {use.answers:,} ({why})")
+        if "not_isolated" in row.marks:
+            open_rows.append(row.label)
     return [
         *(
             [f"§ answers without any call of the reader: {', '.join(skipped)}; set apart, never best"]
@@ -189,4 +192,5 @@ def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
             if silent
             else []
         ),
+        *([f"⊗ not isolated, could read the data set and its gold: {', '.join(open_rows)}"] if open_rows else []),
     ]

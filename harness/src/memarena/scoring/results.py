@@ -11,6 +11,7 @@ from memarena.log.records import (
     UNMEASURED,
     Bucket,
     DatasetRef,
+    IsolationGrade,
     JudgeTask,
     NonAnswer,
     Outcome,
@@ -463,6 +464,8 @@ class RowScores(Record):
     own_model: bool = False
     """Generating models of the backend's own are called: tokens are unknown, and the reader is not all that reads."""
     real_reader: bool
+    isolation: IsolationGrade | None = None
+    """How far the backend was kept from the data set, the weakest of its cells; None where the log does not say."""
     marks: tuple[Mark, ...] = ()
     """What a reader of the row must know before its figures."""
     without_answer: int = 0

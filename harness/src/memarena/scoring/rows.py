@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memarena.judging.judgments import Judgments
-from memarena.log.records import OWN_MODEL, Cell, Outcome
+from memarena.log.records import OWN_MODEL, Cell, IsolationGrade, Outcome
 from memarena.scoring.baselines import chance_by_dimension, grep_share
 from memarena.scoring.breakdowns import slices
 from memarena.scoring.deletion import deletion
@@ -98,6 +98,9 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
     reader = next((r for r in facts.manifest.readers if r.name == first.reader), None)
     described = next((facts.described[c.cell_id] for c in cells if c.cell_id in facts.described), None)
     counts = _sum_counts([c.counts for c in headline])
+    isolation = described.isolation if described else None
+    if any(c.cell_id in facts.not_isolated for c in cells):
+        isolation = "none"
     own_model = described is not None and OWN_MODEL in described.capabilities
     use = _reader_use(questions)
     found_evidence = retrieval(questions)
@@ -113,11 +116,13 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         diagnostic=first.diagnostic,
         own_model=own_model,
         real_reader=reader.is_real_reader if reader else True,
+        isolation=isolation,
         marks=_marks(
             use,
             lost / counts.asked if counts.asked else 0.0,
             found_evidence,
             silent.total(),
+            isolation,
             own_model=own_model,
         ),
         without_answer=lost,
@@ -248,7 +253,13 @@ def _reader_use(questions: Sequence[QuestionScore]) -> ReaderUse | None:
 
 
 def _marks(
-    use: ReaderUse | None, failed_share: float, evidence: Retrieval | None, silent: int, *, own_model: bool
+    use: ReaderUse | None,
+    failed_share: float,
+    evidence: Retrieval | None,
+    silent: int,
+    isolation: IsolationGrade | None,
+    *,
+    own_model: bool,
 ) -> tuple[Mark, ...]:
     found: list[Mark] = []
     if use is not None and use.without_call and not own_model:
@@ -259,6 +270,8 @@ def _marks(
         found.append("unsupported_sources")
     if use is not None and silent > MANY_NON_ANSWERS * use.answers:
         found.append("many_non_answers")
+    if isolation == "none":
+        found.append("not_isolated")
     return tuple(found)
 
 

@@ -101,6 +101,8 @@ class RunFacts:
     questions: dict[str, Question] = field(default_factory=dict)
     evidence: dict[str, EvidenceSession] = field(default_factory=dict)
     described: dict[str, BackendDescribed] = field(default_factory=dict)
+    not_isolated: set[str] = field(default_factory=set)
+    """Cells whose backend ran at any time where it could read the data set."""
     attempts: dict[tuple[str, str], list[Attempt]] = field(default_factory=dict)
     """By cell and instance, in the order in which they were made."""
     verdicts: list[Verdict] = field(default_factory=list)
@@ -226,6 +228,8 @@ def _take_course(facts: RunFacts, record: AnyRecord) -> None:
         facts.ended = record
     elif record.kind == "backend_described":
         facts.described[record.cell_id] = record
+        if record.isolation == "none":
+            facts.not_isolated.add(record.cell_id)
     elif record.kind == "floor":
         facts.floor_search_ns += record.search_ns
         facts.floor_hop_ns += record.gateway_hop_ns

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from packaging.version import Version
 
 from memarena.execution.backends.environments import outside_the_harness
+from memarena.execution.backends.isolation import LOG, ProcessIsolation, WorkFolder
 from memarena.execution.backends.manifests import LaunchableBackend
 from memarena.execution.errors import InfraError
 from memarena.meters.footprint import Footprint, footprint_of_processes
@@ -17,6 +19,7 @@ from memarena.readers.helpers import KEY_VARIABLES
 
 START_TIMEOUT_S = 60.0
 _SAFE_PATH_SINCE = Version("3.11")
+UNCONFINED = ProcessIsolation()
 _DEATH_S = 0.5
 """How long a process may take to end after its connection broke."""
 
@@ -33,9 +36,9 @@ class LaunchError(Exception):
 class LaunchedBackend:
     """A backend's process with the address that it listens on."""
 
-    def __init__(self, process: GuardedProcess, address: str, data_dir: Path) -> None:
+    def __init__(self, process: GuardedProcess, address: str, folder: WorkFolder) -> None:
         self._process = process
-        self._data_dir = data_dir
+        self._folder = folder
         self.address = address
 
     def alive(self) -> bool:
@@ -59,11 +62,12 @@ class LaunchedBackend:
 
     def footprint(self) -> Footprint:
         """Memory of its processes and disk of its data folder, now."""
-        return footprint_of_processes(self._process.pid, self._data_dir)
+        return footprint_of_processes(self._process.pid, self._folder.data)
 
     def stop(self) -> None:
         """End the process and everything that it started."""
         self._process.stop()
+        self._folder.bring_back()
 
 
 def launch(
@@ -71,6 +75,7 @@ def launch(
     cell_dir: Path,
     timeout_s: float = START_TIMEOUT_S,
     settings: Mapping[str, str] | None = None,
+    isolation: ProcessIsolation = UNCONFINED,
 ) -> LaunchedBackend:
     """Start a backend in ``cell_dir`` (``data/`` is its to keep, ``backend.log`` what it prints).
 
@@ -80,29 +85,52 @@ def launch(
     """
     if (missing := backend.missing(settings)) is not None:
         raise LaunchError(f"backend {backend.name} cannot be started: {missing}")
-    data_dir = cell_dir / "data"
-    data_dir.mkdir(parents=True, exist_ok=True)
-    address_file = cell_dir / "address"
+    folder = WorkFolder(cell_dir, isolation)
+    try:
+        process, address = _start(backend, folder, timeout_s, settings or {}, isolation)
+    except LaunchError:
+        folder.bring_back()
+        raise
+    return LaunchedBackend(process, address, folder)
+
+
+def _start(
+    backend: LaunchableBackend,
+    folder: WorkFolder,
+    timeout_s: float,
+    settings: Mapping[str, str],
+    isolation: ProcessIsolation,
+) -> tuple[GuardedProcess, str]:
+    address_file = folder.path / "address"
     address_file.unlink(missing_ok=True)
     values = {
         "python": backend.python,
         "address_file": str(address_file.resolve()),
-        "data_dir": str(data_dir.resolve()),
+        "data_dir": str(folder.data.resolve()),
         "folder": str(backend.folder),
     }
     argv = [_fill(argument, values) for argument in _command(backend)]
     # A backend reaches models through the gateway alone: the keys of model servers are none of its business.
-    env = {**backend.manifest.env, **(settings or {}), **dict.fromkeys(KEY_VARIABLES, "")}
+    env = {**backend.manifest.env, **settings, **dict.fromkeys(KEY_VARIABLES, "")}
+    needed = [backend.folder, *_programs(backend.python), *_named_paths([*argv, *env.values()])]
+    kept = [path for path in needed if not any(path.is_relative_to(hidden) for hidden in isolation.hidden)]
     if backend.environment is not None:
         argv = outside_the_harness(argv, env)
-    process = GuardedProcess.start(argv, log_path=cell_dir / "backend.log", env=env)
+    process = GuardedProcess.start(
+        argv,
+        log_path=folder.path / LOG,
+        env={**isolation.blanked(), **env},
+        # Without a wall the folder that a user was in is a hint too.
+        cwd=folder.data if isolation.hidden and isolation.grade == "none" else None,
+        confinement=isolation.confinement([folder.path.resolve(), *kept]),
+    )
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         if address_file.exists() and (address := address_file.read_text(encoding="utf-8").strip()):
-            return LaunchedBackend(process, address, data_dir)
-        if not cell_dir.is_dir():
+            return process, address
+        if not folder.path.is_dir():
             process.stop()
-            raise InfraError(f"{cell_dir}: was removed while backend {backend.name} started")
+            raise InfraError(f"{folder.path}: was removed while backend {backend.name} started")
         if process.poll() is not None:
             said = f"backend {backend.name} did not start: exit code {process.poll()}: {process.log_tail()}"
             if process.killed():
@@ -111,6 +139,16 @@ def launch(
         time.sleep(0.02)
     process.stop()
     raise LaunchError(f"backend {backend.name} did not name its address within {timeout_s:.0f} s: {process.log_tail()}")
+
+
+def _programs(python: str) -> list[Path]:
+    """Folders without which a Python program of this environment, or of another, does not run."""
+    return [Path(sys.prefix), Path(sys.base_prefix), Path(python).parent.parent]
+
+
+def _named_paths(words: Iterable[str]) -> list[Path]:
+    """Absolute paths among what a backend is started with."""
+    return [Path(word) for word in words if word.startswith("/") and len(word) > 1]
 
 
 def _command(backend: LaunchableBackend) -> list[str]:

@@ -13,10 +13,11 @@ from memarena_proto.digest import DIGEST_VERSION
 from memarena.client.backend import BackendClient, Deadlines, Security
 from memarena.client.errors import BackendCallError, BackendContractError
 from memarena.execution.backends.containers import ContainerHost, LaunchedContainer
+from memarena.execution.backends.isolation import ProcessIsolation, grade_of
 from memarena.execution.backends.manifests import AddressedBackend, BackendChoice, ContainerBackend, LaunchableBackend
-from memarena.execution.backends.process import LaunchedBackend, LaunchError, launch
+from memarena.execution.backends.process import UNCONFINED, LaunchedBackend, LaunchError, launch
 from memarena.execution.errors import CellError
-from memarena.log.records import BackendDescribed, Cell
+from memarena.log.records import BackendDescribed, Cell, IsolationGrade
 from memarena.meters.footprint import Footprint
 from memarena.meters.phases import unavailable
 from memarena.processes import STARTS_AFTER_KILL
@@ -59,7 +60,8 @@ class BackendSession:
     """A backend that was launched or is reached at an address. ``close`` ends what was launched.
 
     ``settings`` are environment variables for what is launched, ``restarts`` how often it is started again, or how
-    often one at an address may lose its days; ``containers`` is needed for a backend that is a container.
+    often one at an address may lose its days; ``containers`` is needed for a backend that is a container, and
+    ``isolation`` is for one that is a process.
     """
 
     def __init__(
@@ -72,8 +74,11 @@ class BackendSession:
         settings: Mapping[str, str] | None = None,
         restarts: int = 10,
         containers: ContainerHost | None = None,
+        isolation: ProcessIsolation = UNCONFINED,
     ) -> None:
         self._settings = settings or {}
+        self._isolation = isolation
+        self.isolation_grade = grade_of(choice, isolation)
         self._containers = containers
         self._restarts_left = self._restarts = restarts
         self._description: pb.DescribeResponse | None = None
@@ -271,7 +276,7 @@ class BackendSession:
         if isinstance(choice, ContainerBackend):
             assert self._containers is not None, "the run has a host for its containers"
             return self._containers.launch(choice, self._cell_dir, self._settings)
-        return launch(choice, self._cell_dir, settings=self._settings)
+        return launch(choice, self._cell_dir, settings=self._settings, isolation=self._isolation)
 
 
 def _changed(before: pb.DescribeResponse, after: pb.DescribeResponse) -> str:
@@ -304,7 +309,9 @@ def check_description(cell: Cell, description: pb.DescribeResponse) -> None:
             raise CellError(f"--option {name}.{key}: the backend declares no such option (declared: {known})")
 
 
-def described(cell_id: str, description: pb.DescribeResponse) -> BackendDescribed:
+def described(
+    cell_id: str, description: pb.DescribeResponse, isolation: IsolationGrade | None = None
+) -> BackendDescribed:
     """The log's form of a description."""
 
     def short(names: Mapping[int, str], number: int, prefix: str) -> str:
@@ -321,4 +328,5 @@ def described(cell_id: str, description: pb.DescribeResponse) -> BackendDescribe
         token_counting=short(_TOKEN_COUNTINGS, description.token_counting, "TOKEN_COUNTING_"),
         preferred_prompt_style=preferred_style(description),
         retention=short(_RETENTIONS, description.retention, "RETENTION_"),
+        isolation=isolation,
     )

@@ -48,7 +48,7 @@ class CellRun:
         """
         description = self._session.open(self._cell)
         check_questions(self._cell.backend, description.limits, questions)
-        self._host.append(described(self._cell.cell_id, description))
+        self._host.append(described(self._cell.cell_id, description, self._session.isolation_grade))
         self._host.opened()
         context = self._context(description)
         egos = (

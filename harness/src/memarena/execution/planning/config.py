@@ -154,6 +154,8 @@ class RunConfig(BaseModel):
     """After a backend was started again: go on in a namespace that it proves to hold, or always in a fresh one."""
     backend_restarts: Annotated[int, Field(ge=0)] = 10
     """How often a cell's backend is started again after it ended."""
+    isolation: Literal["auto", "container", "user", "none"] = "auto"
+    """How far backends are kept from the data set: ``auto`` is the best that the machine offers to those by name."""
     backend_memory: Annotated[str, Field(pattern=r"^[1-9][0-9]*[kmg]$")] | None = "4g"
     """Most memory of a backend's container, swap included; None: no limit."""
     backend_cpus: Annotated[float, Field(ge=0.1)] | None = None

@@ -18,6 +18,7 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena.client.backend import Deadlines, Security
 from memarena.execution.backends.containers import ContainerHost
 from memarena.execution.backends.environment_making import make_environment
+from memarena.execution.backends.isolation import ProcessIsolation
 from memarena.execution.backends.manifests import (
     AddressedBackend,
     BackendChoice,
@@ -182,6 +183,7 @@ def check_backends(
     config: RunConfig,
     request: RunRequest,
     containers: ContainerHost | None,
+    isolation: ProcessIsolation,
     say: Callable[[str], None],
 ) -> None:
     """Ask backends that could refuse the plan who they are, before there is a log: those reached by address, and those
@@ -218,6 +220,7 @@ def check_backends(
                 request.security,
                 settings=cell.backend_settings,
                 containers=containers,
+                isolation=isolation,
             )
             try:
                 description = link.open(cell)

@@ -1,0 +1,202 @@
+"""A process that sees neither other processes nor the folders that are hidden from it (Linux namespaces).
+
+The guard of :mod:`memarena.processes` enters a new process namespace and starts this module as its first process. That
+one has a mount namespace in which hidden folders are empty, ``/tmp``, ``/var/tmp`` and ``/dev/shm`` are its own and go
+with it, ``/dev`` has no disks, and ``/proc`` shows this namespace alone; it starts the command without the capabilities
+that could undo any of it, passes SIGTERM on, and collects what the command leaves. Network and user stay those of the
+guard. It takes root or unprivileged user namespaces.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Self
+
+MODULE = "memarena.confinement"
+_NEWNS, _NEWIPC, _NEWUSER, _NEWPID = 0x00020000, 0x08000000, 0x10000000, 0x20000000
+_BIND, _REC, _PRIVATE, _RDONLY, _REMOUNT = 4096, 16384, 1 << 18, 1, 32
+_NOSUID, _NODEV = 2, 4
+_PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 24, 38
+_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_SYS_ADMIN = 47, 2, 21
+_CAPABILITY_VERSION = 0x20080522
+_LAST_CAPABILITY = 63
+_KEPT_CAPABILITIES = (0, 1, 3, 4, 5, 6, 7, 10)
+"""Of files, users and signals (CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID) and NET_BIND_SERVICE: what a
+server that drops to a user of its own needs. No mounts, no devices, no other processes' memory."""
+_SCRATCH = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))  # noqa: S108
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+_GPUS = ("nvidia*", "dri", "kfd")
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """What a process does not see: ``hide``; and what it sees all the same, also within that: ``keep``."""
+
+    hide: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """As the first process reads it."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of_json(cls, text: str) -> Self:
+        """From what :meth:`to_json` gave."""
+        found = json.loads(text)
+        return cls(tuple(found["hide"]), tuple(found["keep"]))
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def enter_process_namespace() -> None:
+    """The next child is the first process of a new namespace. Raises OSError where the system does not allow it."""
+    user, group = os.getuid(), os.getgid()
+    if user == 0:
+        _checked(_libc.unshare(_NEWPID), "unshare(PID)")
+        return
+    _checked(_libc.unshare(_NEWUSER | _NEWPID), "unshare(USER, PID)")
+    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
+
+
+def keep_mount_capability() -> None:
+    """Between fork and exec of the first process: a user who is not root would lose it with the exec."""
+    if os.getuid() != 0:
+        _set_capabilities(1 << _CAP_SYS_ADMIN, inheritable=1 << _CAP_SYS_ADMIN)
+        _checked(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_SYS_ADMIN, 0, 0), "prctl(CAP_AMBIENT)")
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:
+    encoded = [None if text is None else text.encode() for text in (source, target, kind)]
+    _checked(_libc.mount(*encoded, ctypes.c_ulong(flags), data.encode()), f"mount {target}")
+
+
+def _separate(confinement: Confinement) -> None:
+    """The mount namespace. What is kept is opened first, and bound again where something lies above it."""
+    _checked(_libc.unshare(_NEWNS | _NEWIPC), "unshare(MOUNT, IPC)")
+    _mount("none", "/", None, _REC | _PRIVATE)
+    hidden = [path for path in map(Path, confinement.hide) if path.is_dir()]
+    kept = sorted({Path(path) for path in confinement.keep if Path(path).exists()})
+    opened = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in kept}
+    folder = Path.cwd()
+    scratch = [path for path in _SCRATCH if path.is_dir() and not path.is_symlink()]
+    _own_devices()
+    for path in scratch:
+        _mount("tmpfs", str(path), "tmpfs", _NOSUID | _NODEV, "mode=1777")
+    _keep_below(scratch, opened)
+    # A folder that is kept may hold a hidden one.
+    still = [path for path in hidden if path.is_dir()]
+    for path in still:
+        _mount("tmpfs", str(path), "tmpfs", _NOSUID | _NODEV, "mode=755,size=1m")
+    _keep_below(still, opened)
+    for descriptor in opened.values():
+        os.close(descriptor)
+    _mount("proc", "/proc", "proc", _NOSUID | _NODEV)
+    # By its name again: the current folder is what it was, also where that is hidden now.
+    os.chdir(folder if folder.is_dir() else "/")
+
+
+def _keep_below(covered: Sequence[Path], opened: dict[Path, int]) -> None:
+    for path, descriptor in opened.items():
+        if any(path.is_relative_to(above) and path != above for above in covered):
+            if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                path.mkdir(parents=True, exist_ok=True)
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+            _mount(f"/proc/self/fd/{descriptor}", str(path), None, _BIND | _REC)
+
+
+def _own_devices() -> None:
+    """A /dev without disks: what every program expects, and GPUs."""
+    dev = Path("/dev")
+    names = [*_DEVICES, *(path.name for pattern in _GPUS for path in dev.glob(pattern))]
+    opened = {name: os.open(dev / name, os.O_PATH | os.O_CLOEXEC) for name in names if (dev / name).exists()}
+    _mount("tmpfs", "/dev", "tmpfs", _NOSUID, "mode=755,size=1m")
+    (dev / "shm").mkdir()
+    for link, target in {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}.items():
+        (dev / link).symlink_to(target)
+    for name, descriptor in opened.items():
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            (dev / name).mkdir()
+        else:
+            (dev / name).touch()
+        _mount(f"/proc/self/fd/{descriptor}", str(dev / name), None, _BIND | _REC)
+        os.close(descriptor)
+
+
+class _CapabilityHeader(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+def _set_capabilities(mask: int, inheritable: int = 0) -> None:
+    header = _CapabilityHeader(_CAPABILITY_VERSION, 0)
+    # Two halves of 32 bits, each with what is effective, permitted and inheritable.
+    _checked(_libc.capset(ctypes.byref(header), (ctypes.c_uint32 * 6)(mask, mask, inheritable, 0, 0, 0)), "capset")
+
+
+def _drop_capabilities() -> None:
+    """Between fork and exec: the command cannot undo its mounts, nor gain by a program of another user."""
+    kept = _KEPT_CAPABILITIES if os.getuid() == 0 else ()
+    for number in range(_LAST_CAPABILITY + 1):
+        if number not in kept:
+            _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)  # fails for numbers that this kernel does not have
+    _set_capabilities(sum(1 << number for number in kept))
+    _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(NO_NEW_PRIVS)")
+
+
+def _first_process(argv: Sequence[str]) -> int:
+    """Start the command, pass SIGTERM on, collect whatever ends; the command's exit code."""
+    try:
+        # One thread, so that running code between fork and exec is safe.
+        child = subprocess.Popen(argv, start_new_session=True, preexec_fn=_drop_capabilities)  # noqa: PLW1509
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"cannot start {argv[0]}: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        return 127
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child.pid, number)
+
+    signal.signal(signal.SIGTERM, pass_on)
+    while True:
+        pid, status = os.wait()
+        if pid == child.pid:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def main(arguments: Iterable[str]) -> int:
+    """``python -m memarena.confinement SPEC_FD COMMAND…``, as the first process of a process namespace."""
+    descriptor, *argv = arguments
+    with os.fdopen(int(descriptor), encoding="utf-8") as file:
+        confinement = Confinement.of_json(file.read())
+    try:
+        _separate(confinement)
+    except OSError as error:
+        print(f"cannot be confined: {error.strerror or error}", file=sys.stderr, flush=True)  # noqa: T201
+        return 126
+    return _first_process(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

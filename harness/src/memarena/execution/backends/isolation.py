@@ -1,0 +1,177 @@
+"""How far a backend is kept from the data set and its gold: the grades, what this machine offers, what a run uses.
+
+``container``: an image on a network without a way out, with none of the host's files. ``user``: a process that sees no
+other process and neither data set nor run folder (:mod:`memarena.confinement`). ``none``: a process of the same user,
+which is told no path of either and could still look for them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from memarena.execution.backends.manifests import AddressedBackend, BackendChoice, ContainerBackend, LaunchableBackend
+from memarena.execution.errors import RunError
+from memarena.log.records import IsolationGrade
+from memarena.processes import Confinement, GuardedProcess
+
+ProcessGrade = Literal["user", "none"]
+IsolationChoice = Literal["auto", "container", "user", "none"]
+_PROBE_S = 20.0
+_PR_SET_DUMPABLE = 4
+_NAMES_A_FOLDER = ("PWD", "OLDPWD")
+
+
+@dataclass(frozen=True)
+class ProcessIsolation:
+    """What is done to a backend that is started as a process. ``hidden``: folders that it is not to find."""
+
+    grade: ProcessGrade = "none"
+    hidden: tuple[Path, ...] = ()
+
+    def confinement(self, keep: Iterable[Path]) -> Confinement | None:
+        """What the process does not see; None where it is not confined."""
+        if self.grade == "none":
+            return None
+        return Confinement(tuple(str(path) for path in self.hidden), tuple(str(path) for path in keep))
+
+    def blanked(self) -> dict[str, str]:
+        """Variables of this environment that name a hidden folder, or where a user was, each with nothing in it."""
+        return {
+            name: ""
+            for name, value in os.environ.items()
+            if name in _NAMES_A_FOLDER or any(str(path) in value for path in self.hidden)
+        }
+
+
+def grade_of(choice: BackendChoice, isolation: ProcessIsolation) -> IsolationGrade:
+    """The grade at which a backend runs; ``unknown`` for one that is reached at an address."""
+    if isinstance(choice, AddressedBackend):
+        return "unknown"
+    return "container" if isinstance(choice, ContainerBackend) else isolation.grade
+
+
+def process_isolation(
+    choice: IsolationChoice, backends: Sequence[BackendChoice], hidden: Iterable[Path], say: Callable[[str], None]
+) -> ProcessIsolation:
+    """The isolation of a run's backends by name: the best that this machine offers, or what was chosen.
+
+    ``say`` is told which. Raises :class:`RunError` where the machine does not offer what was chosen.
+    """
+    launched = [backend.name for backend in backends if isinstance(backend, LaunchableBackend)]
+    folders = tuple(dict.fromkeys(each for path in hidden for each in (path.absolute(), path.resolve())))
+    if not launched:
+        return ProcessIsolation("none", folders)
+    if choice == "container":
+        name = launched[0]
+        raise RunError(f"--isolation container: {name} is a process here; run its image: --backend {name}=image:NAME")
+    reason = "" if choice == "none" else why_not_confined()
+    if reason and choice == "user":
+        raise RunError(f"--isolation user: this machine does not offer it: {reason}")
+    grade: ProcessGrade = "none" if choice == "none" or reason else "user"
+    if grade == "none":
+        _keep_from_readers()
+        why = f" ({reason})" if reason else ""
+        say(f"isolation none{why}: {', '.join(launched)} could look for the data set and its gold; reports mark it")
+    else:
+        say(f"isolation user: {', '.join(launched)} see neither data set, run folder nor other processes")
+    return ProcessIsolation(grade, folders)
+
+
+@cache
+def why_not_confined() -> str:
+    """Why a process cannot be confined on this machine, from trying; empty where it can."""
+    with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
+        log = Path(folder) / "probe.log"
+        with GuardedProcess.start(["true"], log_path=log, confinement=Confinement(hide=(folder,))) as probe:
+            code = probe.wait(_PROBE_S)
+            if code == 0:
+                return ""
+            return probe.log_tail(1) or ("it did not end in time" if code is None else f"exit code {code}")
+
+
+def _keep_from_readers() -> None:
+    """Other processes of this user cannot look at this one's open files, folder and memory (prctl(2))."""
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def hide_arguments(named: Iterable[Path | None]) -> None:
+    """Overwrite this program's arguments that name one of these paths, as every process of a machine can read them."""
+    words = {str(path) for path in named if path is not None}
+    arguments = Path("/proc/self/cmdline").read_bytes().split(b"\0")[:-1]
+    start = _arguments_start()
+    for argument in arguments:
+        text = os.fsdecode(argument)
+        if start and any(text == word or text.endswith(f"={word}") for word in words):
+            ctypes.memset(start, ord("."), len(argument))
+        start += len(argument) + 1 if start else 0
+
+
+def _arguments_start() -> int:
+    """Address of the arguments (proc(5), stat, field 48); 0 where the system does not tell it."""
+    fields = Path("/proc/self/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    return int(fields[45]) if len(fields) > 45 else 0
+
+
+# ------------------------------------------------------------------ the folder of a backend
+
+
+class WorkFolder:
+    """Where a backend keeps its files while it runs: the cell's folder, or, unconfined, one that leads to no run.
+
+    Links in the cell's folder lead there, so that a run which was killed finds the files again.
+    """
+
+    def __init__(self, cell_dir: Path, isolation: ProcessIsolation) -> None:
+        self._cell_dir = cell_dir
+        cell_dir.mkdir(parents=True, exist_ok=True)
+        self.path = cell_dir
+        data = cell_dir / _DATA
+        if isolation.hidden and isolation.grade == "none":
+            self.path = data.resolve().parent if data.is_symlink() else _apart()
+            self.path.mkdir(parents=True, exist_ok=True)
+            for name in (_DATA, LOG):
+                self._lead_there(name)
+        (self.path / _DATA).mkdir(exist_ok=True)
+
+    @property
+    def data(self) -> Path:
+        """The backend's own to keep."""
+        return self.path / _DATA
+
+    def bring_back(self) -> None:
+        """Put the files into the cell's folder, where that is another."""
+        if self.path == self._cell_dir:
+            return
+        for name in (_DATA, LOG):
+            (self._cell_dir / name).unlink(missing_ok=True)
+            if (self.path / name).exists():
+                shutil.move(self.path / name, self._cell_dir / name)
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.path = self._cell_dir
+
+    def _lead_there(self, name: str) -> None:
+        link, target = self._cell_dir / name, self.path / name
+        if link.is_symlink():
+            return
+        if link.exists():
+            shutil.move(link, target)
+        link.symlink_to(target)
+
+
+_DATA = "data"
+LOG = "backend.log"
+
+
+def _apart() -> Path:
+    root = Path(tempfile.gettempdir()) / f"memarena-{os.getuid()}"
+    root.mkdir(mode=0o700, exist_ok=True)
+    return root / secrets.token_hex(8)

@@ -1,0 +1,121 @@
+"""A backend that looks for the gold: what each grade of isolation keeps it from, and what the report says of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memarena.execution.backends.isolation import ProcessIsolation, WorkFolder, why_not_confined
+from memarena.execution.engine import execute
+from memarena.execution.errors import RunError
+from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.request import RunRequest
+
+EXAMPLE = Path(__file__).parents[1] / "data" / "example"
+SPY = Path(__file__).with_name("spying_backend.py")
+
+needs_namespaces = pytest.mark.skipif(bool(why_not_confined()), reason=f"no namespaces here: {why_not_confined()}")
+
+
+@dataclass(frozen=True)
+class Spied:
+    loot: dict[str, Any]
+    errors: str
+    out: Path
+
+
+@pytest.fixture
+def spy(tmp_path: Path) -> Callable[..., Spied]:
+    """Runs the spy by its manifest, as a user would, over a data set that no other process names."""
+    world = tmp_path / "secret" / "world"
+    shutil.copytree(EXAMPLE, world)
+    folder = tmp_path / "backend"
+    folder.mkdir()
+    command = json.dumps(["{python}", str(SPY), "{address_file}", "{data_dir}"])
+    (folder / "backend.toml").write_text(
+        f'schema = 1\n[[backend]]\nname = "spy"\nkind = "competitor"\ndescription = "spies"\ncommand = {command}\n',
+        encoding="utf-8",
+    )
+
+    def run(isolation: str, **settings: str) -> Spied:
+        out = tmp_path / "hidden" / f"run-{isolation}"
+        words = [sys.executable, "-m", "memarena", "run", "--dataset", str(world), "--out", str(out)]
+        words += ["--backend", str(folder / "backend.toml"), "--reader", "extractive", "--limit", "1"]
+        words += ["--floor-samples", "0", "--isolation", isolation]
+        for name, value in settings.items():
+            words += ["--setting", f"spy.{name}={value.format(world=world, out=out)}"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, cwd=world)
+        assert done.returncode == 0, done.stderr
+        loot = json.loads((out / "cells/spy@extractive-s1/data/loot.json").read_text())
+        # Other runs of this machine may be in sight.
+        own = [file for file in loot["gold"] if Path(file).is_relative_to(tmp_path)]
+        return Spied({**loot, "gold": own}, done.stderr, out)
+
+    return run
+
+
+@needs_namespaces
+def test_a_confined_process_finds_no_gold_even_where_it_is_told_where_to_look(spy: Callable[..., Spied]) -> None:
+    mark = Path("/tmp") / f"memarena-spy-{uuid.uuid4().hex}"
+    spied = spy("user", SPY_ALL="1", SPY_TOLD="{world}", SPY_RUN="{out}", SPY_MARK=str(mark))
+    assert spied.loot == {"gold": [], "mark": False}
+    assert not mark.exists()
+    assert "isolation user: spy" in spied.errors
+    assert "not_isolated" not in marks_of(spied.out)
+
+
+def test_without_isolation_no_argument_folder_or_open_file_leads_to_the_gold(spy: Callable[..., Spied]) -> None:
+    spied = spy("none")
+    assert spied.loot["gold"] == []
+    assert "isolation none: spy could look for the data set and its gold" in spied.errors
+    assert "not_isolated" in marks_of(spied.out)
+    report = subprocess.run(
+        [sys.executable, "-m", "memarena", "report", str(spied.out)], capture_output=True, text=True, check=True
+    )
+    assert "⊗ not isolated, could read the data set and its gold: spy@extractive" in report.stdout
+
+
+def test_a_spy_that_is_told_finds_it_where_nothing_keeps_it(spy: Callable[..., Spied]) -> None:
+    """So that the others are known to look."""
+    assert any(file.endswith(".jsonl") for file in spy("none", SPY_TOLD="{world}").loot["gold"])
+
+
+def marks_of(out: Path) -> list[str]:
+    report = subprocess.run(
+        [sys.executable, "-m", "memarena", "report", str(out), "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (row,) = json.loads(report.stdout)["runs"][0]["rows"]
+    return list(row["marks"])
+
+
+def test_containers_alone_refuse_a_backend_by_name(tmp_path: Path) -> None:
+    values = {"dataset": EXAMPLE, "backends": ["bm25"], "readers": [{"spec": "extractive"}], "isolation": "container"}
+    with pytest.raises(RunError, match="--isolation container: bm25 is a process here"):
+        execute(RunRequest(out=tmp_path / "run", config=parse_config(values, "test")))
+
+
+def test_files_of_a_run_that_was_killed_are_taken_up_again(tmp_path: Path) -> None:
+    isolation = ProcessIsolation("none", (tmp_path,))
+    killed = WorkFolder(tmp_path / "cell", isolation)
+    (killed.data / "days").write_text("1")
+    assert not killed.path.is_relative_to(tmp_path)
+    resumed = WorkFolder(tmp_path / "cell", isolation)
+    assert (resumed.path, (resumed.data / "days").read_text()) == (killed.path, "1")
+    resumed.bring_back()
+    assert not killed.path.exists()
+    again = WorkFolder(tmp_path / "cell", isolation)
+    assert (again.data / "days").read_text() == "1"
+    again.bring_back()
+    assert (tmp_path / "cell" / "data" / "days").read_text() == "1"
+    assert not (tmp_path / "cell" / "data").is_symlink()
