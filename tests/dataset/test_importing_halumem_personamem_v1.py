@@ -48,7 +48,7 @@ def user() -> dict[str, Any]:
         return {**row, **more}
 
     first = [
-        question("Basic Fact Recall", "How many hens has Vera?", "4", ["Vera has four  hens."]),
+        question("Basic Fact Recall", "How many hens has Vera?", "4", ["Vera has four  hens.", "Vera moved."]),
         question("Memory Boundary", "What is her blood type?", "Not known", []),
         question("Riddle", "Why?", "so", []),
         question("Dynamic Update", "Where does Vera live?", " ", []),
@@ -103,6 +103,7 @@ def test_halumem_comes_over_with_its_questions_in_their_families(tmp_path: Path)
         "skipped: user_halumem_01_s003_t000: not a turn with role",
         "skipped: user_halumem_01_s003: holds no turns",
         "skipped: user_halumem_01 memory points: 2: what a memory stores is not compared",
+        "skipped: user_halumem_01_s001_q01 evidence: user_halumem_01_s002: later than the question",
         "skipped: user_halumem_01_s001_q03: question_type: 'Riddle'; one of Basic Fact Recall",
         "skipped: user_halumem_01_s001_q04: answer: missing",
         "skipped: user_halumem_01_s002_q01 evidence: 1 of 2 memory points are listed by no session",
