@@ -132,3 +132,35 @@ def test_no_form_of_one_letter_is_ever_another(right: int, other: int, form: str
 @given(st.text(max_size=120))
 def test_any_text_chooses_one_option_or_none(answer: str) -> None:
     assert chosen_option(answer, DAYS).letter in (None, "A", "B", "C", "D", "E")
+
+
+PETS = ("a grey parrot", "the blind terrier", "two goldfish", "a tortoise", "the neighbour's tomcat")
+WALKED_THROUGH = [
+    (
+        "A) a grey parrot: that is Ruben's. B) the blind terrier: she took this home. C) two goldfish: no trace. So B.",
+        "B",
+    ),
+    ("A: not in the chats\nB: not in the chats\nC: not in the chats\nD: confirmed on Sunday\nE: not in the chats", "D"),
+    ("The parrot and the terrier were never yours; the tortoise is what you told me about.", "D"),
+    ("Of A and E, only the second is backed by the messages, therefore E.", "E"),
+    ("D. Options A, B, C and E do not occur.", "D"),
+    ("My first idea was A. Reading on, it turns out that it's D.", "D"),
+    ("C might look right, yet nobody says so. D is what she says.\n\nD", "D"),
+]
+STILL_OPEN = [
+    "A: could be. D: could be. E: no trace. So A or D.",
+    "A was mentioned, and D was mentioned.",
+    "I went through A, B, C, D and E and none is backed by the messages.",
+    "It's D, or else B.",
+    "A grey parrot. Two goldfish.",
+]
+
+
+@pytest.mark.parametrize(("answer", "letter"), WALKED_THROUGH)
+def test_going_through_the_options_and_then_choosing_is_one_choice(answer: str, letter: str) -> None:
+    assert chosen_option(answer, PETS).letter == letter
+
+
+@pytest.mark.parametrize("answer", STILL_OPEN)
+def test_going_through_the_options_without_choosing_is_none(answer: str) -> None:
+    assert chosen_option(answer, PETS).letter is None

@@ -15,9 +15,10 @@ from memarena_dataset.values import OrderValue, SetValue, Value
 from memarena_dataset.values.match import occurrences
 from memarena_dataset.values.reading import read_text
 from memarena_dataset.values.terms import Span, is_everyday, merged, term_spans
-from memarena_dataset.values.words import tidy
+from memarena_dataset.values.words import stem, tidy, words
 
 from memarena.judging.judgment import Code, Judgment, right, wrong
+from memarena.judging.kinds.cloze_conclusion import Mention, concluded
 from memarena.judging.kinds.kind import Kind
 from memarena.judging.too_much import beginning_and_end
 from memarena.judging.typed_value.segments import phrases
@@ -97,13 +98,6 @@ class Choice:
     why: str
 
 
-@dataclass(frozen=True)
-class _Mention:
-    letter: str
-    span: Span
-    denied: bool
-
-
 def chosen_option(answer: str, options: Sequence[str], values: Sequence[Value] = (), question: str = "") -> Choice:
     """Which option an answer chooses: by a letter that it does not deny, else by the text of one option.
 
@@ -113,15 +107,21 @@ def chosen_option(answer: str, options: Sequence[str], values: Sequence[Value] =
     text = _in_the_end(_NOISE.sub(" ", tidy(beginning_and_end(answer))).strip())
     if not text:
         return Choice(None, "empty")
+    last = chr(ord("A") + len(options) - 1)
     texts = _texts(text, options, values)
     letters = _letters(_blanked(text, texts), len(options))
+    texts = texts if texts or letters else _by_own_words(text, options, question)
     texts = _unexplained(text, texts, question)
     letters = _unexplained(text, letters, question)
     chosen = {m.letter for m in letters if not m.denied}
     given = {m.letter for m in texts if not m.denied}
     if not chosen:
+        if (letter := concluded(text, texts)) is not None:
+            return Choice(letter, "option text, in the end")
         named = f"names {len(given)} options" if given else "names no option"
         return Choice(given.pop(), "option text") if len(given) == 1 else Choice(None, named)
+    if len(chosen) > 1 and (letter := concluded(text, [m for m in (*letters, *texts) if m.letter <= last])) is not None:
+        return Choice(letter, "letter, in the end")
     letter = min(chosen)
     fault = ""
     if len(chosen) > 1:
@@ -166,7 +166,7 @@ def _in_the_end(text: str) -> str:
     return _FIRST_FIELD.sub("", text)
 
 
-def _texts(text: str, options: Sequence[str], values: Sequence[Value]) -> list[_Mention]:
+def _texts(text: str, options: Sequence[str], values: Sequence[Value]) -> list[Mention]:
     """Options whose value or words stand in the text; a longer one hides one inside it."""
     read = read_text(text)
     found: list[tuple[str, Span]] = []
@@ -181,7 +181,20 @@ def _texts(text: str, options: Sequence[str], values: Sequence[Value]) -> list[_
     if read.text != text:
         # Numbers in words have become digits, so places are those of another text.
         apart = [(n, s) for n, s in ((n, _back(read.text, text, s)) for n, s in apart)]
-    return [_Mention(n, s, _denied(text, s)) for n, s in apart]
+    return [Mention(n, s, _denied(text, s)) for n, s in apart]
+
+
+def _by_own_words(text: str, options: Sequence[str], question: str) -> list[Mention]:
+    """Options of which a rare word stands in the text that no other option and not the question has."""
+    stems = [{stem(w) for w in words(option) if w.isalpha()} for option in options]
+    found = []
+    for match in re.finditer(r"[^\W\d_]{4,}", text):
+        base = stem(match.group().lower())
+        holders = [n for n, own in enumerate(stems) if base in own]
+        if len(holders) == 1 and not is_everyday(match.group()) and base not in map(stem, words(question)):
+            span = Span(*match.span())
+            found.append(Mention(chr(ord("A") + holders[0]), span, _denied(text, span)))
+    return found
 
 
 def _back(read: str, text: str, span: Span) -> Span:
@@ -194,7 +207,7 @@ def _hides(outer: Span, inner: Span) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end and outer.end - outer.start > inner.end - inner.start
 
 
-def _blanked(text: str, texts: Sequence[_Mention]) -> str:
+def _blanked(text: str, texts: Sequence[Mention]) -> str:
     """The text without its option texts, so that ``Vitamin D`` is not the letter D."""
     characters = list(text)
     for mention in texts:
@@ -206,7 +219,7 @@ def _blanked(text: str, texts: Sequence[_Mention]) -> str:
     return "".join(characters)
 
 
-def _letters(text: str, count: int) -> list[_Mention]:
+def _letters(text: str, count: int) -> list[Mention]:
     """Letters that stand for options. ``A`` and ``I`` are words unless something around them says otherwise."""
     found: dict[int, str] = {}
     for match in re.finditer(_LETTER.format("[A-Z]"), text):
@@ -224,7 +237,7 @@ def _letters(text: str, count: int) -> list[_Mention]:
     for match in _SMALL.finditer(text):
         name = match.lastgroup or "l"
         found.setdefault(match.start(name), match[name].upper())
-    return [_Mention(letter, Span(at, at + 1), _denied(text, Span(at, at + 1))) for at, letter in sorted(found.items())]
+    return [Mention(letter, Span(at, at + 1), _denied(text, Span(at, at + 1))) for at, letter in sorted(found.items())]
 
 
 def _denied(text: str, span: Span) -> bool:
@@ -242,7 +255,7 @@ def _denied(text: str, span: Span) -> bool:
     return bool(_NOT_BEHIND.match(text[span.end :]))
 
 
-def _unexplained(text: str, mentions: Sequence[_Mention], question: str) -> list[_Mention]:
+def _unexplained(text: str, mentions: Sequence[Mention], question: str) -> list[Mention]:
     """Without the options that are told as somebody else's, if that leaves one of several."""
     given = [m for m in mentions if not m.denied]
     if len({m.letter for m in given}) < 2 or len(given) > _MOST_MENTIONS:
@@ -254,7 +267,7 @@ def _unexplained(text: str, mentions: Sequence[_Mention], question: str) -> list
     return kept if len({m.letter for m in kept}) == 1 else list(mentions)
 
 
-def _is_explained(text: str, mention: _Mention, given: Sequence[_Mention]) -> bool:
+def _is_explained(text: str, mention: Mention, given: Sequence[Mention]) -> bool:
     """Whether an option is told as somebody else's, alone or in a list (``A, B and D belong to other people``)."""
     if (
         text[mention.span.end :].lstrip(").~ ").startswith("?")
@@ -288,7 +301,7 @@ def _sentence_of(text: str, at: int) -> int:
     return max((m.end() for m in _SENTENCE_END.finditer(text, 0, at)), default=0)
 
 
-def _disagrees(text: str, letter: str, letters: Sequence[_Mention], texts: Sequence[_Mention]) -> bool:
+def _disagrees(text: str, letter: str, letters: Sequence[Mention], texts: Sequence[Mention]) -> bool:
     """Whether another option's text stands right behind the letter, or is offered beside it."""
     others = [m for m in texts if m.letter != letter and not m.denied]
     if any(_OFFERED.search(text[: m.span.start]) for m in others):

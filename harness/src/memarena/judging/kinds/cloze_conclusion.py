@@ -1,0 +1,130 @@
+"""D1: which option does an answer choose that goes through several of them?
+
+Two readings, tried in order. A conclusion: the last clause that names an option names it alone, and as the outcome (``so it
+is D``). A weighing: of the options that are gone through, one is borne out and no other, or one alone is not turned down.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memarena_dataset.values.terms import Span
+
+_CLAUSE_END = re.compile(r"[.!?](?=\s)|[;,\n—→]|\s[-–]\s|\b(?:but|while|whereas|because|since|although|though)\b")
+_CONCLUDES = re.compile(
+    r"\b(?:so|therefore|thus|hence|consequently|accordingly|overall|answer|choices?|choose|chose|pick|select|settle|conclude|"
+    r"conclusion|final(?:ly)?|go(?:ing)? with|opt|leav(?:es|ing)|left|remains?|remaining|only|must be|has to be|best|match(?:es)?|"
+    r"correct|right|yes|it(?:'s| is| was| has to be)|that(?:'s| is| was| makes it)|makes|fits?)\b|→|=>|✓|✔|✅",
+    re.IGNORECASE,
+)
+_LEAVES_OPEN = re.compile(
+    r"\b(?:or|either|maybe|perhaps|possibly|might|may|could|also|as well|too|equally|both|not sure|unsure|unclear)\b",
+    re.IGNORECASE,
+)
+_TURNED_DOWN = re.compile(
+    r"\b(?:no|not|never|none|nothing|nobody|neither|nor|cannot|without|wrong|incorrect|false|unrelated|irrelevant|absent|missing|"
+    r"unsupported|unlikely|lacks?|excluded?|eliminated|ruled out|ruling out|discard(?:ed)?|dismiss(?:ed)?|others?|another|"
+    r"else|someone|somebody|belongs?|only|just|old|former(?:ly)?|earlier|previous(?:ly)?|original(?:ly)?|too|sold|instead)\b"
+    r"|n't\b|[✗✘❌]|(?<![\w'])[xX](?![\w'])|\b(?:is|was|are|were|for|by) [A-Z]\w+(?:'s)?\b",
+)
+_BORNE_OUT = re.compile(
+    r"\b(?:yes|correct|right|match(?:es|ed)?|fits?|supported|confirmed|mention(?:s|ed)|said|says|told|stated|agrees?|"
+    r"appears?|yours)\b|[✓✔✅]",
+    re.IGNORECASE,
+)
+_NOTHING_ELSE = re.compile(r"(?:\W|\b(?:the|an?|option|letter)\b|(?<!\w)[A-Za-z](?!\w))*", re.IGNORECASE)
+_LEAST_TURNED_DOWN = 2
+_LEAST_EXPLAINED = 5
+"""Words beside the options from which on an answer explains them."""
+
+
+@dataclass(frozen=True)
+class Mention:
+    """An option named in an answer, by its letter or its text."""
+
+    letter: str
+    span: Span
+    denied: bool
+
+
+def concluded(text: str, mentions: Sequence[Mention]) -> str | None:
+    """The letter of the option that a text chooses in the end, or by weighing all that it names; None where neither does."""
+    ordered = sorted(mentions, key=lambda m: m.span)
+    if len({m.letter for m in ordered if not m.denied}) < 2:
+        return None
+    return _conclusion(text, ordered) or _weighed(text, ordered)
+
+
+def _conclusion(text: str, mentions: Sequence[Mention]) -> str | None:
+    """The option of the last clauses that name any, if they name it alone and one of them as the outcome."""
+    letter = mentions[-1].letter
+    ends = itertools.takewhile(lambda m: m.letter == letter and not m.denied, reversed(mentions))
+    return letter if any(_is_outcome(text, mentions, mention) for mention in ends) else None
+
+
+def _is_outcome(text: str, mentions: Sequence[Mention], mention: Mention) -> bool:
+    start, end = _clause_of(text, mention)
+    if {m.letter for m in mentions if start <= m.span.start < end and not m.denied} != {mention.letter}:
+        return False
+    if _LEAVES_OPEN.search(text[start:end]) or _TURNED_DOWN.search(text[mention.span.end : end]):
+        return False
+    return _CONCLUDES.search(text[start : mention.span.start]) is not None or _is_alone(text, start, end, mentions)
+
+
+def _clause_of(text: str, mention: Mention) -> tuple[int, int]:
+    start = max((m.end() for m in _CLAUSE_END.finditer(text, 0, mention.span.start)), default=0)
+    return start, next((m.start() for m in _CLAUSE_END.finditer(text, mention.span.end)), len(text))
+
+
+def _is_alone(text: str, start: int, end: int, mentions: Sequence[Mention]) -> bool:
+    """Whether an answer that has explained its options ends in a line or sentence with the option only."""
+    explained = len(re.findall(r"\w{2,}", _blank(text[:start], 0, mentions))) >= _LEAST_EXPLAINED
+    bare = _NOTHING_ELSE.fullmatch(_blank(text[start:end], start, mentions)) and not text[end:].strip(" .!\n")
+    return bool(explained and bare and re.search(r"[\n:.!?→]\W*$", text[:start]))
+
+
+def _blank(clause: str, start: int, mentions: Sequence[Mention]) -> str:
+    shown = list(clause)
+    for mention in mentions:
+        for at in range(mention.span.start - start, mention.span.end - start):
+            if 0 <= at < len(shown):
+                shown[at] = " "
+    return "".join(shown)
+
+
+def _weighed(text: str, mentions: Sequence[Mention]) -> str | None:
+    """The one option that is borne out, else the one that alone of three and more is not turned down."""
+    for_it: set[str] = set()
+    against: set[str] = set()
+    remarks = [_remark(text, mentions, n) for n in range(len(mentions))]
+    for mention, remark in zip(mentions, remarks, strict=True):
+        if mention.denied or _TURNED_DOWN.search(remark):
+            against.add(mention.letter)
+        elif _BORNE_OUT.search(remark):
+            for_it.add(mention.letter)
+    named = {m.letter for m in mentions}
+    if len(for_it) == 1 and named - for_it <= against:
+        return next(iter(for_it))
+    opening = mentions[0]
+    start, end = _clause_of(text, opening)
+    opens = _NOTHING_ELSE.fullmatch(_blank(text[:end], 0, mentions)) or _is_outcome(text, mentions, opening)
+    if opens and not opening.denied and len(named) > _LEAST_TURNED_DOWN and named - {opening.letter} <= against:
+        return opening.letter
+    left = named - against
+    if len(left) == 1 and len(against) >= _LEAST_TURNED_DOWN and not for_it - left:
+        return left.pop()
+    return None
+
+
+def _remark(text: str, mentions: Sequence[Mention], at: int) -> str:
+    """What stands behind an option up to the next other one; options in a row share what stands behind the last."""
+    for one, other in itertools.pairwise([*mentions[at:], None]):
+        assert one is not None
+        remark = text[one.span.end : other.span.start if other else len(text)]
+        remark = re.sub(r"(?:\b(?:options?|letter|the|an?)\b|[\s(\[*-])*$", "", remark) if other else remark
+        if re.search(r"\w|[✓✔✅✗✘❌]", re.sub(r"\b(?:and|or|the|an?)\b", "", remark)) or other is None:
+            return remark
+    return ""
