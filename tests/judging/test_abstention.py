@@ -147,3 +147,32 @@ def test_a_trap_that_is_a_sentence_is_known_by_its_words(answer: str, reason: Co
 def test_any_text_gets_a_ruling(answer: str) -> None:
     judgment = judged(GOLD, QUESTION, answer)
     assert judgment.correct == (judgment.code is Code.DECLINES)
+
+
+ABROAD = [
+    "No me consta.", "No hay datos sobre eso.", "Je n'ai aucune trace de cela.", "Davon weiß ich nichts.",
+    "Dazu liegt kein Eintrag vor, und ich finde keine Angaben.", "Não tenho nenhum registro.", "这个我不清楚。", "覚えていません。",
+    "Об этом ничего не сказано.", "لا أتذكر ذلك", "यह मालूम नहीं।", "Tidak disebutkan.", "기억이 안 나요.",
+]  # fmt: skip
+TOLD_ABROAD = [
+    "Le chat s'appelle Minou.",
+    "Nicht am Montag, sondern am Freitag.",
+    "Costó 45 euros.",
+    "七時半です。",
+    "В среду.",
+]
+
+
+@pytest.mark.parametrize("answer", ABROAD)
+def test_declining_is_known_in_the_largest_languages(answer: str) -> None:
+    assert declines(answer, "When does Emre's train leave?")
+
+
+@pytest.mark.parametrize("answer", TOLD_ABROAD)
+def test_telling_in_another_language_does_not_decline(answer: str) -> None:
+    assert not declines(answer, "When does Emre's train leave?")
+
+
+@pytest.mark.parametrize("answer", ["A sewing course.", "Nora began with clay in spring, to calm down.", "Soup."])
+def test_an_answer_without_a_word_of_answering_does_not_decline(answer: str) -> None:
+    assert not declines(answer, "What was it about, would you say?")

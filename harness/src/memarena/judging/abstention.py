@@ -6,14 +6,25 @@ A linear model (``models/abstention.npz``) over the answer's clauses decides.
 from __future__ import annotations
 
 import re
+import tomllib
+import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 
-from memarena.judging.abstention_features import features_of, is_unmarked, read_clauses
+from memarena.judging.abstention_features import features_of, is_plain, is_unmarked, read_clauses
 from memarena.judging.linear_model import LinearModel, stored_model
 from memarena.judging.too_much import beginning_and_end
 
 MODEL = "abstention"
+ABROAD = "declining_abroad.v1.toml"
+_LONGEST_ABROAD = 300
+"""Characters of an answer that is looked at for phrases of other languages."""
+_FOREIGN = re.compile(
+    r"\b(?:no (?:lo|se|tengo|hay|puedo|me|la)|je|aucune?|nao|tidak|tak|nggak|gak|weiss|keine?|nicht|bilmiyorum|khong|"
+    r"non|nie|niet|geen|yok|bilgi|ich|ik)\b"
+)
+"""Words of other languages in plain letters, so that English is not looked at."""
 _UNMARKED_LOGITS = 2.0
 """What an answer without a word of declining has to weigh at least to be one that declines all the same."""
 SENTENCE_LOGITS = 0.5
@@ -69,10 +80,10 @@ def _declines(answer: str, question: str, names: tuple[str, ...]) -> bool:
 
 
 def _decide(answer: str, question: str, names: tuple[str, ...], model: LinearModel, skip: frozenset[str]) -> bool:
-    if _BARE_NO.fullmatch(answer) and _ASKS_WHETHER_KNOWN.match(question):
+    if declines_abroad(answer) or (_BARE_NO.fullmatch(answer) and _ASKS_WHETHER_KNOWN.match(question)):
         return True
     total = model.score(features_of(answer, question, names))
-    if total <= 0:
+    if total <= 0 or is_plain(answer, question, names):
         return False
     if "unmarked" not in skip and is_unmarked(answer, question, names) and total <= _UNMARKED_LOGITS * model.scale:
         return False
@@ -82,6 +93,21 @@ def _decide(answer: str, question: str, names: tuple[str, ...], model: LinearMod
     if len(parts) < 2:
         return total > least
     return any(model.score(features_of(part, question, names)) > least for part in parts)
+
+
+def declines_abroad(answer: str) -> bool:
+    """Whether a short answer declines in one of the largest languages beside English."""
+    if len(answer) > _LONGEST_ABROAD or not (_FOREIGN.search(answer.lower()) or not answer.isascii()):
+        return False
+    parts = unicodedata.normalize("NFKD", answer.lower().replace("\u2019", "'"))
+    plain = unicodedata.normalize("NFC", "".join(c for c in parts if not "\u0300" <= c <= "\u036f"))
+    return any(pattern.search(text) for pattern in _abroad() for text in dict.fromkeys((plain, answer.lower())))
+
+
+@cache
+def _abroad() -> tuple[re.Pattern[str], ...]:
+    text = (files("memarena.judging") / "tables" / ABROAD).read_text(encoding="utf-8")
+    return tuple(re.compile("|".join(patterns)) for patterns in tomllib.loads(text).values())
 
 
 def _says_not_knowing(classes: tuple[str, ...]) -> bool:

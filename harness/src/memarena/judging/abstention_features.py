@@ -29,6 +29,8 @@ _TURNS = frozenset(("NEG", "LACK"))
 _KEEPS = frozenset(("SECRET", "WITHHOLD", "PERMIT"))
 _MARKS = _TURNS | _KEEPS | {"ASK", "SORRY"}
 """Classes of which an answer that declines nearly always has a word."""
+_SPOKEN = frozenset(("I", "YOU", "RECORD", "GUESS", "TELL", "KNOW", "FIND", "GIVE", "MAYBE"))
+"""Classes of words with which an answer speaks of answering."""
 _OWN_VOICE = frozenset(("I", "THERE", "RECORD"))
 _SUBJECTS = frozenset(("I", "YOU", "THIRD", "Q", "NAME", "THERE", "RECORD", "NEG", "THAT", "NEW", "NUM"))
 _SPEAKING = frozenset(("TELL", "GIVE", "FIND", "KNOW"))
@@ -132,6 +134,11 @@ def features_of(answer: str, question: str, names: Iterable[str] = ()) -> frozen
 def is_unmarked(answer: str, question: str, names: Iterable[str] = ()) -> bool:
     """Whether the answer has no word as answers that decline have them."""
     return not any(_MARKS & set(clause.classes) for clause in read_clauses(answer, question, tuple(names)))
+
+
+def is_plain(answer: str, question: str, names: Iterable[str] = ()) -> bool:
+    """Whether the answer only tells something: no word of declining, of speaker or asker, of knowing or telling."""
+    return not any((_MARKS | _SPOKEN) & set(clause.classes) for clause in read_clauses(answer, question, tuple(names)))
 
 
 # ------------------------------------------------------------------ reading

@@ -1,7 +1,8 @@
 """D1: which option does an answer choose that goes through several of them?
 
-Two readings, tried in order. A conclusion: the last clause that names an option names it alone, and as the outcome (``so it
-is D``). A weighing: of the options that are gone through, one is borne out and no other, or one alone is not turned down.
+Two readings, tried in order. A conclusion: the last clause that names an option names it alone, and as the outcome
+(``so it is D``). A weighing: of the options that are gone through, one is borne out and no other, or one alone is not
+turned down.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from memarena_dataset.values.terms import Span
 
 _CLAUSE_END = re.compile(r"[.!?](?=\s)|[;,\n—→]|\s[-–]\s|\b(?:but|while|whereas|because|since|although|though)\b")
 _CONCLUDES = re.compile(
-    r"\b(?:so|therefore|thus|hence|consequently|accordingly|overall|answer|choices?|choose|chose|pick|select|settle|conclude|"
-    r"conclusion|final(?:ly)?|go(?:ing)? with|opt|leav(?:es|ing)|left|remains?|remaining|only|must be|has to be|best|match(?:es)?|"
-    r"correct|right|yes|it(?:'s| is| was| has to be)|that(?:'s| is| was| makes it)|makes|fits?)\b|→|=>|✓|✔|✅",
+    r"\b(?:so|therefore|thus|hence|consequently|accordingly|overall|answer|choices?|choose|chose|pick|select|settle|"
+    r"conclude|conclusion|final(?:ly)?|go(?:ing)? with|opt|leav(?:es|ing)|left|remains?|remaining|only|must be|has to be|"
+    r"best|match(?:es)?|correct|right|yes|it(?:'s| is| was| has to be)|that(?:'s| is| was| makes it)|makes|fits?)\b"
+    r"|→|=>|✓|✔|✅",
     re.IGNORECASE,
 )
 _LEAVES_OPEN = re.compile(
@@ -25,9 +27,10 @@ _LEAVES_OPEN = re.compile(
     re.IGNORECASE,
 )
 _TURNED_DOWN = re.compile(
-    r"\b(?:no|not|never|none|nothing|nobody|neither|nor|cannot|without|wrong|incorrect|false|unrelated|irrelevant|absent|missing|"
-    r"unsupported|unlikely|lacks?|excluded?|eliminated|ruled out|ruling out|discard(?:ed)?|dismiss(?:ed)?|others?|another|"
-    r"else|someone|somebody|belongs?|only|just|old|former(?:ly)?|earlier|previous(?:ly)?|original(?:ly)?|too|sold|instead)\b"
+    r"\b(?:no|not|never|none|nothing|nobody|neither|nor|cannot|without|wrong|incorrect|false|unrelated|irrelevant|"
+    r"absent|missing|unsupported|unlikely|lacks?|excluded?|eliminated|ruled out|ruling out|discard(?:ed)?|"
+    r"dismiss(?:ed)?|others?|another|else|someone|somebody|belongs?|only|just|old|former(?:ly)?|earlier|"
+    r"previous(?:ly)?|original(?:ly)?|too|sold|instead)\b"
     r"|n't\b|[✗✘❌]|(?<![\w'])[xX](?![\w'])|\b(?:is|was|are|were|for|by) [A-Z]\w+(?:'s)?\b",
 )
 _BORNE_OUT = re.compile(
@@ -51,7 +54,7 @@ class Mention:
 
 
 def concluded(text: str, mentions: Sequence[Mention]) -> str | None:
-    """The letter of the option that a text chooses in the end, or by weighing all that it names; None where neither does."""
+    """The letter of the option that a text chooses in the end, or by weighing all that it names; None if neither."""
     ordered = sorted(mentions, key=lambda m: m.span)
     if len({m.letter for m in ordered if not m.denied}) < 2:
         return None
@@ -109,7 +112,7 @@ def _weighed(text: str, mentions: Sequence[Mention]) -> str | None:
     if len(for_it) == 1 and named - for_it <= against:
         return next(iter(for_it))
     opening = mentions[0]
-    start, end = _clause_of(text, opening)
+    _, end = _clause_of(text, opening)
     opens = _NOTHING_ELSE.fullmatch(_blank(text[:end], 0, mentions)) or _is_outcome(text, mentions, opening)
     if opens and not opening.denied and len(named) > _LEAST_TURNED_DOWN and named - {opening.letter} <= against:
         return opening.letter
