@@ -20,6 +20,11 @@ _GRAMMAR = """
 a an the and or of in on at to for from by with is was are were but so as not than per if that this it he she i
 """
 _NOT_UNITS = frozenset(_GRAMMAR.split())
+_MEASURES: tuple[dict[str | None, float], ...] = (
+    {"kilometre": 1000.0, "metre": 1.0, "centimetre": 0.01, "mile": 1609.344, "foot": 0.3048, "inch": 0.0254},
+    {"kilogram": 1000.0, "gram": 1.0, "weight_pound": 453.592, "pound_or_weight": 453.592},
+)
+"""Sizes of units that measure the same."""
 _FACTORS = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "bn": 1e9, "billion": 1e9}
 
 
@@ -47,6 +52,16 @@ def canonical_unit(word: str) -> str | None:
 def is_known_unit(name: str) -> bool:
     """Whether a canonical unit stands in the table of units; any other is just the word behind a number."""
     return name in table("units.v1.txt")
+
+
+def converted(amount: float, unit: str | None, other: str | None) -> float | None:
+    """An amount of one unit in another of the same measure; None where there is no such other unit."""
+    if unit == other:
+        return None
+    for sizes in _MEASURES:
+        if unit in sizes and other in sizes:
+            return amount * sizes[unit] / sizes[other]
+    return None
 
 
 @cache

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from memarena_dataset.values.amounts import canonical_unit, is_known_unit
+from memarena_dataset.values.amounts import canonical_unit, converted, is_known_unit
 from memarena_dataset.values.calendar import UNIT_DAYS, WEEKDAYS, unit_name
 from memarena_dataset.values.mentions import (
     AmountMention,
@@ -48,6 +48,8 @@ _KINDS: dict[str, tuple[Kind, ...]] = {
     "duration": ("duration",),
     "amount": ("amount",),
 }
+_ROUNDED = 0.01
+"""By how much an amount may differ that is told in another unit of the same measure: 16.2 miles are 26.1 km."""
 _ONCE = re.compile(r"\b(?:one|once|a single)\b", re.IGNORECASE)
 
 
@@ -125,9 +127,14 @@ def _is_amount(value: AmountValue, mention: Mention) -> bool:
     if isinstance(mention, TimeMention):
         # "At 8" may be an age or a count as well as an hour.
         return value.amount <= 24 and value.amount * 60 in mention.minutes
-    if not isinstance(mention, AmountMention) or abs(mention.amount - value.amount) > 1e-9:
+    if not isinstance(mention, AmountMention):
         return False
     wanted = _unit(value)
+    same = converted(value.amount, wanted, mention.unit)
+    if same is not None:
+        return abs(mention.amount - same) <= _ROUNDED * same
+    if abs(mention.amount - value.amount) > 1e-9:
+        return False
     return wanted is None or mention.unit is None or _agree(wanted, mention.unit) or not is_known_unit(mention.unit)
 
 
@@ -136,7 +143,9 @@ def _competes(value: ScalarValue, mention: AmountMention) -> bool:
     if isinstance(value, DurationValue):
         return mention.unit is None
     wanted = _unit(value) if isinstance(value, AmountValue) else None
-    return mention.unit is None or (wanted is not None and _agree(wanted, mention.unit))
+    if mention.unit is None or converted(1.0, wanted, mention.unit) is not None:
+        return True
+    return wanted is not None and _agree(wanted, mention.unit)
 
 
 def _unit(value: AmountValue) -> str | None:

@@ -17,8 +17,8 @@ from memarena_dataset.values.terms import Span
 _CLAUSE_END = re.compile(r"[.!?](?=\s)|[;,\n—→]|\s[-–]\s|\b(?:but|while|whereas|because|since|although|though)\b")
 _CONCLUDES = re.compile(
     r"\b(?:so|therefore|thus|hence|consequently|accordingly|overall|answer|choices?|choose|chose|pick|select|settle|"
-    r"conclude|conclusion|final(?:ly)?|go(?:ing)? with|opt|leav(?:es|ing)|left|remains?|remaining|only|must be|has to be|"
-    r"best|match(?:es)?|correct|right|yes|it(?:'s| is| was| has to be)|that(?:'s| is| was| makes it)|makes|fits?)\b"
+    r"conclude|conclusion|final(?:ly)?|go(?:ing)? with|opt|leav(?:es|ing)|left|remains?|remaining|only|must be|"
+    r"has to be|best|match(?:es)?|correct|right|yes|it(?:'s| is| was| has to be)|that(?:'s| is| was| makes it)|makes|fits?)\b"
     r"|→|=>|✓|✔|✅",
     re.IGNORECASE,
 )

@@ -159,14 +159,26 @@ def _holder(tokens: Sequence[Token], low: int, at: int, high: int) -> Holder | N
     for n in range(at - 1, low - 1, -1):
         if tokens[n].mask in (Mask.ASKED, Mask.OTHER) and not _is_source(tokens, n):
             return Holder.ASKED if tokens[n].mask is Mask.ASKED else Holder.OTHER
-    if phrases("somebody_else").search(words_of(tokens, low, high)):
+    if phrases("somebody_else").search(words_of(tokens, low, high)) or _explained_as_anothers(tokens, at):
         return Holder.OTHER
     for n in range(at + 1, high):
         if tokens[n].mask is Mask.ASKED:
             return Holder.ASKED
-        if tokens[n].mask is Mask.OTHER and not _is_source(tokens, n) and _owns(tokens, at, n):
+        if tokens[n].mask is Mask.OTHER and _owns(tokens, at, n):
             return Holder.OTHER
     return None
+
+
+def _explained_as_anothers(tokens: Sequence[Token], at: int) -> bool:
+    """``VALUE (OTHER's dentist)``; not ``VALUE (OTHER's words)``."""
+    behind = tokens[at + 1 : at + 5]
+    return (
+        len(behind) == 4
+        and behind[0].word == "("
+        and behind[1].mask is Mask.OTHER
+        and behind[2].word == "'s"
+        and not _is_source(tokens, at + 2)
+    )
 
 
 def _matter(asked: Asked, tokens: Sequence[Token], low: int, high: int) -> Matter | None:
@@ -179,8 +191,11 @@ def _matter(asked: Asked, tokens: Sequence[Token], low: int, high: int) -> Matte
 
 
 def _owns(tokens: Sequence[Token], at: int, n: int) -> bool:
-    """``VALUE is OTHER's``, ``VALUE belongs to OTHER``, ``VALUE for OTHER``."""
-    return bool(phrases("owned_behind").fullmatch(words_of(tokens, at + 1, n).strip()))
+    """``VALUE is OTHER's``, ``VALUE belongs to OTHER``, ``VALUE for OTHER``, ``VALUE paid by OTHER``."""
+    between = words_of(tokens, at + 1, n).strip()
+    if phrases("owned_by_deed").fullmatch(between):
+        return True
+    return not _is_source(tokens, n) and bool(phrases("owned_behind").fullmatch(between))
 
 
 def _is_source(tokens: Sequence[Token], n: int) -> bool:

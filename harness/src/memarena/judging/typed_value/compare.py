@@ -7,7 +7,9 @@ sources.
 
 from __future__ import annotations
 
-from memarena_dataset.gold import ConflictGold
+import re
+
+from memarena_dataset.gold import ConflictGold, CounterfactualGold
 
 from memarena.judging.judgment import Code, Judgment, right, wrong
 from memarena.judging.typed_value.claims import Claim, Holder, Matter, Statement
@@ -16,6 +18,18 @@ from memarena.judging.typed_value.masking import Mask
 from memarena.judging.typed_value.question import Asked, Version, describe
 from memarena.judging.typed_value.segments import joined, phrases, segment_of
 
+_EDIT = re.compile(
+    r"(?<!\S)(?:"
+    r"(?:change|replace|correct|swap|amend|edit|fix|alter|update|turn|strike|delete|remove|cross out)[^.]*? "
+    r"(?P<from>PREMISE|VALUE) [^.]{0,40}?(?:to|with|by|into|for|write|put|use|insert) "
+    r"(?:[^. ]+ ){0,3}?(?P<to>PREMISE|VALUE)"
+    r"|(?P<what>PREMISE|VALUE) (?:[^. ]+ ){0,3}?(?:should (?:be|read|say)|ought to be"
+    r"|needs? (?:to be|correcting|changing)|must (?:be|read)|has to be)(?: [^. ]+){0,4}? (?P<be>PREMISE|VALUE)"
+    r")(?!\S)"
+)
+"""An instruction that puts one value in the place of another."""
+_NEGATED = re.compile(r"(?<!\S)(?:not|n't|never|isn't)(?!\S)|n't(?!\S)")
+
 
 def rule_claims(asked: Asked, statement: Statement) -> Judgment:
     """Whether an answer, read into claims, is right."""
@@ -23,6 +37,11 @@ def rule_claims(asked: Asked, statement: Statement) -> Judgment:
     if fault is not None:
         return fault
     value = ", ".join(map(describe, (*asked.required, *asked.changed)))
+    edit = _EDIT.search(joined(statement.tokens)[0]) if isinstance(asked.gold, CounterfactualGold) else None
+    if edit is not None and not _NEGATED.search(edit.group()):
+        given = edit["to"] or edit["be"]
+        code = Code.STATES_VALUE if given == Mask.VALUE else Code.AFFIRMS_PREMISE
+        return (right if given == Mask.VALUE else wrong)("value", code, value=value)
     if commits(wording_of(asked, statement)):
         return right("value", Code.STATES_VALUE, value=value)
     return wrong("value", Code.NOT_COMMITTED, value=value)

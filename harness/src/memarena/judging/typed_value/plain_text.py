@@ -21,6 +21,18 @@ _LABEL = re.compile(
     r"^\s*(?:(?:the|my|final|correct|short) )*(?:answer|response|result)\s*(?:is)?\s*[:=]\s*", re.IGNORECASE
 )
 _SPEAKER = re.compile(r"(?:^|(?<=[\n;,.] ))[>*_\s]*([A-Z][\w-]+(?: [A-Z][\w-]+)?)\s*:\s+(?=\S)", re.MULTILINE)
+_TAG = re.compile(
+    r"\[/?[A-Z][A-Z_ ]{2,}\]|</?[a-z_]{3,}>|\\boxed(?=\{)|(?:\[(?:\d{1,2}|turn[^\]\n]{0,20}|source[^\]\n]{0,40})\])"
+)
+"""Marks around or behind an answer: ``[ANSWER]``, ``<answer>``, ``[2]``."""
+_ABOUT_ITSELF = re.compile(
+    r"(?:^|(?<=[\n.;])|\s*\()[ \t]*(?:confidence|certainty|probability|score|likelihood)"
+    r"(?: (?:score|level))?\s*[:=]\s*[^\n()]*\)?"
+    r"|(?:^|(?<=[\n.;])|\s*\()[ \t]*(?:sources?|references?|citations?|evidence)\s*[:=]\s*"
+    r"(?:(?:sessions?|turns?|messages?|chats?|lines?|ids?|items?)\b|[#\d\[])[^\n()]*\)?",
+    re.IGNORECASE,
+)
+"""What an answer says of its certainty or where its text is kept: a label with a figure."""
 _ECHO_WORDS = 4
 _BRACKET = re.compile(r"[\[\]{}]")
 _DEEPEST = 24
@@ -41,7 +53,7 @@ def plain_text(answer: str, question: str) -> str:
     text = re.sub(r"^\s*\||\|\s*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"\s*\|\s*", ": ", text)
     text = re.sub(r"\s[-=–]+>\s", " → ", text)
-    text = _MARKS.sub("", text)
+    text = _ABOUT_ITSELF.sub("\n", _TAG.sub(" ", _MARKS.sub("", text)))
     text = _BULLET.sub("", text)
     if len(_INLINE_NUMBER.findall(text)) > 1:
         text = _INLINE_NUMBER.sub("\n", text)

@@ -1,0 +1,71 @@
+"""What real models answer in words of their own: edits, corrections, marks, conversions, values of other people."""
+
+from __future__ import annotations
+
+import pytest
+from memarena.judging.kinds import judge
+from memarena_dataset.gold import CounterfactualGold, Gold, TextGold
+from memarena_dataset.model import Family
+from memarena_dataset.values import AmountValue, TimeValue
+
+from ..support.logs import make_evidence, make_question
+
+SAID = [
+    ("Uma Mensah", "My ferry is at 7:20 am, and I hiked 12.9 miles to it."),
+    ("Lev Stone", "My ferry goes at 6:50 am."),
+]
+PREMISE = CounterfactualGold(
+    real_fact="7:20 am",
+    altered_detail="8:40 am",
+    values=(TimeValue(time="07:20"),),
+    altered_values=(TimeValue(time="08:40"),),
+)
+FERRY = TextGold(answers=("7:20 am",), values=(TimeValue(time="07:20"),))
+HIKE = TextGold(answers=("12.9 miles",), values=(AmountValue(amount=12.9, unit="miles"),))
+
+
+def correct(question: str, gold: Gold, family: Family, answer: str) -> bool:
+    asked = make_question("q1", family, gold, question, evidence=["sess_1"], asker_name="Uma Mensah")
+    asked = asked.model_copy(update={"ego_name": "Uma Mensah"})
+    return judge(asked, [make_evidence("sess_1", *SAID)], answer, answer).correct
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ('Swap "8:40 am" for "7:20 am".', True),
+        ("Amend 8:40 am so that it reads, correctly, to 7:20 am.", True),
+        ("8:40 am ought to be 7:20 am.", True),
+        ('Swap "7:20 am" for "8:40 am".', False),
+    ],
+)
+def test_an_edit_puts_one_value_in_the_place_of_another(answer: str, right: bool) -> None:
+    question = "My ferry is at 8:40 am, I gather. Please correct that where needed."
+    assert correct(question, PREMISE, Family.COUNTERFACTUAL, answer) is right
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("6:50 am. Oops, sorry, 7:20 am.", True),
+        ("6:50 am — hang on — 7:20 am.", True),
+        ("7:20 am. Oops, sorry, 6:50 am.", False),
+        ("[FINAL] 7:20 am [/FINAL]", True),
+        ("<response>7:20 am</response>", True),
+        ("7:20 am\n**Certainty:** 0.93", True),
+        ("7:20 am (confidence: 80%) [3]", True),
+        ("<response>6:50 am</response>", False),
+        ("7:20 am, chosen by Lev Stone.", False),
+        ("7:20 am (Lev's ferry)", False),
+        ("7:20 am (Lev's words)", True),
+    ],
+)
+def test_corrections_marks_and_owners_are_read_by_class(answer: str, right: bool) -> None:
+    assert correct("At what time is my ferry?", FERRY, Family.QA, answer) is right
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"), [("20.8 km", True), ("12.9 miles (about 20.8 km)", True), ("19 km", False)]
+)
+def test_a_value_in_another_unit_is_the_same_value(answer: str, right: bool) -> None:
+    assert correct("How far did I hike to the ferry?", HIKE, Family.QA, answer) is right
