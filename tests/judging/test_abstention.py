@@ -150,10 +150,20 @@ def test_any_text_gets_a_ruling(answer: str) -> None:
 
 
 ABROAD = [
-    "No me consta.", "No hay datos sobre eso.", "Je n'ai aucune trace de cela.", "Davon weiß ich nichts.",
-    "Dazu liegt kein Eintrag vor, und ich finde keine Angaben.", "Não tenho nenhum registro.", "这个我不清楚。",
-    "覚えていません。", "Об этом ничего не сказано.", "لا أتذكر ذلك", "यह मालूम नहीं।", "Tidak disebutkan.", "기억이 안 나요.",
-]  # fmt: skip
+    "No me consta.",
+    "No hay datos sobre eso.",
+    "Je n'ai aucune trace de cela.",
+    "Davon weiß ich nichts.",
+    "Dazu finde ich keine Angaben.",
+    "Não tenho nenhum registro.",
+    "这个我不清楚。",
+    "覚えていません。",
+    "Об этом ничего не сказано.",
+    "لا أتذكر ذلك",
+    "यह मालूम नहीं।",
+    "Tidak disebutkan.",
+    "기억이 안 나요.",
+]
 TOLD_ABROAD = [
     "Le chat s'appelle Minou.",
     "Nicht am Montag, sondern am Freitag.",

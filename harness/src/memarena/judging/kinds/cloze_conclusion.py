@@ -18,8 +18,8 @@ _CLAUSE_END = re.compile(r"[.!?](?=\s)|[;,\n—→]|\s[-–]\s|\b(?:but|while|wh
 _CONCLUDES = re.compile(
     r"\b(?:so|therefore|thus|hence|consequently|accordingly|overall|answer|choices?|choose|chose|pick|select|settle|"
     r"conclude|conclusion|final(?:ly)?|go(?:ing)? with|opt|leav(?:es|ing)|left|remains?|remaining|only|must be|"
-    r"has to be|best|match(?:es)?|correct|right|yes|it(?:'s| is| was| has to be)|that(?:'s| is| was| makes it)|makes|fits?)\b"
-    r"|→|=>|✓|✔|✅",
+    r"has to be|best|match(?:es)?|correct|right|yes|it(?:'s| is| was| has to be)|that(?:'s| is| was| makes it)|"
+    r"makes|fits?)\b|→|=>|✓|✔|✅",
     re.IGNORECASE,
 )
 _LEAVES_OPEN = re.compile(
