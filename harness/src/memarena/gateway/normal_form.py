@@ -22,6 +22,18 @@ _THOUGHTS = frozenset({"thinking", "reasoning"})
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
+class _NoNumberError(Exception):
+    """NaN or an infinity, which are no JSON."""
+
+
+def _no_number(name: str) -> None:
+    raise _NoNumberError(name)
+
+
+_STRICT = json.JSONDecoder(parse_constant=_no_number)
+"""Made once: a chunk is parsed before its caller has it."""
+
+
 class Reading:
     """A parsed reply or chunk and whether it had to be changed, so that what came in order passes as it came."""
 
@@ -29,16 +41,20 @@ class Reading:
         """Raises :class:`UpstreamError` for what is no JSON object."""
         self.changed = False
         try:
-            body: JsonValue = json.loads(raw, parse_constant=self._no_number)
+            body: JsonValue = self._parsed(raw)
         except (ValueError, RecursionError) as error:
             raise UpstreamError(f"the server sent {what} that is no JSON: {raw[:80]!r}") from error
         if not isinstance(body, dict):
             raise UpstreamError(f"the server sent {what} that is no JSON object: {raw[:80]!r}")
         self.body = body
 
-    def _no_number(self, _: str) -> None:
-        """NaN and infinities are no JSON."""
-        self.changed = True
+    def _parsed(self, raw: bytes) -> JsonValue:
+        try:
+            parsed: JsonValue = _STRICT.decode(raw.decode())
+        except _NoNumberError:
+            self.changed = True
+            parsed = json.loads(raw, parse_constant=lambda _: None)
+        return parsed
 
     def choices(self, message_key: Literal["delta", "message"]) -> list[dict[str, JsonValue]]:
         """The choices, each in plain form. Raises :class:`UpstreamError` for what is none or was broken off."""

@@ -93,8 +93,9 @@ class StreamWatch:
 
     def _watch(self, event: bytes, at_ns: int) -> bytes:
         """Note what an event says; what of it may pass, in the form that callers know."""
-        data = b"\n".join(_DATA.findall(event))
-        odd = _OTHER_FIELD.search(event) is not None
+        plain = event.startswith(b"data: {") and event.count(b"\n") == 2 and event.endswith(b"}\n\n")
+        data = event[6:-2] if plain else b"\n".join(_DATA.findall(event))
+        odd = not plain and _OTHER_FIELD.search(event) is not None
         if odd and _ERROR_EVENT.search(event):
             raise UpstreamError(f"the server reported an error in its stream: {_words_of(data)}")
         if not data:

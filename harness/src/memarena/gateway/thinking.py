@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from typing import Literal
 
 from memarena_answering.assets import parsing_table
 
 _KEPT_CHARS = 32
 """Longer than any mark, so that one that comes in pieces is seen."""
+
+
+@cache
+def _marks() -> Sequence[tuple[str, str]]:
+    return [(opening.lower(), closing.lower()) for opening, closing in parsing_table().thinking]
 
 
 class AnswerStart:
@@ -20,8 +27,8 @@ class AnswerStart:
     def __init__(self) -> None:
         self.reasoning_ns: int | None = None
         self.answer_ns: int | None = None
-        self._marks = [(opening.lower(), closing.lower()) for opening, closing in parsing_table().thinking]
-        self._closings = [closing for _, closing in self._marks]
+        self._marks = _marks()
+        self._closings: Sequence[str] = [closing for _, closing in self._marks]
         self._tail = ""
         self._state: Literal["start", "plain", "thinking", "answer"] = "start"
 
