@@ -15,7 +15,7 @@ from memarena_answering import ReaderClient
 from memarena_backend import Call
 from memarena_backend.engine import Engine
 from memarena_backend.errors import CallError, unavailable
-from memarena_backend.parsing import QueryParser, wire_items, wire_notices
+from memarena_backend.parsing import QueryParser, put_item, put_items, wire_notices
 from memarena_backend.records import Evidence
 from memarena_backend.servicer import Servicer, _models
 from memarena_proto import memory_backend_pb2 as pb
@@ -78,11 +78,12 @@ class AcceptsAboveTheLimit(Servicer):
 class ResponseTooLarge(Servicer):
     def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
         _, found = self._find(request, Call(context, _models(request, "model_access", context)))
-        return pb.SearchResponse(
-            items=wire_items(found.result.items),
-            visible_through_day=found.visible_through_day,
-            notices=wire_notices(found.result.notices),
+        response = pb.SearchResponse(
+            visible_through_day=found.visible_through_day, notices=wire_notices(found.result.notices)
         )
+        for item in found.result.items:
+            put_item(response, item)
+        return response
 
 
 class ServingTooEarly(Servicer):
@@ -200,9 +201,8 @@ class PromptIgnoresBounds(Servicer):
         for event in super().answer(request, context):
             if event.HasField("retrieved"):
                 _, found = self._find(bounded, Call(context, _models(bounded, "model_access", context)))
-                event.retrieved.CopyFrom(
-                    pb.Retrieved(items=wire_items(found.result.items), visible_through_day=found.visible_through_day)
-                )
+                event.retrieved.CopyFrom(pb.Retrieved(visible_through_day=found.visible_through_day))
+                put_items(event.retrieved, found.result.items)
             yield event
 
 

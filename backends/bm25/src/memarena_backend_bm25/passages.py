@@ -26,6 +26,8 @@ class Passage:
     who: str
     """Who said it; of a session, everybody who spoke, separated by commas."""
     day: int
+    at_text: str
+    """The same as items carry it."""
     session: int
     """Number of the session within the namespace, from 0, in the order in which sessions came."""
 
@@ -72,6 +74,7 @@ def _turns(session: Session, day: int, number: int) -> Iterator[Passage]:
                 session_ids=(session.session_id,),
                 turn_ids=(turn.turn_id,),
                 at=turn.said_at,
+                at_text=turn.said_at.isoformat(),
                 who=turn.speaker.display_name,
                 day=day,
                 session=number,
@@ -86,6 +89,7 @@ def _whole(session: Session, day: int, number: int) -> Passage:
         session_ids=(session.session_id,),
         turn_ids=tuple(turn.turn_id for turn in said),
         at=session.started_at,
+        at_text=session.started_at.isoformat(),
         who=", ".join(dict.fromkeys(turn.speaker.display_name for turn in said)),
         day=day,
         session=number,

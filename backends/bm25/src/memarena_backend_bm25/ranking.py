@@ -21,12 +21,13 @@ def best(scores: Floats, count: int) -> Ints:
     count = min(count, len(scores))
     if count == 0:
         return np.empty(0, dtype=np.intp)
-    threshold = np.partition(scores, len(scores) - count)[len(scores) - count]
-    above = np.flatnonzero(scores > threshold)
-    above = above[np.argsort(-scores[above], kind="stable")]
-    # Only ties at the threshold compete for what is left, and the earliest win.
-    ties = np.flatnonzero(scores == threshold)[: count - len(above)]
-    return np.concatenate([above, ties])
+    # Most documents have no word of the query: where enough have one, the best are among them.
+    hits = scores[scores > 0]
+    among = hits if len(hits) >= count else scores
+    threshold = np.partition(among, len(among) - count)[len(among) - count]
+    candidates = np.flatnonzero(scores >= threshold)
+    # Stable, so that of equal scores the earliest win.
+    return candidates[np.argsort(-scores[candidates], kind="stable")][:count]
 
 
 def fused(rankings: Sequence[Floats], depth: int) -> Floats:

@@ -129,4 +129,4 @@ def _of(values: Floats, allowed: Ints | None) -> Floats:
 def _item(life: Life, number: int, score: float, *, headers: bool) -> Item:
     passage = life.passages[number]
     text = f"{passage.header}\n{passage.text}" if headers else passage.text
-    return Item(text, score, passage.session_ids, passage.turn_ids, passage.at.isoformat())
+    return Item(text, score, passage.session_ids, passage.turn_ids, passage.at_text)

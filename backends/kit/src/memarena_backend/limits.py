@@ -8,6 +8,9 @@ FRAME_BYTES = 1024 * 1024
 RESPONSE_BYTES = 4 * 1024 * 1024
 """A serialised response; every gRPC library accepts this much by default."""
 
+RESPONSE_ITEMS = 65_536
+"""Items of a response."""
+
 TURN_TEXT_BYTES = 256 * 1024
 """UTF-8 of the text of a turn or an event."""
 

@@ -8,7 +8,7 @@ from memarena_proto import memory_backend_pb2 as pb
 
 from memarena_backend.checks import check_id, check_required_text, check_text, parse_moment
 from memarena_backend.errors import above_limit, invalid_argument
-from memarena_backend.limits import QUERY_TEXT_BYTES
+from memarena_backend.limits import QUERY_TEXT_BYTES, RESPONSE_BYTES, RESPONSE_ITEMS
 from memarena_backend.records import (
     AskerKind,
     Description,
@@ -28,6 +28,10 @@ _ASKERS = {
     pb.REQUESTER_KIND_KNOWN_PERSON: AskerKind.KNOWN_PERSON,
     pb.REQUESTER_KIND_ANONYMOUS: AskerKind.ANONYMOUS,
 }
+_NOTICE_RESERVE_BYTES = 1024
+"""Kept free in a response for the notice that says that items were left out."""
+_FRAMING_BYTES = 6
+"""Of a message within another one: a tag and a length, at most."""
 _MODEL_ROLES = {
     pb.MODEL_ROLE_READER: ModelRole.READER,
     pb.MODEL_ROLE_EXTRACTOR: ModelRole.EXTRACTOR,
@@ -129,22 +133,35 @@ def parse_model_access(sent: pb.ModelAccess, field: str) -> ModelAccess:
     )
 
 
-def wire_items(items: Iterable[Item]) -> list[pb.MemoryItem]:
-    """Items as they cross the wire."""
-    return [
-        pb.MemoryItem(
-            text=item.text,
-            score=item.score,
-            source_session_ids=item.session_ids,
-            source_turn_ids=item.turn_ids,
-            time=item.time,
-            source_event_ids=item.event_ids,
-            valid_from=item.valid_from,
-            valid_until=item.valid_until,
-            derived=item.derived,
-        )
-        for item in items
-    ]
+def put_item(response: pb.SearchResponse | pb.Retrieved, item: Item) -> pb.MemoryItem:
+    """Put an item into a response: built where it stays, and only with what it has, since every search pays for it."""
+    sent = response.items.add(
+        text=item.text,
+        score=item.score,
+        source_session_ids=item.session_ids,
+        source_turn_ids=item.turn_ids,
+        time=item.time,
+    )
+    if item.event_ids:
+        sent.source_event_ids.extend(item.event_ids)
+    if item.valid_from:
+        sent.valid_from = item.valid_from
+    if item.valid_until:
+        sent.valid_until = item.valid_until
+    if item.derived:
+        sent.derived = True
+    return sent
+
+
+def put_items(response: pb.SearchResponse | pb.Retrieved, items: Sequence[Item]) -> int:
+    """Put items into a response, as many as it may hold, the last left out first (LIM-5); how many those are."""
+    room = RESPONSE_BYTES - _NOTICE_RESERVE_BYTES
+    for kept, item in enumerate(items):
+        room -= put_item(response, item).ByteSize() + _FRAMING_BYTES
+        if room < 0 or kept == RESPONSE_ITEMS:
+            del response.items[-1]
+            return kept
+    return len(items)
 
 
 def wire_notices(notices: Iterable[Notice]) -> list[pb.Notice]:

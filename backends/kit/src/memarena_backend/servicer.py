@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import grpc
-from google.protobuf.message import Message
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena_backend.answering import Answerer, parse_reading
@@ -17,12 +16,9 @@ from memarena_backend.errors import CallError, invalid_argument
 from memarena_backend.forgetting import parse_target
 from memarena_backend.gateway_host import check_gateway_host
 from memarena_backend.limits import RESPONSE_BYTES
-from memarena_backend.parsing import QueryParser, parse_model_access, wire_description, wire_items, wire_notices
+from memarena_backend.parsing import QueryParser, parse_model_access, put_items, wire_description, wire_notices
 from memarena_backend.records import Capability, ModelAccess, Notice, Query
 from memarena_backend.transport import client_stream, server_stream, unary
-
-_NOTICE_RESERVE_BYTES = 1024
-"""Kept free in a response for the notice that says that items were left out."""
 
 
 class Servicer:
@@ -73,14 +69,14 @@ class Servicer:
     def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
         """What the memory holds for a question."""
         _, found = self._find(request, Call(context, _models(request, "model_access", context)))
-        items, notices = _bounded(wire_items(found.result.items), found.result.notices)
-        return pb.SearchResponse(
-            items=items,
-            visible_through_day=found.visible_through_day,
-            search_time_us=found.search_time_us,
-            notices=wire_notices(notices),
-            truncated=found.result.truncated or len(items) < len(found.result.items),
-        )
+        response = pb.SearchResponse(visible_through_day=found.visible_through_day, search_time_us=found.search_time_us)
+        left_out = len(found.result.items) - put_items(response, found.result.items)
+        response.truncated = found.result.truncated or left_out > 0
+        notices = found.result.notices
+        if left_out:
+            notices = (*notices, Notice("items_left_out", f"a response holds at most {RESPONSE_BYTES} bytes", left_out))
+        response.notices.extend(wire_notices(notices))
+        return response
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
         """Search, then ask the reader."""
@@ -96,14 +92,11 @@ class Servicer:
             query, found = self._find(request.search, call)
         except CallError as error:
             raise error.within("search") from error
-        items, _ = _bounded(wire_items(found.result.items), ())
-        retrieved = pb.Retrieved(
-            items=items,
-            visible_through_day=found.visible_through_day,
-            truncated=found.result.truncated or len(items) < len(found.result.items),
-        )
-        yield pb.AnswerEvent(retrieved=retrieved)
-        shown = found.result.items[: len(items)]
+        event = pb.AnswerEvent(retrieved=pb.Retrieved(visible_through_day=found.visible_through_day))
+        kept = put_items(event.retrieved, found.result.items)
+        event.retrieved.truncated = found.result.truncated or kept < len(found.result.items)
+        yield event
+        shown = found.result.items[:kept]
         yield from self._answerer.answer(query, request.search.asked_at, shown, plan, models, call)
 
     def reset(self, request: pb.ResetRequest, context: grpc.ServicerContext) -> pb.ResetResponse:
@@ -131,20 +124,3 @@ def _models(message: pb.DayHeader | pb.SearchRequest, field: str, context: grpc.
     models = parse_model_access(message.model_access, field)
     check_gateway_host(models.base_url, context.peer(), f"{field}.base_url")
     return models
-
-
-def _bounded(items: list[pb.MemoryItem], notices: Sequence[Notice]) -> tuple[list[pb.MemoryItem], Sequence[Notice]]:
-    """Items that fit a response, the last left out first (LIM-5)."""
-    room = RESPONSE_BYTES - _NOTICE_RESERVE_BYTES
-    for kept, item in enumerate(items):
-        room -= _framed_bytes(item)
-        if room < 0:
-            left_out = len(items) - kept
-            notice = Notice("items_left_out", f"a response holds at most {RESPONSE_BYTES} bytes", left_out)
-            return items[:kept], (*notices, notice)
-    return items, notices
-
-
-def _framed_bytes(message: Message) -> int:
-    """Size of a message within another one: its bytes, a tag and a length."""
-    return message.ByteSize() + 6
