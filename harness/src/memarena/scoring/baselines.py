@@ -13,9 +13,10 @@ from memarena.judging.kinds import judge, kind_of
 from memarena.judging.token_f1 import best_token_f1
 from memarena.log.records import EvidenceSession, Outcome, Question
 from memarena.scoring import formulas
-from memarena.scoring.metrics import DIMENSIONS, figures
+from memarena.scoring.metrics import figures
 from memarena.scoring.questions import judged, question_base
 from memarena.scoring.results import Baseline, QuestionScore
+from memarena.scoring.tally import DIMENSIONS
 
 REFUSAL = "I can't share that."
 IGNORANCE = "I don't know."

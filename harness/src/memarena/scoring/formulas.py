@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import fmean, stdev
+from statistics import stdev
 
 _Z95 = 1.959963984540054
 
@@ -22,38 +22,6 @@ def harmonic(left: float, right: float) -> float:
 def youden_j(privacy: float, utility: float) -> float:
     """J = U + P - 1: above 0 only if disclosure depends on who asks."""
     return utility + privacy - 1
-
-
-def pooled(parts: Sequence[tuple[float, int]]) -> float | None:
-    """Micro mean of shares with their counts; None without records."""
-    total = sum(n for _, n in parts)
-    return math.fsum(share * n for share, n in parts) / total if total else None
-
-
-def mean_of(values: Sequence[float | None]) -> float | None:
-    """Plain mean; None if any part is n/a."""
-    known = [v for v in values if v is not None]
-    return fmean(known) if known and len(known) == len(values) else None
-
-
-def recall(d1: tuple[float, int], d2: tuple[float, int]) -> float | None:
-    """Micro mean over the records of D1 and D2."""
-    return pooled([d1, d2])
-
-
-def reasoning(d3: tuple[float, int], d4: tuple[float, int]) -> float | None:
-    """Micro mean over the records of D3 and D4."""
-    return pooled([d3, d4])
-
-
-def trust(d5: float | None, d6_f1_pu: float | None) -> float | None:
-    """Mean of D5 accuracy and F1_PU."""
-    return mean_of([d5, d6_f1_pu])
-
-
-def average(dimensions: Sequence[float | None]) -> float | None:
-    """Mean of the six dimension scores, D6 as F1_PU."""
-    return mean_of(dimensions)
 
 
 def chance_corrected(score: float, chance: float) -> float | None:

@@ -8,8 +8,8 @@ from typing import Literal, TypeVar
 
 from memarena.log.records import Bucket, Outcome
 from memarena.scoring import formulas
-from memarena.scoring.metrics import known_facts
 from memarena.scoring.results import Permission, QuestionScore, Score
+from memarena.scoring.tally import known_facts
 from memarena.scoring.uncertainty_records import Interval
 
 Rest = TypeVar("Rest", Literal["labels"], Literal["rules"])
