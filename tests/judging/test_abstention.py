@@ -186,3 +186,20 @@ def test_telling_in_another_language_does_not_decline(answer: str) -> None:
 @pytest.mark.parametrize("answer", ["A sewing course.", "Nora began with clay in spring, to calm down.", "Soup."])
 def test_an_answer_without_a_word_of_answering_does_not_decline(answer: str) -> None:
     assert not declines(answer, "What was it about, would you say?")
+
+
+RUG = AbstainGold(adversarial_answer="63 euros")
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("63 euros is what your own rug cost. What Cem paid, I don't know.", True),
+        ("You told me that it was 63 euros, I know no more.", False),
+        ("I have no note of it, but Cem paid 63 euros.", False),
+        ("I don't know much about it. He paid 63 euros.", False),
+    ],
+)
+def test_a_trap_told_as_the_askers_own_is_no_claim_about_somebody_else(answer: str, right: bool) -> None:
+    question = make_question("q1", Family.CONFABULATION, RUG, "What did Cem Aydin pay for the rug?")
+    assert judge(question, [], answer, answer).correct is right

@@ -58,6 +58,7 @@ def test_an_edit_puts_one_value_in_the_place_of_another(answer: str, right: bool
         ("7:20 am, chosen by Lev Stone.", False),
         ("7:20 am (Lev's ferry)", False),
         ("7:20 am (Lev's words)", True),
+        ("I doubt that it is 7:20 am.", False),
     ],
 )
 def test_corrections_marks_and_owners_are_read_by_class(answer: str, right: bool) -> None:

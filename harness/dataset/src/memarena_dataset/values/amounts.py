@@ -11,7 +11,9 @@ from memarena_dataset.values.word_lists import table
 from memarena_dataset.values.words import stem
 
 _NUMBER = re.compile(
-    r"(?P<before>[$€£¥]\s?)?(?<![\w.])(?<!\d[:/-])(?P<number>\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)"
+    r"(?P<before>[$€£¥]\s?)?(?<![\w.])(?<!\d[:/-])"
+    r"(?P<number>\d{1,3}(?:\.\d{3})+,\d{1,2}|\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?"
+    r"|\d+(?:[.,]\d+)?)"
     r"(?P<factor>\s?(?:k|m|bn)(?!\w)|\s+(?:thousand|million|billion)\b)?(?![\d:/]|-\d|(?:st|nd|rd|th)\b)"
     r"(?:(?:[^\S\n]|-)?(?P<unit>[%€$£¥°]|[a-z][a-z-]*))?",
     re.IGNORECASE,
@@ -20,6 +22,7 @@ _GRAMMAR = """
 a an the and or of in on at to for from by with is was are were but so as not than per if that this it he she i
 """
 _NOT_UNITS = frozenset(_GRAMMAR.split())
+_MONEY = frozenset(("euro", "dollar", "pound", "yen", "franc"))
 _MEASURES: tuple[dict[str | None, float], ...] = (
     {"kilometre": 1000.0, "metre": 1.0, "centimetre": 0.01, "mile": 1609.344, "foot": 0.3048, "inch": 0.0254},
     {"kilogram": 1000.0, "gram": 1.0, "weight_pound": 453.592, "pound_or_weight": 453.592},
@@ -40,7 +43,9 @@ def amounts(text: str, apart_from: Iterable[tuple[int, int]]) -> list[AmountMent
         unit = canonical_unit(sign.strip()) if sign else canonical_unit(word) if word else None
         factor = _FACTORS.get((match.group("factor") or "").strip().lower(), 1.0)
         stop = match.end() if unit is not None else match.end("factor" if match.group("factor") else "number")
-        found.append(AmountMention(match.start(), stop, _value(match.group("number")) * factor, unit))
+        found.append(
+            AmountMention(match.start(), stop, _value(match.group("number"), money=unit in _MONEY) * factor, unit)
+        )
     return found
 
 
@@ -69,7 +74,10 @@ def _units() -> dict[str, str]:
     return {form: name for name, forms in table("units.v1.txt").items() for form in forms}
 
 
-def _value(digits: str) -> float:
+def _value(digits: str, *, money: bool = False) -> float:
+    # "1.240 euros" is no sum with three places behind the point.
+    if re.fullmatch(r"\d{1,3}(?:\.\d{3})+,\d{1,2}", digits) or (money and re.fullmatch(r"\d{1,3}(?:\.\d{3})+", digits)):
+        return float(digits.replace(".", "").replace(",", "."))
     if re.fullmatch(r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?", digits):
         return float(re.sub(r"[,' ]", "", digits))
     return float(digits.replace(",", "."))

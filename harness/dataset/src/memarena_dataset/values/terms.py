@@ -58,6 +58,8 @@ _PREPOSITIONS = frozenset(
         "over",
     ]
 )
+_MADE_OF = frozenset(stem(word) for word in ("made", "out", "of", "in", "that", "which", "is", "was", "from"))
+"""Words between a noun and what it is made of, or looks like."""
 _LEAST_LETTERS = 5
 """A word of fewer letters has no slips: another short word is another word."""
 
@@ -94,9 +96,24 @@ def term_spans(forms: Iterable[str], text: str) -> list[Span]:
         placed = _PLACED.sub("", form)
         if placed != form:
             found += [s for s in _in_a_row(_wanted(placed), tokens) if not _after_preposition(text, s.start)]
+        if not found:
+            found += _turned_round(_wanted(bare), tokens)
         if not found and tokens and _is_short_for(form, text, tokens):
             found.append(Span(tokens[0].start, tokens[-1].end))
     return merged(found)
+
+
+def _turned_round(wanted: Sequence[str], tokens: Sequence[_Token]) -> list[Span]:
+    """Where a thing of two words is told with its noun first: ``the kettle made of copper``."""
+    if len(wanted) != 2:
+        return []
+    kind, noun = wanted
+    found = []
+    for n, token in enumerate(tokens):
+        last = next((m for m in range(n + 2, min(n + 6, len(tokens))) if _same(tokens[m].word, kind)), None)
+        if last is not None and _same(token.word, noun) and all(t.word in _MADE_OF for t in tokens[n + 1 : last]):
+            found.append(Span(token.start, tokens[last].end))
+    return found
 
 
 def _is_short_for(form: str, text: str, tokens: Sequence[_Token]) -> bool:

@@ -13,8 +13,9 @@ from memarena_dataset.gold import AbstainGold
 from memarena_dataset.values import NameValue, PlaceValue, TermValue
 from memarena_dataset.values.mentions import Kind as MentionKind
 from memarena_dataset.values.mentions import Mention
+from memarena_dataset.values.names import proper_names
 from memarena_dataset.values.reading import read_text
-from memarena_dataset.values.words import content_words, words
+from memarena_dataset.values.words import content_words, tidy, words
 
 from memarena.judging.abstention import MODEL, SENTENCE_LOGITS, declines, sentences
 from memarena.judging.abstention_features import features_of, read_clauses
@@ -45,6 +46,16 @@ _KEEPS_THAT = re.compile(
     re.IGNORECASE,
 )
 """What holds back a fact by telling it: ``I won't tell you that it was …``."""
+_THIRD = frozenset(("he", "she", "they", "his", "her", "hers", "their", "him", "them"))
+_SECOND = frozenset(("you", "your", "yours"))
+_FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine)\b")
+_TOLD_BY_ASKER = re.compile(
+    r"\byou(?:'ve| have|'d| had)?(?: \w+ly| also| once| just)? (?:told|said|mentioned|wrote|noted|stated|remarked)\b"
+    r"|\byour (?:\w+ )?(?:notes?|messages?|chats?|conversations?|memory|memories|records?|words|question)\b"
+    r"|\b(?:told|tell|for|help) you\b|\byou (?:asked|see|know|want)\b|\bas you\b",
+    re.IGNORECASE,
+)
+"""The asker as who told it, or who asks, which makes nothing theirs."""
 _OF_KNOWING = frozenset(("TELL", "FIND", "RECORD", "KNOW"))
 
 
@@ -66,7 +77,7 @@ class Abstain(Kind[AbstainGold]):
         answer = from_json(answer.strip()) or "unknown"
         known = " ".join((question.question_text, *_claimed(gold)))
         trap = gold.adversarial_answer or ""
-        if trap and (stated := _stated(trap, answer, known)):
+        if trap and (stated := _stated(trap, answer, known, question.question_text)):
             return wrong("refusal", Code.STATES_TRAP, said=stated)
         if not declines(_with_that_for(trap, answer), known, (question.ego_name, question.asker_name)):
             return wrong("refusal", Code.DOES_NOT_DECLINE)
@@ -93,18 +104,43 @@ def _claimed(gold: AbstainGold) -> Iterator[str]:
             yield from (value.text, *value.aliases)
 
 
-def _stated(trap: str, answer: str, known: str) -> str:
-    """The clause that states the trap's value and does not deny it; empty where none does."""
+def _stated(trap: str, answer: str, known: str, question: str) -> str:
+    """The clause that states the trap's value for what was asked, and does not deny it; empty where none does."""
     for clause in read_clauses(answer, known):
-        if _names(trap, clause.text) and not _is_denied(clause.text, answer, known, trap):
+        if not _names(trap, clause.text) or _is_denied(clause.text, answer, known, trap):
+            continue
+        if not _is_of_another(clause.text, trap, answer, question):
             return clause.text
     # Where the cut between clauses parts the value (`on 3 March, 2025`), the sentence is read.
     for sentence in sentences(answer):
         if _names(trap, sentence) and not _is_denied(sentence, answer, known, trap):
+            if _is_of_another(sentence, trap, answer, question):
+                continue
             found = [c for c in read_clauses(sentence, known) if _names(trap, c.text)]
             if not found:
                 return sentence
     return ""
+
+
+def _is_of_another(clause: str, trap: str, answer: str, question: str) -> bool:
+    """Whether a clause tells the trap's value as that of somebody who is not asked about.
+
+    The asker's own where the question names somebody, another name where it does not; and never where the clause speaks
+    of who is asked about, by name or as ``he`` or ``she``.
+    """
+    if _SUPPOSES.search(clause) or len(answer.strip()) <= len(clause.strip()) + 1:
+        return False
+    bare = re.sub(re.escape(trap), " ", clause, flags=re.IGNORECASE)
+    asked = {part for name in proper_names(question) for part in name.name}
+    named = {part for name in proper_names(tidy(bare)) for part in name.name}
+    first = re.match(r"\W*([A-Z][a-z]+)", bare)
+    said = set(words(_TOLD_BY_ASKER.sub(" ", bare)))
+    if named & asked or said & asked or (said & _THIRD and asked and not named):
+        return False
+    own = bool(said & _SECOND)
+    if asked and not _FIRST_PERSON.search(question):
+        return own or bool(named - {first.group(1).lower()} if first else named)
+    return bool(named) and not own
 
 
 def _names(trap: str, text: str) -> bool:

@@ -74,6 +74,10 @@ _EXPLAINED = re.compile(
     r"(?:\b[A-Z]\w+'s\b|\bother|\bsome(?:one|body) else|\b(?:for|of|to|what|where|when|how much) [A-Z]\w+)"
 )
 """What follows an option that is told as somebody else's."""
+_WENT_TO = re.compile(
+    r"\W*(?:[A-E]\W+)?(?:(?:went|goes|belongs|fell) to|(?:was |is )?(?:for|by)) (?P<who>[A-Z][a-z]+)(?!\w)(?!'s)"
+)
+"""An option that somebody with a name has: ``A went to Ada``."""
 _SOMEONE = re.compile(
     r"\b[A-Z][a-z]+(?:'s)?(?: (?:own|one|is|was|paid|has|had|goes|went|pays|chose|picked|uses|keeps|plays|at|on"
     r"|for)){1,3}\s*(?:the |to )?[(]?$"
@@ -263,14 +267,20 @@ def _unexplained(text: str, mentions: Sequence[Mention], question: str) -> list[
     mine = [m for m in given if _whose(text, m.span.start, question) is True]
     if len({m.letter for m in mine}) == 1:
         return mine
-    kept = [m for m in given if not _is_explained(text, m, given) and _whose(text, m.span.start, question) is not False]
+    kept = [
+        m
+        for m in given
+        if not _is_explained(text, m, given, question) and _whose(text, m.span.start, question) is not False
+    ]
     return kept if len({m.letter for m in kept}) == 1 else list(mentions)
 
 
-def _is_explained(text: str, mention: Mention, given: Sequence[Mention]) -> bool:
+def _is_explained(text: str, mention: Mention, given: Sequence[Mention], question: str) -> bool:
     """Whether an option is told as somebody else's, alone or in a list (``A, B and D belong to other people``)."""
+    whose = _WENT_TO.match(text, mention.span.end)
     if (
-        text[mention.span.end :].lstrip(").~ ").startswith("?")
+        (whose is not None and bool(question) and whose["who"] not in question)
+        or text[mention.span.end :].lstrip(").~ ").startswith("?")
         or _EXPLAINED.match(text[mention.span.end :])
         or _SOMEONE.search(text[: mention.span.start])
     ):

@@ -6,11 +6,14 @@ the gold is text only, :mod:`memarena.judging.token_f1` decides, and the route s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TypeVar
 
 from memarena_dataset.gold import OpenGold
-from memarena_dataset.values import OrderValue, SetValue
+from memarena_dataset.values import AmountValue, OrderValue, SetValue
+from memarena_dataset.values.amounts import canonical_unit, is_known_unit
+from memarena_dataset.values.mentions import AmountMention
 from memarena_dataset.values.reading import ReadText, read_text
 
 from memarena.judging.judgment import Code, Judgment, wrong
@@ -26,6 +29,11 @@ from memarena.judging.typed_value.question import Asked, asked_of, day_of, scala
 from memarena.judging.typed_value.sets import rule_set
 from memarena.log.records import EvidenceSession, Question
 
+_IN_BRACKETS = re.compile(
+    r"\s*\((?:(?:about|roughly|approximately|approx\.?|around|circa|or|nearly|that is|equals|some|~|≈|=),? ?)*"
+    r"[$€£¥]?\d[\d.,]*\s?[a-z€£$¥]*\)",
+    re.IGNORECASE,
+)
 Open = TypeVar("Open", bound=OpenGold)
 
 
@@ -77,4 +85,17 @@ def wording_of(question: Question, evidence: Sequence[EvidenceSession], answer: 
 
 def _read(asked: Asked, answer: str) -> ReadText:
     text = without_speaker(plain_text(answer, asked.text), asked.people)
-    return read_text(text, asked.today)
+    return read_text(_without_conversions(asked, text), asked.today)
+
+
+def _without_conversions(asked: Asked, text: str) -> str:
+    """Without sums of another known unit in brackets, into which no table converts: ``(about 130 dollars)``."""
+    units = {value.unit for value in asked.required if isinstance(value, AmountValue) and value.unit}
+
+    def converted(match: re.Match[str]) -> str:
+        sums = [m for m in read_text(match.group()).mentions if isinstance(m, AmountMention)]
+        other = len(sums) == 1 and sums[0].unit is not None and is_known_unit(sums[0].unit)
+        own = {canonical_unit(unit) for unit in units}
+        return "" if other and sums[0].unit not in own else match.group()
+
+    return _IN_BRACKETS.sub(converted, text) if units else text
