@@ -106,6 +106,7 @@ def cautions(a: Chosen, b: Chosen) -> tuple[str, ...]:
         ("max_items", "items per search"),
         ("prompt_style", "prompt style"),
         ("thinking", "thinking"),
+        ("reasoning_tokens", "reasoning tokens"),
     ):
         if getattr(left, field) != getattr(right, field):
             found.append(f"{what} differ: {getattr(left, field)} and {getattr(right, field)}")

@@ -1,0 +1,67 @@
+"""Which answers say nothing, and what waiting takes out of a span."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+from memarena.execution.cells.context import waited_ns
+from memarena.execution.cells.non_answers import non_answer
+from memarena.log.records import GatewayCall
+from memarena_answering import parse_answer
+from memarena_answering.retry_after import retry_after_s
+
+
+def a_call(**more: Any) -> GatewayCall:
+    usual = {"call_id": "c", "cell_id": None, "phase": "answer", "status": 200, "started_mono_ns": 0}
+    return GatewayCall(**{**usual, "route": "/v1/chat/completions", **more})
+
+
+@pytest.mark.parametrize(
+    ("raw", "finish", "reasoned", "expected"),
+    [
+        ("Tuesday", "stop", False, ""),
+        ("Tuesday, I th", "length", False, "cut"),
+        ('{"answer": "Tues', "length", False, "cut"),
+        ('{"answer": "Tuesday", "reas', "length", False, ""),
+        ('{"answer": "Tuesday", "reason": "x"} and then', "length", False, ""),
+        ("", "stop", False, "empty"),
+        ("", "tool_calls", False, "empty"),
+        ("", "length", False, "cut"),
+        ("", "length", True, "reasoning"),
+        ("", "stop", True, "reasoning"),
+        ("<think>Let me see", "length", True, "reasoning"),
+        ("", "refusal", False, "filtered"),
+        ("Tues", "content_filter", False, "filtered"),
+    ],
+)
+def test_why_an_answer_says_nothing(raw: str, finish: str, reasoned: bool, expected: str) -> None:
+    call = a_call(finish_reason=finish, first_reasoning_ns=5 if reasoned else None)
+    assert non_answer(parse_answer(raw), raw, [call], "unknown") == expected
+
+
+def test_waits_side_by_side_count_once_and_only_up_to_a_moment() -> None:
+    calls = [
+        a_call(call_id=f"c{n}", started_mono_ns=began, received_to_forwarded_ns=0, waited_ns=waited)
+        for n, (began, waited) in enumerate([(100, 50), (120, 100), (300, 10)])
+    ]
+    assert waited_ns(calls, 0) == 130
+    assert waited_ns(calls, 0, 200) == 100
+    assert waited_ns(calls, 0, 90) == 0
+
+
+@pytest.mark.parametrize(
+    ("stated", "low", "high"),
+    [("7", 7, 7), ("0.5", 0.5, 0.5), ("-3", 0, 0), (formatdate(time.time() + 60, usegmt=True), 50, 61)],
+)
+def test_retry_after_in_seconds_or_as_a_date(stated: str, low: float, high: float) -> None:
+    found = retry_after_s({"Retry-After": stated})
+    assert found is not None
+    assert low <= found <= high
+
+
+@pytest.mark.parametrize("stated", ["", "soon", "nan", "inf"])
+def test_a_retry_after_that_says_nothing(stated: str) -> None:
+    assert retry_after_s({"Retry-After": stated}) is None
