@@ -138,7 +138,7 @@ def test_a_cache_that_stays_is_an_error(start: Start, status: int) -> None:
 
 
 def test_a_flush_without_a_server_is_an_error() -> None:
-    with pytest.raises(ReaderError, match="flush_cache: the server failed"):
+    with pytest.raises(ReaderError, match="flush_cache: the server cannot be reached"):
         flush_cache("http://127.0.0.1:9", None, wait_s=0.1)
 
 

@@ -210,7 +210,7 @@ def test_no_reader_survives_its_harness_not_even_a_sigkill(spec: str, tmp_path: 
         ("embedded", {"window_tokens": 9000}, "above 8192"),
         ("http://", {}, "expected a URL"),
         ("http://127.0.0.1:99999/v1", {}, "expected a URL"),
-        ("http://127.0.0.1:9/v1", {}, "no reply: "),
+        ("http://127.0.0.1:9/v1", {}, "cannot be reached: "),
     ],
 )
 def test_what_cannot_be_started_says_why_in_one_line(

@@ -103,5 +103,7 @@ def ask(url: str, api_key: str | None, body: JsonValue = None, *, timeout_s: flo
 
     try:
         return asyncio.run(request())
+    except aiohttp.ClientConnectorError as error:
+        raise UpstreamError(f"the server cannot be reached: {error.os_error.strerror or error}") from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
         raise upstream_error(error) from error

@@ -132,7 +132,7 @@ def _once_loaded(url: str, api_key: str | None, note: Note) -> Reply:
         try:
             reply = ask_server(url, api_key, timeout_s=_TIMEOUT_S)
         except UpstreamError as error:
-            raise ReaderError(f"reader {url.removesuffix('/models')}: GET {url}: no reply: {error}") from error
+            raise ReaderError(f"reader {url.removesuffix('/models')}: GET {url}: {error}") from error
         waited_s = time.monotonic() - began
         if reply.status != _LOADING:
             return reply
