@@ -46,7 +46,13 @@ class Synset:
 
     words: tuple[str, ...]
     gloss: str
-    near: tuple[tuple[str, int], ...]
+    pointers: tuple[tuple[str, tuple[str, int]], ...]
+    """Mark of the relation, and the sense that it leads to."""
+
+    @property
+    def near(self) -> tuple[tuple[str, int], ...]:
+        """The senses that :data:`POINTERS` lead to."""
+        return tuple(target for mark, target in self.pointers if mark in POINTERS)
 
 
 def synsets(folder: Path) -> dict[tuple[str, int], Synset]:
@@ -63,8 +69,8 @@ def synsets(folder: Path) -> dict[tuple[str, int], Synset]:
             words = tuple(re.sub(r"\(\w+\)$", "", word) for word in each[4 : 4 + 2 * count : 2])
             at = 4 + 2 * count
             pointers = [each[at + 1 + 4 * i : at + 5 + 4 * i] for i in range(int(each[at]))]
-            near = tuple((letters[p[2]], int(p[1])) for p in pointers if p[0] in POINTERS)
-            found[part, int(each[0])] = Synset(words, re.split(r';\s*"', gloss)[0], near)
+            targets = tuple((p[0], (letters[p[2]], int(p[1]))) for p in pointers if p[0] in POINTERS)
+            found[part, int(each[0])] = Synset(words, re.split(r';\s*"', gloss)[0], targets)
     return found
 
 

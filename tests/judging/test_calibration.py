@@ -14,7 +14,7 @@ from memarena.judging.calibration import (
     SyntheticBehaviour,
     agreement,
     ask_about_answers,
-    by_token_f1,
+    by_text_judge,
     by_value_judge,
     grouped,
     label_rates,
@@ -86,7 +86,7 @@ def test_every_kind_is_made_in_every_open_family(synthetic: list[SyntheticAnswer
 def test_the_value_judge_errs_on_held_out_answers_as_often_as_measured(synthetic: list[SyntheticAnswer]) -> None:
     """A regression bound on one world, far from the aim; rates over five worlds per family: docs/judging.md."""
     ours = rates(synthetic, [by_value_judge(p) for p in synthetic])
-    theirs = rates(synthetic, [by_token_f1(p) for p in synthetic])
+    theirs = rates(synthetic, [by_text_judge(p) for p in synthetic])
     assert ours.right > SMALL
     assert ours.wrong > SMALL
     assert ours.false_accept_rate is not None
@@ -143,9 +143,9 @@ def test_the_command_prints_rates_by_family_and_kappa(tmp_path: Path, source: So
     result = CliRunner().invoke(app, ["judge", str(run), "--calibrate", "--format", "json"])
     assert result.exit_code == 0, result.output
     report = json.loads(result.output)
-    assert set(report["by_family"]) == {"value", "token_f1"}
+    assert set(report["by_family"]) == {"value", "text"}
     assert report["answers"] == sum(r["right"] + r["wrong"] for r in report["by_family"]["value"].values())
-    assert [(k["one"], k["two"]) for k in report["kappa"]] == [("value", "token_f1")]
+    assert [(k["one"], k["two"]) for k in report["kappa"]] == [("value", "text")]
     assert len(report["phrasings_sha256"]) == 64
     assert report["behaviour_labels"]["disclose_correct"]["synthetic"] > 0
 

@@ -113,7 +113,7 @@ def test_an_imported_data_set_is_calibrated(tmp_path: Path) -> None:
     found = Calibration.model_validate_json(result.stdout)
     assert {"d7_qa", "d8_temporal", "d3_confabulation"} <= set(found.by_family["value"])
     assert {"wrong: corrupted number", "wrong: corrupted month", "right: frame bold"} <= set(found.by_kind["value"])
-    assert found.by_family["token_f1"]["d3_confabulation"].unjudged
+    assert found.by_family["text"]["d3_confabulation"].unjudged
 
 
 def test_validate_gives_the_rates_in_one_line(tmp_path: Path) -> None:

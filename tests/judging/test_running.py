@@ -57,7 +57,7 @@ def test_every_open_answer_gets_one_verdict_and_a_second_judging_adds_none(run_d
     assert [(v.instance_id, v.attempt, v.route, v.correct) for v in verdicts(run_dir)] == [
         ("qa_1", 0, "value", False),
         ("qa_1", 1, "value", True),
-        ("qa_2", 0, "token_f1", True),
+        ("qa_2", 0, "text", True),
     ]
     assert {v.judge_version for v in verdicts(run_dir)} == {value_judge_version()}
     assert judge_run(run_dir) == 0
@@ -108,6 +108,6 @@ def test_a_folder_without_a_log_is_refused_and_stays_empty(tmp_path: Path) -> No
 
 def test_every_file_that_decides_a_verdict_is_named_with_its_hash() -> None:
     names = data_files()
-    assert "judging/tables/token_f1.v1.toml" in names
+    assert "judging/tables/text_gold.v1.toml" in names
     assert {"judging/models/commitment.npz", "values/units.v1.txt"} <= set(names)
     assert all(len(digest) == 64 for digest in names.values())

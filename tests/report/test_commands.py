@@ -251,7 +251,7 @@ def test_show_tells_what_every_judge_said_of_a_question(memarena: Command, judge
     assert "model acme/judge-1, T = 0, seed 7, 1 call, 812 + 61 tokens, $0.00016" in temporal
     assert "attempt 1, repeat 1: right by llm" in temporal
     [handed] = shown("qa_2")
-    assert "right by token_f1" in handed
+    assert "right by text" in handed
     assert "decided instead by the value judge 0123456789ab: the judge gives no usable reply" in handed
     [failed] = shown("conf_1")
     assert failed.endswith("attempt 1: failed (answer): rate limit: HTTP 429: slow down")
@@ -273,7 +273,7 @@ def test_a_judge_with_a_model_is_described_in_every_form(memarena: Command, judg
         assert digest in out
     if output != "json":
         text = " ".join(out.replace("\\_", "_").split())
-        assert "6 by its model, 1 by typed values, 1 by the token-F1 fallback" in text
+        assert "6 by its model, 1 by typed values, 1 by the rules for golds in text" in text
         assert "every verdict rests on typed values" not in text
         assert "memarena judge RUN --judge acme" in text
         assert "--resume" not in text, "which repairs nothing here"
@@ -281,7 +281,7 @@ def test_a_judge_with_a_model_is_described_in_every_form(memarena: Command, judg
     run = json.loads(out)["runs"][0]
     assert run["judging"]["models"][0]["temperature"] == 0.0
     assert run["judging"]["models"][0]["seed"] == 7
-    assert run["judging"]["decided"] == {"model": 6, "token_f1": 1, "typed_values": 1}
+    assert run["judging"]["decided"] == {"model": 6, "text": 1, "typed_values": 1}
     assert (run["judging"]["handed_over"], run["judging"]["unjudged"]) == (2, 1)
     assert run["judge_failures"] == {"rate_limit": 1}
 

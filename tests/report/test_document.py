@@ -135,9 +135,9 @@ def test_runs_over_other_data_are_said_to_be_incomparable() -> None:
     assert not any(s.title == "Between the runs" for s in document_of(one, two).sections)
 
 
-def test_a_fallback_to_token_f1_is_said_with_its_share() -> None:
+def test_the_share_of_verdicts_on_golds_in_text_is_reported() -> None:
     lines = document_of(score_records(golden_run.records()).scores).sections[0].lines
-    assert any("% of its verdicts used the token-F1 fallback" in line for line in lines)
+    assert any("% of its verdicts are on golds in text" in line for line in lines)
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,7 @@ def test_a_story_shows_prompt_answer_verdict_and_times() -> None:
         '{"answer": "From Porto."}',
         "answer    From Porto.",
         "reason    said so",
-        "correct by token_f1",
+        "correct by text",
         "search            1.50 ms",
         "TTFT (gateway)    90.00 ms",
         "search + TTFT     91.50 ms",

@@ -43,8 +43,8 @@ def score_all(*asked: AnyRecord, questions: Sequence[Question] = ALL) -> dict[st
     [
         (PICK, "A) red", Outcome.CORRECT, "exact_match"),
         (PICK, "B", Outcome.WRONG, "exact_match"),
-        (WHERE, "In Porto", Outcome.CORRECT, "token_f1"),
-        (WHERE, "", Outcome.WRONG, "token_f1"),
+        (WHERE, "In Porto", Outcome.CORRECT, "text"),
+        (WHERE, "", Outcome.WRONG, "text"),
         (NEVER, "I don't know.", Outcome.CORRECT, "refusal"),
         (NEVER, "", Outcome.WRONG, "refusal"),
         (DENY, "4821", Outcome.WRONG, "permission"),

@@ -79,7 +79,7 @@ def _verdict(
     asked: QuestionAsked, *, correct: bool, handed: str = "", label: BehaviourLabel | None = None, repeat: int = 0
 ) -> Verdict:
     task = "behaviour" if label else "answer"
-    by_rules = "token_f1" if asked.instance_id == "qa_2" else "value"
+    by_rules = "text" if asked.instance_id == "qa_2" else "value"
     return Verdict.model_validate(
         {
             **_answer(asked),

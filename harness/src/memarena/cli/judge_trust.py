@@ -26,7 +26,7 @@ from memarena.judging.calibration import (
     Rates,
     SyntheticAnswer,
     agreement,
-    by_token_f1,
+    by_text_judge,
     by_value_judge,
     grouped,
     label_rates,
@@ -109,7 +109,7 @@ def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate:
     if not synthetic:
         raise judging.JudgeError("--calibrate: no question but those that a rubric decides: no answer can be made")
     by_rules: list[bool | None] = [by_value_judge(p) for p in synthetic]
-    said = {judging.JUDGE_NAME: by_rules, "token_f1": [by_token_f1(p) for p in synthetic]}
+    said = {judging.JUDGE_NAME: by_rules, "text": [by_text_judge(p) for p in synthetic]}
     words = None
     if candidate is not None:
         words = candidate.ask([p for p in synthetic if _needs_model(p)])
@@ -235,7 +235,7 @@ def _number(value: float | None) -> str:
 def _judges(candidate: Candidate | None, words: JudgeWords | None) -> list[CalibratedJudge]:
     found = [
         CalibratedJudge(name=judging.JUDGE_NAME, version=judging.value_judge_version()),
-        CalibratedJudge(name="token_f1", version=""),
+        CalibratedJudge(name="text", version=""),
     ]
     if candidate is not None and words is not None:
         judge = candidate.judge

@@ -1,7 +1,7 @@
 """Judges: they read an answer beside its gold and append verdicts to the log, nothing else.
 
-``value`` is the judge without a model: typed values where the gold has them, token-F1 thresholds where it has text
-only. Judges that ask a model stand beside it under their own names.
+``value`` is the judge without a model: typed values where the gold has them, the model of golds in text elsewhere.
+Judges that ask a model are next to it under their own names.
 """
 
 from typing import TYPE_CHECKING

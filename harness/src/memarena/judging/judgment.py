@@ -12,7 +12,8 @@ from memarena.log.records import BehaviourLabel, Bucket, Record, Verdict
 JUDGE_NAME = "value"
 """The judge without a model, as the log names it."""
 
-Route = Literal["exact_match", "refusal", "value", "token_f1", "llm", "permission"]
+Route = Literal["exact_match", "refusal", "value", "text", "token_f1", "llm", "permission"]
+"""``token_f1`` is in older logs, where a threshold on it decided golds in text."""
 
 
 class Code(StrEnum):
@@ -43,9 +44,8 @@ class Code(StrEnum):
     MISSING_ITEM = "missing_item", "leaves out {value}"
     OTHER_ORDER = "other_order", "tells another order than {value}"
     DECLINES = "declines", "declines{quoted}"
-    TOKEN_F1 = "token_f1", "token-F1 {score:.2f}, {threshold:.2f} is enough"
-    KEY_DATE = "key_date", "decided by the key date"
-    MISSING_VERSION = "missing_version", "says nothing of the {said} version"
+    STATES_GOLD = "states_gold", "says what the gold says: {value}"
+    OTHER_CONTENT = "other_content", "does not say what the gold says: {value}"
     AFFIRMS_PREMISE = "affirms_premise", "affirms the premise"
     RIGHT_OPTION = "right_option", "{said}"
     NOT_THE_RIGHT_OPTION = "not_the_right_option", "{said}, right is {value}"
@@ -111,23 +111,15 @@ class Judgment:
 
 
 def judged(
-    correct: bool,
-    route: Route,
-    code: Code,
-    score: float | None = None,
-    *,
-    value: str = "",
-    said: str = "",
-    threshold: float = 0.0,
+    correct: bool, route: Route, code: Code, score: float | None = None, *, value: str = "", said: str = ""
 ) -> Judgment:
     """A judgment with its reason in words.
 
-    ``value`` is the gold's value that it is about, ``said`` words of the answer, ``threshold`` the least score. A score
-    that is left out is 1 or 0.
+    ``value`` is the gold's value that it is about, ``said`` words of the answer. A score that is left out is 1 or 0.
     """
     score = float(correct) if score is None else score
     quoted = f": {said!r}" if said else ""
-    why = code.why.format(value=value, said=said, score=score, threshold=threshold, quoted=quoted)
+    why = code.why.format(value=value, said=said, score=score, quoted=quoted)
     return Judgment(route, correct, score, code, said or value, why)
 
 

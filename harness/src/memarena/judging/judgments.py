@@ -169,7 +169,7 @@ def verdicts_to_add(
             attempt=asked.attempt,
             judge=JUDGE_NAME,
             judge_version=version,
-            route="token_f1" if judgment.route == "token_f1" else "value",
+            route="text" if judgment.route == "text" else "value",
             correct=judgment.correct,
             score=judgment.score,
             reason=judgment.why,

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from memarena_dataset.values import word_lists
 
-JUDGE_VERSION = 5
+JUDGE_VERSION = 6
 """Raised by hand whenever the code gives another verdict on any answer. 1 hashed its source text instead."""
 
 _FOLDERS = ("models", "prompts", "tables")
@@ -22,7 +22,7 @@ def data_files() -> dict[str, str]:
         f"judging/{folder}/{entry.name}": hashlib.sha256(entry.read_bytes()).hexdigest()
         for folder in _FOLDERS
         for entry in sorted((files("memarena.judging") / folder).iterdir(), key=lambda e: e.name)
-        if entry.name.endswith((".toml", ".txt", ".npz"))
+        if entry.name.endswith((".toml", ".txt", ".npz", ".gz"))
     }
     return {**own, **word_lists.data_files()}
 

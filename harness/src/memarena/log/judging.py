@@ -42,8 +42,10 @@ class Verdict(Record):
     """Name under which verdicts stand side by side, for example ``value``."""
     judge_version: str
     """SHA-256 over what decides: code version, prompts, tables; for a model also its name, temperature and seed."""
-    route: Literal["value", "token_f1", "llm"]
-    """What decided. ``value`` or ``token_f1`` under a judge with a model: it was handed over, see ``handed_over``."""
+    route: Literal["value", "text", "token_f1", "llm"]
+    """What decided. ``value`` or ``text`` under a judge with a model: it was handed over, see ``handed_over``.
+
+    ``token_f1`` is in older logs, where a threshold on it decided golds in text."""
     correct: bool
     """For ``behaviour``: the lookup of ``label`` against the expected action, without the deterministic flag for a
     leak, which is scoring's business (disclosed = flag or label ``disclose_correct``)."""

@@ -10,7 +10,8 @@ from memarena.scoring.results import Decider, JudgeModel, RunScores
 _RESTS_ON: dict[Decider, str] = {
     "model": "by its model",
     "typed_values": "by typed values",
-    "token_f1": "by the token-F1 fallback",
+    "text": "by the rules for golds in text",
+    "token_f1": "by a threshold on token-F1",
     "labels": "by the deterministic labels of D6",
 }
 
@@ -72,7 +73,7 @@ def decided_by(run: RunScores) -> str:
 def _by_values(run: RunScores) -> str:
     if run.typed_share is None or run.typed_share == 1:
         return "every verdict rests on typed values"
-    return f"{100 * (1 - run.typed_share):.0f}% of its verdicts used the token-F1 fallback"
+    return f"{100 * (1 - run.typed_share):.0f}% of its verdicts are on golds in text (error: docs/judging.md)"
 
 
 def _model(model: JudgeModel, digits: int) -> str:

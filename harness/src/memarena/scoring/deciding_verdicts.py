@@ -12,7 +12,7 @@ from memarena.log.records import BucketNamed, JudgeTask, Outcome, QuestionAsked,
 from memarena.scoring.results import Decider, JudgeModel, Judging, QuestionScore
 from memarena.scoring.run_facts import RunFacts
 
-_RULES: dict[str, Decider] = {"value": "typed_values", "token_f1": "token_f1"}
+_RULES: dict[str, Decider] = {"value": "typed_values", "text": "text", "token_f1": "token_f1"}
 
 
 @dataclass
@@ -36,7 +36,7 @@ class DecidingVerdicts:
     def typed_share(self) -> float | None:
         """Share of the judgments of open answers without a model that rest on typed values; None without any."""
         decided = self.by_rules + Counter(v.route for v in self.verdicts if v.task == "answer")
-        without_model = decided["value"] + decided["token_f1"]
+        without_model = decided["value"] + decided["text"] + decided["token_f1"]
         return decided["value"] / without_model if without_model else None
 
     @property

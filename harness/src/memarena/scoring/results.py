@@ -529,7 +529,7 @@ class Baseline(Record):
     """The reader that it belongs to, where it needs one (``question only``)."""
 
 
-Decider = Literal["model", "typed_values", "token_f1", "labels"]
+Decider = Literal["model", "typed_values", "text", "token_f1", "labels"]
 """What a verdict rests on. ``labels``: the deterministic labels of D6, in place of a judge that labels behaviour."""
 
 

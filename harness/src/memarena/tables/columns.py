@@ -102,7 +102,7 @@ VERDICTS = (
     Column("judge", "text", "its name; verdicts of several stand side by side"),
     Column("judge_version", "text", "SHA-256 of what decides"),
     Column("repeat", "integer", "0 is the verdict that counts"),
-    Column("decided_by", "text", "value, token_f1 or llm"),
+    Column("decided_by", "text", "value, text or llm; token_f1 in older logs"),
     Column("correct", "boolean", ""),
     Column("score", "number", "0 to 1"),
     Column("label", "text", "D6: the behaviour"),

@@ -2,7 +2,7 @@
 
 from memarena.judging.calibration.behaviours import LabelRates, SyntheticBehaviour, label_rates, synthetic_behaviours
 from memarena.judging.calibration.framed_golds import make_framed
-from memarena.judging.calibration.rates import Rates, Ruler, agreement, by_token_f1, by_value_judge, grouped, rates
+from memarena.judging.calibration.rates import Rates, Ruler, agreement, by_text_judge, by_value_judge, grouped, rates
 from memarena.judging.calibration.synthetic_answers import Phrasings, SyntheticAnswer, make_answers, phrasings_sha256
 from memarena.judging.calibration.with_model import JudgeWords, ask_about_answers
 
@@ -16,7 +16,7 @@ __all__ = [
     "SyntheticBehaviour",
     "agreement",
     "ask_about_answers",
-    "by_token_f1",
+    "by_text_judge",
     "by_value_judge",
     "grouped",
     "label_rates",

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from memarena_dataset.gold import OpenGold
-
 from memarena.judging.calibration.synthetic_answers import SyntheticAnswer
 from memarena.judging.human.agreement import cohen_kappa
-from memarena.judging.kinds import judge
-from memarena.judging.token_f1 import rule_by_token_f1
-from memarena.judging.typed_value.question import day_of
+from memarena.judging.kinds import judge, kind_of
+from memarena.judging.kinds.open_answer import OpenAnswer
 
 Ruler = Callable[[SyntheticAnswer], bool | None]
 """A judge on a synthetic answer: right, wrong, or None where it gave no usable reply."""
@@ -46,14 +43,13 @@ def by_value_judge(answer: SyntheticAnswer) -> bool:
     return judge(answer.question, answer.evidence, answer.answer, answer.answer).correct
 
 
-def by_token_f1(answer: SyntheticAnswer) -> bool | None:
-    """What token-F1 with the paper's thresholds would say; None of a question that is not open."""
+def by_text_judge(answer: SyntheticAnswer) -> bool | None:
+    """The judgment if the gold were text only; None of a question that is not open."""
     question = answer.question
-    gold = question.instance.gold
-    if not isinstance(gold, OpenGold):
+    kind = kind_of(question)
+    if not isinstance(kind, OpenAnswer):
         return None
-    today = day_of(question.asked_at)
-    return rule_by_token_f1(question, gold, answer.answer, today).correct
+    return kind.judge_text(question.question_text, question.instance.gold, answer.answer).correct
 
 
 def rates(synthetic: Sequence[SyntheticAnswer], said: Sequence[bool | None]) -> Rates:

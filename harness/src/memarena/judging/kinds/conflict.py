@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from memarena_dataset.gold import ConflictGold
 
+from memarena.judging.judgment import Judgment
 from memarena.judging.kinds.open_answer import OpenAnswer
+from memarena.judging.text_gold.judge import judge_text
 
 
 class Conflict(OpenAnswer[ConflictGold]):
     """Two accounts of the same thing, both of which a right answer gives."""
+
+    def judge_text(self, question: str, gold: ConflictGold, answer: str) -> Judgment:
+        """Both accounts are needed."""
+        details = (gold.original_detail, gold.changed_detail)
+        # Words of the other account are as little news as the question's.
+        accounts = [judge_text(f"{question} {other}", (own,), answer) for own, other in (details, reversed(details))]
+        return next((account for account in accounts if not account.correct), accounts[0])
 
     def key(self, gold: ConflictGold) -> str:
         """Both accounts."""

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from memarena_dataset.gold import CounterfactualGold
 
+from memarena.judging.judgment import Code, Judgment, wrong
 from memarena.judging.kinds.open_answer import OpenAnswer
+from memarena.judging.text_gold.judge import affirms, judge_text
 
 
 class Counterfactual(OpenAnswer[CounterfactualGold]):
     """A question with a wrong premise: right is what was really the case."""
+
+    def judge_text(self, question: str, gold: CounterfactualGold, answer: str) -> Judgment:
+        """The fact is needed, and the premise must not be stated as well."""
+        judgment = judge_text(question, gold.texts, answer)
+        if judgment.correct and affirms(question, gold.altered_detail, gold.real_fact, answer):
+            return wrong("text", Code.AFFIRMS_PREMISE, judgment.score)
+        return judgment
 
     def key(self, gold: CounterfactualGold) -> str:
         """The fact and the premise."""

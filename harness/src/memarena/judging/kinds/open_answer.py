@@ -1,7 +1,7 @@
 """Open answers: typed gold values against the claims of an answer, without any language model.
 
 The answer is unwrapped (``plain_text``), read into claims (``claims``) and compared with the gold (``compare``). Where
-the gold is text only, :mod:`memarena.judging.token_f1` decides, and the route says so.
+the gold is text only, :mod:`memarena.judging.text_gold` decides, and the route says so.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from memarena_dataset.values.reading import ReadText, read_text
 
 from memarena.judging.judgment import Code, Judgment, wrong
 from memarena.judging.kinds.kind import Kind
-from memarena.judging.token_f1 import rule_by_token_f1
+from memarena.judging.text_gold.judge import judge_text
 from memarena.judging.too_much import is_too_much
 from memarena.judging.typed_value import compare
 from memarena.judging.typed_value.claims import read_statement
 from memarena.judging.typed_value.commitment import Wording
 from memarena.judging.typed_value.orders import rule_order
 from memarena.judging.typed_value.plain_text import plain_text, without_speaker
-from memarena.judging.typed_value.question import Asked, asked_of, day_of, scalars
+from memarena.judging.typed_value.question import Asked, asked_of, scalars
 from memarena.judging.typed_value.sets import rule_set
 from memarena.log.records import EvidenceSession, Question
 
@@ -50,12 +50,12 @@ class OpenAnswer(Kind[Open]):
         """By the gold's typed values; by its text where it is not fully typed. People in the evidence are known."""
         required = gold.required_values
         if not answer.strip():
-            return wrong("value" if required else "token_f1", Code.NO_ANSWER)
-        if not required:
-            return rule_by_token_f1(question, gold, answer, day_of(question.asked_at))
+            return wrong("value" if required else "text", Code.NO_ANSWER)
         asked = asked_of(question, tuple(evidence))
         if is_too_much(answer, asked.turns):
-            return wrong("value", Code.TOO_MUCH, said=f"{len(answer.split())} words")
+            return wrong("value" if required else "text", Code.TOO_MUCH, said=f"{len(answer.split())} words")
+        if not required:
+            return self.judge_text(question.question_text, gold, answer)
         read = _read(asked, answer)
         for value in required:
             if isinstance(value, OrderValue):
@@ -67,6 +67,10 @@ class OpenAnswer(Kind[Open]):
             if not judgment.correct or len(required) == 1:
                 return judgment
         return compare.rule_claims(asked, read_statement(asked, read))
+
+    def judge_text(self, question: str, gold: Open, answer: str) -> Judgment:
+        """By the gold's text; one of several suffices."""
+        return judge_text(question, gold.texts, answer)
 
     def constant(self, gold: Open) -> str:
         """The first right text."""

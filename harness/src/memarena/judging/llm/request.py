@@ -204,10 +204,10 @@ class Asker:
         return behaviour(job.question, job.answer).label == "disclose_correct"
 
     def _rules_differ(self, job: Job, reply: Reply) -> bool:
-        """Whether the rules without a model come to another result. Token-F1 is too coarse to overrule anybody."""
+        """Whether the rules without a model come to another result. On golds in text they err too often for it."""
         if isinstance(reply, AnswerReply):
             judgment = self._judgment(job)
-            return judgment.route != "token_f1" and judgment.correct != reply.correct
+            return judgment.route != "text" and judgment.correct != reply.correct
         if isinstance(reply, BehaviourReply):
             return self._conveys(job) != _tells(reply)
         return False
@@ -256,7 +256,7 @@ class Asker:
             # Nothing is left of an answer that no judge need be asked about; of a rubric the rules read nothing else.
             judgment = self._judgment(job if kind_of(job.question).has_rules else replace(job, answer=""))
             return {
-                "route": "token_f1" if judgment.route == "token_f1" else "value",
+                "route": "text" if judgment.route == "text" else "value",
                 "correct": judgment.correct,
                 "score": judgment.score,
                 "reason": judgment.why,

@@ -172,7 +172,7 @@ def _judge(run: RunScores) -> str:
         return f"{run.judge} ({names}{handed})"
     if run.typed_share is None or not decided:
         return run.judge
-    return f"{run.judge}, {100 * (1 - run.typed_share):.0f}% of verdicts by token-F1"
+    return f"{run.judge}, {100 * (1 - run.typed_share):.0f}% of verdicts on golds in text"
 
 
 def _seeds(run: RunScores) -> str:

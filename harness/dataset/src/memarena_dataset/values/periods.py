@@ -1,0 +1,392 @@
+"""Stretches of the calendar that a text names: "the week before 6 July 2023", "early May", "9-10 September".
+
+Where :mod:`memarena_dataset.values.dates` reads single days for typed golds, this module reads whatever an annotator
+or a model writes for *when*, as first and last day, so that two wordings of one stretch can be compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from memarena_dataset.values.calendar import MONTHS, weekday_number
+from memarena_dataset.values.numbers import digits_for_words
+from memarena_dataset.values.words import tidy
+
+_NO_YEAR = 2000
+"""The year in which a date without a year is computed: a leap year, so that 29 February exists."""
+
+_MONTH_NAMES = (
+    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
+    r"nov(?:ember)?|dec(?:ember)?"
+)
+_MONTH = rf"(?:{_MONTH_NAMES})\b\.?"
+_YEAR = r"(?:19|20|21)\d\d(?!\d)"
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?(?![\d:])"
+_UNIT = r"(?:day|night|weekend|week|month|year|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+_PART = (
+    r"(?:early(?:\sin)?|mid(?:dle)?(?:\sof)?|late(?:\sin)?|"
+    r"(?:the\s)?(?:(?:very\s)?(?:beginning|start|middle|end|first\shalf|second\shalf|first\sdays|last\sdays))\sof|"
+    r"(?:the\s)?(?:first|second|third|last)\s(?:week|weekend)\s(?:of|in))"
+)
+_SEASON = r"(?:spring|summer|autumn|fall|winter)"
+
+_PATTERN = re.compile(
+    rf"""
+    (?P<iso>(?<!\d)(?P<iy>\d{{4}})-(?P<im>\d\d)-(?P<id>\d\d)(?!\d))
+  | (?P<range>(?<!\d)(?P<ra>\d{{1,2}})(?:st|nd|rd|th)?\s*(?:-|to|and|or|&)\s*(?P<rb>\d{{1,2}})(?:st|nd|rd|th)?
+      \s+(?:of\s+)?(?P<rm>{_MONTH})(?:,?\s*(?P<ry>{_YEAR}))?)
+  | (?P<backrange>\b(?P<bm>{_MONTH})\s+(?P<ba>\d{{1,2}})(?:st|nd|rd|th)?\s*(?:-|to|and|or|&|through)\s*
+      (?P<bb>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])(?:,?\s*(?P<by>{_YEAR}))?)
+  | (?P<dmy>(?<![\d.:])(?P<dd>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?[\s-]*(?P<dm>{_MONTH})(?:,?[\s-]*(?P<dy>{_YEAR}))?)
+  | (?P<mdy>\b(?P<mm>{_MONTH})[\s-]*(?:the\s+)?(?P<md>{_DAY})(?:,?\s*(?P<myr>{_YEAR}))?)
+  | (?P<monthnumber>(?<![\d/.])(?P<xm>\d{{1,2}})/(?P<xy>{_YEAR})(?![\d/]))
+  | (?P<numeric>(?<![\d/.])(?P<na>\d{{1,2}})/(?P<nb>\d{{1,2}})/(?P<ny>\d{{4}})(?![\d/]))
+  | (?P<month>\b(?P<part>{_PART}\s*-?\s*)?(?P<mo>{_MONTH}),?\s*(?:of\s+)?(?P<moy>{_YEAR}))
+  | (?P<season>\b(?P<sn>{_SEASON})(?:\s+of)?,?\s+(?P<sy>{_YEAR}))
+  | (?P<lone>\b(?P<lpart>(?:{_PART}|in|during|since|until|till|by|around|throughout|of)\s*-?\s*)
+      (?P<lmo>{_MONTH})(?!\s*\d))
+  | (?P<only>^\W*(?P<omo>{_MONTH})\W*$)
+  | (?P<year>(?<![\d$€£.,:/-])\b(?P<ypart>(?:{_PART})\s*-?\s*)?(?P<y>{_YEAR})(?![\d%€:/]|[.,]\d))
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_MOVED = re.compile(
+    rf"\b(?:(?P<count>\d{{1,2}}|a few|a couple(?: of)?|some|several|an?)\s+)?(?P<what>{_UNIT})s?\s+"
+    r"(?:just\s+|right\s+|directly\s+|immediately\s+|shortly\s+)?"
+    r"(?P<side>before|prior to|preceding|leading up to|after|following|of)\s+(?:the\s+)?"
+    r"(?:(?:week|conversation|session|chat|talk|date)\s+(?:of|on)\s+)?(?:\w+day,?\s+)?$",
+    re.IGNORECASE,
+)
+_GLUED = re.compile(r"(?<=\d)(?=[A-Za-z]{3,})(?!(?:st|nd|rd|th)\b)")
+_MONTH_SLIP = re.compile(r"(?<=\d )[a-z]{4,9}\b|\b[a-z]{4,9}(?=,? (?:19|20)\d\d)", re.IGNORECASE)
+_FEW_LEAST, _FEW_MOST = 2, 6
+_PARTS = {
+    "first half": (0, 0.5),
+    "second half": (0.5, 1),
+    "first days": (0, 0.3),
+    "last days": (0.7, 1),
+    "early": (0, 0.4),
+    "begin": (0, 0.4),
+    "start": (0, 0.4),
+    "mid": (0.25, 0.75),
+    "late": (0.6, 1),
+    "end": (0.6, 1),
+}
+"""Parts of a month or year by how they open, as shares of it."""
+_SEASONS = {"spring": (3, 5), "summer": (6, 8), "autumn": (9, 11), "fall": (9, 11), "winter": (12, 2)}
+
+
+@dataclass(frozen=True)
+class Period:
+    """A stretch of days, both ends included.
+
+    Attributes:
+        first, last: its days; in the year 2000 where ``yearless``.
+        yearless: whether the text names no year.
+        start, end: offsets in the text as :func:`periods` reads it.
+        vague: whether its ends are a matter of taste ("early May", "the week before").
+    """
+
+    first: date
+    last: date
+    yearless: bool
+    start: int
+    end: int
+    vague: bool = False
+    relation: str = ""
+    """``week before``, ``friday before``: how it stands to a date; empty for a plain one."""
+    anchor: date | None = None
+    """That date, where there is a relation."""
+
+    @property
+    def days(self) -> int:
+        """Its length."""
+        return (self.last - self.first).days + 1
+
+    def states(self, gold: Period) -> bool:
+        """Whether this period, as an answer, says what ``gold`` says: lies within it, or is as good as the same."""
+        mine, wanted = _in_one_year(self, gold)
+        if self.relation and self.relation == gold.relation and not self.yearless and not gold.yearless:
+            return self.anchor == gold.anchor
+        if mine.first >= wanted.first and mine.last <= wanted.last:
+            return True
+        if wanted.days == 1:
+            return mine.days <= 2 and mine.first <= wanted.first <= mine.last
+        shared = (min(mine.last, wanted.last) - max(mine.first, wanted.first)).days + 1
+        return shared > 0 and 2 * shared >= mine.days and mine.days <= wanted.days + 7
+
+    def overlaps(self, other: Period) -> bool:
+        """Whether they share a day."""
+        mine, theirs = _in_one_year(self, other)
+        return mine.first <= theirs.last and theirs.first <= mine.last
+
+
+def readable(text: str) -> str:
+    """The text as :func:`periods` reads it: tidied, digits for words, months apart from digits and spelled right."""
+    text = _GLUED.sub(" ", digits_for_words(tidy(text)))
+    return _MONTH_SLIP.sub(lambda m: _right_month(m.group()), text)
+
+
+def periods(text: str) -> list[Period]:
+    """The periods of a text made :func:`readable`, in order."""
+    result = []
+    for match in _PATTERN.finditer(text):
+        if (
+            match.group("lone")
+            and match.group("lmo").lower() in ("may", "mar", "march")
+            and match.group("lmo").islower()
+        ):
+            continue
+        base = _base(match)
+        if base is not None:
+            result.append(_moved(text, match, base))
+    return _joined(text, result)
+
+
+def _joined(text: str, found: list[Period]) -> list[Period]:
+    """``between A and B``, ``from A to B`` as one period."""
+    result: list[Period] = []
+    for period in found:
+        before = result[-1] if result else None
+        if (
+            before is not None
+            and re.fullmatch(r"\s*(?:and|to|until|through|-|—)\s*", text[before.end : period.start])
+            and re.search(r"\b(?:between|from)\s+(?:the\s+)?$", text[: before.start], re.IGNORECASE)
+        ):
+            start, last = _in_one_year(before, period)
+            if start.first <= last.last:
+                result[-1] = replace(period, first=start.first, last=last.last, start=before.start)
+                continue
+        result.append(period)
+    return result
+
+
+def _right_month(word: str) -> str:
+    lowered = word.lower()
+    if lowered in MONTHS:
+        return word
+    close = [m for m in MONTHS if m[0] == lowered[0] and abs(len(m) - len(lowered)) <= 1 and _one_slip(m, lowered)]
+    return close[0].capitalize() if len(close) == 1 else word
+
+
+def _one_slip(right: str, written: str) -> bool:
+    """Whether one letter is left out, doubled, swapped or other."""
+    head = 0
+    while head < min(len(right), len(written)) and right[head] == written[head]:
+        head += 1
+    tails = ((1, 0), (0, 1), (1, 1), (2, 2))
+    return head >= 2 and any(right[head + a :] == written[head + b :] for a, b in tails)
+
+
+def _base(match: re.Match[str]) -> Period | None:
+    groups = match.groupdict()
+    try:
+        days = _days(groups)
+    except ValueError:
+        return None
+    if days is None:
+        return None
+    first, last, yearless, vague = days
+    return Period(first, last, yearless, match.start(), match.end(), vague)
+
+
+Days = tuple[date, date, bool, bool]
+"""First and last day, whether the year is missing, whether the ends are vague."""
+Groups = Mapping[str, str | None]
+
+
+def _days(groups: Groups) -> Days | None:
+    """The days of whichever form matched. Raises ValueError for a day that no month has."""
+    return next((read(groups) for form, read in _FORMS.items() if groups[form]), None)
+
+
+def _iso(groups: Groups) -> Days:
+    day = date(_int(groups["iy"]), _int(groups["im"]), _int(groups["id"]))
+    return day, day, False, False
+
+
+def _month_by_number(groups: Groups) -> Days:
+    month, year = _int(groups["xm"]), _int(groups["xy"])
+    return date(year, month, 1), _month_end(year, month), False, False
+
+
+def _numeric(groups: Groups) -> Days:
+    a, b = _int(groups["na"]), _int(groups["nb"])
+    month, day = (a, b) if a <= 12 else (b, a)
+    only = date(_int(groups["ny"]), month, day)
+    return only, only, False, a <= 12 and b <= 12 and a != b
+
+
+def _season(groups: Groups) -> Days:
+    low, high = _SEASONS[(groups["sn"] or "").lower()]
+    year = _int(groups["sy"])
+    return date(year, low, 1), _month_end(year + (high < low), high), False, True
+
+
+def _year(groups: Groups) -> Days:
+    year = _int(groups["y"])
+    return (*_part(groups["ypart"], date(year, 1, 1), date(year, 12, 31)), False, bool(groups["ypart"]))
+
+
+def _month(groups: Groups) -> Days:
+    year = _int(groups["moy"]) if groups["moy"] else _NO_YEAR
+    month = _month_number(groups["mo"] or groups["lmo"] or groups["omo"] or "")
+    end = _month_end(year, month)
+    first, last = _part(groups["part"] or groups["lpart"], date(year, month, 1), end)
+    return first, last, not groups["moy"], (first.day, last) != (1, end)
+
+
+def _span(name: str | None, low: str | None, high: str | None, year: str | None) -> tuple[date, date, bool, bool]:
+    month, number = _month_number(name or ""), _int(year) if year else _NO_YEAR
+    first, last = date(number, month, _int(low)), date(number, month, _int(high))
+    if last < first:
+        raise ValueError("ends before it begins")
+    return first, last, year is None, False
+
+
+_FORMS: Mapping[str, Callable[[Groups], Days]] = {
+    "iso": _iso,
+    "range": lambda g: _span(g["rm"], g["ra"], g["rb"], g["ry"]),
+    "backrange": lambda g: _span(g["bm"], g["ba"], g["bb"], g["by"]),
+    "dmy": lambda g: _span(g["dm"], g["dd"], g["dd"], g["dy"]),
+    "mdy": lambda g: _span(g["mm"], g["md"], g["md"], g["myr"]),
+    "monthnumber": _month_by_number,
+    "numeric": _numeric,
+    "season": _season,
+    "year": _year,
+    "month": _month,
+    "lone": _month,
+    "only": _month,
+}
+"""How each form of the pattern is read."""
+
+
+def _part(part: str | None, first: date, last: date) -> tuple[date, date]:
+    """``early``, ``the last week of`` and so on as a part of a month or year."""
+    word = (part or "").lower().removeprefix("the ")
+    days = (last - first).days + 1
+    if "week" in word:
+        index = {"first": 0, "second": 1, "third": 2}.get(word.split()[0])
+        if index is None:
+            return last - timedelta(days=7), last
+        return first + timedelta(days=7 * index), first + timedelta(days=7 * index + 7)
+    for start, (low, high) in _PARTS.items():
+        if word.removeprefix("very ").startswith(start):
+            return first + timedelta(days=round(days * low)), first + timedelta(days=round(days * high) - 1)
+    return first, last
+
+
+def _moved(text: str, match: re.Match[str], base: Period) -> Period:
+    """``the week before DATE``, ``two weekends before DATE``, ``a few days after DATE``."""
+    moved = _MOVED.search(text[: match.start()])
+    if moved is None:
+        return base
+    what, side, stated = moved.group("what").lower(), moved.group("side").lower(), (moved.group("count") or "").lower()
+    back = side not in ("after", "following", "of")
+    anchor = base.first if back else base.last
+    if side == "of":
+        days = _around(what, base)
+    elif stated.startswith(("a few", "some", "several", "a couple")):
+        days = _few(what, anchor, back)
+    else:
+        days = _counted(what, int(stated) if stated.isdigit() else 1, anchor, back, exact=stated.isdigit())
+    if days is None:
+        return base
+    relation = f"{stated} {what} {side}".strip()
+    vague = days[0] != days[1]
+    return replace(
+        base, first=days[0], last=days[1], start=moved.start(), vague=vague, relation=relation, anchor=anchor
+    )
+
+
+def _around(what: str, base: Period) -> tuple[date, date] | None:
+    monday = base.first - timedelta(days=base.first.weekday())
+    if what == "week":
+        return min(monday, base.first), max(monday + timedelta(days=6), base.last)
+    if what == "weekend":
+        saturday = monday + timedelta(days=5)
+        if base.first.weekday() < 3:  # a weekend "of" a Monday is the one just before
+            saturday -= timedelta(days=7)
+        return min(saturday, base.first), max(saturday + timedelta(days=1), base.last)
+    return None
+
+
+def _few(what: str, anchor: date, back: bool) -> tuple[date, date]:
+    length = {"week": 7, "weekend": 7, "month": 30, "year": 365}.get(what, 1)
+    near, far = timedelta(days=length), timedelta(days=length * _FEW_MOST)
+    return (anchor - far, anchor - near) if back else (anchor + near, anchor + far)
+
+
+def _counted(what: str, count: int, anchor: date, back: bool, exact: bool) -> tuple[date, date]:
+    sign = -1 if back else 1
+    if what in ("day", "night"):
+        day = anchor + timedelta(days=sign * count)
+        return day, day
+    if what == "weekend":
+        return _weekend(anchor, count, back)
+    if what.endswith("day"):
+        step = (anchor.weekday() - weekday_number(what)) % 7 or 7
+        day = anchor - timedelta(days=step) if back else anchor + timedelta(days=7 - step or 7)
+        return day, day
+    if what == "week":
+        return _weeks(anchor, count if exact else 1, back)
+    if what == "month":
+        months = anchor.year * 12 + anchor.month - 1 + sign * count
+        return date(months // 12, months % 12 + 1, 1), _month_end(months // 12, months % 12 + 1)
+    year = anchor.year + sign * count
+    return date(year, 1, 1), date(year, 12, 31)
+
+
+def _weekend(anchor: date, count: int, back: bool) -> tuple[date, date]:
+    """Friday to Sunday of the nth weekend before or after a day."""
+    step = (anchor.weekday() - 5) % 7 or 7
+    saturday = anchor - timedelta(days=step) if back else anchor + timedelta(days=7 - step or 7)
+    saturday += timedelta(days=(-7 if back else 7) * (count - 1))
+    return saturday - timedelta(days=1), saturday + timedelta(days=1)
+
+
+def _weeks(anchor: date, count: int, back: bool) -> tuple[date, date]:
+    """The week before or after a day, as seven days or as the calendar's; about a day for more weeks."""
+    if count > 1:
+        day = anchor + timedelta(days=(-7 if back else 7) * count)
+        return day - timedelta(days=4), day + timedelta(days=4)
+    monday = anchor - timedelta(days=anchor.weekday())
+    if back:
+        return min(anchor - timedelta(days=7), monday - timedelta(days=7)), anchor - timedelta(days=1)
+    return anchor + timedelta(days=1), max(anchor + timedelta(days=7), monday + timedelta(days=13))
+
+
+def _in_one_year(a: Period, b: Period) -> tuple[Period, Period]:
+    """Both as they are, or both without their years where either has none."""
+    if a.yearless == b.yearless:
+        return a, b
+    return _without_year(a), _without_year(b)
+
+
+def _without_year(period: Period) -> Period:
+    shift = period.first.year - _NO_YEAR
+    try:
+        first, last = (d.replace(year=d.year - shift) for d in (period.first, period.last))
+    except ValueError:  # 29 February in a year that follows a leap year
+        return period
+    return replace(period, first=first, last=last)
+
+
+def _month_end(year: int, month: int) -> date:
+    return date(year + month // 12, month % 12 + 1, 1) - timedelta(days=1)
+
+
+def _month_number(name: str) -> int:
+    return [month[:3] for month in MONTHS].index(name[:3].lower()) + 1
+
+
+def _int(digits: str | None) -> int:
+    return int(re.sub(r"\D", "", digits or ""))
+
+
+def mentions_of(text: str) -> Iterator[Period]:
+    """The periods of any text."""
+    yield from periods(readable(text))

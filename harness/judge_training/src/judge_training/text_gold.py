@@ -1,0 +1,186 @@
+"""The model that says whether an answer says what a gold in text says: its pairs, and the sets it is measured on.
+
+``python -m judge_training.text_gold`` trains it and writes ``models/text_gold.npz``. With ``rates [--answers FILE]`` it
+is measured: by cross-validation over questions, on the blind set, and on hand-labelled answers of real models to
+LoCoMo, where ``FILE`` has them (``answers_dev.jsonl.gz`` of the public LoCoMo audit, which is not shipped).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from memarena.judging.linear_model import LinearModel
+from memarena.judging.text_gold.features import features_of
+from memarena.judging.text_gold.judge import MODEL, decide_without_model, judge_text, readings
+from memarena.judging.text_gold.meanings import base, nearness
+from memarena.judging.text_gold.reading import TextReading
+from memarena_dataset.values.word_lists import word_list
+
+from judge_training.patterns import stable_hash
+from judge_training.rates import Rate
+from judge_training.task import DATA, MODELS, Example, Settings
+from judge_training.training import train
+
+PAIRS = DATA / "text_gold"
+SETTINGS = Settings(inverse_penalty=0.03, least_texts=3, threshold=0.2)
+TRAINING = ("friends", "assistants", "natural")
+BLIND = "blind"
+LABELS = "locomo_labels.v1.tsv"
+FOLDS = 5
+NEAR_MISS_WEIGHT = 0.3
+"""What a gold with a word of another gold in it weighs, next to an answer that was written whole."""
+_LONGEST_PHRASE = 5
+"""Content words of a gold up to which near misses are made of it."""
+_WORD = re.compile(r"[A-Za-z'-]{3,}")
+
+Judge = Callable[["Pair"], bool]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One answer with its truth."""
+
+    question: str
+    gold: str
+    answer: str
+    right: bool
+    form: str
+    """``phrase``, ``sentence`` or ``paragraph``; of LoCoMo's answers the set that they are from."""
+    source: str
+
+
+def pairs(name: str) -> list[Pair]:
+    """The answers of one file, in its order."""
+    rows = gzip.decompress((PAIRS / f"{name}.v1.jsonl.gz").read_bytes()).decode().splitlines()
+    return [
+        Pair(row["question"], row["gold"], answer["answer"], answer["right"], answer["form"], name)
+        for row in map(json.loads, rows)
+        for answer in row["answers"]
+    ]
+
+
+def locomo_pairs(answers: Path) -> list[Pair]:
+    """The hand-labelled answers to LoCoMo; ``answers`` holds their texts."""
+    with gzip.open(answers, "rt", encoding="utf-8") as rows:
+        texts = {(row["instance_id"], row["set"]): row for row in map(json.loads, rows)}
+    lines = (line for line in (PAIRS / LABELS).read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+    labelled = (line.split("\t") for line in lines)
+    return [
+        Pair(row["question"], str(row["gold"]), row["answer"], label == "right", name, "locomo")
+        for instance_id, name, _, _, label in labelled
+        if label != "open"
+        for row in (texts[instance_id, name],)
+    ]
+
+
+def examples(of: Sequence[Pair]) -> list[Example]:
+    """What reaches the model of some answers: values, declining and verbatim golds are decided before it."""
+    return [Example(features_of(*reading), pair.right, 1.0, pair.answer) for pair in of for reading in _undecided(pair)]
+
+
+def _undecided(pair: Pair) -> Iterator[tuple[TextReading, TextReading, TextReading]]:
+    for reading in readings(pair.question, (pair.gold,), pair.answer):
+        if decide_without_model(*reading) is None:
+            yield reading
+
+
+def near_misses(of: Sequence[Pair]) -> list[Pair]:
+    """Each short gold with its first or last content word replaced by that of another gold."""
+    golds = list(dict.fromkeys((pair.question, pair.gold) for pair in of))
+    spans = {gold: _content_spans(gold) for _, gold in golds}
+    phrases = [gold for _, gold in golds if 2 <= len(spans[gold]) <= _LONGEST_PHRASE]
+    result = []
+    for question, gold in golds:
+        asked = TextReading(question).token_set
+        own = [span for span in spans[gold] if base(gold[slice(*span)].lower()) not in asked]
+        if not 2 <= len(own) <= _LONGEST_PHRASE:
+            continue
+        for end in (0, -1):
+            start, stop = own[end]
+            donor = phrases[stable_hash("near miss", gold, end) % len(phrases)]
+            word = donor[slice(*spans[donor][end])]
+            if nearness(base(word.lower()), base(gold[start:stop].lower())) < 1:
+                result.append(Pair(question, gold, gold[:start] + word + gold[stop:], False, "near miss", "near"))
+    return result
+
+
+def _content_spans(text: str) -> list[tuple[int, int]]:
+    grammar = word_list("function_words.v1.txt")
+    return [match.span() for match in _WORD.finditer(text) if match.group().lower() not in grammar]
+
+
+def _learn(of: Sequence[Pair]) -> LinearModel:
+    near = [replace(example, weight=NEAR_MISS_WEIGHT) for example in examples(near_misses(of))]
+    return train([*examples(of), *near], SETTINGS)
+
+
+def trained() -> LinearModel:
+    """The model, from all training pairs. The same pairs give the same model."""
+    return _learn([pair for name in TRAINING for pair in pairs(name)])
+
+
+def cross_validated(of: Sequence[Pair]) -> list[tuple[Pair, bool]]:
+    """Each answer with its outcome by a model that saw no answer to its question."""
+    questions = sorted({pair.question for pair in of})
+    fold = {question: position % FOLDS for position, question in enumerate(questions)}
+    outcomes: list[tuple[Pair, bool]] = []
+    for held in range(FOLDS):
+        model = _learn([pair for pair in of if fold[pair.question] != held])
+        outcomes += [(p, _outcome(p, model)) for p in of if fold[p.question] == held]
+    return outcomes
+
+
+def _outcome(pair: Pair, model: LinearModel) -> bool:
+    return judge_text(pair.question, (pair.gold,), pair.answer, model=model).correct
+
+
+def rates(outcomes: Sequence[tuple[Pair, bool]]) -> tuple[Rate, Rate]:
+    """Right answers called wrong, and wrong ones called right."""
+    right = [correct for pair, correct in outcomes if pair.right]
+    wrong = [correct for pair, correct in outcomes if not pair.right]
+    return Rate(len(right) - sum(right), len(right)), Rate(sum(wrong), len(wrong))
+
+
+def table(name: str, outcomes: Sequence[tuple[Pair, bool]]) -> Iterator[str]:
+    """Lines of a Markdown table: the set, and its forms."""
+    for form in ("", *sorted({pair.form for pair, _ in outcomes})):
+        chosen = [(pair, correct) for pair, correct in outcomes if form in ("", pair.form)]
+        rejected, accepted = rates(chosen)
+        agreed = sum(pair.right == correct for pair, correct in chosen) / len(chosen)
+        yield f"| {name}{f', {form}' if form else ''} | {agreed:.1%} | {rejected} | {accepted} |"
+
+
+def main() -> None:
+    """Train, or measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("command", choices=("train", "rates"), nargs="?", default="train")
+    parser.add_argument("--answers", type=Path)
+    options = parser.parse_args()
+    if options.command == "train":
+        model = trained()
+        content = model.to_bytes()
+        (MODELS / f"{MODEL}.npz").write_bytes(content)
+        sys.stdout.write(f"{len(model.weights)} features, {len(content):,} bytes, {model.sha256[:12]}\n")
+        return
+    lines = ["| set | agreement | right called wrong | wrong called right |", "| --- | --- | --- | --- |"]
+    every = [pair for name in TRAINING for pair in pairs(name)]
+    outcomes = cross_validated(every)
+    for name in TRAINING:
+        lines += table(f"{name}, cross-validated", [o for o in outcomes if o[0].source == name])
+    held = {"blind": pairs(BLIND)} if (PAIRS / f"{BLIND}.v1.jsonl.gz").exists() else {}
+    if options.answers is not None:
+        held["LoCoMo"] = locomo_pairs(options.answers)
+    for name, chosen in held.items():
+        lines += table(name, [(p, judge_text(p.question, (p.gold,), p.answer).correct) for p in chosen])
+    sys.stdout.write("\n".join([*lines, ""]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Golds that are text: does an answer, at any length, say what the gold says?"""

@@ -1,0 +1,212 @@
+"""What the model of text golds sees of a question, a gold and an answer: shares and counts, cut into steps.
+
+Each share becomes the names of the steps that it reaches (``recall>=0.5``), so that the linear model may bend, and a
+few of them once more for short and for long answers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from memarena_dataset.values.mentions import AmountMention
+from memarena_dataset.values.words import token_f1
+
+from memarena.judging.text_gold.meanings import base, nearness
+from memarena.judging.text_gold.reading import NEGATIONS, TextReading
+
+T = TypeVar("T")
+
+_STEPS = (0.01, 0.15, 0.25, 0.34, 0.45, 0.5, 0.6, 0.67, 0.75, 0.85, 0.99)
+_SHORT, _LONG = 6, 25
+"""Words up to which an answer is short, and from which on it is long."""
+_ITEM = 0.6
+"""Share of an item's words from which on it is there."""
+
+
+def features_of(question: TextReading, gold: TextReading, answer: TextReading) -> frozenset[str]:
+    """The features of one answer against one wording of the gold."""
+    size = "short" if len(answer.words) <= _SHORT else "long" if len(answer.words) >= _LONG else "middle"
+    kind = _kind(question, gold)
+    found: set[str] = {size, f"kind:{kind}", f"{size}&{kind}"}
+    for name, share in _shares(question, gold, answer).items():
+        for step in _STEPS:
+            if share >= step:
+                found.add(f"{name}>={step}")
+                found.add(f"{size}&{name}>={step}")
+                if name in ("new recall", "best sentence", "items", "head"):
+                    found.add(f"{kind}&{name}>={step}")
+    found.update(_flags(question, gold, answer, size))
+    return frozenset(found)
+
+
+def _kind(question: TextReading, gold: TextReading) -> str:
+    if gold.side:
+        return "side"
+    if gold.periods and len(gold.tokens) <= 4:
+        return "date"
+    if gold.values and len(gold.tokens) <= 4:
+        return "value"
+    if len(gold.items) >= 2 and len(gold.tokens) <= 5 * len(gold.items):
+        return "list"
+    if len(gold.tokens) <= 2:
+        return "word"
+    return "phrase" if len(gold.tokens) <= 5 else "clause"
+
+
+# ------------------------------------------------------------------ shares
+
+
+def _shares(question: TextReading, gold: TextReading, answer: TextReading) -> dict[str, float]:
+    new = own_tokens(question, gold)
+    asked = question.token_set
+    best = max(recall(new, s.tokens) for s in answer.sentences)
+    said = [t for t in answer.tokens if t not in asked]
+    exact = Counter(gold.tokens)
+    return {
+        "recall": recall(gold.tokens, answer.tokens),
+        "new recall": recall(new, answer.tokens),
+        "exact recall": _bag_share(new, answer.tokens),
+        "best sentence": best,
+        "items": _items(question, gold, answer),
+        "precision": recall(said, gold.tokens) if said else 0.0,
+        "echo": sum(t in asked for t in answer.tokens) / max(1, len(answer.tokens)),
+        "f1": token_f1(answer.text, gold.text),
+        "letters": _letters(" ".join(new), " ".join(answer.tokens)),
+        "head": max((nearness(new[-1], t) for t in answer.tokens), default=0.0) if new else 0.0,
+        "first": max((nearness(new[0], t) for t in answer.tokens), default=0.0) if new else 0.0,
+        "run": _longest_run(gold.words, answer.words) / max(1, len(gold.words)),
+        "names": _share([n for n in gold.names if n not in question.words], lambda name: name in answer.words),
+        "rest": recall(said, [*gold.tokens, *question.tokens]) if said else 0.0,
+        "rare": sum(exact[t] > 0 for t in set(answer.tokens)) / max(1, len(answer.token_set)),
+    }
+
+
+def own_tokens(question: TextReading, gold: TextReading) -> Sequence[str]:
+    """The gold's tokens without the question's; all of them where none is left."""
+    return [t for t in gold.tokens if t not in question.token_set] or gold.tokens
+
+
+def recall(wanted: Sequence[str], there: Sequence[str]) -> float:
+    """Share of the wanted stems that are there, by meaning, 0 to 1."""
+    if not wanted:
+        return 0.0
+    distinct = set(there)
+    return sum(1.0 if t in distinct else max((nearness(t, o) for o in distinct), default=0.0) for t in wanted) / len(
+        wanted
+    )
+
+
+def _bag_share(wanted: Sequence[str], there: Sequence[str]) -> float:
+    distinct = set(there)
+    return sum(t in distinct for t in wanted) / max(1, len(wanted))
+
+
+def _items(question: TextReading, gold: TextReading, answer: TextReading) -> float:
+    """Share of the gold's parts that the answer has."""
+    parts = [own for item in gold.items if (own := [t for t in item.tokens if t not in question.token_set])]
+    return _share(parts, lambda own: recall(own, answer.tokens) >= _ITEM)
+
+
+def _share(members: Sequence[T], is_there: Callable[[T], bool]) -> float:
+    return sum(map(is_there, members)) / len(members) if members else 0.0
+
+
+def _letters(wanted: str, there: str) -> float:
+    """Share of the runs of four letters of one text that are in the other."""
+    runs = {wanted[i : i + 4] for i in range(len(wanted) - 3)}
+    return sum(run in there for run in runs) / len(runs) if runs else float(bool(wanted) and wanted in there)
+
+
+def _longest_run(wanted: Sequence[str], there: Sequence[str]) -> int:
+    """Longest run of words that both have."""
+    best = 0
+    row: dict[int, int] = {}
+    for word in wanted:
+        row = {j: row.get(j - 1, 0) + 1 for j, other in enumerate(there) if other == word}
+        best = max(best, *row.values()) if row else best
+    return best
+
+
+# ------------------------------------------------------------------ flags
+
+
+def _flags(question: TextReading, gold: TextReading, answer: TextReading, size: str) -> Iterator[str]:
+    if answer.declines:
+        yield "declines"
+        yield f"{size}&declines"
+    yield from _typed(gold, answer, size)
+    if gold.side:
+        stated = answer.leaning
+        yield f"side {'same' if stated == gold.side else 'other' if stated else 'open'}"
+    yield from _turns(question, gold, answer)
+    strangers = [n for n in answer.names if n not in gold.words and n not in question.words]
+    if strangers and size != "long":
+        yield f"new names {min(3, len(strangers))}"
+    lack = [t for t in dict.fromkeys(own_tokens(question, gold)) if recall([t], answer.tokens) < 1]
+    extra = [t for t in answer.token_set - question.token_set if recall([t], gold.tokens) < 1]
+    if lack and extra:
+        # "a brass trumpet" for "a brass telescope": something else stands where the gold's word is missing
+        yield f"{size}&lacks {min(3, len(lack))}"
+        yield f"{size}&lacks {min(3, len(lack))}&adds {min(3, len(extra))}"
+        yield f"lacks all but {min(3, len(set(own_tokens(question, gold))) - len(lack))}"
+    fresh = [t for t in answer.tokens if t not in question.token_set and t not in gold.token_set]
+    yield f"fresh {min(len(fresh), 5) if len(fresh) < 6 else 8 if len(fresh) < 12 else 20}"
+    yield f"gold length {min(len(gold.tokens), 8)}"
+    if len(gold.items) > 1:
+        yield f"gold items {min(len(gold.items), 5)}"
+
+
+def _typed(gold: TextReading, answer: TextReading, size: str) -> Iterator[str]:
+    """Whether numbers, times and dates of the gold are in the answer, or others in their stead."""
+    for mention in gold.values:
+        same = [m for m in answer.values if m.same(mention)]
+        kin = [m for m in answer.values if m.kind == mention.kind and _same_unit(m, mention)]
+        yield f"{mention.kind} {'same' if same else 'other' if kin else 'missing'}"
+    for period in gold.periods:
+        same_period = [p for p in answer.periods if p.states(period)]
+        rivals = [p for p in answer.periods if not p.overlaps(period)]
+        state = "same" if same_period else "other" if rivals else "near" if answer.periods else "missing"
+        yield f"period {state}"
+        if same_period and rivals:
+            yield f"period rivals {size}"
+    if answer.values and not gold.values and size == "short":
+        yield "number instead"
+
+
+def _same_unit(a: object, b: object) -> bool:
+    if isinstance(a, AmountMention) and isinstance(b, AmountMention):
+        return a.unit == b.unit or a.unit is None or b.unit is None
+    return True
+
+
+_TURNS = frozenset(("but", "instead", "however", "although", "though", "rather", "yet", "whereas", "while", "until"))
+_WINDOW = 4
+"""Words before a word of the gold in which a negation takes it back."""
+
+
+def _turns(question: TextReading, gold: TextReading, answer: TextReading) -> Iterator[str]:
+    """Whether the answer takes back the gold's words, or turns away from them before its sentence ends."""
+    own = set(own_tokens(question, gold))
+    if not own or NEGATIONS & set(gold.words):
+        return
+    held = [s for s in answer.sentences if own & s.token_set]
+    if not held:
+        return
+    states = [_state(s, own) for s in held]
+    yield from (f"all {name}" for name in ("negated", "turned") if all(name in state for state in states))
+    yield from (f"first {name}" for name in states[0])
+
+
+def _state(sentence: TextReading, own: set[str]) -> set[str]:
+    words = sentence.words
+    at = [i for i, word in enumerate(words) if base(word) in own]
+    found = set()
+    if at and all(NEGATIONS & set(words[max(0, i - _WINDOW) : i]) for i in at):
+        found.add("negated")
+    if at and any(word in _TURNS for word in words[at[-1] + 1 :]):
+        found.add("turned")
+    if at and any(word in _TURNS for word in words[: at[0]]):
+        found.add("turned to")
+    return found

@@ -1,0 +1,94 @@
+"""Judges an answer against a gold that is text: by its typed values, else by a small model of whether it says the same.
+
+Steps, of which the first that decides counts: a typed value of the gold (:mod:`typed`), the gold word for word, an
+answer that declines, and the model over what the answer has of the gold (:mod:`features`, ``models/text_gold.npz``; its
+card is ``harness/judge_training/MODEL_CARD.text_gold.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from memarena_dataset.values.alternatives import alternatives
+from memarena_dataset.values.words import token_f1
+
+from memarena.judging.judgment import Code, Judgment, right, wrong
+from memarena.judging.linear_model import LinearModel, stored_model
+from memarena.judging.text_gold.features import features_of, own_tokens, recall
+from memarena.judging.text_gold.reading import TextReading, frame_words, read
+from memarena.judging.text_gold.typed import TypedOutcome, decide_typed
+from memarena.judging.typed_value.plain_text import plain_text
+
+MODEL = "text_gold"
+_KNOWS = 0.5
+"""Share of the gold's own words from which on an answer with a phrase of declining may still state it."""
+_SHOWN = 80
+"""Characters of gold and answer that a reason carries."""
+
+
+def judge_text(question: str, golds: Sequence[str], answer: str, *, model: LinearModel | None = None) -> Judgment:
+    """Whether an answer says what one of the golds says. Pure.
+
+    Args:
+        question: its text; its words are no news in an answer.
+        golds: right answers in text; each may name several (:func:`alternatives`).
+        answer: as parsed, not empty.
+        model: another model than the stored one, for measuring.
+
+    Returns:
+        A judgment of route ``text``; its score is the best token-F1, a figure for comparison that decides nothing.
+    """
+    outcomes = [_judge(*reading, model or stored_model(MODEL)) for reading in readings(question, golds, answer)]
+    best = next((outcome for outcome in outcomes if outcome.correct), outcomes[0])
+    f1 = max(token_f1(answer, gold) for gold in golds)
+    judgment = right if best.correct else wrong
+    return judgment("text", best.code, f1, value=golds[0][:_SHOWN], said=best.claim[:_SHOWN])
+
+
+def readings(
+    question: str, golds: Sequence[str], answer: str
+) -> Iterator[tuple[TextReading, TextReading, TextReading]]:
+    """Question, gold and answer as read, for each right answer that the golds name."""
+    stated = TextReading(plain_text(answer, question))
+    yield from ((read(question), read(wording), stated) for gold in golds for wording in alternatives(gold))
+
+
+def decide_without_model(question: TextReading, gold: TextReading, answer: TextReading) -> TypedOutcome | None:
+    """What is decided before the model: typed values, the gold word for word, declining; None where nothing is."""
+    typed = decide_typed(question, gold, answer)
+    if typed is not None:
+        return typed
+    if _is_verbatim(question, gold, answer):
+        return TypedOutcome(True, Code.STATES_GOLD, gold.text)
+    if answer.declines and not gold.declines and recall(own_tokens(question, gold), answer.tokens) < _KNOWS:
+        return TypedOutcome(False, Code.DECLINES, answer.text)
+    return None
+
+
+def _judge(question: TextReading, gold: TextReading, answer: TextReading, model: LinearModel) -> TypedOutcome:
+    decided = decide_without_model(question, gold, answer)
+    if decided is not None:
+        return decided
+    correct = model.score(features_of(question, gold, answer)) > 0
+    own = own_tokens(question, gold)
+    nearest = max(answer.sentences, key=lambda sentence: recall(own, sentence.tokens))
+    return TypedOutcome(correct, Code.STATES_GOLD if correct else Code.OTHER_CONTENT, nearest.text)
+
+
+def _is_verbatim(question: TextReading, gold: TextReading, answer: TextReading) -> bool:
+    """Whether an answer is the gold, word for word, in a frame that adds nothing (``Based on the talk, it was …``)."""
+    wanted, there = gold.words, answer.words
+    size = len(wanted)
+    at = next((i for i in range(len(there) - size + 1) if there[i : i + size] == wanted), None) if size else None
+    if at is None:
+        return False
+    frame = frame_words() | set(question.words)
+    return all(word in frame for word in (*there[:at], *there[at + size :]))
+
+
+def affirms(question: str, premise: str, fact: str, answer: str) -> bool:
+    """Whether an answer states what a wrong premise adds to the fact, in a sentence without a negation."""
+    known = {*read(fact).tokens, *read(question).tokens}
+    own = [token for token in read(premise).tokens if token not in known] or list(read(premise).tokens)
+    sentences = TextReading(plain_text(answer, question)).sentences
+    return bool(own) and any(recall(own, s.tokens) >= 1.0 and not s.negates for s in sentences)

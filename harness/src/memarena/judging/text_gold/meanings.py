@@ -1,0 +1,75 @@
+"""Words by meaning: stems with irregular forms, and how near two stems are to each other."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from memarena_dataset.values.word_lists import word_list
+from memarena_dataset.values.words import stem, words
+
+TABLE = "word_relations.v1.txt.gz"
+_LEAST_PREFIX = 5
+SAME, NEAR = 1.0, 0.5
+
+
+@dataclass(frozen=True)
+class _Relations:
+    same: Mapping[str, frozenset[str]]
+    near: Mapping[str, frozenset[str]]
+    base_of: Mapping[str, str]
+
+
+def base(word: str) -> str:
+    """The stem of a word in lower case, of its base where the form is irregular (``went`` is ``go``)."""
+    return stem(_relations().base_of.get(word, word))
+
+
+def bases(text: str) -> list[str]:
+    """Stems of the content words of a text, in order."""
+    return list(_bases(text))
+
+
+@lru_cache(maxsize=16_384)
+def _bases(text: str) -> tuple[str, ...]:
+    grammar = word_list("function_words.v1.txt")
+    return tuple(base(word) for word in words(text) if word not in grammar)
+
+
+@lru_cache(maxsize=65_536)
+def nearness(a: str, b: str) -> float:
+    """1 for one stem, a synonym or a derived form, 0.5 for what is above or similar, 0 otherwise."""
+    if a == b:
+        return SAME
+    table = _relations()
+    if b in table.same.get(a, ()) or a in table.same.get(b, ()):
+        return SAME
+    if min(len(a), len(b)) >= _LEAST_PREFIX and a[:_LEAST_PREFIX] == b[:_LEAST_PREFIX] and _alike(a, b):
+        return SAME
+    return NEAR if b in table.near.get(a, ()) or a in table.near.get(b, ()) else 0.0
+
+
+def _alike(a: str, b: str) -> bool:
+    """Whether two stems with one beginning are forms of one word: what differs is an ending."""
+    shared = 0
+    while shared < min(len(a), len(b)) and a[shared] == b[shared]:
+        shared += 1
+    return shared >= 0.7 * max(len(a), len(b))
+
+
+@cache
+def _relations() -> _Relations:
+    content = (files("memarena.judging.tables") / TABLE).read_bytes()
+    same: dict[str, frozenset[str]] = {}
+    near: dict[str, frozenset[str]] = {}
+    base_of: dict[str, str] = {}
+    for line in gzip.decompress(content).decode().splitlines():
+        kind, word, *others = line.split()
+        if kind == ">":
+            base_of[word] = others[0]
+        elif kind in "=~":
+            (same if kind == "=" else near)[word] = frozenset(others)
+    return _Relations(same, near, base_of)

@@ -1,0 +1,177 @@
+"""An answer and a text gold, read once: words by meaning, sentences, typed values, sides, declining."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from memarena_dataset.values.amounts import amounts
+from memarena_dataset.values.dates import durations, times, weekdays
+from memarena_dataset.values.mentions import Mention
+from memarena_dataset.values.periods import Period, periods, readable
+from memarena_dataset.values.reading import read_text
+from memarena_dataset.values.words import spell_out, words
+
+from memarena.judging.text_gold.meanings import bases
+
+NEGATIONS = frozenset(("not", "never", "no", "without", "neither", "nor", "instead", "rather", "wrong", "incorrect"))
+Side = Literal["yes", "no"]
+
+_TABLE = "text_gold.v1.toml"
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(*A-Z0-9-])|\n+|;\s+")
+_ITEM_BREAK = re.compile(r"\s*(?:,|;|/|\n|\s&\s|(?<!between )\band\b|\bas well as\b|\bplus\b)\s*", re.IGNORECASE)
+_SIDE_ALONE = re.compile(r"\b(yes|no)\b(?=[\"'*)]*\s*(?:[.,;:!]|$))")
+_CLOCK = re.compile(r"[:.]|[ap]\.?\s?m\b|clock|noon|midday|midnight|past|to\b|in the|at ", re.IGNORECASE)
+"""What a time of day has and "around 20" has not."""
+_TIMES = re.compile(r"\b(?:once|twice|thrice)\b", re.IGNORECASE)
+_COUNTS = {"once": 1, "twice": 2, "thrice": 3}
+_WHEN = re.compile(
+    r"^\W*(?:when|(?:in|on|by|since|until|during) (?:what|which) (?:\w+ )?(?:year|month|day|date|week|weekend|season)"
+    r"|(?:what|which) (?:was |is )?(?:the )?(?:year|month|date|day)\b|what time of year)",
+    re.IGNORECASE,
+)
+_YES_NO = re.compile(
+    r"^\W*(?:would|is|are|was|were|does|do|did|has|have|had|can|could|will|should|might)\b(?!.*\bor\b)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class TextReading:
+    """A text as it is compared: the gold, an alternative of it, an answer or a question."""
+
+    text: str
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """Stems of its content words, in order."""
+        return tuple(bases(self.text))
+
+    @cached_property
+    def token_set(self) -> frozenset[str]:
+        """Its tokens."""
+        return frozenset(self.tokens)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """All its words in lower case."""
+        return tuple(words(self.text))
+
+    @cached_property
+    def sentences(self) -> tuple[TextReading, ...]:
+        """Its sentences and lines; itself where it has one."""
+        parts = [part for part in _SENTENCE_END.split(self.text) if part and part.strip()]
+        return tuple(TextReading(part) for part in parts) if len(parts) > 1 else (self,)
+
+    @cached_property
+    def items(self) -> tuple[TextReading, ...]:
+        """Its parts, as a list is cut: by commas, semicolons, ``and``."""
+        parts = [part for part in _ITEM_BREAK.split(self.text) if part and bases(part)]
+        return tuple(TextReading(part) for part in parts)
+
+    @cached_property
+    def periods(self) -> tuple[Period, ...]:
+        """The stretches of the calendar that it names."""
+        return tuple(periods(readable(self.text)))
+
+    @cached_property
+    def counted_text(self) -> str:
+        """The text in which offsets of :attr:`values` count: digits for words, ``twice`` as ``2 times``."""
+        return _TIMES.sub(lambda m: f"{_COUNTS[m.group().lower()]} times", readable(self.text))
+
+    @cached_property
+    def values(self) -> tuple[Mention, ...]:
+        """Amounts, durations, times and weekdays; numbers in words are digits, ``twice`` is ``2 times``."""
+        text = self.counted_text
+        lengths = durations(text)
+        clock = [m for m in times(text) if _CLOCK.search(text[m.start : m.end])]
+        dated = [(p.start, p.end) for p in periods(text)]
+        apart = [*dated, *((m.start, m.end) for m in lengths), *((m.start, m.end) for m in clock)]
+        every: list[Mention] = [*lengths, *clock, *weekdays(text, []), *amounts(text, apart)]
+        free = (m for m in every if not any(start < m.end and m.start < end for start, end in dated))
+        return tuple(sorted(free, key=lambda m: m.start))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Words of its proper names in lower case."""
+        return tuple(dict.fromkeys(w for m in read_text(self.text).of_kind("proper") for w in getattr(m, "name", ())))
+
+    @cached_property
+    def side(self) -> Side | None:
+        """Yes or no, where it opens so or says one of them by itself; None where it does not."""
+        spelled = spell_out(self.text)
+        if _side("opens_no").search(spelled):
+            return "no"
+        if _side("opens_yes").search(spelled):
+            return "yes"
+        alone = set(_SIDE_ALONE.findall(spelled))
+        if alone == {"no"}:
+            return "no"
+        return "yes" if alone == {"yes"} else None
+
+    @cached_property
+    def is_guess(self) -> bool:
+        """Whether, as a gold, it calls its side likely: then another reason for the same side is as good."""
+        return bool(re.search(r"\b(?:likely|probably|unlikely)\b", self.text, re.IGNORECASE))
+
+    @cached_property
+    def leaning(self) -> Side | None:
+        """The side that its first sentence takes without opening with yes or no."""
+        if self.side:
+            return self.side
+        spelled = spell_out(self.sentences[0].text)
+        if _side("says_no").search(spelled):
+            return "no"
+        return "yes" if _side("says_yes").search(spelled) else None
+
+    @cached_property
+    def declines(self) -> bool:
+        """Whether a phrase of declining is in it."""
+        spelled = " ".join(spell_out(self.text).split())
+        return any(pattern.search(spelled) for pattern in _declining())
+
+    @cached_property
+    def negates(self) -> bool:
+        """Whether a word of negation is in it."""
+        return not NEGATIONS.isdisjoint(words(spell_out(self.text)))
+
+    @cached_property
+    def asks_when(self) -> bool:
+        """Whether, as a question, it asks for a time."""
+        return bool(_WHEN.search(self.text))
+
+    @cached_property
+    def asks_yes_or_no(self) -> bool:
+        """Whether, as a question, it asks for yes or no."""
+        return bool(_YES_NO.search(self.text)) or "yes or no" in self.text.lower()
+
+
+@lru_cache(maxsize=4096)
+def read(text: str) -> TextReading:
+    """A text as read; the latest are kept, since a gold and a question are compared with every cell's answer."""
+    return TextReading(text)
+
+
+@cache
+def frame_words() -> frozenset[str]:
+    """Words that may stand around a value without adding to it or taking it back."""
+    return frozenset(" ".join(_table()["frame"]).split())
+
+
+@cache
+def _declining() -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern) for pattern in _table()["declines"])
+
+
+@cache
+def _side(name: str) -> re.Pattern[str]:
+    return re.compile(_table()["side"][name])
+
+
+@cache
+def _table() -> dict[str, Any]:
+    text = (files("memarena.judging") / "tables" / _TABLE).read_text(encoding="utf-8")
+    return tomllib.loads(text)

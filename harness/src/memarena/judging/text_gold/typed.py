@@ -1,0 +1,252 @@
+"""Golds in text that are, or hold, a typed value: decided by the value, never by the wording around it.
+
+``"Twice"`` is ``2 times``, ``"the Friday before 15 July 2023"`` is the 14th, ``"Likely no; she prefers …"`` is no. A
+different value of the gold's kind is never right, whatever words it shares with the gold.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from memarena_dataset.values.mentions import AmountMention, DurationMention, Mention
+from memarena_dataset.values.periods import Period, periods, readable
+from memarena_dataset.values.words import words
+
+from memarena.judging.judgment import Code
+from memarena.judging.text_gold.reading import TextReading
+
+_AROUND = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "in",
+        "on",
+        "at",
+        "of",
+        "from",
+        "since",
+        "by",
+        "during",
+        "around",
+        "about",
+        "approximately",
+        "roughly",
+        "nearly",
+        "almost",
+        "over",
+        "more",
+        "than",
+        "least",
+        "for",
+        "it",
+        "was",
+        "is",
+        "were",
+        "are",
+        "total",
+        "times",
+        "time",
+        "old",
+        "long",
+        "only",
+        "just",
+        "exactly",
+        "and",
+        "or",
+        "day",
+        "date",
+        "year",
+        "month",
+        "week",
+        "weekend",
+        "ago",
+        "late",
+        "early",
+        "mid",
+        "middle",
+        "start",
+        "end",
+        "beginning",
+        "before",
+        "after",
+    ]
+)
+"""Words that may stand next to a value without saying anything else."""
+_OF_TALK = re.compile(
+    r"\b(?:mention\w*|said|told|talk\w*|convers\w*|chat\w*|discuss\w*|session|message\w*|shared|stated|reported|dialogue|"
+    r"as of|according)\b(?:\s+\w+){0,4}\s*$",
+    re.IGNORECASE,
+)
+_PLAIN_WORDS = 25
+_TAKES_BACK = re.compile(
+    r"n't\b|\b(?:not|never|no longer|instead|but|used to|before|originally|first|planned|cannot|however)\b",
+    re.IGNORECASE,
+)
+_DIGITS = re.compile(r"\d+")
+_HEDGES = re.compile(r"\b(?:or|maybe|perhaps|possibly)\b", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+@dataclass(frozen=True)
+class TypedOutcome:
+    """What a typed value decides: right or wrong, with its code and the words of the answer that it is about."""
+
+    correct: bool
+    code: Code
+    claim: str = ""
+
+
+def decide_typed(question: TextReading, gold: TextReading, answer: TextReading) -> TypedOutcome | None:
+    """The decision of the gold's typed value; None where the gold has none, or the value alone decides nothing."""
+    if gold.side and (question.asks_yes_or_no or len(gold.tokens) == 0):
+        return _by_side(gold, answer)
+    if gold.periods and _is_bare(gold, question):
+        return _by_period(gold, answer)
+    if gold.values and _is_bare(gold, question):
+        return _by_value(gold, answer)
+    return _against(question, gold, answer)
+
+
+def _is_bare(gold: TextReading, question: TextReading) -> bool:
+    """Whether the gold is nothing but its value and words that the question has already."""
+    text = readable(gold.text)
+    spans: list[tuple[int, int]] = [(p.start, p.end) for p in periods(text)] or [(m.start, m.end) for m in gold.values]
+    rest = text if gold.periods else gold.counted_text
+    for start, end in sorted(spans, reverse=True):
+        rest = f"{rest[:start]} {rest[end:]}"
+    known = set(question.words)
+    return all(word in _AROUND or word in known for word in words(rest))
+
+
+# ------------------------------------------------------------------ yes and no
+
+
+def _by_side(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
+    stated = answer.side
+    if stated is None:
+        return None
+    if stated != gold.side:
+        return TypedOutcome(False, Code.OTHER_VALUE, stated)
+    if gold.is_guess or len(gold.tokens) == 0:
+        return TypedOutcome(True, Code.STATES_VALUE, stated)
+    return None
+
+
+# ------------------------------------------------------------------ dates
+
+
+def _by_period(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
+    text = readable(answer.text)
+    stated = [p for p in answer.periods if not _is_of_talk(text, p)] or list(answer.periods)
+    if not stated:
+        return TypedOutcome(_has_words(gold, answer), Code.MISSING_VALUE)
+    for wanted in gold.periods:
+        agreeing = [p for p in stated if p.states(wanted)]
+        if not agreeing:
+            return TypedOutcome(False, Code.OTHER_VALUE, text[stated[0].start : stated[0].end])
+        low, high = _sentence(text, agreeing[0].start)
+        rivals = [p for p in stated if low <= p.start < high and not p.overlaps(wanted) and p.days <= wanted.days + 7]
+        if rivals and rivals[0].start < agreeing[0].start:
+            return TypedOutcome(False, Code.OTHER_VALUE, text[rivals[0].start : rivals[0].end])
+        if any(not p.overlaps(wanted) for p in stated) or not _is_plain(answer):
+            return None
+    return TypedOutcome(True, Code.STATES_VALUE, text[agreeing[0].start : agreeing[0].end])
+
+
+def _is_of_talk(text: str, period: Period) -> bool:
+    """Whether a date is that of a conversation in which something was reported: ``as she mentioned on DATE``."""
+    return bool(_OF_TALK.search(text[max(0, period.start - 60) : period.start]))
+
+
+def _sentence(text: str, position: int) -> tuple[int, int]:
+    ends = [0, *(m.end() for m in _SENTENCE.finditer(text)), len(text)]
+    return max(e for e in ends if e <= position), min((e for e in ends if e > position), default=len(text))
+
+
+# ------------------------------------------------------------------ numbers, lengths, times
+
+
+def _by_value(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
+    text = answer.counted_text
+    claim = ""
+
+    def is_wanted(mention: Mention) -> bool:
+        return any(_same(mention, value, text, gold.counted_text) for value in gold.values)
+
+    for wanted in gold.values:
+        same = [m for m in answer.values if _same(m, wanted, text, gold.counted_text)]
+        others = [m for m in answer.values if _is_kin(m, wanted) and not is_wanted(m)]
+        if not same:
+            shown = text[others[0].start : others[0].end] if others else ""
+            code = Code.OTHER_VALUE if others else Code.MISSING_VALUE
+            return TypedOutcome(not others and _has_words(gold, answer), code, shown)
+        low = _sentence(text, same[0].start)[0]
+        before = next((m for m in others if low <= m.start < same[0].start), None)
+        if before and _HEDGES.search(text[before.start : same[0].start]):
+            return TypedOutcome(False, Code.NOT_COMMITTED, text[before.start : same[0].end])
+        if others or not _is_plain(answer):
+            return None
+        claim = text[same[0].start : same[0].end]
+    return TypedOutcome(True, Code.STATES_VALUE, claim)
+
+
+def _is_plain(answer: TextReading) -> bool:
+    """Whether an answer is short enough, and without a word that takes back, for its value to be the answer."""
+    return len(answer.words) <= _PLAIN_WORDS and not _TAKES_BACK.search(answer.text)
+
+
+def _same(a: Mention, b: Mention, text: str, gold_text: str) -> bool:
+    if a.same(b):
+        return True
+    # "4 tournaments" for "four", "six" for "6 years": a bare number takes the unit that the other has.
+    if isinstance(a, AmountMention) and isinstance(b, AmountMention):
+        return a.amount == b.amount and "%" not in (a.unit, b.unit)
+    if isinstance(a, AmountMention) and isinstance(b, DurationMention):
+        return a.unit is None and _number(gold_text[b.start : b.end]) == a.amount
+    if isinstance(a, DurationMention) and isinstance(b, AmountMention):
+        return b.unit is None and _number(text[a.start : a.end]) == b.amount
+    return False
+
+
+def _number(text: str) -> float | None:
+    match = re.match(r"\D*(\d+(?:\.\d+)?)\b", text)
+    return float(match.group(1)) if match else None
+
+
+def _is_kin(a: Mention, b: Mention) -> bool:
+    if a.kind != b.kind:
+        return isinstance(a, AmountMention | DurationMention) and isinstance(b, AmountMention | DurationMention)
+    return True
+
+
+def _has_words(gold: TextReading, answer: TextReading) -> bool:
+    """Whether the gold's words are in the answer as they are."""
+    return f" {' '.join(gold.words)} " in f" {' '.join(answer.words)} "
+
+
+# ------------------------------------------------------------------ a clause that holds a value
+
+
+def _other_digits(gold: TextReading, question: TextReading, answer: TextReading) -> bool:
+    """Whether the answer leaves out a number of the gold and has one that neither gold nor question has."""
+    wanted, there = (set(_DIGITS.findall(text.counted_text)) for text in (gold, answer))
+    return bool(wanted - there) and bool(there - wanted - set(_DIGITS.findall(question.counted_text)))
+
+
+def _against(question: TextReading, gold: TextReading, answer: TextReading) -> TypedOutcome | None:
+    """Wrong where the answer has another value in place of one that the gold's clause holds; else None."""
+    text, plain = answer.counted_text, len(answer.words) <= _PLAIN_WORDS
+    for wanted in gold.values:
+        unit = getattr(wanted, "unit", None)
+        kin = [m for m in answer.values if m.kind == wanted.kind and getattr(m, "unit", None) == unit]
+        if (plain or unit) and kin and not any(_same(m, wanted, text, gold.counted_text) for m in answer.values):
+            return TypedOutcome(False, Code.OTHER_VALUE, text[kin[0].start : kin[0].end])
+    if plain and _other_digits(gold, question, answer):
+        return TypedOutcome(False, Code.OTHER_VALUE, answer.text)
+    for period in gold.periods if plain else ():
+        if answer.periods and not any(p.overlaps(period) for p in answer.periods):
+            first = answer.periods[0]
+            return TypedOutcome(False, Code.OTHER_VALUE, readable(answer.text)[first.start : first.end])
+    return None
