@@ -79,15 +79,16 @@ VIOLATIONS = {
         "memarena_masim.errors",
     ),
     "the harness imports no backend": ("memarena.cli", "memarena_backend_vanilla_oracle"),
-    "guarded processes, the forked worker and lazy imports import nothing else of ours": (
+    "confinement, the forked worker and lazy imports import nothing else of ours": (
         "memarena.forked_worker",
         "memarena.log.records",
     ),
+    "guarded processes know what confines them": ("memarena.processes", "memarena.log.records"),
     "evaluation knows judging, scoring and the log": ("memarena.evaluation", "memarena.report"),
     "the paper's tables know the form of records": ("memarena.paper", "memarena.scoring"),
     "no circle between files or folders": ("memarena.log", "memarena.scoring.run"),
     "the log knows the data set": ("memarena.log", "memarena.client"),
-    "judging knows the log and the data set": ("memarena.judging", "memarena.scoring"),
+    "judging knows the log, the data set and how servers are asked": ("memarena.judging", "memarena.scoring"),
     "training of the judge's models knows judging and scoring": ("judge_training", "memarena.report"),
     "answers from anywhere are planned as a run plans, judged and scored": (
         "memarena.evaluation_of_answers",
