@@ -116,11 +116,10 @@ def test_the_ranking_is_a_stable_sort(scores: list[float], count: int) -> None:
     assert best(np.array(scores), count).tolist() == expected
 
 
-def test_tokens_are_ascii_words_in_lower_case() -> None:
+def test_tokens_are_words_in_lower_case_those_of_ascii_apart() -> None:
     assert tokenize("The Boat-house, at 7:30 on_time!") == ["the", "boat", "house", "at", "7", "30", "on_time"]
-    assert tokenize("naïve Zürich") == ["na", "ve", "z", "rich"]
-    assert tokenize("你好 שלום 👩‍👩‍👧") == []
-    assert tokenize("Kelvin \u212a") == ["kelvin"], "the Kelvin sign is no ASCII letter, though its lower case is one"
+    assert tokenize("naïve ZÜrich") == ["na", "ï", "ve", "z", "ü", "rich"]
+    assert tokenize("你好 שלום, Ж_1 👩‍👩‍👧") == ["你好", "שלום", "ж", "_1"]
 
 
 # ------------------------------------------------------------------ over gRPC
@@ -196,9 +195,9 @@ def test_a_day_without_words_is_no_error_and_finds_nothing(bm25: Served) -> None
 
 
 def test_text_without_a_single_token_is_kept_and_fills_the_ranking(bm25: Served) -> None:
-    bm25.ingest(make_day("n1", 0, [make_session("s1", ["你好", "boat", "שלום"])]))
-    assert bm25.find("n1", "boat", 0) == ["Omar Haddad: boat", "Maya Chen: 你好", "Maya Chen: שלום"]
-    assert bm25.find("n1", "שלום", 0) == ["Maya Chen: 你好", "Omar Haddad: boat", "Maya Chen: שלום"]
+    bm25.ingest(make_day("n1", 0, [make_session("s1", ["…", "boat", "שלום"])]))
+    assert bm25.find("n1", "boat", 0) == ["Omar Haddad: boat", "Maya Chen: …", "Maya Chen: שלום"]
+    assert bm25.find("n1", "שלום", 0) == ["Maya Chen: שלום", "Maya Chen: …", "Omar Haddad: boat"]
 
 
 def test_k_max_items_and_max_context_tokens_bound_the_items_from_the_low_end(bm25: Served) -> None:

@@ -58,7 +58,7 @@ def test_reflection_lists_the_contract(served: Served) -> None:
 
 def test_describe_is_complete_and_always_the_same(served: Served) -> None:
     first = served.stub.Describe(pb.DescribeRequest(), timeout=30)
-    assert (first.name, first.version, first.contract_version) == ("verbatim", "1", "1.1")
+    assert (first.name, first.version, first.contract_version) == ("verbatim", "1", "1.2")
     assert first.kind == pb.BACKEND_KIND_COMPETITOR
     assert list(first.digest_versions) == [1]
     assert list(first.capabilities) == [pb.CAPABILITY_PROVENANCE, pb.CAPABILITY_DURABLE]

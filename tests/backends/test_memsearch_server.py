@@ -152,7 +152,7 @@ def found_at_last(served: Served) -> list[str]:
 def test_the_suite_passes_where_the_store_decides(tmp_path: Path, endpoint: NullReader, uri: str) -> None:
     """What a server could do otherwise than Milvus Lite: readiness, replays, namespaces, finding and forgetting."""
     data = tmp_path / "data"
-    only = ["ing.ready", "ing.replay", "src.finds", "idn.near-names", "rst"]
+    only = ["ing.ready", "ing.replay", "src.finds", "idn.read-names", "rst"]
     with serve(MemSearchMemory(data, settings_for(endpoint, uri)), data) as served:
         result = run_suite(served.address, only=only, settings=SuiteSettings(timeout_s=120))
     assert [result_line(each) for each in result.results if each.status == "failed"] == []

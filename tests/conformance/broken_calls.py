@@ -25,7 +25,7 @@ from memarena_proto.digest import DIGEST_BYTES, DayDigest
 
 from tests.conformance.broken_answers import Events
 from tests.conformance.broken_days import EditedIngest, Frames, memory_of
-from tests.conformance.sound import SoundMemory, items_of
+from tests.conformance.sound import SoundMemory
 
 _MOST_TURNS = 1000
 
@@ -141,15 +141,6 @@ class SearchesOneAtATime(SoundMemory):
             return super().search(namespace, query, call)
         finally:
             self._busy.discard(namespace)
-
-
-class LooksAtBeginnings(SoundMemory):
-    """Of texts and questions only the first 500 letters are looked at."""
-
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        wanted = set(re.findall(r"\w+", query.text[:500].lower()))
-        items = [item for day in self.searched(namespace, query) for item in items_of(day)]
-        return [item for item in items if wanted & set(re.findall(r"\w+", item.text[:500].lower()))]
 
 
 class RefusesLaterValues(Servicer):

@@ -104,14 +104,24 @@ class Served:
     """The parts behind gRPC on a free port, until :meth:`stop`."""
 
     def __init__(self, parts: Parts, data_dir: Path) -> None:
+        self._parts, self._data_dir, self.address = parts, data_dir, "127.0.0.1:0"
+        self._start()
+
+    def restart(self) -> None:
+        """End it and serve the same data at the same address again."""
+        self.stop()
+        self._start()
+
+    def _start(self) -> None:
+        parts = self._parts
         with ExitStack() as opened:
-            store = parts.store(data_dir)
+            store = parts.store(self._data_dir)
             opened.callback(store.close)
             servicer = parts.servicer(parts.engine(parts.memory(), store))
             opened.callback(servicer.close)
             health_servicer = parts.health(experimental_non_blocking=True)
             self._server = kit_server._server(servicer, health_servicer, kit_server.Security())
-            self.address = kit_server._bind(self._server, "127.0.0.1:0", kit_server.Security())
+            self.address = kit_server._bind(self._server, self.address, kit_server.Security())
             self._server.start()
             self._opened = opened.pop_all()
         for service in ("", SERVICE):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from memarena.conformance import Patience, Settings, SuiteResult, all_checks, ru
 from tests.conformance.broken import BROKEN
 from tests.conformance.broken_retrieval import RankedMemory
 from tests.conformance.sound import Parts, Served
+from tests.conformance.test_lives import SMALL
 
 TABLE: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "defects.toml").read_text(encoding="utf-8"))
 IN_PROCESS = [name for name, row in TABLE.items() if not row.get("process")]
@@ -21,11 +23,11 @@ WORKERS = 3
 """Much of a run is waiting."""
 
 
-LONG = {"gen.deadline", "gen.many-namespaces", "ing.cancelled", "ing.old-batch", "lim.response", "src.endurance"}
+LONG = {"gen.deadline", "gen.many-namespaces", "ing.cancelled", "lim.response", "src.endurance"}
 """Checks of more than half a second."""
-COSTLY = {"dig.every-field", "gen.concurrent", "gen.search-race", "lim.frame", "lim.no-count", "txt.times"}
+COSTLY = {"dig.every-field", "gen.concurrent", "lim.frame", "txt.times"}
 """Checks of hundreds of calls or megabytes, which together take a quarter of a run's time on the processor."""
-CHOSEN = LONG | COSTLY
+CHOSEN = LONG | COSTLY | {check.check_id for check in all_checks() if check.chapter == "life"}
 """Run for the sound backends, and for those whose row names them."""
 
 
@@ -40,7 +42,12 @@ def hold_to_spec(parts: Parts, data_dir: Path, row: dict[str, Any]) -> SuiteResu
         notice_s=row.get("notice_s", 0.3),
     )
     try:
-        settings = Settings(timeout_s=row.get("timeout_s", 20.0), start_s=0.5, patience=patience)
+        settings = Settings(
+            timeout_s=row.get("timeout_s", 20.0),
+            start_s=0.5,
+            patience=patience,
+            life_size=replace(SMALL, **row.get("life", {})),
+        )
         named = {*row.get("fails", CHOSEN), *row.get("may_fail", ())}
         only = [check.check_id for check in all_checks() if check.check_id not in CHOSEN - named]
         return run_suite(served.address, only=only, settings=settings)
@@ -88,6 +95,7 @@ def test_a_sound_backend_passes_every_check_that_applies(runs: dict[str, Future[
         "lim.day-bytes",
         "hlt.restart",
         "sec.token",
+        "sec.log",
     ]
 
 
@@ -109,7 +117,6 @@ def test_every_check_with_a_control_fails_for_a_backend_that_finds_nothing() -> 
     """Whoever adds a check of what must not be visible adds it to the row of the empty search, or it has no control."""
     negative = {
         "idn.isolated",
-        "idn.near-names",
         "ing.cancelled",
         "ing.no-trailer",
         "ing.digest-checked",

@@ -137,7 +137,7 @@ def test_numbers_that_no_enum_has_are_failed_checks_and_a_report(
     dsc, hlt, summary = done.stdout.splitlines()
     assert dsc.endswith("kind is 7, expected COMPETITOR or DIAGNOSTIC")
     assert hlt.endswith("Health of '' is unknown_7")
-    assert summary.startswith("two lines 1 (unknown_7, contract 1.1): 0 passed, 2 failed")
+    assert summary.startswith("two lines 1 (unknown_7, contract 1.2): 0 passed, 2 failed")
     assert ElementTree.parse(report).getroot().attrib["failures"] == "2"
 
 

@@ -19,7 +19,6 @@ from memarena_backend.servicer import Servicer
 from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto.digest import DIGEST_BYTES, DayDigest
 
-from tests.conformance.broken_calls import LooksAtBeginnings
 from tests.conformance.broken_days import SortsSessions
 from tests.conformance.sound import Parts, Served, SoundMemory
 
@@ -143,14 +142,6 @@ def test_another_limit_is_another_one() -> None:
     assert names_field("Turn ID too long", "turn_id")
     assert names_field("turnId: too long", "turn_id")
     assert not names_field("the id is too long", "turn_id")
-
-
-def test_texts_whose_end_is_not_looked_at_are_advice_and_no_failure(tmp_path: Path) -> None:
-    result = held(Parts(memory=LooksAtBeginnings), tmp_path, "src.long-text", "src.finds")
-    assert result.passed
-    assert result.ids("advice") == ["src.long-text"]
-    (told,) = [each.message for each in result.results if each.status == "advice"]
-    assert told.startswith("the end of a turn of 3 KB and the end of a question of 3 KB is not found")
 
 
 class SpeaksOneZero(Servicer):

@@ -120,7 +120,7 @@ def test_who_answers_at_an_address_is_told(tmp_path: Path, start: Callable[..., 
     """Name, version, kind and contract, whatever name the user gave it."""
     told, backend = Told(), start()
     play(backend, tmp_path / "run", names=("mine",), display=told)
-    assert f"backend at {backend.address}: bm25 {VERSION} (competitor, contract 1.1)" in told.lines
+    assert f"backend at {backend.address}: bm25 {VERSION} (competitor, contract 1.2)" in told.lines
 
 
 @pytest.mark.parametrize("names", [("memsearch",), ("bm25", "memsearch")])

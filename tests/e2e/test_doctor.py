@@ -14,7 +14,7 @@ from .harnessing import ROOT, command, memarena
 
 
 def test_the_backends_of_this_checkout_are_started_and_described() -> None:
-    for more, said in (((), "installed"), (("--start",), "contract 1.1")):
+    for more, said in (((), "installed"), (("--start",), "contract 1.2")):
         done = memarena("doctor", *more)
         assert done.returncode == 0, done.stdout + done.stderr
         for name in ("bm25", "vanilla", "oracle"):

@@ -205,7 +205,7 @@ class ShortDays(CapturingBackend):
     """Takes days of at most 100 bytes."""
 
     def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
-        assert request.caller_minor_version == 1
+        assert request.caller_minor_version == 2
         response = super().Describe(request, context)
         response.limits.max_day_bytes = 100
         return response

@@ -352,7 +352,7 @@ class DescribeResponse(google.protobuf.message.Message):
     version: builtins.str
     """REQUIRED. Version of the backend's implementation, free form."""
     contract_version: builtins.str
-    """REQUIRED. Version of this contract that the backend implements, "1.1" for this file."""
+    """REQUIRED. Version of this contract that the backend implements, "1.2" for this file."""
     kind: Global___BackendKind.ValueType
     """REQUIRED. Whether results may compete or serve diagnosis only."""
     token_counting: Global___TokenCounting.ValueType

@@ -11,7 +11,7 @@ from memarena_backend import Day, Session, line_of, moment_in_words, setting_in_
 
 from memarena_backend_bm25.settings import PassageKind
 
-_TOKEN = re.compile(r"[A-Za-z0-9_]+")
+_TOKEN = re.compile(r"[A-Za-z0-9_]+|[^\W\x00-\x7f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Passage:
 
 
 def tokenize(text: str) -> list[str]:
-    """Runs of ASCII letters, digits and underscores, lower-cased; text in other scripts has none."""
+    """Runs of ASCII letters, digits and underscores, and runs of letters and digits outside ASCII, lower-cased."""
     # Matched before lower-casing: some letters outside ASCII have an ASCII lower case.
     return [token.lower() for token in _TOKEN.findall(text)]
 

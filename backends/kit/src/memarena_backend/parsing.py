@@ -175,7 +175,7 @@ def wire_description(description: Description) -> pb.DescribeResponse:
     return pb.DescribeResponse(
         name=description.name,
         version=description.version,
-        contract_version="1.1",
+        contract_version="1.2",
         kind=pb.BackendKind.Value(f"BACKEND_KIND_{description.kind.name}"),
         capabilities=sorted(
             [pb.CAPABILITY_DURABLE, *(pb.Capability.Value(f"CAPABILITY_{c.name}") for c in description.capabilities)]

@@ -66,6 +66,10 @@ def conformance(
     ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds that a single call may take.", min=1.0)] = 30.0,
     wait: Annotated[float, typer.Option(help="Seconds to wait for the backend to be SERVING.", min=0.0)] = 10.0,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the life and of all words; default: drawn, and printed.", min=0)
+    ] = None,
+    thorough: Annotated[bool, typer.Option("--thorough", help="A longer life, asked for all that it holds.")] = False,
     list_checks: Annotated[bool, typer.Option("--list", help="Print the checks with their clauses and stop.")] = False,
 ) -> None:
     """Test any implementation of the contract. Exit 0 if it passes, 1 if a check fails, 2 if it cannot be tested.
@@ -99,7 +103,7 @@ def conformance(
         advertise=advertise,
         real_model=real,
         restart=restart_by(restart_command) if restart_command is not None else None,
-        settings=Settings(timeout_s=timeout, start_s=wait, log=log),
+        settings=Settings(timeout_s=timeout, start_s=wait, log=log, seed=seed, thorough=thorough),
         on_result=_print,
     )
     for line in shared_causes(result):

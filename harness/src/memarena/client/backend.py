@@ -167,7 +167,7 @@ class BackendClient:
         response = self._run(
             "Describe",
             lambda: self._stub.Describe(
-                pb.DescribeRequest(caller_minor_version=1), timeout=self.deadlines.describe_s, metadata=self._metadata
+                pb.DescribeRequest(caller_minor_version=2), timeout=self.deadlines.describe_s, metadata=self._metadata
             ),
         )
         for name in ("name", "version", "contract_version", "kind"):

@@ -8,16 +8,22 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.conformance import fixtures
+from memarena.conformance.drawn_words import Words
 from memarena.conformance.errors import BrokenError, SkippedError
 from memarena.conformance.expectations import differs, mentions, offering, quoted, seen, shows, with_access
-from memarena.conformance.fixtures import Fact, Words
+from memarena.conformance.fixtures import Fact
 from memarena.conformance.scripted_models import READER, Access, ReaderScript, ScriptedModels
 from memarena.conformance.wire import Connection, Received, RefusedError
+
+if TYPE_CHECKING:
+    from memarena.conformance.life import LifeSize
+    from memarena.conformance.lived import Lived
 
 _POLL_S = 0.02
 _AGAIN = ("ABORTED", "UNAVAILABLE")
@@ -66,9 +72,18 @@ class BackendUnderTest:
     """Found by dig.gate: a sound day that is DATA_LOSS is then its fault, and not told again."""
     missing_rpcs: frozenset[str] = frozenset()
     """RPCs that are not there yet: what needs them is skipped."""
+    seed: int = 0
+    """What the life of the run and every word are drawn from."""
+    life_size: LifeSize | None = None
+    life_s: float = 6.0
+    """Seconds for asking for what a life holds, each time."""
+    log: Path | None = None
     words: Words = field(default_factory=Words)
     namespaces: list[NamespaceFixture] = field(default_factory=list)
-    """Lives of the check that is running; reset when it ends."""
+    """Namespaces of the check that is running; reset when it ends."""
+    kept: list[NamespaceFixture] = field(default_factory=list)
+    """Namespaces that outlive their check; reset when the run ends."""
+    life: Lived | None = None
     first_life: FirstLife | None = None
     """Begun by hlt.first-ingest, and held to be there by hlt.first-batch at the end of the run."""
     _run_id: str = field(default_factory=lambda: secrets.token_hex(4))
@@ -102,6 +117,11 @@ class BackendUnderTest:
         self.namespaces.append(ns)
         self.wire.namespaces.add(ns.namespace)
         return ns
+
+    def keep(self, ns: NamespaceFixture) -> None:
+        """Let a namespace live until the run ends."""
+        self.namespaces.remove(ns)
+        self.kept.append(ns)
 
     def fact(self) -> Fact:
         """Something that the backend can be expected to keep, and a question that finds it."""
@@ -197,10 +217,10 @@ class NamespaceFixture:
         """A session of the next day, in which the owner says these texts."""
         return fixtures.session(self.backend.new_id(), texts, day=self.last_day + 1 if day is None else day)
 
-    def commit(self, frames: Sequence[pb.IngestRequest]) -> pb.IngestResponse:
+    def commit(self, frames: Sequence[pb.IngestRequest], deadline_s: float | None = None) -> pb.IngestResponse:
         """Send a sound day, which must be taken."""
         try:
-            response = self.backend.settled(lambda: self.backend.ingest(frames))
+            response = self.backend.settled(lambda: self.backend.ingest(frames, deadline_s))
         except RefusedError as error:
             self.skip_for_the_digest(error)
             raise BrokenError(f"a sound day was refused: {error}") from error

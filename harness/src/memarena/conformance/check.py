@@ -38,11 +38,12 @@ class Check:
 
 
 def check(
-    check_id: str, *clauses: str, title: str, applies: Applies = always, advisory: bool = False
+    check_id: str, *clauses: str, applies: Applies = always, advisory: bool = False
 ) -> Callable[[Callable[[BackendUnderTest], None]], Check]:
-    """Make a function a check."""
+    """Make a function a check. Its docstring is the title."""
 
     def wrap(function: Callable[[BackendUnderTest], None]) -> Check:
+        title = " ".join((function.__doc__ or "").split()).removesuffix(".")
         return Check(check_id, clauses, title, function, applies, advisory)
 
     return wrap

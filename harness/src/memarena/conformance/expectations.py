@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from memarena_proto import memory_backend_pb2 as pb
@@ -10,6 +11,8 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena.conformance.errors import BrokenError
 from memarena.conformance.fixtures import Fact
 from memarena.conformance.wire import RefusedError
+
+_CLOCK_S = 0.3
 
 
 def expect_refused(
@@ -82,6 +85,15 @@ def score_change(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem]
         return ", ".join(f"{item.text[:24]!r} {item.score:.5g}" for item in items[:4]) or "no items"
 
     return f"{told(first)} before, {told(second)} after"
+
+
+def by_itself(items: Sequence[pb.MemoryItem], ask: Callable[[], Sequence[pb.MemoryItem]]) -> str:
+    """The cause of a change where nothing has to have caused it: the same Search, asked again, changes by itself."""
+    time.sleep(_CLOCK_S)
+    again = ask()
+    if differs(items, again) or scores_differ(items, again):
+        return "with nothing ingested in between, a clock or chance changes"
+    return ""
 
 
 def changed(

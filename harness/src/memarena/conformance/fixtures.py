@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,8 +14,6 @@ FRIEND = pb.Participant(participant_id="p1", display_name="Omar Haddad", role=pb
 AIDE = pb.Participant(participant_id="p2", display_name="Aide", role=pb.PARTICIPANT_ROLE_ASSISTANT)
 
 _BEGIN = datetime(2025, 1, 1, 9, tzinfo=UTC)
-_CONSONANTS = "bdfgklmnprstvz"
-_VOWELS = "aeiou"
 _LAST_DATED_DAY = 100_000
 """Days above it share one date: the calendar ends before the day indices do."""
 
@@ -28,22 +25,6 @@ class Fact:
     statement: str
     question: str
     value: str
-
-
-class Words:
-    """Made-up words, none of them twice and none part of another."""
-
-    def __init__(self) -> None:
-        self._random = random.Random()  # noqa: S311 (nothing secret)
-        self._used: set[str] = set()
-
-    def next(self) -> str:
-        """A word of four syllables, for example ``Zulobira``."""
-        while True:
-            word = "".join(self._random.choice(_CONSONANTS) + self._random.choice(_VOWELS) for _ in range(4))
-            if word not in self._used:
-                self._used.add(word)
-                return word.capitalize()
 
 
 def moment(day: int, minute: int = 0) -> str:

@@ -37,7 +37,7 @@ def summary_line(result: SuiteResult) -> str:
     counts = ", ".join(f"{len(result.ids(status))} {status}" for status in ("passed", "failed", "skipped"))
     if advice := result.ids("advice"):
         counts += f", {len(advice)} to look at"
-    return f"{who if described.name else result.target}: {counts} in {result.duration_s:.1f} s"
+    return f"{who if described.name else result.target}: {counts} in {result.duration_s:.1f} s, seed {result.seed}"
 
 
 def shared_causes(result: SuiteResult) -> list[str]:

@@ -105,6 +105,11 @@ def restart(backend: BackendUnderTest) -> str | None:
     return None if backend.restart else "no --restart-command was given"
 
 
+def log(backend: BackendUnderTest) -> str | None:
+    """The operator says where the backend logs to."""
+    return None if backend.log else "no --log was given"
+
+
 def token(backend: BackendUnderTest) -> str | None:
     """The backend is set up to demand a token."""
     return None if backend.wire.security.bearer_token is not None else "no --token-env was given"

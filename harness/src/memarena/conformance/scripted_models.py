@@ -39,6 +39,29 @@ _WORD = re.compile(r"\w+")
 Phase = Literal["in_call", "after_return", "unknown_token", "not_offered"]
 
 
+@dataclass(frozen=True)
+class Dialect:
+    """How a stream of server-sent events is written: all of these are the same stream."""
+
+    colon: str = "data: "
+    end: str = "\n"
+    before: str = ""
+    """Lines before an event: comments, and fields that say nothing."""
+
+    def event(self, data: str) -> bytes:
+        """An event with these data."""
+        return f"{self.before}{self.colon}{data}".replace("\n", self.end).encode() + 2 * self.end.encode()
+
+
+DIALECTS = (
+    Dialect(),
+    Dialect(colon="data:"),
+    Dialect(end="\r\n"),
+    Dialect(before=": waiting\n\n"),
+    Dialect(before="event: message\nid: 7\n"),
+)
+
+
 @dataclass
 class ReaderScript:
     """What the reader does in one call. ``hold_reply`` and ``hold_rest`` are waited for before the first piece and
@@ -53,12 +76,15 @@ class ReaderScript:
     status: int = 200
     breaks_off: bool = False
     """The connection ends after the first piece, as when the model's server dies."""
+    dialect: Dialect = DIALECTS[0]
     redirect: str = ""
     """URL to send the caller on to, with 307."""
     hold_reply: threading.Event | None = None
     hold_rest: threading.Event | None = None
     hold_timeout_s: float = HOLD_TIMEOUT_S
     held_out: bool = False
+    calls: list[ModelCall] = field(default_factory=list)
+    """Requests that came with the token of the call."""
 
     def usage(self) -> dict[str, int] | None:
         """What the reader reports of its tokens."""
@@ -144,6 +170,11 @@ class ScriptedModels:
         with self._lock:
             self._grants[token].script = script
 
+    def tokens(self) -> list[str]:
+        """Every token that was given so far."""
+        with self._lock:
+            return list(self._grants)
+
     def revoke(self, token: str) -> None:
         """The call has returned."""
         with self._lock:
@@ -174,7 +205,9 @@ class ScriptedModels:
                 phase = "not_offered"
             else:
                 phase = "in_call"
-            self.calls.append(ModelCall(path, model, phase, grant.label if grant else "", body))
+            self.calls.append(call := ModelCall(path, model, phase, grant.label if grant else "", body))
+            if grant is not None and path == "/chat/completions":
+                grant.script.calls.append(call)
         return phase, grant.script if grant else ReaderScript()
 
 
@@ -365,24 +398,25 @@ class _Handler(BaseHTTPRequestHandler):
         deltas += [{"content": piece} for piece in script.pieces]
         for number, delta in enumerate(deltas):
             choice = {"index": 0, "delta": delta, "finish_reason": None}
-            self._event(json.dumps({**head, "choices": [choice]}, ensure_ascii=False))
+            self._event(json.dumps({**head, "choices": [choice]}, ensure_ascii=False), script.dialect)
             if number == 1:
                 if script.breaks_off:
                     self.close_connection = True
                     return
                 script.hold(script.hold_rest)
-        self._event(json.dumps({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": script.finish}]}))
+        last = {"index": 0, "delta": {}, "finish_reason": script.finish}
+        self._event(json.dumps({**head, "choices": [last]}), script.dialect)
         options = body.get("stream_options")
         if usage is not None and isinstance(options, dict) and options.get("include_usage"):
-            self._event(json.dumps({**head, "choices": [], "usage": usage}))
-        self._event("[DONE]")
+            self._event(json.dumps({**head, "choices": [], "usage": usage}), script.dialect)
+        self._event("[DONE]", script.dialect)
         self.wfile.write(b"0\r\n\r\n")
 
-    def _event(self, data: str) -> None:
+    def _event(self, data: str, dialect: Dialect) -> None:
         """One event in a chunk of its own; in two, sent apart, where a character has more than one byte: a network
         splits where it likes, and whoever decodes each part by itself loses the character.
         """
-        whole = f"data: {data}\n\n".encode()
+        whole = dialect.event(data)
         inside = next((place for place, byte in enumerate(whole) if byte >= _BEYOND_ASCII), 0)
         if inside:
             self._chunk(whole[: inside + 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 import shlex
 import shutil
 import subprocess
@@ -19,7 +20,9 @@ from memarena.client.backend import Security
 from memarena.conformance.backend_under_test import BackendUnderTest, Patience
 from memarena.conformance.check import Check, CheckResult, Status
 from memarena.conformance.checks import all_checks, digest_gate
+from memarena.conformance.drawn_words import Words
 from memarena.conformance.errors import BrokenError, ConformanceError, SkippedError
+from memarena.conformance.life import THOROUGH, LifeSize
 from memarena.conformance.scripted_models import RealModel, ScriptedModels
 from memarena.conformance.wire import SERVICE, Connection, RefusedError
 
@@ -36,6 +39,8 @@ _CAUSE = re.compile(
 _RESTARTS = 5
 """A backend that dies more often is not worth the wait."""
 _RESTART_COMMAND_TIMEOUT_S = 120.0
+_LIFE_S = 4.0
+"""For asking for what a life holds, each of two times: a slow backend is asked for less."""
 _WITHOUT_DAYS = ("dsc", "hlt", "sec")
 
 
@@ -52,6 +57,11 @@ class Settings:
     patience: Patience = field(default_factory=Patience)
     log: Path | None = None
     """File that the backend writes its messages to: the last of them are told if it dies."""
+    seed: int | None = None
+    """What words and the life are drawn from; drawn for the run if there is none."""
+    thorough: bool = False
+    """A longer life, and as long as it takes to ask for all of it."""
+    life_size: LifeSize | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,7 @@ class SuiteResult:
     described: pb.DescribeResponse
     results: tuple[CheckResult, ...]
     duration_s: float
+    seed: int
 
     @property
     def passed(self) -> bool:
@@ -111,7 +122,11 @@ def run_suite(
     began = time.monotonic()
     with _models(advertise, real_model) as models, Connection(target, security, settings.timeout_s) as wire:
         _await_start(wire, settings.start_s)
-        backend = BackendUnderTest(wire, models, _describe(wire), settings.patience, restart)
+        seed = secrets.randbelow(2**32) if settings.seed is None else settings.seed
+        backend = BackendUnderTest(wire, models, _describe(wire), settings.patience, restart, seed=seed)
+        backend.words, backend.log = Words(seed), settings.log
+        backend.life_size = settings.life_size or (THOROUGH if settings.thorough else LifeSize())
+        backend.life_s = settings.total_s if settings.thorough else _LIFE_S
         if backend.has(pb.CAPABILITY_CELL_MODEL_ACCESS):
             backend.cell_access = models.grant("cell")
         backend.missing_rpcs = wire.missing = _missing_rpcs(wire)
@@ -121,7 +136,7 @@ def run_suite(
         for check in checks:
             run.hold(check)
         run.end()
-        return SuiteResult(target, backend.described, tuple(run.results), time.monotonic() - began)
+        return SuiteResult(target, backend.described, tuple(run.results), time.monotonic() - began, seed)
 
 
 @contextmanager
@@ -210,9 +225,11 @@ class _Run:
             self._on_result(result)
 
     def end(self) -> None:
-        """Reset the life that outlived its check, where hlt.first-batch did not run."""
-        if self._given_up is None and self._backend.first_life is not None:
-            self._backend.namespaces.append(self._backend.first_life.ns)
+        """Reset the namespaces that outlived their checks."""
+        if self._backend.life is not None:
+            self._backend.life.pulse.stop()
+        if self._given_up is None:
+            self._backend.namespaces, self._backend.kept = self._backend.kept, []
             self._backend.reset_namespaces()
 
     def _seen_alive(self, result: CheckResult) -> CheckResult:

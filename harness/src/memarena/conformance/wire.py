@@ -34,7 +34,7 @@ _OPTIONS = (
 
 T = TypeVar("T")
 
-MINOR_VERSION = 1
+MINOR_VERSION = 2
 """Of the contract that the suite holds a backend to."""
 
 

@@ -17,7 +17,7 @@ from memarena.conformance.checks import (
     health,
     identity,
     ingest,
-    ingest_found,
+    life,
     limits,
     models,
     questions,
@@ -34,7 +34,7 @@ CHAPTERS = {
     "idn": (identity,),
     "txt": (text,),
     "dsc": (describe,),
-    "ing": (ingest, ingest_found),
+    "ing": (ingest,),
     "dig": (digest_gate, digest),
     "src": (search, search_results, questions, endurance),
     "ans": (answer, answer_calls),
@@ -47,6 +47,7 @@ CHAPTERS = {
     "sec": (security,),
     "ver": (versions,),
     "mod": (models,),
+    "life": (life,),
 }
 """Chapters of SPEC.md by the short name that begins the ids of their checks, in the order of a run."""
 
@@ -55,5 +56,5 @@ def all_checks() -> tuple[Check, ...]:
     """Every check in the order of a run: the first Ingest and the digest first, what looks back on the run last."""
     modules = (module for chapter in CHAPTERS.values() for module in chapter)
     checks = [each for module in modules for each in vars(module).values() if isinstance(each, Check)]
-    first, last = (health.first_ingest, digest_gate.gate), health.after_errors
-    return (*first, *(each for each in checks if each not in (*first, last)), last)
+    first, last = (health.first_ingest, digest_gate.gate), (security.log, health.after_errors)
+    return (*first, *(each for each in checks if each not in (*first, *last)), *last)

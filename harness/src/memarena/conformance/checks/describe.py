@@ -25,14 +25,15 @@ def _describe(backend: BackendUnderTest, caller_minor_version: int = MINOR_VERSI
         raise BrokenError(f"Describe was refused: {error}") from error
 
 
-@check("dsc.complete", "DSC-2", "DSC-3", title="Describe fills every REQUIRED field with something sound")
+@check("dsc.complete", "DSC-2", "DSC-3")
 def complete(backend: BackendUnderTest) -> None:
+    """Describe fills every REQUIRED field with something sound."""
     described = _describe(backend)
     for name in ("name", "version", "contract_version", "kind"):
         if not getattr(described, name):
             raise BrokenError(f"{name} is missing")
     if not re.fullmatch(r"1\.\d+", described.contract_version):
-        raise BrokenError(f"contract_version is {described.contract_version!r}, expected 1.1 or 1.0")
+        raise BrokenError(f"contract_version is {described.contract_version!r}, expected 1.2, 1.1 or 1.0")
     if described.kind not in (pb.BACKEND_KIND_COMPETITOR, pb.BACKEND_KIND_DIAGNOSTIC):
         raise BrokenError(f"kind is {described.kind}, expected COMPETITOR or DIAGNOSTIC")
     if 1 not in described.digest_versions:
@@ -41,10 +42,9 @@ def complete(backend: BackendUnderTest) -> None:
         raise BrokenError("capabilities contains CAPABILITY_UNSPECIFIED")
 
 
-@check(
-    "dsc.stable", "DSC-1", "DSC-7", title="Describe needs no Ingest and answers the same every time, to every caller"
-)
+@check("dsc.stable", "DSC-1", "DSC-7")
 def stable(backend: BackendUnderTest) -> None:
+    """Describe needs no Ingest and answers the same every time, to every caller."""
     before = _describe(backend)
     backend.namespace().tell(backend.fact())
     after = _describe(backend)
@@ -63,16 +63,18 @@ def _changed(*described: pb.DescribeResponse) -> str:
     return ", ".join(field.name for field in fields if len({str(getattr(each, field.name)) for each in described}) > 1)
 
 
-@check("dsc.limits", "DSC-4", title="declared limits are not above those of the contract")
+@check("dsc.limits", "DSC-4")
 def limits(backend: BackendUnderTest) -> None:
+    """Declared limits are not above those of the contract."""
     declared = _describe(backend).limits
     for name, limit in (("max_turn_text_bytes", TURN_TEXT_BYTES), ("max_query_text_bytes", QUERY_TEXT_BYTES)):
         if getattr(declared, name) > limit:
             raise BrokenError(f"limits.{name} is {getattr(declared, name)}, above the contract's {limit}")
 
 
-@check("dsc.options", "DSC-5", title="each option is declared once, with a key in form and a description")
+@check("dsc.options", "DSC-5")
 def options(backend: BackendUnderTest) -> None:
+    """Each option is declared once, with a key in form and a description."""
     keys = [option.key for option in _describe(backend).options]
     for option in _describe(backend).options:
         if not _KEY.fullmatch(option.key):
@@ -83,13 +85,9 @@ def options(backend: BackendUnderTest) -> None:
         raise BrokenError(f"an option is declared twice: {', '.join(keys)}")
 
 
-@check(
-    "dsc.kept-facts",
-    "DSC-6",
-    title="a backend that extracts says which facts it keeps",
-    applies=requirements.extraction,
-)
+@check("dsc.kept-facts", "DSC-6", applies=requirements.extraction)
 def kept_facts(backend: BackendUnderTest) -> None:
+    """A backend that extracts says which facts it keeps."""
     described = _describe(backend)
     if not described.kept_facts:
         raise BrokenError("RETENTION_EXTRACTED is declared, but kept_facts is empty")

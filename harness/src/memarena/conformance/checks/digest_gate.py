@@ -85,17 +85,9 @@ def out_of_order(ns: NamespaceFixture, *texts: str) -> list[pb.IngestRequest]:
     return ns.frames(*sessions, events=events)
 
 
-@check(
-    "dig.gate",
-    "DIG-1",
-    "DIG-2",
-    "DIG-3",
-    "DIG-4",
-    "DIG-5",
-    "DIG-6",
-    title="the digest of small days is accepted; if not, which mistake it has",
-)
+@check("dig.gate", "DIG-1", "DIG-2", "DIG-3", "DIG-4", "DIG-5", "DIG-6")
 def gate(backend: BackendUnderTest) -> None:
+    """The digest of small days is accepted; if not, which mistake it has."""
     before = "none before it"
     for step in _steps(backend):
         try:

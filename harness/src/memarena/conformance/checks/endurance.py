@@ -23,14 +23,9 @@ _MEMORY_EVERY = 100
 _LEAK_BYTES = 8 << 20
 
 
-@check(
-    "src.endurance",
-    "SRC-7",
-    title="a thousand searches neither slow down, nor take more and more memory, nor change what is found",
-    applies=requirements.stable_search,
-    advisory=True,
-)
+@check("src.endurance", "SRC-7", applies=requirements.stable_search, advisory=True)
 def endurance(backend: BackendUnderTest) -> None:
+    """A thousand searches neither slow down, nor take more and more memory, nor change what is found."""
     ns, fact = backend.namespace(), backend.fact()
     ns.tell(fact)
     before = ns.items(fact)
@@ -61,14 +56,9 @@ def endurance(backend: BackendUnderTest) -> None:
         )
 
 
-@check(
-    "src.ranking",
-    "SRC-1",
-    title="what a question names by a word of its own is among the first items",
-    applies=requirements.recall,
-    advisory=True,
-)
+@check("src.ranking", "SRC-1", applies=requirements.recall, advisory=True)
 def ranking(backend: BackendUnderTest) -> None:
+    """What a question names by a word of its own is among the first items."""
     ns, shared = backend.namespace(), backend.words.next()
     facts = [backend.fact() for _ in range(_FACTS)]
     ns.tell(*facts)

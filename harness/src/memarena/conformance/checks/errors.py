@@ -14,8 +14,9 @@ from memarena.conformance.expectations import changed, expect_refused
 from memarena.conformance.wire import RefusedError
 
 
-@check("err.unknown-namespace", "ERR-5", title="a namespace without a committed day is NOT_FOUND")
+@check("err.unknown-namespace", "ERR-5")
 def unknown_namespace(backend: BackendUnderTest) -> None:
+    """A namespace without a committed day is NOT_FOUND."""
     ns = backend.namespace()
     question = ns.question("What?")
     expect_refused(partial(backend.search, question), "NOT_FOUND", "Search of a namespace that never was")
@@ -30,13 +31,15 @@ def _spoil(frame: pb.IngestRequest) -> None:
     frame.session.ClearField("session_id")
 
 
-@check("err.unknown-rpc", "ERR-4", title="an RPC that the contract does not have is UNIMPLEMENTED")
+@check("err.unknown-rpc", "ERR-4")
 def unknown_rpc(backend: BackendUnderTest) -> None:
+    """An RPC that the contract does not have is UNIMPLEMENTED."""
     expect_refused(partial(backend.wire.unknown_rpc, "Rewind"), "UNIMPLEMENTED", "an RPC named Rewind")
 
 
-@check("err.works-on", "ERR-1", "ERR-8", "ERR-6", title="after errors of every kind a namespace works as before")
+@check("err.works-on", "ERR-1", "ERR-8", "ERR-6")
 def works_on(backend: BackendUnderTest) -> None:
+    """After errors of every kind a namespace works as before."""
     ns, fact, later = backend.namespace(), backend.fact(), backend.fact()
     ns.tell(fact)
     ns.expect_visible(fact)
@@ -54,13 +57,9 @@ def works_on(backend: BackendUnderTest) -> None:
     ns.expect_visible(later)
 
 
-@check(
-    "err.own-namespace",
-    "IDN-1",
-    "ERR-5",
-    title="no error of a call tells anything of another namespace, here or anywhere in the run",
-)
+@check("err.own-namespace", "IDN-1", "ERR-5")
 def own_namespace(backend: BackendUnderTest) -> None:
+    """No error of a call tells anything of another namespace, here or anywhere in the run."""
     other, ns, never = backend.namespace(), backend.namespace(), backend.namespace()
     foreign = backend.fact()
     other.tell(foreign)

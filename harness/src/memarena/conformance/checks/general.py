@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -30,8 +29,9 @@ _MANY_S = 12.0
 """After it no further namespace is made: a slow backend is held to fewer."""
 
 
-@check("gen.deadline", "GEN-5", "ING-5", "ERR-8", title="a call whose deadline passed leaves its namespace usable")
+@check("gen.deadline", "GEN-5", "ING-5", "ERR-8")
 def deadline(backend: BackendUnderTest) -> None:
+    """A call whose deadline passed leaves its namespace usable."""
     ns, first, second = backend.namespace(), backend.fact(), backend.fact()
     ns.tell(first)
     whole = ns.frames(ns.session(second.statement))
@@ -98,14 +98,9 @@ def _cancelled_answer(ns: NamespaceFixture) -> None:
     ns.expect_visible(told)
 
 
-@check(
-    "gen.concurrent",
-    "GEN-6",
-    "IDN-1",
-    title="eight namespaces are worked on at the same time, each for itself",
-    applies=requirements.concurrent_calls,
-)
+@check("gen.concurrent", "GEN-6", "IDN-1", applies=requirements.concurrent_calls)
 def concurrent(backend: BackendUnderTest) -> None:
+    """Eight namespaces are worked on at the same time, each for itself."""
     count = min(_NAMESPACES, backend.described.limits.max_concurrent_namespaces or _NAMESPACES)
     namespaces = [backend.namespace() for _ in range(count)]
     facts = [[backend.fact() for _ in range(2)] for _ in namespaces]
@@ -128,59 +123,9 @@ def concurrent(backend: BackendUnderTest) -> None:
         ns.expect_hidden(others[-1], "it was told in another namespace")
 
 
-@check(
-    "gen.search-race",
-    "GEN-6",
-    "IDN-1",
-    title="searches at the same time, of one namespace and of several, find each their own",
-    applies=requirements.concurrent_calls,
-)
-def search_race(backend: BackendUnderTest) -> None:
-    count = min(_NAMESPACES, backend.described.limits.max_concurrent_namespaces or _NAMESPACES)
-    told = [(backend.namespace(), backend.fact()) for _ in range(count)]
-    for ns, fact in told:
-        ns.tell(fact)
-        ns.expect_visible(fact)
-    end = time.monotonic() + _RACE_S
-
-    def searched(ns: NamespaceFixture, own: Fact) -> tuple[int, int, int]:
-        """Searches made, those without the own fact, those with another's."""
-        made = missed = foreign = 0
-        while made < _RACE_SEARCHES and time.monotonic() < end:
-            items = _beside_others(ns, own)
-            made += 1
-            missed += not shows(items, own, verbatim=backend.keeps_words)
-            foreign += any(mentions(items, fact) for other, fact in told if other is not ns)
-        return made, missed, foreign
-
-    with ThreadPoolExecutor(2 * count) as pool:  # each namespace twice
-        counts = [done.result() for done in [pool.submit(searched, ns, fact) for ns, fact in (*told, *told)]]
-    made, missed, foreign = (sum(column) for column in zip(*counts, strict=True))
-    if missed or foreign:
-        raise BrokenError(
-            f"of {made} searches at the same time in {count} namespaces {foreign} returned another namespace's fact, "
-            f"and {missed} missed their own"
-        )
-
-
-def _beside_others(ns: NamespaceFixture, fact: Fact) -> Sequence[pb.MemoryItem]:
-    """What a search finds; it may have to wait for a backend that is overloaded, but not for another search."""
-    try:
-        return ns.backend.search(ns.question(fact.question)).items
-    except RefusedError as error:
-        if error.code == "ABORTED":
-            raise BrokenError(f"a search beside another one of its namespace was refused: {error}") from error
-        return ns.search(fact.question).items
-
-
-@check(
-    "gen.independent",
-    "GEN-6",
-    "HLT-4",
-    title="while a day of one namespace arrives, others are worked on and health is SERVING",
-    applies=requirements.concurrent_calls,
-)
+@check("gen.independent", "GEN-6", "HLT-4", applies=requirements.concurrent_calls)
 def independent(backend: BackendUnderTest) -> None:
+    """While a day of one namespace arrives, others are worked on and health is SERVING."""
     slow, other = backend.namespace(), backend.namespace()
     told, later = backend.fact(), backend.fact()
     other.tell(told)
@@ -210,8 +155,9 @@ def independent(backend: BackendUnderTest) -> None:
     other.expect_visible(later)
 
 
-@check("gen.many-namespaces", "GEN-6", "ING-7", title="many namespaces live side by side, the oldest as well")
+@check("gen.many-namespaces", "GEN-6", "ING-7")
 def many_namespaces(backend: BackendUnderTest) -> None:
+    """Many namespaces live side by side, the oldest as well."""
     end = time.monotonic() + _MANY_S
     told: list[tuple[NamespaceFixture, Fact]] = []
     while len(told) < _MANY_NAMESPACES and time.monotonic() < end:
@@ -230,7 +176,8 @@ def many_namespaces(backend: BackendUnderTest) -> None:
         raise BrokenError(f"{len(lost)} of {len(told)} living namespaces lost their fact, number {lost[0]} the first")
 
 
-@check("gen.mandatory", "GEN-2", title="Ingest, Search and Reset are implemented")
+@check("gen.mandatory", "GEN-2")
 def mandatory(backend: BackendUnderTest) -> None:
+    """Ingest, Search and Reset are implemented."""
     if backend.missing_rpcs:
         raise BrokenError(f"{', '.join(sorted(backend.missing_rpcs))}: UNIMPLEMENTED")

@@ -37,15 +37,9 @@ def _calls(backend: BackendUnderTest, linger_s: float = 0.0) -> list[ModelCall]:
     return list(backend.models.calls)
 
 
-@check(
-    "mod.after-return",
-    "MOD-3",
-    "ING-7",
-    "MOD-2",
-    title="no token is used after the return of its call",
-    applies=requirements.token_per_call,
-)
+@check("mod.after-return", "MOD-3", "ING-7", "MOD-2", applies=requirements.token_per_call)
 def after_return(backend: BackendUnderTest) -> None:
+    """No token is used after the return of its call."""
     late = [call for call in _calls(backend, backend.patience.linger_s) if call.phase == "after_return"]
     if late:
         raise BrokenError(
@@ -54,14 +48,9 @@ def after_return(backend: BackendUnderTest) -> None:
         )
 
 
-@check(
-    "mod.offered-models",
-    "MOD-1",
-    "MOD-2",
-    "MOD-4",
-    title="every model call carries a token that was given, for a model that was offered",
-)
+@check("mod.offered-models", "MOD-1", "MOD-2", "MOD-4")
 def offered_models(backend: BackendUnderTest) -> None:
+    """Every model call carries a token that was given, for a model that was offered."""
     for call in _calls(backend):
         if call.phase == "unknown_token":
             raise BrokenError(f"a call to {call.path} carried no token that was ever given")
@@ -69,8 +58,9 @@ def offered_models(backend: BackendUnderTest) -> None:
             raise BrokenError(f"a call to {call.path} named the model {call.model!r}, which is not offered for that")
 
 
-@check("mod.without-access", "MOD-6", title="without model access no model is called, and none is needed in silence")
+@check("mod.without-access", "MOD-6")
 def without_access(backend: BackendUnderTest) -> None:
+    """Without model access no model is called, and none is needed in silence."""
     ns, fact = backend.namespace(), backend.fact()
     with backend.models.recording() as calls:
         try:

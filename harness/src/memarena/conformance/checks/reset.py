@@ -10,19 +10,22 @@ from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import expect_refused
 
 
-@check("rst.required", "GEN-3", "ERR-2", title="a Reset without a namespace is refused by its name")
+@check("rst.required", "GEN-3", "ERR-2")
 def required(backend: BackendUnderTest) -> None:
+    """A Reset without a namespace is refused by its name."""
     expect_refused(partial(backend.wire.reset, ""), "INVALID_ARGUMENT", "Reset without a namespace", field="namespace")
 
 
-@check("rst.absent", "RST-2", title="a namespace that is not there can be reset")
+@check("rst.absent", "RST-2")
 def absent(backend: BackendUnderTest) -> None:
+    """A namespace that is not there can be reset."""
     ns = backend.namespace()
     ns.expect_ok(partial(backend.wire.reset, ns.namespace), "Reset of a namespace that never was")
 
 
-@check("rst.forgets", "RST-1", "RST-3", "ERR-5", title="after a Reset nothing is left, and everything can be sent anew")
+@check("rst.forgets", "RST-1", "RST-3", "ERR-5")
 def forgets(backend: BackendUnderTest) -> None:
+    """After a Reset nothing is left, and everything can be sent anew."""
     ns, before, after = backend.namespace(), backend.fact(), backend.fact()
     first = ns.frames(ns.session(before.statement), day=5)
     ns.commit(first)
@@ -44,18 +47,3 @@ def forgets(backend: BackendUnderTest) -> None:
     if again.commit(first).replayed:
         raise BrokenError("a batch id from before the Reset counts as replayed")
     again.expect_visible(before)
-
-
-@check("rst.others", "RST-4", "ING-8", title="a Reset leaves other namespaces as they are, their batch ids too")
-def others(backend: BackendUnderTest) -> None:
-    one, other, fact = backend.namespace(), backend.namespace(), backend.fact()
-    near = backend.namespace(f"{one.namespace}0")
-    one.tell(backend.fact())
-    told = other.frames(other.session(fact.statement))
-    other.commit(told)
-    near.tell(kept := backend.fact())
-    one.expect_ok(partial(backend.wire.reset, one.namespace), "Reset")
-    other.expect_visible(fact)
-    near.expect_visible(kept)
-    if not other.expect_ok(partial(backend.ingest, told), "a replay after another namespace's Reset").replayed:
-        raise BrokenError("after the Reset of another namespace a committed batch id is no longer known")

@@ -12,13 +12,9 @@ from memarena.conformance.scripted_models import ReaderScript, ScriptedModels
 from memarena.conformance.wire import Connection, RefusedError
 
 
-@check(
-    "sec.token",
-    "SEC-3",
-    title="a call without the token, or with another, is UNAUTHENTICATED",
-    applies=requirements.token,
-)
+@check("sec.token", "SEC-3", applies=requirements.token)
 def token(backend: BackendUnderTest) -> None:
+    """A call without the token, or with another, is UNAUTHENTICATED."""
     wire = backend.wire
     for what, sent in (("no token", None), ("another token", "not-the-token")):
         with Connection(wire.target, Security(wire.security.tls_ca, sent), wire.timeout_s) as stranger:
@@ -30,17 +26,27 @@ def token(backend: BackendUnderTest) -> None:
                 raise BrokenError(f"Health with {what} is {status}")
 
 
+@check("sec.log", "SEC-4", applies=requirements.log)
+def log(backend: BackendUnderTest) -> None:
+    """No token of the models stands in the log."""
+    assert backend.log is not None
+    try:
+        text = backend.log.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise SkippedError(f"the log {backend.log} cannot be read: {error.strerror}") from error
+    written = [token for token in backend.models.tokens() if token in text]
+    if written:
+        line = next(line for line in text.splitlines() if written[0] in line).replace(written[0], "<token>")
+        raise BrokenError(f"{len(written)} tokens of the model access stand in the log, the first in {line[:120]!r}")
+
+
 FOREIGN = "http://203.0.113.7:9/v1"
 """An address that is kept for documentation (RFC 5737): nobody is there."""
 
 
-@check(
-    "sec.redirect",
-    "SEC-6",
-    title="a redirect away from base_url is not followed",
-    applies=requirements.our_reader,
-)
+@check("sec.redirect", "SEC-6", applies=requirements.our_reader)
 def redirect(backend: BackendUnderTest) -> None:
+    """A redirect away from base_url is not followed."""
     ns, fact = backend.namespace(), backend.fact()
     ns.tell(fact)
     try:
@@ -56,13 +62,9 @@ def redirect(backend: BackendUnderTest) -> None:
         elsewhere.close()
 
 
-@check(
-    "sec.base-url",
-    "SEC-6",
-    title="a base_url on a host that is not the caller's is refused by name",
-    advisory=True,
-)
+@check("sec.base-url", "SEC-6", advisory=True)
 def base_url(backend: BackendUnderTest) -> None:
+    """A base_url on a host that is not the caller's is refused by name."""
     ns, fact = backend.namespace(), backend.fact()
     ns.tell(fact)
     request = ns.question(fact.question)

@@ -29,8 +29,9 @@ def _extended(message: M) -> M:
     return copy
 
 
-@check("ver.unknown-fields", "VER-2", "VER-3", "VER-4", title="fields of a later version are ignored")
+@check("ver.unknown-fields", "VER-2", "VER-3", "VER-4")
 def unknown_fields(backend: BackendUnderTest) -> None:
+    """Fields of a later version are ignored."""
     ns, fact = backend.namespace(), backend.fact()
     session = ns.session(fact.statement)
     session.turns[0].CopyFrom(_extended(session.turns[0]))
@@ -41,13 +42,9 @@ def unknown_fields(backend: BackendUnderTest) -> None:
     ns.expect_ok(partial(backend.search, question), "a question with a field of a later version")
 
 
-@check(
-    "ver.unknown-enums",
-    "VER-3",
-    "VER-5",
-    title="an unknown value in a REQUIRED enum is refused, in an OPTIONAL one it means its zero value",
-)
+@check("ver.unknown-enums", "VER-3", "VER-5")
 def unknown_enums(backend: BackendUnderTest) -> None:
+    """An unknown value in a REQUIRED enum is refused, in an OPTIONAL one it means its zero value."""
     ns = backend.namespace()
     sound = ns.frames(ns.session("Good morning."))
     edits: dict[str, tuple[int, Callable[[pb.IngestRequest], object]]] = {

@@ -1,0 +1,426 @@
+"""LIFE: one rich life is fed, asked, killed, and asked again: everything is found, says where it is from, and stays."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import fixtures, requirements
+from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
+from memarena.conformance.check import check
+from memarena.conformance.checks.health import restarted
+from memarena.conformance.errors import BrokenError, SkippedError
+from memarena.conformance.expectations import differs, expect_refused, mentions, quoted, score_change, scores_differ
+from memarena.conformance.fixtures import Fact
+from memarena.conformance.lived import Items, Lived, Neighbour, lived, words_of
+from memarena.conformance.scripted_models import count_tokens
+from memarena.conformance.wire import RefusedError
+
+_SOUND = 0.9
+"""Share of plain facts that are found by a memory of which single misses tell nothing."""
+_PROMPTS = 8
+_BOUND_TOKENS = 60
+_SCAFFOLD_BYTES = 8192
+_ITEM_LAYOUT_BYTES = 256
+_ROUNDS = 3
+_WILD = ".*?_%"
+
+
+def with_stable_search(backend: BackendUnderTest) -> str | None:
+    """Words are kept, and the same search finds the same."""
+    return requirements.words(backend) or requirements.stable_search(backend)
+
+
+def with_prompts(backend: BackendUnderTest) -> str | None:
+    """Words are kept, and the reader is the suite's."""
+    return requirements.words(backend) or requirements.our_reader(backend)
+
+
+def at_the_same_time(backend: BackendUnderTest) -> str | None:
+    """Words are kept, and calls may come at the same time."""
+    return requirements.words(backend) or requirements.concurrent_calls(backend)
+
+
+def _fed(backend: BackendUnderTest) -> Lived:
+    life = lived(backend)
+    if life.lost or not life.found:
+        raise SkippedError(life.lost or "the life could not be fed: life.told says why")
+    if not any(life.found.values()):
+        raise BrokenError(f"of {len(life.found)} things that were told nothing is found, so that nothing can be judged")
+    return life
+
+
+@check(
+    "life.told",
+    "SRC-1",
+    "ING-1",
+    "ING-3",
+    "ING-7",
+    "ING-10",
+    "TXT-2",
+    "TXT-5",
+    "IDN-3",
+    "LIM-2",
+    applies=requirements.words,
+)
+def told(backend: BackendUnderTest) -> None:
+    """Months of a life are taken in, and everything that was told is found by its own words."""
+    life = lived(backend)
+    for place, items in life.found.items():
+        each = life.life.told[place]
+        if each.event is not None and life.at_once.get(place) is False and life.hit(each, items):
+            raise BrokenError(
+                f"{quoted(each.fact)} of day {each.day} was not found by the call after its day, and is found now: "
+                "work on a day was left for later"
+            )
+    groups: dict[str, list[bool]] = {}
+    for place, items in life.found.items():
+        each = life.life.told[place]
+        # In other words, too: what comes late among many must only come at all.
+        hit = life.hit(each, items) or life.hit(each, life.ask(each, each.fact.statement[:1_000]))
+        groups.setdefault(each.group, []).append(hit)
+    shown = {tuple(item.text for item in items) for items in life.found.values()}
+    _all_found(groups, searches=len(shown) > 1 or () in shown)
+
+
+def _all_found(groups: dict[str, list[bool]], *, searches: bool) -> None:
+    """Raises BrokenError if a kind of things is lost. Not to keep events at all is for src.events to report, and what
+    shows the latest for every question does not search.
+    """
+    events = {group for group in groups if "event" in group}
+    if not any(hit for group in events for hit in groups[group]):
+        groups = {group: hits for group, hits in groups.items() if group not in events}
+    plain = groups.get("plain", [])
+    share = sum(plain) / len(plain) if plain else 1.0
+    if share < 0.5 and not searches:
+        return
+    if share < 0.5:
+        raise BrokenError(f"of {len(plain)} plain sentences {len(plain) - sum(plain)} are not found by their own words")
+    enough = 0.5 if share >= _SOUND else 0.01
+    lost = {group: hits for group, hits in groups.items() if sum(hits) < enough * len(hits)}
+    if lost:
+        counted = ", ".join(f"{group} ({sum(hits)} of {len(hits)} found)" for group, hits in list(lost.items())[:6])
+        raise BrokenError(
+            f"{len(lost)} of {len(groups)} kinds of things are not found, although {sum(plain)} of {len(plain)} plain "
+            f"sentences are: {counted}"
+        )
+
+
+@check("life.health", "HLT-4", applies=requirements.words)
+def health(backend: BackendUnderTest) -> None:
+    """Health is SERVING all the time while a life is taken in and asked."""
+    pulse = _fed(backend).pulse
+    pulse.stop()
+    if pulse.other:
+        raise BrokenError(
+            f"while a life was taken in and asked, {len(pulse.other)} of {pulse.asked} answers of health were "
+            f"{pulse.other[0]}"
+        )
+
+
+@check("life.sources", "SRC-3", "SRC-4", "SRC-13", "TXT-3", "IDN-7", applies=requirements.words)
+def sources(backend: BackendUnderTest) -> None:
+    """Items name the sources, times and people that their own text bears out."""
+    life = _fed(backend)
+    for items in life.found.values():
+        life.audit.check(items)
+
+
+@check("life.prompts", "ANS-2", "ANS-10", "ANS-11", "IDN-7", applies=with_prompts)
+def prompts(backend: BackendUnderTest) -> None:
+    """A prompt holds what Retrieved shows and nothing else, and says who asks as it is."""
+    life = _fed(backend)
+    asked = [place for place in life.order() if "text" not in life.life.told[place].group]
+    for number, place in enumerate(asked[:: max(1, len(asked) // _PROMPTS)]):
+        each = life.life.told[place]
+        request = life.question(each)
+        if number % 2:
+            request.text = f"{life.life.common} {request.text}"
+        if number % 3 == 2:
+            request.max_items = 2
+        if number % 4 == 3 and requirements.counts_bytes(backend) is None:
+            request.max_context_tokens = _BOUND_TOKENS
+        items, prompt = life.answer(life.ns, request)
+        _keeps_bounds(request, items, prompt)
+        if requirements.stable_search(backend) is None:
+            searched = backend.search(request).items
+            if differs(items, searched):
+                raise BrokenError(f"for {request.text!r} Retrieved holds other items than Search: "
+                                  f"{score_change(searched, items)}")  # fmt: skip
+        life.audit.check(items)
+        _holds(life, request, items, prompt)
+    _askers(life, asked[0])
+
+
+def _keeps_bounds(request: pb.SearchRequest, items: Items, prompt: str) -> None:
+    most = request.max_context_tokens
+    if request.max_items and len(items) > request.max_items:
+        raise BrokenError(f"max_items {request.max_items}: Retrieved holds {len(items)} items")
+    if most and (used := sum(count_tokens(item.text) for item in items)) > most:
+        raise BrokenError(f"max_context_tokens {most}: Retrieved counts {used} tokens")
+    room = most * 5 + _SCAFFOLD_BYTES + _ITEM_LAYOUT_BYTES * len(items) + len(request.text.encode())
+    if most and len(prompt.encode()) > room:
+        raise BrokenError(f"max_context_tokens {most}: the prompt has {len(prompt.encode())} bytes, at most {room} fit")
+
+
+def _holds(life: Lived, request: pb.SearchRequest, items: Items, prompt: str) -> None:
+    """Every item is in the prompt, and no other turn or name of the life."""
+    in_prompt, retrieved = life.audit.words_in(prompt), life.audit.words_in(" ".join(item.text for item in items))
+    # With its layout an item may be above a bound of tokens.
+    if not request.max_context_tokens and (lacks := sorted(retrieved - in_prompt)):
+        holders = [n for n, item in enumerate(items) if lacks[0] in item.text.lower()]
+        raise BrokenError(
+            f"the prompt lacks {lacks[0]!r}, which items[{holders[0]}] of {len(items)} in Retrieved holds, although "
+            "the window has room"
+        )
+    if more := sorted(in_prompt - retrieved - words_of(request.text)):
+        raise BrokenError(f"the prompt holds {more[0]!r} of another turn, which no item of Retrieved holds")
+    later = life.life.renamed[1]
+    shown = {session for item in items for session in item.source_session_ids}
+    renamed = {
+        told.session.session_id
+        for told in life.life.told
+        if told.session is not None and any(p.display_name == later for p in told.session.participants)
+    }
+    if later.lower() in prompt and shown and not shown & renamed:
+        raise BrokenError(
+            f"the prompt names {later}, as a person is called later, and every item is of a day on which the name was "
+            f"{life.life.renamed[0]}"
+        )
+
+
+def _askers(life: Lived, place: int) -> None:
+    """A prompt that says who asks says it of the one who asks."""
+    names = [f"{life.backend.words.next()} {life.backend.words.next()}" for _ in range(2)]
+    known, other = (
+        pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id=life.backend.new_id(), display_name=name)
+        for name in names
+    )
+    owner = pb.Requester(kind=pb.REQUESTER_KIND_OWNER)
+    said, shown = {}, {}
+    for who, requester in (("owner", owner), ("known", known), ("other", other),
+                           ("anonymous", pb.Requester(kind=pb.REQUESTER_KIND_ANONYMOUS))):  # fmt: skip
+        request = life.question(life.life.told[place])
+        request.requester.CopyFrom(requester)
+        items, said[who] = life.answer(life.ns, request)
+        shown[who] = [item.text for item in items]
+    if shown["known"] != shown["owner"] or shown["other"] != shown["owner"]:
+        return  # what is withheld shows in the items
+    for who, name, stranger in (("known", names[0], names[1]), ("other", names[1], names[0])):
+        if stranger.lower() in said[who]:
+            raise BrokenError(f"{name} asks, and the prompt names {stranger}, who asked before")
+    tells = said["owner"] != said["anonymous"] or said["owner"] != said["known"] or "asked by" in said["owner"]
+    if tells and (said["known"] == said["owner"] or names[0].lower() not in said["known"]):
+        raise BrokenError(
+            f"{names[0]} asks, a known person, and the prompt says who asks without the name"
+            + (": it is that of the owner's question" if said["known"] == said["owner"] else "")
+        )
+    if any(name.lower() in said["owner"] for name in names):
+        raise BrokenError("the owner asks, and the prompt names somebody who asked before")
+
+
+@check("life.at-once", "GEN-6", "IDN-1", "ANS-3", applies=at_the_same_time)
+def at_once(backend: BackendUnderTest) -> None:
+    """Eight namespaces are asked at the same time: each finds its own, and its prompt is the same as when alone."""
+    life = _fed(backend)
+    answers = with_prompts(backend) is None
+    stable = requirements.stable_search(backend) is None
+    own = {each.ns.namespace: {fact.value.lower() for fact in each.facts} for each in life.neighbours}
+    own[life.ns.namespace] = {told.fact.value.lower() for told in life.life.told} | words_of(
+        life.life.people[0].display_name
+    )
+    asked = [(each.ns, each.question) for each in life.neighbours]
+    if not backend.diagnostic:
+        asked.append((life.ns, life.life.common))
+    alone = {ns.namespace: _asked(life, ns, question, answers=answers) for ns, question in asked}
+
+    def expect_own(ns: NamespaceFixture, items: Items, prompt: str, when: str) -> None:
+        prompted, shown = words_of(prompt), words_of(" ".join(item.text for item in items))
+        for other, values in own.items():
+            if other != ns.namespace and (leaked := values & (prompted | shown)):
+                where = "the prompt" if leaked & prompted else "an item"
+                raise BrokenError(f"asked {when}, {where} of {ns.namespace} holds {min(leaked)!r} of {other}")
+
+    for ns, _ in asked:
+        expect_own(ns, *alone[ns.namespace], "alone")
+
+    def asks(ns: NamespaceFixture, question: str) -> None:
+        for _ in range(_ROUNDS):
+            items, prompt = _asked(life, ns, question, answers=answers)
+            expect_own(ns, items, prompt, "at the same time")
+            before, prompted = alone[ns.namespace]
+            if stable and differs(before, items):
+                raise BrokenError(
+                    f"asked at one time, {ns.namespace} finds other items than alone: {score_change(before, items)}"
+                )
+            if stable and prompt != prompted:
+                raise BrokenError(f"asked at the same time, the prompt of {ns.namespace} is another one than alone")
+
+    with ThreadPoolExecutor(2 * len(asked)) as pool:  # each namespace twice
+        begun = [pool.submit(asks, *each) for each in asked * 2]
+        for done in begun:
+            done.result()
+
+
+def _asked(life: Lived, ns: NamespaceFixture, question: str, *, answers: bool) -> tuple[Items, str]:
+    request = ns.question(question)
+    try:
+        items = life.backend.search(request).items
+    except RefusedError as error:
+        if error.code == "ABORTED":
+            raise BrokenError(f"a search beside another one of its namespace was refused: {error}") from error
+        items = ns.expect_ok(partial(life.backend.search, request), "a search beside others").items
+    if not answers:
+        return items, ""
+    retrieved, prompt = life.answer(ns, request)
+    return (*items, *retrieved), prompt
+
+
+@check("life.forget", "FGT-1", "FGT-2", "FGT-3", applies=requirements.forget_of_words)
+def forget(backend: BackendUnderTest) -> None:
+    """What was forgotten is gone with its statistics, and nothing that only resembles it."""
+    life = _fed(backend)
+    words, common = backend.words, life.life.common
+    near: dict[str, tuple[str, str]] = {}
+    for sign in _WILD:
+        one, other = words.next(), words.next()
+        near[f"{one}{sign}{other}"] = (f"{one}{sign}{other}".upper(), f"{one}x{other}")
+    first, last, different = words.next(), words.next(), words.next()
+    near[f"{first} {last}"] = (f"{first} {last}", f"{first} {different}")
+    # A subject is who is spoken of, not who speaks.
+    near[fixtures.FRIEND.display_name] = (fixtures.FRIEND.display_name, "his sister")
+    spoken = [words.of_script("accented Latin") for _ in range(2)]
+    near[spoken[0].upper()] = (spoken[0], spoken[1])
+    doomed, kept = [], []
+    for gone, stays in near.values():
+        doomed.append(_about(common, words.next(), gone))
+        kept.append(_about(common, words.next(), stays))
+    by_words, by_event, by_session, twin = (_about(common, words.next(), words.next()) for _ in range(4))
+    ns, never = backend.namespace(), backend.namespace()
+    session_id = backend.new_id()
+    happened = fixtures.event(backend.new_id(), f"It happened that {by_event.statement} At noon.")
+    elsewhere = backend.namespace()
+    elsewhere.tell(by_words, by_event)
+    sessions = [ns.session(gone.statement, stays.statement) for gone, stays in zip(doomed, kept, strict=True)]
+    for session in sessions:
+        session.turns[1].speaker_id = fixtures.FRIEND.participant_id
+    near_id, whole = ns.session(twin.statement), ns.session(by_session.statement)
+    longer = ns.session(f"Well, well. {by_words.statement} So it is.")
+    near_id.session_id, whole.session_id = session_id.swapcase(), session_id
+    ns.commit(ns.frames(*sessions, near_id, longer, whole, events=[happened]))
+    for session in sessions:
+        del session.turns[0]
+    never.commit(never.frames(*sessions, near_id))
+    for each in (ns, never):
+        each.tell(later := backend.fact())  # what is forgotten is not of the last day
+        each.expect_visible(later)
+        backend.keep(each)
+    ns.expect_visible(*doomed, *kept, by_words, by_session, twin)
+    for target in (
+        *(pb.ForgetRequest(fact_text=fact.statement) for fact in (by_words, by_event)),
+        *(pb.ForgetRequest(subject=subject) for subject in near),
+        # In other letters, or with other blanks, it is not what was said.
+        pb.ForgetRequest(fact_text=twin.statement.upper()),
+        pb.ForgetRequest(fact_text=twin.statement.replace(" ", "  ")),
+        pb.ForgetRequest(session_id=session_id),
+    ):
+        target.namespace = ns.namespace
+        ns.expect_ok(partial(backend.wire.forget, target), "Forget")
+    gone = [*doomed, by_words, by_event, by_session]
+    life.forgotten.append((ns, gone[1:]))
+    for subject, fact in zip(near, doomed, strict=False):
+        ns.expect_hidden(fact, f"the subject {subject!r} was to be forgotten")
+    for fact in (by_words, by_event):
+        ns.expect_hidden(fact, "its words were to be forgotten")
+    elsewhere.expect_visible(by_words, by_event)
+    ns.expect_hidden(by_session, "its session was to be forgotten")
+    for subject, fact in (*zip(near, kept, strict=True), (session_id, twin)):
+        if not mentions(ns.search(fact.question).items, fact):
+            raise BrokenError(f"{quoted(fact)} is not found: it went with {subject!r}, which it only resembles")
+    if requirements.ranking(backend) is None:
+        _as_if_never(ns, never, [f"{common} {fact.question}" for fact in (gone[0], by_session, kept[0])])
+    ns.tell(doomed[0])  # what comes later is kept
+    ns.expect_visible(doomed[0])
+
+
+def _about(common: str, word: str, name: str) -> Fact:
+    return Fact(f"The {common} {word} belongs to {name}, so it is.", f"{word}?", word)
+
+
+def _as_if_never(ns: NamespaceFixture, never: NamespaceFixture, questions: list[str]) -> None:
+    """Scores are those of a namespace that never held what was forgotten."""
+    for question in questions:
+        left, clean = ns.search(question).items, never.search(question).items
+        scores = {item.text: item for item in clean}
+        pairs = [(scores[item.text], item) for item in left if item.text in scores]
+        if scores_differ([one for one, _ in pairs], [other for _, other in pairs]):
+            raise BrokenError(
+                f"after a Forget the scores for {question!r} are not those of a namespace that never held it: "
+                f"{score_change(clean, left)}: statistics of what was forgotten are left"
+            )
+
+
+@check("life.again", "HLT-3", "ING-7", "ING-8", "RST-1", "RST-4", "FGT-2", "SRC-7", applies=with_stable_search)
+def again(backend: BackendUnderTest) -> None:
+    """After SIGKILL, replays of days, and the Reset of a neighbour, everything is found as before."""
+    life = _fed(backend)
+    life.pulse.stop()
+    common = life.ns.question(life.life.common)
+    can_ask_all = not backend.diagnostic
+    before = backend.search(common).items if can_ask_all else ()
+    since = "after replays of days and the Reset of a neighbour"
+    near = [(each.ns, each.question, each.ns.search(each.question).items) for each in life.neighbours]
+    gone = life.neighbours.pop()
+    gone.ns.expect_ok(partial(backend.wire.reset, gone.ns.namespace), "Reset")
+    if backend.restart is not None:
+        since = f"after SIGKILL, {since.removeprefix('after ')}"
+        life.lost = "the life ended with the process, since DURABLE is not declared"
+        restarted(backend)
+        if not backend.has(pb.CAPABILITY_DURABLE):
+            question = life.question(life.life.told[0])
+            expect_refused(partial(backend.search, question), "NOT_FOUND", "Search after a restart without DURABLE")
+            return
+        life.lost = ""
+    _is_gone(backend, gone)
+    days = life.life.days
+    empty = [frames for frames in days if len(frames) == 2]
+    for frames in (days[0], empty[len(empty) // 2], days[len(days) // 2], days[-1]):
+        what = f"a replay of day {frames[0].header.day_index}, {since},"
+        response = life.ns.expect_ok(partial(backend.ingest, frames), what)
+        if not response.replayed:
+            raise BrokenError(f"{what} is not said to be one")
+        if response.visible_through_day != life.ns.last_day:
+            raise BrokenError(f"{what} says visible_through_day {response.visible_through_day}, not {life.ns.last_day}")
+    if can_ask_all:
+        _same(f"{life.life.common!r}, {since},", before, backend.search(common).items)
+    later = life.ask_all(backend.life_s)
+    for place, items in life.found.items():
+        if place in later:
+            _same(f"{life.life.told[place].fact.question!r} (day {life.life.told[place].day}), {since},", items,
+                  later[place])  # fmt: skip
+    for ns, question, items in near:
+        if ns is not gone.ns:
+            _same(f"{question!r} in the neighbour {ns.namespace}, {since},", items, ns.search(question).items)
+    for ns, facts in life.forgotten:
+        for fact in facts:
+            ns.expect_hidden(fact, f"it was to be forgotten, {since}")
+
+
+def _same(what: str, before: Items, after: Items) -> None:
+    if differs(before, after):
+        raise BrokenError(f"for {what} other items are found: {score_change(before, after)}")
+    if scores_differ(before, after):
+        raise BrokenError(f"for {what} the scores are others: {score_change(before, after)}")
+
+
+def _is_gone(backend: BackendUnderTest, gone: Neighbour) -> None:
+    """A neighbour that was reset: all of its days went."""
+    what = f"Search of a namespace of {len(gone.facts)} days that was reset"
+    expect_refused(partial(backend.search, gone.ns.question("What?", as_of_day=0)), "NOT_FOUND", what)
+    fresh, fact = backend.namespace(gone.ns.namespace), backend.fact()
+    fresh.tell(fact, day=len(gone.facts))
+    for old in gone.facts:
+        fresh.expect_hidden(old, "its namespace was reset")
+    fresh.expect_visible(fact)

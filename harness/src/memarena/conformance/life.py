@@ -1,0 +1,318 @@
+"""One rich life, drawn from a seed: months with gaps and empty days, many people, scripts, offsets, long sessions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta, timezone
+from functools import partial
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import fixtures
+from memarena.conformance.backend_under_test import NamespaceFixture
+from memarena.conformance.contract_limits import TURN_TEXT_BYTES
+from memarena.conformance.drawn_words import SCRIPTS
+from memarena.conformance.fixtures import Fact
+
+_MODALITIES = ("face_to_face", "voice_message", "text_message", "")
+_CATEGORIES = ("global", "community", "dyadic", "private", "")
+_ODD = (
+    "  {word} {emoji}{emoji}  ",
+    "\t{word}\nand\r\n{word}\rof \n\n",
+    "\u200b{word} zero\u200dwidth\u2060 \ufeff \u202eright to left\u202c",
+    "{word} \x01\x07\x1b[0m\x7f\x85 {emoji}\u200d{emoji}\ufe0f",
+    '<b>{word} & b</b> &lt;no&gt; "q" \\n \\u0041 %41 $x {{y}} `z`',
+    "\ufeff{word} caf\u00e9 cafe\u0301 \ufb01 \u212b \ue000 \ufffe \U0010ffff",
+)
+"""Characters that stores and parsers change, about a drawn word and drawn symbols."""
+
+
+@dataclass(frozen=True)
+class LifeSize:
+    """How much happens in a life."""
+
+    days: int = 112
+    """Committed ones; day indices reach further."""
+    long_turns: int = 2_000
+    many: int = 64
+    """Sessions of one day, and events of another."""
+    per_group: int = 2
+    text_bytes: int = TURN_TEXT_BYTES
+
+
+THOROUGH = LifeSize(days=400, long_turns=8_000, many=400, per_group=6)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Something that was said or that happened, and can be asked for. ``group``: what it could be lost with."""
+
+    group: str
+    fact: Fact
+    day: int
+    session: pb.Session | None = None
+    turn: pb.Turn | None = None
+    event: pb.Event | None = None
+
+
+@dataclass
+class Life:
+    """What was drawn: days to send, oldest first, and what can be asked afterwards."""
+
+    days: list[list[pb.IngestRequest]] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+    renamed: tuple[str, str] = ("", "")
+    """The earlier and the later name of a person."""
+    common: str = ""
+    """A word of many turns, which a question can ask for."""
+    asked_at: str = ""
+
+    session_ids: list[str] = field(default_factory=list)
+    people: list[pb.Participant] = field(default_factory=list)
+    """The owner first."""
+
+    def on(self, day: int) -> list[Told]:
+        """What was told on a day."""
+        return [told for told in self.told if told.day == day]
+
+
+Draft = tuple[str, Fact]
+
+
+class LifeWriter:
+    """Writes one life of a namespace."""
+
+    def __init__(self, ns: NamespaceFixture, seed: int, size: LifeSize) -> None:
+        self._ns, self._size = ns, size
+        self._words = ns.backend.words
+        self._random = random.Random(seed)  # noqa: S311 (nothing secret)
+        self._vocabulary = [self._words.next().lower() for _ in range(40)]
+        # A leap year, and soon its leap day.
+        self._begin = date(self._random.choice((2024, 2028, 2032)), 1, self._random.randint(1, 28))
+        self._life = Life(common=self._vocabulary[0])
+        self._people = [self._person(pb.PARTICIPANT_ROLE_OWNER), *(self._person() for _ in range(5))]
+        self._people.append(self._person(pb.PARTICIPANT_ROLE_ASSISTANT))
+        self._life.people = self._people
+        namesake, twin = self._people[3], self._people[4]
+        twin.display_name = namesake.display_name
+        twin.participant_id = namesake.participant_id.swapcase()
+
+    # ---------------------------------------------------------------- parts
+
+    def id(self) -> str:
+        """An id whose order is not that of time."""
+        return f"{self._random.choice('azmAZM')}b{self._ns.backend.new_id()}"
+
+    def _person(self, role: pb.ParticipantRole.ValueType = pb.PARTICIPANT_ROLE_PERSON) -> pb.Participant:
+        return pb.Participant(participant_id=self.id(), display_name=self._name(), role=role)
+
+    def _name(self) -> str:
+        return f"{self._words.next()} {self._words.next()}"
+
+    def sentence(self, *own: str) -> str:
+        """Words that occur often, about some that occur here alone."""
+        often = self._random.sample(self._vocabulary, self._random.randint(3, 7))
+        return f"{often[0].capitalize()} {' '.join((*own, *often[1:]))}{self._random.choice('.!?…')}"
+
+    def fact(self, *own: str) -> Fact:
+        """A sentence that only its own word finds."""
+        value = self._words.next()
+        return Fact(self.sentence(value, *own), f"{value}?", value)
+
+    def facts(self, group: str, count: int | None = None) -> list[Draft]:
+        return [(group, self.fact()) for _ in range(self._size.per_group if count is None else count)]
+
+    def _in_script(self, script: str) -> list[Draft]:
+        drafts = []
+        for _ in range(self._size.per_group):
+            words = [self._words.of_script(script) for _ in range(4)]
+            drafts.append((f"what is said in {script}", Fact(" ".join(words), " ".join(words[1:3]), words[1])))
+        return drafts
+
+    # ---------------------------------------------------------------- a day
+
+    def date_of(self, day: int) -> date:
+        return self._begin + timedelta(days=day)
+
+    def moment(self, day: int, hour: float | None = None) -> datetime:
+        """A moment of a day in an offset of its own."""
+        zone = timezone(timedelta(minutes=15 * self._random.randint(-44, 56)))
+        start = datetime.combine(self.date_of(day), time(0), zone)
+        return start + timedelta(hours=self._random.uniform(0, 22) if hour is None else hour)
+
+    def talk(
+        self, day: int, drafts: Sequence[Draft], *, speaker: int | None = None, step_s: int = 20, session_id: str = ""
+    ) -> pb.Session:
+        """A session in which each draft is a turn. ``step_s`` 0: all of it is said at one time."""
+        at = self.moment(day).replace(microsecond=0)
+        others = [place for place in range(1, len(self._people)) if place != speaker]
+        present = self._random.sample(others, 2) + ([0] if speaker != 0 and self._random.random() < 0.7 else [])
+        people = [self._people[place] for place in (present if speaker is None else [speaker, *present])]
+        session = pb.Session(session_id=session_id or self.id(), participants=people, started_at=at.isoformat())
+        session.modality = self._random.choice(_MODALITIES)
+        session.place, session.group = self._random.choice((("", ""), (self._name(), ""), ("", self._name())))
+        for group, fact in drafts:
+            who = self._people[speaker] if speaker is not None else self._random.choice(people)
+            turn = session.turns.add(turn_id=self.id(), speaker_id=who.participant_id, text=fact.statement)
+            turn.said_at = at.isoformat()
+            at += timedelta(seconds=step_s)
+            self._life.told.append(Told(group, fact, day, session, turn))
+        session.ended_at = at.isoformat()
+        self._life.session_ids.append(session.session_id)
+        return session
+
+    def happens(self, day: int, group: str, count: int, hour: float | None = None) -> list[pb.Event]:
+        """Events of a day, at one time if an hour is given."""
+        events, together = [], self.moment(day, hour)
+        for number in range(count):
+            fact, at = self.fact(), together if hour is not None else self.moment(day)
+            event = pb.Event(event_id=self.id(), happened_at=at.isoformat(), text=fact.statement)
+            event.category = _CATEGORIES[number % len(_CATEGORIES)]
+            events.append(event)
+            kind = f"{group} of category {event.category!r}" if group == "an event" else group
+            self._life.told.append(Told(kind, fact, day, event=event))
+        return events
+
+    def day(self, index: int, sessions: Sequence[pb.Session] = (), events: Sequence[pb.Event] = ()) -> None:
+        """Close a day and append it to the life."""
+        head = pb.DayHeader(
+            namespace=self._ns.namespace, day_index=index, date=self.date_of(index).isoformat(), batch_id=self.id()
+        )
+        head.owner.CopyFrom(self._people[0])
+        if len(self._life.days) % 5 == 4:  # an id that differs from the one before in its case alone
+            head.batch_id = self._life.days[-1][0].header.batch_id.swapcase()
+        frames = (pb.IngestRequest(session=part) for whole in sessions for part in _in_frames(whole))
+        whole = [pb.IngestRequest(header=head), *frames, *(pb.IngestRequest(event=event) for event in events)]
+        self._life.days.append(fixtures.sealed(whole))
+
+    # ---------------------------------------------------------------- the life
+
+    def write(self) -> Life:
+        """The whole life."""
+        life = self._life
+        indices = self._indices(self._size.days)
+        parts = self._parts()
+        self._random.shuffle(parts)
+        # The first day holds something, the last one nothing; every third or so in between is empty, too.
+        busy = sorted(self._random.sample(indices[1:-1], min(len(parts), len(indices) * 2 // 3 - 1)))
+        shares: dict[int, list[Callable[[int], object]]] = {day: [] for day in busy}
+        for number, part in enumerate(parts):
+            shares[busy[number % len(busy)]].append(part)
+        shares[indices[0]] = [lambda day: self.talk(day, self.facts("what is told on the first day"), speaker=1)]
+        shares[busy[-1]].append(lambda day: self.talk(day, self.facts("what is told on the last day"), speaker=1))
+        earlier, half = self._people[1].display_name, indices[len(indices) // 2]
+        life.renamed = (earlier, self._name())
+        for day in indices:
+            if day >= half:
+                self._people[1].display_name = life.renamed[1]
+            made = [part(day) for part in shares.get(day, ())]
+            sessions = [each for each in made if isinstance(each, pb.Session)]
+            sessions += [each for some in made if isinstance(some, tuple) for each in some]
+            events = [each for some in made if isinstance(some, list) for each in some]
+            self.day(day, sessions, events)
+        life.asked_at = self.moment(indices[-1] + 2).isoformat()
+        return life
+
+    def _indices(self, count: int) -> list[int]:
+        indices = [self._random.randint(0, 3)]
+        while len(indices) < count:
+            indices.append(indices[-1] + self._random.choices((1, 2, 5), (12, 2, 1))[0])
+        return indices
+
+    def _parts(self) -> list[Callable[[int], object]]:
+        """What fills the days: a session, a tuple of sessions, or a list of events each."""
+        scripts = [draft for script in SCRIPTS for draft in self._in_script(script)]
+        self._random.shuffle(scripts)
+        parts: list[Callable[[int], object]] = [
+            partial(self.talk, drafts=scripts[n : n + 7]) for n in range(0, len(scripts), 7)
+        ]
+        spoken = (("what the owner says", 0), ("what a person says who is renamed", 1), ("what an assistant says", 6),
+                  ("what a namesake says", 3), ("what a namesake says", 4))  # fmt: skip
+        parts += [partial(self._talk_of, "plain")] * 24
+        parts += [partial(self._talk_of, group, speaker=who) for group, who in (*spoken, *spoken)]
+        parts += [
+            self._together,
+            self._long,
+            self._at_the_limit,
+            self._one_word,
+            self._odd,
+            self._near_ids,
+            self._crowd,
+        ]
+        parts += [
+            partial(self.talk, drafts=()),
+            partial(self.happens, group="an event", count=5),
+            partial(self.happens, group="events that happen at one time", count=4, hour=7),
+            self._crowd_of_events,
+        ]
+        repeated = self.fact()
+        return [*parts, *[partial(self.talk, drafts=[("what is said again", repeated)])] * 2]
+
+    def _talk_of(self, group: str, day: int, *, speaker: int | None = None) -> pb.Session:
+        return self.talk(day, self.facts(group, 1), speaker=speaker)
+
+    def _together(self, day: int) -> pb.Session:
+        return self.talk(day, self.facts("turns that are said at one time", 4), step_s=0)
+
+    def _crowd(self, day: int) -> tuple[pb.Session, ...]:
+        return tuple(self.talk(day, self.facts("one of many sessions of a day", 1)) for _ in range(self._size.many))
+
+    def _crowd_of_events(self, day: int) -> list[pb.Event]:
+        return self.happens(day, "an event", self._size.many - 4) + self.happens(day, "an event behind many", 4)
+
+    def _long(self, day: int) -> pb.Session:
+        """A session of very many turns."""
+        most = self._ns.backend.described.limits.max_day_bytes
+        count = min(self._size.long_turns, most // 400) if most else self._size.long_turns
+        groups = dict.fromkeys(self._random.sample(range(101, max(count, 104)), 3), "a turn behind a hundred others")
+        groups |= dict.fromkeys(range(count // 2 - 1, count // 2 + 2), "the middle of a long session")
+        groups |= {0: "the first turn of a long session", count - 1: "the last turn of a long session"}
+        return self.talk(day, [(groups.get(n, "long"), self.fact()) for n in range(count)], step_s=2)
+
+    def _at_the_limit(self, day: int) -> pb.Session:
+        """Two turns of the longest text, with a word of its own at each end."""
+        limit = min(self._ns.backend.described.limits.max_turn_text_bytes or TURN_TEXT_BYTES, self._size.text_bytes)
+        drafts = []
+        for _ in range(2):
+            first, last = self.fact(), self._words.next()
+            filler = " ".join(self._random.choices(self._vocabulary, k=limit // 9 + 1))
+            text = f"{first.statement} {filler}"[: limit - len(last) - 12].rsplit(" ", 1)[0]
+            drafts.append((f"the end of a text of {limit} bytes", Fact(f"{text} {last}.", f"{last}?", first.value)))
+        return self.talk(day, drafts)
+
+    def _one_word(self, day: int) -> pb.Session:
+        words = [self._words.next() for _ in range(self._size.per_group)]
+        return self.talk(day, [("a turn of one word", Fact(word, f"{word}?", word)) for word in words])
+
+    def _odd(self, day: int) -> pb.Session:
+        drafts = []
+        for form in _ODD:
+            word = self._words.next()
+            text = form.format(word=word, emoji=self._words.emoji())
+            drafts.append((f"text like {text.replace(word, '…')!r}", Fact(text, f"{word}?", word)))
+        return self.talk(day, drafts)
+
+    def _near_ids(self, day: int) -> tuple[pb.Session, ...]:
+        """Two sessions whose ids, and those of their turns, differ in their case alone."""
+        one = self.talk(day, self.facts("sessions whose ids differ in case"))
+        other = self.talk(day, self.facts("sessions whose ids differ in case"), session_id=one.session_id.swapcase())
+        for first, second in zip(one.turns, other.turns, strict=True):
+            second.turn_id = first.turn_id.swapcase()
+        return one, other
+
+
+def _in_frames(whole: pb.Session) -> list[pb.Session]:
+    """A session as it is sent: a long one in frames of unequal length."""
+    if len(whole.turns) < 100:
+        return [whole]
+    frames, begin, step = [], 0, 37
+    while begin < len(whole.turns):
+        part = pb.Session(session_id=whole.session_id, continuation=begin > 0, turns=whole.turns[begin : begin + step])
+        if not begin:
+            part.CopyFrom(whole)
+            del part.turns[step:]
+        frames.append(part)
+        begin, step = begin + step, min(step * 2, 1_000)
+    return frames

@@ -1,0 +1,222 @@
+"""A life as a backend has it: fed day by day, asked, and what was found and prompted for each question."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from memarena_proto import memory_backend_pb2 as pb
+
+from memarena.conformance import fixtures, requirements
+from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
+from memarena.conformance.errors import BrokenError
+from memarena.conformance.expectations import mentions, shows
+from memarena.conformance.fixtures import Fact
+from memarena.conformance.life import Life, LifeWriter, Told
+from memarena.conformance.life_audit import Audit
+from memarena.conformance.scripted_models import ReaderScript, default_models
+from memarena.conformance.wire import SERVICE, RefusedError
+
+_PATIENCE = 20
+"""Times the usual wait for one call: what a day of thousands of turns may take."""
+_WHOLE = 200
+"""Items that a memory returns for any question, if it returns so many of the same to three."""
+_NEIGHBOURS = ("N1", "n10", "n_1", "n-1", "n.1", "n%", "n")
+_NEIGHBOUR_DAYS = 3
+_PULSE_S = 0.05
+_WINDOW_TOKENS = 4_000_000
+
+Items = Sequence[pb.MemoryItem]
+
+
+@dataclass
+class Neighbour:
+    """Another namespace, nearly of the same name: a few days, with ids that stand in the life, too."""
+
+    ns: NamespaceFixture
+    facts: list[Fact]
+    common: str
+
+    @property
+    def question(self) -> str:
+        """Asks for everything that it holds, and by a word that others hold, too."""
+        return " ".join((self.common, *(fact.question for fact in self.facts)))
+
+
+class Pulse(threading.Thread):
+    """Asks for the health again and again, until it is stopped."""
+
+    def __init__(self, backend: BackendUnderTest) -> None:
+        super().__init__(daemon=True)
+        self._wire, self._over = backend.wire, threading.Event()
+        self.asked = 0
+        self.other: list[str] = []
+        """Answers that were not SERVING."""
+
+    def run(self) -> None:
+        while not self._over.wait(_PULSE_S):
+            try:
+                status = self._wire.health(SERVICE, deadline_s=5.0)
+            except RefusedError:
+                continue  # under load an answer may be late; that it is another one is what is looked for
+            self.asked += 1
+            if status != "SERVING":
+                self.other.append(status)
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join(timeout=10)
+
+
+@dataclass
+class Lived:
+    """One life in the backend, its neighbours, and what was found for it."""
+
+    backend: BackendUnderTest
+    ns: NamespaceFixture
+    life: Life
+    audit: Audit
+    pulse: Pulse
+    neighbours: list[Neighbour] = field(default_factory=list)
+    at_once: dict[int, bool] = field(default_factory=dict)
+    """For what was asked by the call after its day, by its place among what was told: whether it was found."""
+    found: dict[int, Items] = field(default_factory=dict)
+    """What was found for it at the end of the feeding."""
+    forgotten: list[tuple[NamespaceFixture, list[Fact]]] = field(default_factory=list)
+    """What Forget took from namespaces that live on."""
+    lost: str = ""
+    """Why it is not there any more."""
+
+    # ---------------------------------------------------------------- feeding
+
+    def feed(self) -> None:
+        """Send every day, and ask for something of it by the next call."""
+        self.ns.asked_at = self.life.asked_at
+        patience_s = self.backend.wire.timeout_s * _PATIENCE
+        for number, frames in enumerate(self.life.days):
+            day = frames[0].header.day_index
+            if self.ns.commit(frames, patience_s).replayed:
+                raise BrokenError(
+                    f"day {day} of a life, batch {frames[0].header.batch_id!r}, counts as replayed; the one before "
+                    f"was {self.life.days[number - 1][0].header.batch_id!r}"
+                )
+            told = [each for each in self.life.on(day) if each.group != "long" and self.can_ask(each)]
+            if told:
+                # Of a day of events and sessions, the last that came.
+                place = self.life.told.index(told[-1])
+                self.at_once[place] = self.hit(told[-1], self.ask(told[-1]))
+
+    def near(self) -> None:
+        """Fill the neighbours, with ids of batches, sessions and people that the life has."""
+        ids, common, person = self.life.session_ids, self.life.common, self.life.people[0].participant_id
+        stem = self.ns.namespace.removesuffix("n1")
+        most = self.backend.described.limits.max_concurrent_namespaces or len(_NEIGHBOURS) + 1
+        for name in _NEIGHBOURS[: max(most - 1, 2)]:
+            ns = self.backend.namespace(f"{stem}{name}")
+            self.backend.keep(ns)
+            facts = []
+            for day in range(_NEIGHBOUR_DAYS):
+                value = self.backend.words.next()
+                facts.append(Fact(f"{common} {value} and more.", f"{value}?", value))
+                session = ns.session(facts[-1].statement, day=day)
+                session.session_id = ids[day]
+                session.participants[0].participant_id = session.turns[0].speaker_id = person
+                frames = ns.frames(session, day=day, batch_id=self.life.days[day][0].header.batch_id)
+                frames[0].header.owner.participant_id = person
+                if ns.commit(fixtures.sealed(frames[:-1])).replayed:
+                    raise BrokenError("a batch id that only another namespace has committed is taken for a replay")
+            self.neighbours.append(Neighbour(ns, facts, common))
+
+    # ---------------------------------------------------------------- asking
+
+    def can_ask(self, told: Told) -> bool:
+        """What a diagnostic is to find is named by its session."""
+        return not self.backend.diagnostic or told.session is not None
+
+    def question(self, told: Told, text: str = "") -> pb.SearchRequest:
+        """The question for something that was told, with the evidence of it for a diagnostic."""
+        request = self.ns.question(text or told.fact.question)
+        if self.backend.diagnostic and told.session is not None:
+            evidence = pb.PrivilegedEvidence(session_ids=[told.session.session_id])
+            request.privileged_evidence.CopyFrom(evidence)
+        return request
+
+    def ask(self, told: Told, text: str = "") -> Items:
+        """What is found for it."""
+        request = self.question(told, text)
+        return self.ns.expect_ok(partial(self.backend.search, request), "a question of a life").items
+
+    def hit(self, told: Told, items: Items) -> bool:
+        """Whether it is among the items, in its own words; of a text at the limit, its end."""
+        if told.group.startswith("the end of"):
+            return mentions(items, Fact("", "", told.fact.question.rstrip("?")))
+        if told.group == "what is said again" and self.backend.has(pb.CAPABILITY_PROVENANCE):
+            said = {e.session.session_id for e in self.life.told if e.fact is told.fact and e.session is not None}
+            return said <= {session for item in items for session in item.source_session_ids}
+        return shows(items, told.fact, verbatim=True)
+
+    def ask_all(self, seconds: float) -> dict[int, Items]:
+        """What is found for each thing that was told, a group after the other, until ``seconds`` have passed."""
+        end, found = time.monotonic() + seconds, dict[int, Items]()
+        whole: Items = ()
+        for place in self.order():
+            if time.monotonic() > end:
+                break
+            told = self.life.told[place]
+            if len(found) == 3 and len(whole) >= _WHOLE and all(len(items) == len(whole) for items in found.values()):
+                found.update((each, whole) for each in self.order() if each not in found)
+                break
+            whole = found[place] = self.ask(told)
+        return found
+
+    def order(self) -> list[int]:
+        """What can be asked, the first of every group before the second of any."""
+        seen: dict[str, int] = {}
+        ranked = []
+        for place, told in enumerate(self.life.told):
+            if told.group != "long" and self.can_ask(told):
+                ranked.append((seen.setdefault(told.group, 0), place))
+                seen[told.group] += 1
+        return [place for _, place in sorted(ranked)]
+
+    def answer(self, ns: NamespaceFixture, request: pb.SearchRequest) -> tuple[Items, str]:
+        """What Answer retrieved, and the prompts of the call in lower case. The reply must be its own."""
+        script = ReaderScript(pieces=[f"{self.backend.words.next()} " for _ in range(8)])
+        asked = ns.answer_request(request.text)
+        asked.search.CopyFrom(request)
+        received = ns.answer(asked, script, default_models(_WINDOW_TOKENS))
+        if received.completed is None:
+            raise BrokenError(f"Answer to a question of a life ended with {received.refused or 'no Completed'}")
+        if self.backend.has(pb.CAPABILITY_OWN_MODEL):
+            return received.events[0].retrieved.items, ""
+        if received.completed.text != (said := "".join(script.pieces)):
+            raise BrokenError(
+                f"the reader said {said[:60]!r} to {ns.namespace}, Answer says {received.completed.text[:60]!r}"
+            )
+        text = "\n".join(text for call in script.calls for _, text in call.messages())
+        return received.events[0].retrieved.items, text.lower()
+
+
+def lived(backend: BackendUnderTest) -> Lived:
+    """The life of this run, fed by the first check that needs it."""
+    if backend.life is None:
+        assert backend.life_size is not None
+        ns = backend.namespace(f"{backend.new_id()}n1")
+        life = LifeWriter(ns, backend.seed, backend.life_size).write()
+        provenance = requirements.provenance_of_words(backend) is None or backend.has(pb.CAPABILITY_PROVENANCE)
+        backend.life = made = Lived(backend, ns, life, Audit(life, provenance=provenance), Pulse(backend))
+        backend.keep(ns)
+        made.pulse.start()
+        made.feed()
+        made.near()
+        made.found = made.ask_all(backend.life_s)
+    return backend.life
+
+
+def words_of(text: str) -> set[str]:
+    """The words of a text in lower case."""
+    return set(re.findall(r"\w+", text.lower()))

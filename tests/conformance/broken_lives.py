@@ -1,0 +1,551 @@
+"""Backends that a single day, a single question or a process that lives on does not show to be broken."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+import urllib.request
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+import grpc
+from grpc_health.v1 import health, health_pb2
+from memarena_backend import Call, Day, Item, Notice, Query
+from memarena_backend.engine import Engine
+from memarena_backend.forgetting import Target
+from memarena_backend.records import AskerKind, Requester, Session, Turn
+from memarena_backend.servicer import Servicer
+from memarena_backend.store import Committed, DayStore, _unpack
+from memarena_proto import memory_backend_pb2 as pb
+from memarena_proto.digest import DayDigest
+
+from tests.conformance.broken_days import EditedIngest
+from tests.conformance.broken_retrieval import RankedMemory, words_of
+from tests.conformance.broken_wire import LetsEvidenceIn
+from tests.conformance.sound import Parts, SoundMemory
+
+Events = Iterator[pb.AnswerEvent]
+Frames = Iterator[pb.IngestRequest]
+
+
+# ------------------------------------------------------------------ what a restart changes
+
+
+class Mojibake(SoundMemory):
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        super().restore(namespace, [edited(day, lambda t: t.encode().decode("latin-1")) for day in days], call)
+
+
+class DoubledByRestart(SoundMemory):
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        super().restore(namespace, [day for day in days for _ in range(2)], call)
+
+
+class DaysByName(SoundMemory):
+    """After a restart day 10 comes before day 2."""
+
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        super().restore(namespace, sorted(days, key=lambda day: str(day.index)), call)
+
+
+class NearNamesInOneFile(SoundMemory):
+    """After a restart namespaces that differ in case are one."""
+
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        whole = [*days]
+        one = self.days.setdefault(namespace.lower(), [])
+        one += whole
+        self.days[namespace] = one
+
+
+class LosesOnRestart(DayStore):
+    """Keeps a part of what it took in until its process ends."""
+
+    def __init__(self, data_dir: Path) -> None:
+        super().__init__(data_dir)
+        seen: set[str] = set()
+        with self._guarded() as db:
+            query = "SELECT namespace, day_index, frames FROM days ORDER BY day_index"
+            for namespace, index, frames in [*db.execute(query)]:
+                if self.lost(_unpack(frames), is_first=namespace not in seen):
+                    db.execute("DELETE FROM days WHERE namespace = ? AND day_index = ?", (namespace, index))
+                seen.add(namespace)
+
+    def lost(self, frames: Sequence[pb.IngestRequest], *, is_first: bool) -> bool:
+        return len(frames) == 2
+
+
+class FirstDayInMemoryOnly(LosesOnRestart):
+    def lost(self, frames: Sequence[pb.IngestRequest], *, is_first: bool) -> bool:
+        return is_first
+
+
+# ------------------------------------------------------------------ what is lost of a day
+
+
+def edited(day: Day, text: Any) -> Day:
+    """The day with other text in its turns."""
+    return with_turns(day, lambda s: tuple(replace(turn, text=text(turn.text)) for turn in s.turns))
+
+
+def with_turns(day: Day, turns: Any) -> Day:
+    return replace(day, sessions=tuple(replace(session, turns=turns(session)) for session in day.sessions))
+
+
+class Takes(SoundMemory):
+    """Takes in an edited day."""
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        return super().commit_day(namespace, self.edit(day), call)
+
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        super().restore(namespace, [self.edit(day) for day in days], call)
+
+    def edit(self, day: Day) -> Day:
+        return day
+
+
+class CutsAt64KiB(Takes):
+    def edit(self, day: Day) -> Day:
+        return edited(day, lambda text: text[: 1 << 16])
+
+
+class OneTurnATime(Takes):
+    def edit(self, day: Day) -> Day:
+        return with_turns(day, lambda s: tuple({turn.said_at: turn for turn in s.turns}.values()))
+
+
+class FirstHundredTurns(Takes):
+    def edit(self, day: Day) -> Day:
+        return with_turns(day, lambda s: s.turns[:100])
+
+
+class FirstFiftyEvents(Takes):
+    def edit(self, day: Day) -> Day:
+        return replace(day, events=day.events[:50])
+
+
+class FirstContinuationOnly(EditedIngest):
+    """Of a session in frames it keeps two."""
+
+    def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
+        digest, parts = DayDigest(), 0
+        digest.add(pb.IngestRequest(header=header))
+        for frame in rest:
+            parts = parts + 1 if frame.HasField("session") and frame.session.continuation else 0
+            if parts > 1:
+                continue
+            if frame.HasField("trailer"):
+                yield pb.IngestRequest(trailer=digest.trailer())
+            else:
+                digest.add(frame)
+                yield frame
+
+
+class AsciiIndex(SoundMemory):
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        wanted = {*re.findall(r"[a-z0-9_]+", query.text.lower())}
+        return [i for i in super().found(namespace, query) if wanted & {*re.findall(r"[a-z0-9_]+", i.text.lower())}]
+
+
+class EventsLater(SoundMemory):
+    """Indexes events a moment after the call."""
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        super().commit_day(namespace, replace(day, events=()), call)
+        if day.events:
+            threading.Timer(0.15, self._complete, (namespace, day)).start()
+        return ()
+
+    def _complete(self, namespace: str, day: Day) -> None:
+        days = self.days.get(namespace, [])
+        days[:] = [day if each.index == day.index else each for each in days]
+
+
+# ------------------------------------------------------------------ what items say
+
+
+class Labels(SoundMemory):
+    """Edits an item of each turn."""
+
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        places = {
+            turn.turn_id: (day, session, turn)
+            for day in self.searched(namespace, query)
+            for session in day.sessions
+            for turn in session.turns
+        }
+        found = super().found(namespace, query)
+        return [self.label(i, namespace, *places[i.turn_ids[0]]) if i.turn_ids else i for i in found]
+
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        return item
+
+
+class HourOfItsOwn(Labels):
+    """Loses the offset."""
+
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        return replace(item, time=turn.said_at.replace(tzinfo=UTC).isoformat())
+
+
+class NextDay(Labels):
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        return replace(item, time=(turn.said_at + timedelta(days=2)).date().isoformat())
+
+
+class NeighboursWords(Labels):
+    """Shows the turn before, and does not name it."""
+
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        place = session.turns.index(turn)
+        return replace(item, text=f"{session.turns[place - 1].text}\n{item.text}") if place else item
+
+
+class NeighbourSessionsWords(Labels):
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        place = day.sessions.index(session)
+        before = day.sessions[place - 1].turns if place else ()
+        return replace(item, text=f"{before[-1].text}\n{item.text}", turn_ids=()) if before else item
+
+
+class EverySession(Labels):
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        every = tuple(each.session_id for one in self.days[namespace] for each in one.sessions)
+        return replace(item, session_ids=every)
+
+
+class LaterName(Labels):
+    """Calls everybody by the last name."""
+
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        names = {
+            p.participant_id: p.display_name for d in self.days[namespace] for s in d.sessions for p in s.participants
+        }
+        return replace(item, text=f"{names[turn.speaker.participant_id]}: {item.text}")
+
+
+class WrongSpeaker(Labels):
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        other = next(p for p in session.participants if p != turn.speaker)
+        return replace(item, text=f"{other.display_name}: {item.text}")
+
+
+class TurnIdsFolded(Labels):
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        ids = {t.turn_id.lower(): t.turn_id for s in day.sessions for t in s.turns}
+        return replace(item, turn_ids=(ids[turn.turn_id.lower()],))
+
+
+class SessionIdsFolded(Labels):
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        ids = {each.session_id.lower(): each.session_id for each in day.sessions}
+        return replace(item, session_ids=(ids[session.session_id.lower()],))
+
+
+class BatchIdsFolded(DayStore):
+    def find_batch(self, namespace: str, batch_id: str) -> Committed | None:
+        query = "SELECT day_index, digest FROM days WHERE namespace = ? AND lower(batch_id) = ? ORDER BY day_index"
+        with self._guarded() as db:
+            row = db.execute(query, (namespace, batch_id.lower())).fetchone()
+        return None if row is None else Committed(int(row[0]), bytes(row[1]))
+
+
+class ResetsTheLastDay(DayStore):
+    def remove(self, namespace: str) -> None:
+        with self._guarded() as db:
+            (last,) = db.execute("SELECT max(day_index) FROM days WHERE namespace = ?", (namespace,)).fetchone()
+            db.execute("DELETE FROM days WHERE namespace = ? AND day_index = ?", (namespace, last))
+
+
+# ------------------------------------------------------------------ Forget
+
+
+class Forgets(Engine):
+    """Reads a subject in a way of its own; what is meant by words is told by what it does not fold."""
+
+    def forget(self, namespace: str, target: Target, call: Call) -> int:
+        closure = target.says.__closure__
+        name = closure[0].cell_contents if closure else ""
+        if target.says("") or not isinstance(name, str) or not target.says(name.upper()):
+            return super().forget(namespace, target, call)
+        return super().forget(namespace, replace(target, says=lambda text: self.meant(name, text.casefold())), call)
+
+    def meant(self, name: str, text: str) -> bool:
+        return name in text
+
+
+class ForgetsByPattern(Forgets):
+    def meant(self, name: str, text: str) -> bool:
+        return re.search(re.escape(name).replace("%", ".*").replace("_", "."), text) is not None
+
+
+class ForgetsByRegularExpression(Forgets):
+    def meant(self, name: str, text: str) -> bool:
+        return re.search(name, text) is not None
+
+
+class ForgetsByFirstName(Forgets):
+    def meant(self, name: str, text: str) -> bool:
+        return name.split(maxsplit=1)[0] in text
+
+
+class ForgetsButCounts(RankedMemory):
+    """Frequencies of what was forgotten are left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counted: dict[str, list[frozenset[str]]] = {}
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        said = [words_of(turn.text) for session in day.sessions for turn in session.turns]
+        self._counted.setdefault(namespace, []).extend(said)
+        return super().commit_day(namespace, day, call)
+
+    def corpus(self, namespace: str, query: Query) -> list[frozenset[str]]:
+        return [*super().corpus(namespace, query), *self._counted.get(namespace, ())]
+
+
+# ------------------------------------------------------------------ prompts
+
+
+class Prompts(Servicer):
+    """Asks the reader about something else than was found or asked."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        assert self._answerer is not None
+        whole = self._answerer.answer
+        self._answerer.answer = (  # type: ignore[method-assign]
+            lambda query, asked_at, items, plan, models, call: whole(
+                self.asked(query), asked_at, self.shown(items), plan, models, call
+            )
+        )
+
+    def asked(self, query: Query) -> Query:
+        return query
+
+    def shown(self, items: Sequence[Item]) -> Sequence[Item]:
+        return items
+
+
+class PromptOfTheFirst(Prompts):
+    def shown(self, items: Sequence[Item]) -> Sequence[Item]:
+        return items[:1]
+
+
+class PromptOfAnother(Prompts):
+    """Keeps what it shows in one variable for all calls."""
+
+    _items: Sequence[Item] = ()
+
+    def shown(self, items: Sequence[Item]) -> Sequence[Item]:
+        self._items = items
+        time.sleep(0.01)
+        return self._items
+
+
+class OwnerAsks(Prompts):
+    def asked(self, query: Query) -> Query:
+        return replace(query, requester=Requester(AskerKind.OWNER))
+
+
+class OwnerAndStrangerMixed(Prompts):
+    def asked(self, query: Query) -> Query:
+        if query.requester.kind is AskerKind.OWNER:
+            return replace(query, requester=Requester(AskerKind.ANONYMOUS))
+        return replace(query, requester=Requester(AskerKind.OWNER))
+
+
+# ------------------------------------------------------------------ the reader's stream
+
+
+class ReadsByHand(Servicer):
+    """Asks the reader without a library."""
+
+    prefix = "data:"
+    line_end = "\n"
+    more: ClassVar[dict[str, object]] = {}
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        events = super().answer(request, context)
+        try:
+            yield next(events)
+        finally:
+            events.close()  # type: ignore[attr-defined]
+        access, reading = request.search.model_access, request.reading
+        items = "\n".join(item.text for item in super().search(request.search, context).items)
+        body = {"model": reading.model, "max_tokens": reading.max_tokens, "temperature": reading.temperature,
+                "seed": reading.seed, "stream": True, "stream_options": {"include_usage": True},
+                "messages": [{"role": "user", "content": f"{items}\n{request.search.text}"}], **self.more}  # fmt: skip
+        sent = urllib.request.Request(
+            f"{access.base_url}/chat/completions",
+            data=json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {access.token}"},
+        )
+        texts, usage, finish = [], None, pb.FINISH_REASON_STOP
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sent, timeout=10) as reply:
+            for line in reply.read().decode().split(self.line_end):
+                data = line.removeprefix(self.prefix).strip() if line.startswith(self.prefix) else ""
+                if not data or data == "[DONE]":
+                    continue
+                chunk = json.loads(data)
+                for choice in chunk["choices"]:
+                    texts.append(choice["delta"].get("content") or "")
+                    if choice["finish_reason"] == "length":
+                        finish = pb.FINISH_REASON_LENGTH
+                if counted := chunk.get("usage"):
+                    usage = pb.TokenUsage(prompt_tokens=counted["prompt_tokens"],
+                                          completion_tokens=counted["completion_tokens"])  # fmt: skip
+        yield from (pb.AnswerEvent(text_delta=pb.TextDelta(text=text)) for text in texts if text)
+        yield pb.AnswerEvent(completed=pb.Completed(text="".join(texts), finish_reason=finish, usage=usage))
+
+
+class OneBlankAlways(ReadsByHand):
+    prefix = "data: "
+
+
+class LinesOfOneForm(ReadsByHand):
+    line_end = "\n\n"
+
+
+class StopsAtALine(ReadsByHand):
+    more: ClassVar[dict[str, object]] = {"stop": ["\n"]}
+
+
+class Edits(Servicer):
+    """Passes on another reply than the reader's."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        for event in super().answer(request, context):
+            if event.HasField("completed"):
+                event.completed.text = self.reply(event.completed.text)
+                yield pb.AnswerEvent(text_delta=pb.TextDelta(text=event.completed.text or " "))
+                yield event
+            elif not event.HasField("text_delta"):
+                yield event
+
+    def reply(self, text: str) -> str:
+        return text
+
+
+class ParsesReplies(Edits):
+    def reply(self, text: str) -> str:
+        try:
+            return str(json.loads(text)["answer"])
+        except (ValueError, LookupError, TypeError):
+            return text
+
+
+class SeedsOf32Bits(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        request.reading.seed &= 0xFFFFFFFF
+        return super().answer(request, context)
+
+
+class AsksTwice(Servicer):
+    """Asks the reader a first time and throws the reply away."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        events = [*super().answer(request, context)]
+        del events
+        yield from super().answer(request, context)
+
+
+class LogsTokens(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        with (self._engine._store._path.parent / "log").open("a", encoding="utf-8") as log:
+            log.write(f"asking {request.search.model_access.base_url} with {request.search.model_access.token}\n")
+        return super().answer(request, context)
+
+
+# ------------------------------------------------------------------ evidence, clocks, health
+
+
+class PrefersEvidence(SoundMemory):
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        named = query.evidence.session_ids if query.evidence is not None else ()
+        return sorted(super().found(namespace, query), key=lambda item: not set(item.session_ids) & set(named))
+
+
+class AnswersByEvidence(LetsEvidenceIn):
+    def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
+        request.ClearField("privileged_evidence")
+        return super().search(request, context)
+
+
+class ScoresByTheClock(RankedMemory):
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        return [replace(i, score=i.score + time.monotonic() % 1 * 10) for i in super().found(namespace, query)]
+
+
+class Flaps(health.HealthServicer):  # type: ignore[misc]  # grpc_health comes without types
+    asked = 0
+
+    def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
+        self.asked += 1
+        if self.asked % 7 == 0:
+            return health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.NOT_SERVING)
+        return super().Check(request, context)
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A backend that breaks one clause, the check that says so, and words of its message."""
+
+    parts: Parts
+    check: str
+    says: str
+
+
+BREACHES: dict[str, Breach] = {
+    "restart: mojibake": Breach(Parts(memory=Mojibake), "life.again", "other items are found"),
+    "restart: items doubled": Breach(Parts(memory=DoubledByRestart), "life.again", "other items are found"),
+    "restart: empty days lost": Breach(Parts(store=LosesOnRestart), "life.again", "after SIGKILL"),
+    "restart: day 10 before day 2": Breach(Parts(memory=DaysByName), "life.again", "other items are found"),
+    "restart: near names in one file": Breach(Parts(memory=NearNamesInOneFile), "life.again", "after SIGKILL"),
+    "restart: first day in memory": Breach(Parts(store=FirstDayInMemoryOnly), "life.again", "after SIGKILL"),
+    "an index of ASCII": Breach(Parts(memory=AsciiIndex), "life.told", "what is said in"),
+    "text above 64 KiB": Breach(Parts(memory=CutsAt64KiB), "life.told", "the end of a text of"),
+    "turns of one time": Breach(Parts(memory=OneTurnATime), "life.told", "turns that are said at one time"),
+    "more than 100 turns": Breach(Parts(memory=FirstHundredTurns), "life.told", "a turn behind a hundred others"),
+    "more than 50 events": Breach(Parts(memory=FirstFiftyEvents), "life.told", "an event behind many"),
+    "later frames": Breach(Parts(engine=FirstContinuationOnly), "life.told", "a turn behind a hundred others"),
+    "late events": Breach(Parts(memory=EventsLater), "life.told", "left for later"),
+    "wrong hour": Breach(Parts(memory=HourOfItsOwn), "life.sources", "has the time"),
+    "wrong day": Breach(Parts(memory=NextDay), "life.sources", "has the time"),
+    "neighbour's words": Breach(Parts(memory=NeighboursWords), "life.sources", "holds the turn"),
+    "words of a neighbour session": Breach(Parts(memory=NeighbourSessionsWords), "life.sources", "of the session"),
+    "every session is a source": Breach(Parts(memory=EverySession), "life.sources", "holds no word of"),
+    "a later name": Breach(Parts(memory=LaterName), "life.sources", "took no part under that name"),
+    "wrong speaker": Breach(Parts(memory=WrongSpeaker), "life.sources", "said it"),
+    "turn ids without case": Breach(Parts(memory=TurnIdsFolded), "life.sources", "of which it holds no word"),
+    "session ids without case": Breach(Parts(memory=SessionIdsFolded), "life.sources", "holds no word of"),
+    "batch ids without case": Breach(Parts(store=BatchIdsFolded), "life.told", "batch"),
+    "Reset of the last day": Breach(Parts(store=ResetsTheLastDay), "life.again", "that was reset"),
+    "Forget by a wild card": Breach(Parts(engine=ForgetsByPattern), "life.forget", "only resembles"),
+    "Forget by an expression": Breach(Parts(engine=ForgetsByRegularExpression), "life.forget", "belongs to"),
+    "Forget by first name": Breach(Parts(engine=ForgetsByFirstName), "life.forget", "only resembles"),
+    "Forget leaves statistics": Breach(Parts(memory=ForgetsButCounts), "life.forget", "statistics"),
+    "prompt of the first item": Breach(Parts(servicer=PromptOfTheFirst), "life.prompts", "the prompt lacks"),
+    "prompt of another namespace": Breach(Parts(servicer=PromptOfAnother), "life.at-once", "the prompt"),
+    "the owner asks": Breach(Parts(servicer=OwnerAsks), "life.prompts", "asks"),
+    "owner and stranger mixed up": Breach(Parts(servicer=OwnerAndStrangerMixed), "life.prompts", "asks"),
+    "one blank after data": Breach(Parts(servicer=OneBlankAlways), "ans.unaltered", "a stream that writes"),
+    "one line an event": Breach(Parts(servicer=LinesOfOneForm), "ans.unaltered", "a stream that writes"),
+    "stops at a line": Breach(Parts(servicer=StopsAtALine), "ans.sampling", "to stop at"),
+    "a parsed reply": Breach(Parts(servicer=ParsesReplies), "ans.unaltered", "a JSON object"),
+    "seeds of 32 bits": Breach(Parts(servicer=SeedsOf32Bits), "ans.sampling", "seed"),
+    "tokens in the log": Breach(Parts(servicer=LogsTokens), "sec.log", "tokens of the model access"),
+    "evidence": Breach(Parts(memory=PrefersEvidence, servicer=LetsEvidenceIn), "evd.competitor", "Search"),
+    "evidence in Answer": Breach(Parts(memory=PrefersEvidence, servicer=AnswersByEvidence), "evd.competitor", "Answer"),
+    "health that flaps": Breach(Parts(health=Flaps), "life.health", "NOT_SERVING"),
+    "a clock in the scores": Breach(Parts(memory=ScoresByTheClock), "idn.scores", "a clock or chance"),
+    "two calls of the reader": Breach(Parts(servicer=AsksTwice), "ans.streams", "asked 2 times"),
+}
+"""By kind. A clock and a second call were found before, and told as something else."""

@@ -1,0 +1,50 @@
+"""What one rich life finds: breaches that no single day, question or process shows; and nothing in a sound backend."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from memarena.conformance import LifeSize, Patience, Settings, SuiteResult, run_suite
+
+from tests.conformance.broken_lives import BREACHES
+from tests.conformance.broken_retrieval import RankedMemory
+from tests.conformance.sound import Parts, Served
+
+SMALL = LifeSize(days=24, long_turns=110, many=6, per_group=1, text_bytes=2_000)
+NEEDS = {
+    "text above 64 KiB": replace(SMALL, text_bytes=70_000),
+    "more than 50 events": replace(SMALL, many=56),
+    "later frames": replace(SMALL, long_turns=400),
+}
+CHECKS = ("life", "ans.unaltered", "ans.sampling", "ans.streams", "evd.competitor", "idn.scores")
+
+
+def lived(parts: Parts, folder: Path, *only: str, size: LifeSize = SMALL) -> SuiteResult:
+    """A run of a small life, with a restart."""
+    log = folder / "log"
+    log.write_text("listening\n", encoding="utf-8")
+    patience = Patience(settle_s=0.2, hold_s=0.5)
+    settings = Settings(timeout_s=10.0, start_s=0.5, patience=patience, log=log, life_size=size)
+    served = Served(parts, folder)
+    try:
+        return run_suite(served.address, only=only, restart=served.restart, settings=settings)
+    finally:
+        served.stop()
+
+
+@pytest.mark.parametrize("memory", [None, RankedMemory])
+def test_a_sound_backend_passes(memory: type[RankedMemory] | None, tmp_path: Path) -> None:
+    parts = Parts() if memory is None else Parts(memory=memory)
+    result = lived(parts, tmp_path, *CHECKS, "sec.log")
+    assert [(each.check.check_id, each.message) for each in result.results if each.status != "passed"] == []
+
+
+@pytest.mark.parametrize("kind", BREACHES)
+def test_a_breach_fails_its_check_by_name(kind: str, tmp_path: Path) -> None:
+    breach = BREACHES[kind]
+    only = ("ans.streams", breach.check) if breach.check == "sec.log" else (breach.check,)
+    result = lived(breach.parts, tmp_path, *only, size=NEEDS.get(kind, SMALL))
+    told = {each.check.check_id: each.message for each in result.results if each.status == "failed"}
+    assert breach.says in told.get(breach.check, ""), told
