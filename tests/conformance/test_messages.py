@@ -74,7 +74,7 @@ def test_the_table_is_that_of_the_contract() -> None:
 @pytest.mark.parametrize("mistake", FAULTS)
 def test_a_known_mistake_of_the_digest_is_named_once(mistake: str, tmp_path: Path) -> None:
     parts = Parts(engine=engine_that_hashes(FAULTS[mistake]))
-    days = ("dig.accepted", "ing.replay", "ing.offsets", "src.finds", "txt.any-year", "mod.without-access")
+    days = ("ing.replay", "ing.offsets", "src.finds", "txt.any-year", "mod.without-access")
     told = failures(held(parts, tmp_path, *days))
     assert set(told) == {"dig.gate"}
     # Some mistakes make the same bytes of the smallest day that shows them.

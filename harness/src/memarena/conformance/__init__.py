@@ -5,7 +5,7 @@ from memarena.conformance.check import Check, CheckResult
 from memarena.conformance.checks import all_checks
 from memarena.conformance.errors import ConformanceError
 from memarena.conformance.junit import write_junit
-from memarena.conformance.life import LifeSize
+from memarena.conformance.life_size import LifeSize
 from memarena.conformance.printing import check_line, result_line, shared_causes, summary_line
 from memarena.conformance.scripted_models import RealModel
 from memarena.conformance.suite import Settings, SuiteResult, restart_by, run_suite, select

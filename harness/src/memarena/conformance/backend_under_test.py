@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from memarena_proto import memory_backend_pb2 as pb
 
@@ -18,12 +18,9 @@ from memarena.conformance.drawn_words import Words
 from memarena.conformance.errors import BrokenError, SkippedError
 from memarena.conformance.expectations import differs, mentions, offering, quoted, seen, shows, with_access
 from memarena.conformance.fixtures import Fact
+from memarena.conformance.life_size import LifeSize
 from memarena.conformance.scripted_models import READER, Access, ReaderScript, ScriptedModels
 from memarena.conformance.wire import Connection, Received, RefusedError
-
-if TYPE_CHECKING:
-    from memarena.conformance.life import LifeSize
-    from memarena.conformance.lived import Lived
 
 _POLL_S = 0.02
 _AGAIN = ("ABORTED", "UNAVAILABLE")
@@ -74,7 +71,7 @@ class BackendUnderTest:
     """RPCs that are not there yet: what needs them is skipped."""
     seed: int = 0
     """What the life of the run and every word are drawn from."""
-    life_size: LifeSize | None = None
+    life_size: LifeSize = field(default_factory=LifeSize)
     life_s: float = 6.0
     """Seconds for asking for what a life holds, each time."""
     log: Path | None = None
@@ -83,7 +80,10 @@ class BackendUnderTest:
     """Namespaces of the check that is running; reset when it ends."""
     kept: list[NamespaceFixture] = field(default_factory=list)
     """Namespaces that outlive their check; reset when the run ends."""
-    life: Lived | None = None
+    life: object = None
+    """Made by the first check that needs it (lived.py)."""
+    at_end: list[Callable[[], None]] = field(default_factory=list)
+    """What is to be stopped when the run ends."""
     first_life: FirstLife | None = None
     """Begun by hlt.first-ingest, and held to be there by hlt.first-batch at the end of the run."""
     _run_id: str = field(default_factory=lambda: secrets.token_hex(4))

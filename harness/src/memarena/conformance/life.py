@@ -15,6 +15,7 @@ from memarena.conformance.backend_under_test import NamespaceFixture
 from memarena.conformance.contract_limits import TURN_TEXT_BYTES
 from memarena.conformance.drawn_words import SCRIPTS
 from memarena.conformance.fixtures import Fact
+from memarena.conformance.life_size import LifeSize
 
 _MODALITIES = ("face_to_face", "voice_message", "text_message", "")
 _CATEGORIES = ("global", "community", "dyadic", "private", "")
@@ -27,22 +28,6 @@ _ODD = (
     "\ufeff{word} caf\u00e9 cafe\u0301 \ufb01 \u212b \ue000 \ufffe \U0010ffff",
 )
 """Characters that stores and parsers change, about a drawn word and drawn symbols."""
-
-
-@dataclass(frozen=True)
-class LifeSize:
-    """How much happens in a life."""
-
-    days: int = 112
-    """Committed ones; day indices reach further."""
-    long_turns: int = 2_000
-    many: int = 64
-    """Sessions of one day, and events of another."""
-    per_group: int = 2
-    text_bytes: int = TURN_TEXT_BYTES
-
-
-THOROUGH = LifeSize(days=400, long_turns=8_000, many=400, per_group=6)
 
 
 @dataclass(frozen=True, eq=False)

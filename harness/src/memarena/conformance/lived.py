@@ -11,7 +11,7 @@ from functools import partial
 
 from memarena_proto import memory_backend_pb2 as pb
 
-from memarena.conformance import fixtures, requirements
+from memarena.conformance import fixtures
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import mentions, shows
@@ -154,7 +154,8 @@ class Lived:
         """Whether it is among the items, in its own words; of a text at the limit, its end."""
         if told.group.startswith("the end of"):
             return mentions(items, Fact("", "", told.fact.question.rstrip("?")))
-        if told.group == "what is said again" and self.backend.has(pb.CAPABILITY_PROVENANCE):
+        named = self.backend.has(pb.CAPABILITY_PROVENANCE) and not self.backend.diagnostic
+        if told.group == "what is said again" and named:
             said = {e.session.session_id for e in self.life.told if e.fact is told.fact and e.session is not None}
             return said <= {session for item in items for session in item.source_session_ids}
         return shows(items, told.fact, verbatim=True)
@@ -203,18 +204,19 @@ class Lived:
 
 def lived(backend: BackendUnderTest) -> Lived:
     """The life of this run, fed by the first check that needs it."""
-    if backend.life is None:
-        assert backend.life_size is not None
-        ns = backend.namespace(f"{backend.new_id()}n1")
-        life = LifeWriter(ns, backend.seed, backend.life_size).write()
-        provenance = requirements.provenance_of_words(backend) is None or backend.has(pb.CAPABILITY_PROVENANCE)
-        backend.life = made = Lived(backend, ns, life, Audit(life, provenance=provenance), Pulse(backend))
-        backend.keep(ns)
-        made.pulse.start()
-        made.feed()
-        made.near()
-        made.found = made.ask_all(backend.life_s)
-    return backend.life
+    if isinstance(backend.life, Lived):
+        return backend.life
+    ns = backend.namespace(f"{backend.new_id()}n1")
+    life = LifeWriter(ns, backend.seed, backend.life_size).write()
+    provenance = backend.has(pb.CAPABILITY_PROVENANCE)
+    backend.life = made = Lived(backend, ns, life, Audit(life, provenance=provenance), Pulse(backend))
+    backend.keep(ns)
+    made.pulse.start()
+    backend.at_end.append(made.pulse.stop)
+    made.feed()
+    made.near()
+    made.found = made.ask_all(backend.life_s)
+    return made
 
 
 def words_of(text: str) -> set[str]:

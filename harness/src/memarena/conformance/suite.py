@@ -22,7 +22,7 @@ from memarena.conformance.check import Check, CheckResult, Status
 from memarena.conformance.checks import all_checks, digest_gate
 from memarena.conformance.drawn_words import Words
 from memarena.conformance.errors import BrokenError, ConformanceError, SkippedError
-from memarena.conformance.life import THOROUGH, LifeSize
+from memarena.conformance.life_size import THOROUGH, LifeSize
 from memarena.conformance.scripted_models import RealModel, ScriptedModels
 from memarena.conformance.wire import SERVICE, Connection, RefusedError
 
@@ -226,8 +226,8 @@ class _Run:
 
     def end(self) -> None:
         """Reset the namespaces that outlived their checks."""
-        if self._backend.life is not None:
-            self._backend.life.pulse.stop()
+        for close in self._backend.at_end:
+            close()
         if self._given_up is None:
             self._backend.namespaces, self._backend.kept = self._backend.kept, []
             self._backend.reset_namespaces()

@@ -1,0 +1,23 @@
+"""How long and how full a life is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memarena.conformance.contract_limits import TURN_TEXT_BYTES
+
+
+@dataclass(frozen=True)
+class LifeSize:
+    """How much happens in a life."""
+
+    days: int = 112
+    """Committed ones; day indices reach further."""
+    long_turns: int = 2_000
+    many: int = 64
+    """Sessions of one day, and events of another."""
+    per_group: int = 2
+    text_bytes: int = TURN_TEXT_BYTES
+
+
+THOROUGH = LifeSize(days=400, long_turns=8_000, many=400, per_group=6)
