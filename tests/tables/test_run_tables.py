@@ -109,6 +109,16 @@ def test_files_hold_the_rows(judged: Run, tmp_path: Path) -> None:
     assert read == [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
 
 
+def test_an_answer_is_no_formula_in_a_csv_file(tmp_path: Path) -> None:
+    cell, question = make_cell("bm25"), make_question("drink", Family.QA, text_gold("tea"), "Which?")
+    answer = '=HYPERLINK("http://x")\x1b[2J'
+    write_log(tmp_path / "run", make_run([cell], [question], [], [make_asked(cell, question, answer)]))
+    export(memarena.open_run(tmp_path / "run"), tmp_path, "csv", ["answers"])
+    with (tmp_path / "answers.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["answer"] == '\'=HYPERLINK("http://x")\ufffd[2J'
+
+
 def test_a_question_that_was_not_asked_has_no_outcome(tmp_path: Path) -> None:
     cell = make_cell("bm25")
     drink, spread = (make_question(name, Family.QA, text_gold(word), "Which?") for name, word in WORDS.items())
