@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import grpc
@@ -21,11 +21,13 @@ from memarena.readers import NullReader, Script
 from memarena.report.rows import rows_of
 from memarena.report.tables.ingest import ingest_table
 from memarena_proto import memory_backend_pb2 as pb
+from pydantic import JsonValue
 
 from .capture import CapturingBackend
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 DELAY_S = 0.02
+PURPOSES = ("facts", "summary")
 
 
 class Vendor(CapturingBackend):
@@ -41,7 +43,7 @@ class Vendor(CapturingBackend):
             if frame.HasField("header"):
                 access, day = frame.header.model_access, frame.header.day_index
             elif frame.HasField("session"):
-                for purpose in ("facts", "summary"):
+                for purpose in PURPOSES:
                     self._ask(access, purpose, " ".join(turn.text for turn in frame.session.turns))
         return pb.IngestResponse(visible_through_day=day)
 
@@ -77,8 +79,13 @@ def run(out: Path, vendor: Vendor, reader: NullReader, **more: object) -> list[A
 
 @pytest.fixture
 def reader() -> Iterator[NullReader]:
-    """A model of 100 prompt tokens and 3 of answer, 20 ms before the first."""
-    script = Script(tokens=("a", "b", "c"), prompt_tokens=100, first_token_delay_s=DELAY_S)
+    """A model that reports 100 prompt tokens for what the vendor asks, and 3 of answer, 20 ms before the first."""
+
+    def script(body: Mapping[str, JsonValue]) -> Script:
+        of_vendor = any(f"{purpose}: " in str(body.get("messages")) for purpose in PURPOSES)
+        tokens = 100 if of_vendor else None
+        return Script(tokens=("a", "b", "c"), prompt_tokens=tokens, first_token_delay_s=DELAY_S)
+
     with NullReader(script) as server:
         yield server
 
