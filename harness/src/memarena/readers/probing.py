@@ -47,7 +47,7 @@ def probe(reader: RunningReader, gateway: Gateway, sampling: ReadingPlan | None 
 
 def probe_longest(reader: RunningReader, gateway: Gateway, tokens: int, sampling: ReadingPlan | None = None) -> Probed:
     """A prompt of about ``tokens`` tokens; it fails where the server refuses it, or reads less than it was sent."""
-    seen = ask_once(reader, gateway, filler_prompt(0, tokens), sampling, LONG_PROBE_TIMEOUT_S)
+    seen = ask_once(reader, gateway, filler_prompt("Probe", tokens), sampling, LONG_PROBE_TIMEOUT_S)
     if seen.failure or seen.prompt_tokens is None or seen.prompt_tokens >= LEAST_TOKENS_PER_WORD * seen.words:
         return seen
     return Probed(

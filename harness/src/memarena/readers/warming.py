@@ -44,10 +44,10 @@ def lengths(requests: int, longest_tokens: int) -> list[int]:
     return [round(shortest * ratio ** (step / (requests - 1))) for step in range(requests)]
 
 
-def filler_prompt(number: int, tokens: int) -> str:
-    """About ``tokens`` tokens of words that no data set asks about, begun differently for each ``number``."""
+def filler_prompt(title: str, tokens: int, number: int = 0) -> str:
+    """About ``tokens`` tokens of words that no data set asks about, in another order for each ``number``."""
     stock = _WORDS.split()
-    frame = (f"Warm-up {number}.\nContext:\n", "\n\nQuestion: Which word is long?")
+    frame = (f"{title}.\nContext:\n", "\n\nQuestion: Which word is long?")
     words: list[str] = []
     size = sum(map(len, frame))
     while size < tokens * _BYTES_PER_TOKEN:
@@ -59,4 +59,4 @@ def filler_prompt(number: int, tokens: int) -> str:
 
 def _prompt(number: int, tokens: int) -> Prompt:
     """No two share a prefix."""
-    return Prompt((Message("user", filler_prompt(number, tokens)),), 0, 0, 0, 0, 0)
+    return Prompt((Message("user", filler_prompt(f"Warm-up {number}", tokens, number)),), 0, 0, 0, 0, 0)
