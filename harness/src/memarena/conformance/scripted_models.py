@@ -305,6 +305,7 @@ _REFUSALS: dict[Phase, tuple[int, str]] = {
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 64  # more than calls that come at the same time: what does not fit is reset
 
     def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:
         """A backend may hang up whenever it likes; any other error is a fault of the suite and is shown."""
