@@ -111,9 +111,9 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
             # Another run may have come and gone meanwhile.
             check_out(request)
         check_space(request.out)
-        isolation = process_isolation(config.isolation, backends, _hidden(config, request.out), display.note)
         # Before anything is metered, and before a model takes up memory.
         make_environments(backends, config, display.note)
+        isolation = process_isolation(config.isolation, backends, _hidden(config, request.out), display.note)
         containers = _container_host(stack, config, backends)
         readers = stack.enter_context(
             ReaderPool(config.readers, request.out / "readers", request.reader_api_key, display.note)
