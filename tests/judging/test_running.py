@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from memarena.evaluation import evaluate, judge_run, load_facts, missing_verdicts
-from memarena.judging import data_files, value_judge_version
+from memarena.judging import data_files, value_judge_version, versions
+from memarena.judging.error_rates import text_error_counts
 from memarena.log.records import AnyRecord, Outcome, Verdict
 from memarena.log.store import LogError, LogWriter, read_records
 from memarena.scoring.errors import ScoringError
@@ -111,3 +112,20 @@ def test_every_file_that_decides_a_verdict_is_named_with_its_hash() -> None:
     assert "judging/tables/text_gold.v1.toml" in names
     assert {"judging/models/commitment.npz", "values/units.v1.txt"} <= set(names)
     assert all(len(digest) == 64 for digest in names.values())
+
+
+def test_measured_error_rates_are_named_too_and_make_no_other_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    version, names = versions.value_judge_version.__wrapped__, data_files()
+    before = version()
+    for changed, same in (("judging/tables/error_rates.v1.toml", True), ("judging/tables/text_gold.v1.toml", False)):
+        assert changed in names
+        monkeypatch.setattr(versions, "data_files", lambda name=changed: names | {name: "0" * 64})
+        assert (version() == before) is same
+
+
+def test_the_error_rates_are_those_of_the_card() -> None:
+    card = (Path(__file__).parents[2] / "harness" / "judge_training" / "MODEL_CARD.text_gold.md").read_text("utf-8")
+    (row,) = [line for line in card.splitlines() if line.startswith("| `blind`")]
+    counts = text_error_counts()
+    assert f"{counts.right_called_wrong} of {counts.right} = " in row
+    assert f"{counts.wrong_called_right} of {counts.wrong} = " in row

@@ -14,10 +14,12 @@ JUDGE_VERSION = 6
 _FOLDERS = ("models", "prompts", "tables")
 _VALUE_FILES = ("judging/tables/", "judging/models/", "values/")
 """What the value judge reads; prompts belong to judges with a model."""
+_MEASURED = "judging/tables/error_rates."
+"""What was measured of the judge: it decides no verdict."""
 
 
 def data_files() -> dict[str, str]:
-    """SHA-256 of every versioned file that can decide a verdict, by name."""
+    """SHA-256 of every versioned file that decides a verdict, or a score's interval, by name."""
     own = {
         f"judging/{folder}/{entry.name}": hashlib.sha256(entry.read_bytes()).hexdigest()
         for folder in _FOLDERS
@@ -30,5 +32,6 @@ def data_files() -> dict[str, str]:
 @cache
 def value_judge_version() -> str:
     """SHA-256 over ``JUDGE_VERSION``, models and tables: source text may change without changing the judge."""
-    parts = [f"{name} {digest}" for name, digest in sorted(data_files().items()) if name.startswith(_VALUE_FILES)]
+    read = {n: d for n, d in data_files().items() if n.startswith(_VALUE_FILES) and not n.startswith(_MEASURED)}
+    parts = [f"{name} {digest}" for name, digest in sorted(read.items())]
     return hashlib.sha256("\n".join([f"version {JUDGE_VERSION}", *parts]).encode()).hexdigest()

@@ -23,7 +23,7 @@ WORDS = (
     "Search     p50, ms above the floor: the same round trip with nothing behind it; TTFT: p50 time to first token, ms",
     "ingest     seconds for one day of one ego; MB: highest memory of the backend's processes",
 )
-_SHOWN = ("data set", "asked", "apart", "reader", "state")
+_SHOWN = ("data set", "asked", "apart", "in text", "reader", "state")
 SMALL = Cell(f"n<{FEWEST_QUESTIONS}", faint=True)
 
 

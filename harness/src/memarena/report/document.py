@@ -27,6 +27,7 @@ from memarena.report.tables.grid import (
     token_f1_table,
 )
 from memarena.report.tables.ingest import ingest_table
+from memarena.report.tables.judge_error import judge_error_table
 from memarena.report.tables.kept import kept_table
 from memarena.report.tables.latency import latency_table, stopwatch_table
 from memarena.report.tables.non_answers import non_answer_table
@@ -112,6 +113,7 @@ def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Sect
         dimension_table(rows),
         family_table(rows),
         source_table(rows),
+        judge_error_table(rows),
         permission_table(rows),
         behaviour_table(rows),
         bucket_table(rows),

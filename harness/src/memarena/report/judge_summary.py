@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from memarena.report.layout import Section, counted
+from memarena.report.tables.judge_error import TITLE, rates_in_words
 from memarena.scoring.results import Decider, JudgeModel, RunScores
 
 _RESTS_ON: dict[Decider, str] = {
@@ -14,6 +16,8 @@ _RESTS_ON: dict[Decider, str] = {
     "token_f1": "by a threshold on token-F1",
     "labels": "by the deterministic labels of D6",
 }
+_MANY_IN_TEXT = 0.1
+"""Above this share of verdicts on golds in text, the summary states the judge's error on them."""
 
 
 def judge_lines(run: RunScores) -> list[str]:
@@ -24,7 +28,8 @@ def judge_lines(run: RunScores) -> list[str]:
     versions = ", ".join(version[:12] for version in run.judge_versions)
     named = f"judge     {run.judge} ({versions})"
     if not run.judging.models:
-        return [f"{named}; {_by_values(run)}"]
+        in_text = _in_text(run)
+        return [named, in_text] if in_text else [f"{named}; {_by_values(run)}"]
     models = "; ".join(_model(m, digits=12) for m in run.judging.models)
     return [f"{named}: {models}", f"verdicts  {decided_by(run)}"]
 
@@ -68,6 +73,16 @@ def decided_by(run: RunScores) -> str:
     if run.judge_repeats > 1:
         parts.append(f"; up to {run.judge_repeats} verdicts per answer, of which the first counts")
     return "".join(parts)
+
+
+def _in_text(run: RunScores) -> str:
+    """The judge's error, where more than a tenth of the verdicts are on golds in text; empty elsewhere."""
+    routes = sum((Counter(row.routes) for row in run.rows), Counter[str]())
+    share = routes["text"] / routes.total() if routes else 0.0
+    error = next((row.judge_error for row in run.rows if row.judge_error is not None), None)
+    if share <= _MANY_IN_TEXT or error is None:
+        return ""
+    return f"in text   {100 * share:.0f}% of verdicts are on golds in text: {rates_in_words(error)} (table {TITLE})"
 
 
 def _by_values(run: RunScores) -> str:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from memarena.judging.error_rates import ErrorCounts
 from memarena.judging.judgment import Disclosure, Route
 from memarena.log.records import (
     UNMEASURED,
@@ -241,6 +242,26 @@ class SourceScores(Record):
     by: str
     """The key of the questions' metadata: ``category`` (LoCoMo), ``ability`` (BEAM), ``question_type``, ``kind``."""
     parts: tuple[SourcePart, ...]
+
+
+class JudgeError(Record):
+    """The share right over golds in text that the rules judged, and what it may be given the judge's error rates."""
+
+    answers: int
+    """Seeds pooled."""
+    questions: int
+    observed: float
+    """Share right as judged."""
+    corrected: float
+    """(p - fp) / (1 - fn - fp), clipped to 0..1 (Rogan and Gladen 1978)."""
+    low: float
+    high: float
+    """Ends of its 95% interval: sampling and the uncertainty of both rates."""
+    clusters: int | None
+    """Egos behind the sampling; None: Wilson's interval over questions."""
+    fits: bool
+    """Whether the rates allow the observed share: 0 right would give fp, all right 1 - fn, within their intervals."""
+    rates: ErrorCounts
 
 
 class Permission(Record):
@@ -487,6 +508,8 @@ class RowScores(Record):
     slices: tuple[Slice, ...]
     source: SourceScores | None = None
     """None where the data set has no categories of a benchmark."""
+    judge_error: JudgeError | None = None
+    """None where the rules decided no gold in text."""
     permission: Permission | None
     retrieval: Retrieval | None
     errors: Errors | None

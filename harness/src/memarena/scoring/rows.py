@@ -13,6 +13,7 @@ from memarena.scoring.baselines import chance_by_dimension, grep_share
 from memarena.scoring.breakdowns import slices
 from memarena.scoring.deletion import deletion
 from memarena.scoring.formulas import sample_sd
+from memarena.scoring.judge_error import text_judge_error
 from memarena.scoring.kept import kept
 from memarena.scoring.metrics import cell_metrics, count
 from memarena.scoring.permission import permission
@@ -136,6 +137,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         cells=tuple(scored),
         slices=slices(questions),
         source=source_scores(material.categories, questions, facts, material.judgments, material.draws),
+        judge_error=text_judge_error(questions, material.draws) if material.judgments.is_rules else None,
         permission=permission(questions, metrics, len(headline), found.get("J")),
         retrieval=found_evidence,
         errors=errors(questions),
@@ -172,7 +174,7 @@ def _without_figures(row: RowScores) -> RowScores:
         "slices": (),
         "intervals": {},
         "variances": (),
-        **dict.fromkeys(("greedy", "source", "permission", "errors"), None),
+        **dict.fromkeys(("greedy", "source", "judge_error", "permission", "errors"), None),
     }
     return row.model_copy(update=update)
 

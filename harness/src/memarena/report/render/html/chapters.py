@@ -107,6 +107,7 @@ _CHAPTERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
             "95% intervals of the dimensions",
             "Families",
             "Source categories",
+            "Judge error",
             "Token-F1 of open answers",
         ),
     ),

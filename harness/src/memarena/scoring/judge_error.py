@@ -1,0 +1,118 @@
+"""What a share right may be, given that its judge errs at known rates: golds in text, judged without a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memarena.judging.error_rates import ErrorCounts, text_error_counts
+from memarena.scoring.formulas import wilson
+from memarena.scoring.results import JudgeError, QuestionScore
+from memarena.scoring.uncertainty.bootstrap import Draws, interval
+from memarena.scoring.uncertainty_records import Interval
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A share with the ends of its 95% interval; all three between 0 and 1."""
+
+    value: float
+    low: float
+    high: float
+
+
+def exactly(value: float) -> Estimate:
+    """A share that is known without doubt."""
+    return Estimate(value, value, value)
+
+
+def estimated(hits: int, n: int) -> Estimate:
+    """A share that was counted, with Wilson's interval."""
+    return Estimate(hits / n, *wilson(hits / n, n))
+
+
+def corrected_share(observed: Estimate, false_accepts: Estimate, false_rejects: Estimate) -> Estimate:
+    """The share right behind an observed one: (p - fp) / (1 - fn - fp), clipped to 0..1.
+
+    The estimator is that of Rogan and Gladen (1978, "Estimating prevalence from the results of a screening test").
+    They give its variance by the delta method, each of the three shares adding its own. Here each end adds up the
+    distances that the ends of the three intervals move the result by, as the root of the sum of their squares
+    (Newcombe 1998; Zou and Donner 2008): the same to first order, and right for skewed intervals near 0 and 1.
+
+    Args:
+        observed: share called right, with what its sampling leaves open.
+        false_accepts: share of wrong answers that are called right (fp).
+        false_rejects: share of right answers that are called wrong (fn).
+
+    Raises:
+        ValueError: the rates leave open whether the judge is any better than chance (fp + fn of 1 or more).
+    """
+    if false_accepts.high + false_rejects.high >= 1:
+        raise ValueError("error rates of a judge: expected a sum below 1 at the upper ends of their intervals")
+    p, fp, fn = observed, false_accepts, false_rejects
+    value = _rogan_gladen(p.value, fp.value, fn.value)
+    moved = [
+        [_rogan_gladen(end, fp.value, fn.value) - value for end in (p.low, p.high)],
+        [_rogan_gladen(p.value, end, fn.value) - value for end in (fp.low, fp.high)],
+        [_rogan_gladen(p.value, fp.value, end) - value for end in (fn.low, fn.high)],
+    ]
+    below = math.hypot(*(min(0.0, *ends) for ends in moved))
+    above = math.hypot(*(max(0.0, *ends) for ends in moved))
+    return Estimate(*(min(1.0, max(0.0, share)) for share in (value, value - below, value + above)))
+
+
+def _rogan_gladen(observed: float, false_accepts: float, false_rejects: float) -> float:
+    return (observed - false_accepts) / (1 - false_rejects - false_accepts)
+
+
+def text_judge_error(
+    questions: Sequence[QuestionScore], draws: Draws | None, counts: ErrorCounts | None = None
+) -> JudgeError | None:
+    """The share right over golds in text as judged and as corrected; None where no such gold decided.
+
+    Args:
+        questions: of the row's headline cells, judged by the rules.
+        draws: of egos; None, or a single ego, or egos without a spread: Wilson's interval over the questions.
+        counts: of the judge's errors; the measured ones where left out.
+    """
+    judged = [q for q in questions if q.route == "text"]
+    if not judged:
+        return None
+    counts = counts or text_error_counts()
+    right = sum(q.correct for q in judged)
+    asked = len({q.instance_id for q in judged})
+    over_egos = _over_egos(judged, draws)
+    share = right / len(judged)
+    # Seeds ask the same questions: they make no interval narrower.
+    low, high = (over_egos.low, over_egos.high) if over_egos else wilson(share, asked)
+    observed = Estimate(share, max(0.0, low), min(1.0, high))
+    false_accepts = estimated(counts.wrong_called_right, counts.wrong)
+    false_rejects = estimated(counts.right_called_wrong, counts.right)
+    corrected = corrected_share(observed, false_accepts, false_rejects)
+    return JudgeError(
+        answers=len(judged),
+        questions=asked,
+        observed=share,
+        corrected=corrected.value,
+        low=corrected.low,
+        high=corrected.high,
+        clusters=over_egos.clusters if over_egos else None,
+        fits=false_accepts.low <= observed.high and observed.low <= 1 - false_rejects.low,
+        rates=counts,
+    )
+
+
+def _over_egos(judged: Sequence[QuestionScore], draws: Draws | None) -> Interval | None:
+    """The interval of the share right over draws of egos; None without one, or where all egos have the same share."""
+    if draws is None:
+        return None
+    sums = np.zeros((len(draws.rows), 2))
+    for question in judged:
+        sums[draws.rows[question.ego]] += (question.correct, 1)
+    drawn = draws.weigh_egos(sums)
+    with np.errstate(invalid="ignore"):
+        made = interval(drawn[:, 0] / drawn[:, 1], len({q.ego for q in judged}))
+    return made if made is not None and made.se > 0 else None
