@@ -94,6 +94,11 @@ def launch(
     return LaunchedBackend(process, address, folder)
 
 
+def _checkout_of(folder: Path) -> Path:
+    """The checkout of a backend in its ``backends/``, since such a one may read the contract there; else its folder."""
+    return folder.parents[1] if folder.parent.name == "backends" else folder
+
+
 def _start(
     backend: LaunchableBackend,
     folder: WorkFolder,
@@ -112,7 +117,7 @@ def _start(
     argv = [_fill(argument, values) for argument in _command(backend)]
     # A backend reaches models through the gateway alone: the keys of model servers are none of its business.
     env = {**backend.manifest.env, **settings, **dict.fromkeys(KEY_VARIABLES, "")}
-    needed = [backend.folder, *_programs(backend.python), *_named_paths([*argv, *env.values()])]
+    needed = [_checkout_of(backend.folder), *_programs(backend.python), *_named_paths([*argv, *env.values()])]
     kept = [path for path in needed if not any(path.is_relative_to(hidden) for hidden in isolation.hidden)]
     if backend.environment is not None:
         argv = outside_the_harness(argv, env)
