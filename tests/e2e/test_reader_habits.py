@@ -91,6 +91,10 @@ CASES: dict[str, Case] = {
         Habit(refuses(400, openai("Unsupported parameter: 'seed'", param="seed"), lambda b: "seed" in b)),
         3, "--reader-drop seed leaves it out", NONE,
     ),
+    "limit of a reply by another name": Case(
+        Habit(refuses(400, openai("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."), lambda b: "max_tokens" in b)),
+        3, "--reader-drop max_tokens leaves it out", NONE,
+    ),
     "parameter dropped": Case(
         Habit(refuses(400, openai("Unsupported parameter: 'seed'", param="seed"), lambda b: "seed" in b or b.get("top_k") != 1)),
         0, "", ANSWERED, flags=("--reader-drop", "seed", "--reader-param", "top_k=1"),

@@ -37,6 +37,12 @@ _WINDOW = re.compile(
 _UNSUPPORTED = re.compile(
     r"unsupported|not support|unknown|unrecognized|unexpected|extra|invalid|not permitted|deprecat", re.I
 )
+_REPLY_LIMIT = re.compile(
+    r"(?:unsupported|unrecognized|unknown)[^.]{0,40}\bmax_(?:completion_)?tokens\b"
+    r"|\bmax_(?:completion_)?tokens\b[^.]{0,20}(?:not supported|not permitted)",
+    re.IGNORECASE,
+)
+"""A server that knows the limit of a reply by another name, whose message is not about the length of a prompt."""
 _LONG = 413
 _BY_STATUS: Mapping[int, Kind] = {401: "key", 403: "key", 404: "model", 429: "load"}
 
@@ -78,7 +84,7 @@ def read_refusal(status: int, body: JsonValue, words: str) -> Refusal:
         return Refusal("redirect")
     if "model_not_found" in text:
         return Refusal("model")
-    if status == _LONG or _CONTEXT.search(text):
+    if status == _LONG or (_CONTEXT.search(text) and not _REPLY_LIMIT.search(words)):
         return Refusal("context", _stated_window(fields, words))
     if _SYSTEM.search(text):
         return Refusal("system_role")
