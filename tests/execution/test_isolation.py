@@ -18,6 +18,7 @@ from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
 from memarena.execution.planning.config import parse_config
 from memarena.execution.planning.request import RunRequest
+from memarena.processes import Confinement, GuardedProcess
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 SPY = Path(__file__).with_name("spying_backend.py")
@@ -70,6 +71,21 @@ def test_a_confined_process_finds_no_gold_even_where_it_is_told_where_to_look(sp
     assert not mark.exists()
     assert "isolation user: spy" in spied.errors
     assert "not_isolated" not in marks_of(spied.out)
+
+
+@needs_namespaces
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_hidden_folder_may_lie_in_another_and_an_option_may_look_like_a_path(tmp_path: Path, order: int) -> None:
+    world, cell = tmp_path / "world", tmp_path / "world" / "run" / "cell"
+    for folder in (cell, world / "run" / "cache"):
+        folder.mkdir(parents=True)
+        (folder / "secret").touch()
+    hidden = [str(world), str(world / "run"), str(world / "run" / "cache")][::order]
+    confinement = Confinement(hide=tuple(hidden), keep=(str(cell), "/no_think " + "at all " * 50))
+    log = tmp_path / "log"
+    with GuardedProcess.start(["find", str(world), "-type", "f"], log_path=log, confinement=confinement) as process:
+        assert process.wait(60) == 0, log.read_text()
+    assert log.read_text().split() == [str(cell / "secret")]
 
 
 def test_without_isolation_no_argument_folder_or_open_file_leads_to_the_gold(spy: Callable[..., Spied]) -> None:

@@ -94,8 +94,11 @@ def _separate(confinement: Confinement) -> None:
     """The mount namespace. What is kept is opened first, and bound again where something lies above it."""
     _checked(_libc.unshare(_NEWNS | _NEWIPC), "unshare(MOUNT, IPC)")
     _mount("none", "/", None, _REC | _PRIVATE)
-    hidden = [path for path in map(Path, confinement.hide) if path.is_dir()]
-    kept = sorted({Path(path) for path in confinement.keep if Path(path).exists()})
+    # The innermost first: what lies in a hidden folder has no name any more once that is covered.
+    hidden = {path.resolve() for path in map(Path, confinement.hide) if path.is_dir()}
+    inner_first = sorted(hidden, key=_depth, reverse=True)
+    # Not Path.exists, which raises for what can be no path at all: an option's text may begin with a slash.
+    kept = sorted({Path(path) for path in confinement.keep if os.path.exists(path)})  # noqa: PTH110
     opened = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in kept}
     folder = Path.cwd()
     scratch = [path for path in _SCRATCH if path.is_dir() and not path.is_symlink()]
@@ -104,7 +107,7 @@ def _separate(confinement: Confinement) -> None:
         _mount("tmpfs", str(path), "tmpfs", _NOSUID | _NODEV, "mode=1777")
     _keep_below(scratch, opened)
     # A folder that is kept may hold a hidden one.
-    still = [path for path in hidden if path.is_dir()]
+    still = [path for path in inner_first if path.is_dir()]
     for path in still:
         _mount("tmpfs", str(path), "tmpfs", _NOSUID | _NODEV, "mode=755,size=1m")
     _keep_below(still, opened)
@@ -113,6 +116,10 @@ def _separate(confinement: Confinement) -> None:
     _mount("proc", "/proc", "proc", _NOSUID | _NODEV)
     # By its name again: the current folder is what it was, also where that is hidden now.
     os.chdir(folder if folder.is_dir() else "/")
+
+
+def _depth(path: Path) -> int:
+    return len(path.parts)
 
 
 def _keep_below(covered: Sequence[Path], opened: dict[Path, int]) -> None:
