@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -86,6 +87,16 @@ def test_a_hidden_folder_may_lie_in_another_and_an_option_may_look_like_a_path(t
     with GuardedProcess.start(["find", str(world), "-type", "f"], log_path=log, confinement=confinement) as process:
         assert process.wait(60) == 0, log.read_text()
     assert log.read_text().split() == [str(cell / "secret")]
+
+
+def test_a_list_of_folders_loses_the_hidden_ones_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = tmp_path / "data"
+    monkeypatch.setenv("PATH", os.pathsep.join(["/bin", f"{hidden}/bin", f"{hidden}base/bin"]))
+    monkeypatch.setenv("WORLD", f"{hidden}:/bin")
+    monkeypatch.setenv("ANOTHER", f"{hidden}base")
+    blanked = ProcessIsolation("none", (hidden,)).blanked()
+    assert (blanked["PATH"], blanked["WORLD"], blanked["PWD"]) == (f"/bin{os.pathsep}{hidden}base/bin", "", "")
+    assert "ANOTHER" not in blanked
 
 
 def test_without_isolation_no_argument_folder_or_open_file_leads_to_the_gold(spy: Callable[..., Spied]) -> None:

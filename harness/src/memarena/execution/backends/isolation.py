@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -44,11 +45,21 @@ class ProcessIsolation:
         return Confinement(tuple(str(path) for path in self.hidden), tuple(str(path) for path in keep))
 
     def blanked(self) -> dict[str, str]:
-        """Variables of this environment that name a hidden folder, or where a user was, each with nothing in it."""
+        """Variables of this environment that name a hidden folder, or where a user was, each with nothing in it.
+
+        A list of folders loses the hidden ones alone: without the rest of ``PATH`` no program is there.
+        """
+        named = [re.compile(re.escape(str(path)) + r"(?![\w-])") for path in self.hidden]
+
+        def without(name: str, value: str) -> str:
+            parts = value.split(os.pathsep) if name.endswith("PATH") else []
+            kept = os.pathsep.join(part for part in parts if not any(path.search(part) for path in named))
+            return "" if any(path.search(kept) for path in named) else kept
+
         return {
-            name: ""
+            name: "" if name in _NAMES_A_FOLDER else without(name, value)
             for name, value in os.environ.items()
-            if name in _NAMES_A_FOLDER or any(str(path) in value for path in self.hidden)
+            if name in _NAMES_A_FOLDER or any(path.search(value) for path in named)
         }
 
 
