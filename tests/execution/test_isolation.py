@@ -146,3 +146,29 @@ def test_files_of_a_run_that_was_killed_are_taken_up_again(tmp_path: Path) -> No
     again.bring_back()
     assert (tmp_path / "cell" / "data" / "days").read_text() == "1"
     assert not (tmp_path / "cell" / "data").is_symlink()
+
+
+def test_a_confined_run_takes_up_the_files_of_one_that_was_killed_unconfined(tmp_path: Path) -> None:
+    cell = tmp_path / "cell"
+    unconfined, confined = ProcessIsolation("none", (tmp_path,)), ProcessIsolation("user", (tmp_path,))
+    killed = WorkFolder(cell, unconfined)
+    (killed.data / "days").write_text("1")
+    assert (WorkFolder(cell, confined).data / "days").read_text() == "1"
+    assert not (cell / "data").is_symlink()
+    assert not killed.path.exists()
+    shutil.rmtree(WorkFolder(cell, unconfined).path)  # as when the machine was started again
+    assert WorkFolder(cell, confined).data.is_dir()
+
+
+def test_a_link_that_a_user_made_is_followed_and_what_lies_next_to_its_target_stays(tmp_path: Path) -> None:
+    disk, cell = tmp_path / "disk", tmp_path / "cell"
+    (disk / "days").mkdir(parents=True)
+    (disk / "another").touch()
+    cell.mkdir()
+    (cell / "data").symlink_to(disk / "days")
+    folder = WorkFolder(cell, ProcessIsolation("none", (tmp_path,)))
+    (folder.data / "first").touch()
+    folder.bring_back()
+    assert (disk / "another").exists()
+    assert (cell / "data").readlink() == disk / "days"
+    assert (disk / "days" / "first").exists()

@@ -144,13 +144,15 @@ class WorkFolder:
     def __init__(self, cell_dir: Path, isolation: ProcessIsolation) -> None:
         self._cell_dir = cell_dir
         cell_dir.mkdir(parents=True, exist_ok=True)
-        self.path = cell_dir
-        data = cell_dir / _DATA
+        left = _left_by_a_killed_run(cell_dir / _DATA)
+        self.path = left or cell_dir
         if isolation.hidden and isolation.grade == "none":
-            self.path = data.resolve().parent if data.is_symlink() else _apart()
+            self.path = left or _apart()
             self.path.mkdir(parents=True, exist_ok=True)
             for name in (_DATA, LOG):
                 self._lead_there(name)
+        else:
+            self.bring_back()
         (self.path / _DATA).mkdir(exist_ok=True)
 
     @property
@@ -171,9 +173,11 @@ class WorkFolder:
 
     def _lead_there(self, name: str) -> None:
         link, target = self._cell_dir / name, self.path / name
-        if link.is_symlink():
+        if link.is_symlink() and link.readlink() == target:
             return
-        if link.exists():
+        if link.is_symlink() and not link.exists():
+            link.unlink()
+        elif link.exists():
             shutil.move(link, target)
         link.symlink_to(target)
 
@@ -183,6 +187,16 @@ LOG = "backend.log"
 
 
 def _apart() -> Path:
-    root = Path(tempfile.gettempdir()) / f"memarena-{os.getuid()}"
+    root = Path(tempfile.gettempdir()) / _root_name()
     root.mkdir(mode=0o700, exist_ok=True)
     return root / secrets.token_hex(8)
+
+
+def _root_name() -> str:
+    return f"memarena-{os.getuid()}"
+
+
+def _left_by_a_killed_run(link: Path) -> Path | None:
+    """The folder made by :func:`_apart` that a cell's link leads to; None for any other link, which is not removed."""
+    folder = link.readlink().parent if link.is_symlink() else None
+    return folder if folder is not None and folder.parent.name == _root_name() else None
