@@ -110,6 +110,17 @@ def test_without_isolation_no_argument_folder_or_open_file_leads_to_the_gold(spy
     assert "⊗ not isolated, could read the data set and its gold: spy@extractive" in report.stdout
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="arguments are overwritten on Linux alone")
+def test_arguments_are_overwritten_however_a_path_is_written() -> None:
+    code = (
+        "from memarena.execution.backends.isolation import hide_arguments; from pathlib import Path\n"
+        "hide_arguments([Path('world/a')]); print(Path('/proc/self/cmdline').read_text().split(chr(0))[3:-1])"
+    )
+    words = ["world/a", "./world/a/", "--out=world/a/", "world/b", "--seed=1"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert done.stdout == "['.......', '..........', '..............', 'world/b', '--seed=1']\n"
+
+
 def test_a_spy_that_is_told_finds_it_where_nothing_keeps_it(spy: Callable[..., Spied]) -> None:
     """So that the others are known to look."""
     assert any(file.endswith(".jsonl") for file in spy("none", SPY_TOLD="{world}").loot["gold"])

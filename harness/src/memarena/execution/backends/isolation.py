@@ -121,7 +121,8 @@ def hide_arguments(named: Iterable[Path | None]) -> None:
     start = _arguments_start()
     for argument in arguments:
         text = os.fsdecode(argument)
-        if start and any(text == word or text.endswith(f"={word}") for word in words):
+        # As paths: a shell completes a folder's name with a slash.
+        if start and not words.isdisjoint(str(Path(each)) for each in (text, text.rpartition("=")[2]) if each):
             ctypes.memset(start, ord("."), len(argument))
         start += len(argument) + 1 if start else 0
 
