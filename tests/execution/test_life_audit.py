@@ -69,13 +69,13 @@ def test_an_item_holds_what_its_words_bear_out(
     [
         (FOREIGN, "", 5, "turn x1 of session x"),
         (f"note: {FOREIGN.lower()[3:]}", "", 5, "turn x1 of session x"),
-        (LATER, "", 2, "turn t8 of session f"),
         (LATER, "", 3, None),
+        (LATER, "", 2, "turn t8 of session f"),
         (FOREIGN, f"Did anybody say this: {FOREIGN}", 5, None),
         (" ".join(FOREIGN.split()[:9]), "", 5, None),
         (f"{KETTLE} {LONG}", "", 1, None),
     ],
-    ids=["another life", "without its beginning", "a later day", "that day", "the question", "too short", "its own"],
+    ids=["another life", "without its beginning", "that day", "a later day", "the question", "too short", "its own"],
 )
 def test_text_that_was_not_ingested_is_named_with_its_turn(
     text: str, question: str, day: int, what: str | None

@@ -41,7 +41,8 @@ class LifeAudit:
         self._corpus = corpus
         self._days = {(s.session_id, s.turn_id): s.day for entry in index.entries for s in entry.sources}
         self._held: dict[str, tuple[list[int], float]] = {}
-        self._passages: dict[str, list[tuple[float, str, LifeText]]] = {}
+        self._passages: dict[str, tuple[int, list[tuple[float, str, LifeText]]]] = {}
+        """By text: a day, and the passages that were not ingested by then. Of later days they are a part of these."""
 
     def items(self, items: Iterable[RetrievedItem], day: int) -> tuple[RetrievedItem, ...]:
         """The items with what they hold of the life through ``day``."""
@@ -51,21 +52,22 @@ class LifeAudit:
         """Names a turn or event whose words a text holds although no Ingest through ``day`` had them; "" if none."""
         asked = " ".join(words_of(question))
         for text in texts:
-            if text not in self._passages:
+            known = self._passages.get(text)
+            if known is None or known[0] > day:
                 if len(self._passages) >= _MOST_CACHED_ITEMS:
                     self._passages.clear()
-                self._passages[text] = list(self._not_first_day(text))
-            for since, words, source in self._passages[text]:
+                known = self._passages[text] = day, list(self._later_than(day, text))
+            for since, words, source in known[1]:
                 if since > day and words not in asked:
                     return f"{NEVER_INGESTED}: {_named(source)}: “{words[:_QUOTED_CHARS]}…”"
         return ""
 
-    def _not_first_day(self, text: str) -> Iterator[tuple[float, str, LifeText]]:
-        """Passages of a text that are in the data set, and not in this life from its first day: since when they are."""
+    def _later_than(self, day: int, text: str) -> Iterator[tuple[float, str, LifeText]]:
+        """Passages of a text that are in the data set, and not in this life through ``day``: since when they are."""
         words = words_of(text)
         for start, sources in self._corpus.sources(words):
             since = min(self._days.get((s.session_id, s.turn_id), inf) for s in sources)
-            if since > 0:
+            if since > day:
                 yield since, " ".join(words[start : start + PASSAGE_WORDS]), sources[0]
 
     def beyond(self, items: Sequence[RetrievedItem], question: str, calls: Sequence[GatewayCall], day: int) -> str:
