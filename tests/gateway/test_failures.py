@@ -9,11 +9,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp import web
+from memarena.execution.cells.context import hung
 from memarena.gateway import MAX_BODY_BYTES, CallContext, Gateway, GatewayError, Upstream
 from memarena.log.records import GatewayCall
 from memarena.readers.scripted import Fault, NullReader, Script
@@ -102,6 +104,23 @@ def test_a_server_that_hangs_up_before_it_answers(harness: Harness, stream: bool
     reply, record = harness.one_chat(stream=stream)
     assert reply.status == record.status == 502
     assert record.upstream_failed
+
+
+def test_a_call_whose_turn_did_not_come_in_time_waited_for_the_server(make_harness: Make) -> None:
+    slow = make_harness(NullReader(Script(first_token_delay_s=30)))
+    harness = make_harness(slow.reader, upstreams=[replace(slow.reader.upstream(), concurrency=1)])
+    token = harness.gateway.grant(CallContext("answer"))
+    first, second = (http.client.HTTPConnection("127.0.0.1", harness.port, timeout=10) for _ in range(2))
+    body = json.dumps({"model": harness.reader.model, "messages": [{"role": "user", "content": "?"}], "stream": True})
+    first.request("POST", "/v1/chat/completions", body, {"Authorization": f"Bearer {token}"})
+    assert eventually(lambda: len(slow.reader.received) == 1)
+    second.request("POST", "/v1/chat/completions", body, {"Authorization": f"Bearer {token}"})
+    assert eventually(lambda: len(harness.gateway._open) == 2)
+    second.close()
+    assert eventually(lambda: len(harness.records) == 1)
+    (record,) = harness.records
+    assert hung([record], record.started_mono_ns, time.monotonic_ns()) is record
+    first.close()
 
 
 def test_a_server_that_takes_too_long(make_harness: Make) -> None:

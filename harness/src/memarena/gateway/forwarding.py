@@ -120,6 +120,8 @@ class Forwarder:
         if upstream.api_key:
             headers["Authorization"] = f"Bearer {upstream.api_key}"
         pace = self._paces.setdefault(upstream.model, Pace(upstream))
+        # From here on the server is waited for, also where the caller's time is over before its turn comes.
+        call.forwarded()
         ready_ns = time.monotonic_ns()
         waited_s = 0.0
         async with pace.turn(call):
