@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -183,3 +184,22 @@ def test_a_link_that_a_user_made_is_followed_and_what_lies_next_to_its_target_st
     assert (disk / "another").exists()
     assert (cell / "data").readlink() == disk / "days"
     assert (disk / "days" / "first").exists()
+
+
+def test_files_that_could_not_be_brought_back_are_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    isolation = ProcessIsolation("none", (tmp_path,))
+    folder = WorkFolder(tmp_path / "cell", isolation)
+    (folder.data / "days").write_text("1")
+
+    def full_disk(_: Path, target: Path) -> None:
+        target.mkdir()
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="no space"):
+        patched.setattr(shutil, "move", full_disk)
+        folder.bring_back()
+    resumed = WorkFolder(tmp_path / "cell", isolation)
+    assert (resumed.data / "days").read_text() == "1"
+    resumed.bring_back()
+    assert (tmp_path / "cell" / "data" / "days").read_text() == "1"
+    assert not list((tmp_path / "cell").glob("*.part"))

@@ -166,9 +166,15 @@ class WorkFolder:
         if self.path == self._cell_dir:
             return
         for name in (_DATA, LOG):
-            (self._cell_dir / name).unlink(missing_ok=True)
+            there, half = self._cell_dir / name, self._cell_dir / f"{name}.part"
+            if half.is_dir():
+                shutil.rmtree(half)
             if (self.path / name).exists():
-                shutil.move(self.path / name, self._cell_dir / name)
+                # The link stays until all is there: on another disk this copies, and may be killed or find no space.
+                shutil.move(self.path / name, half)
+            there.unlink(missing_ok=True)
+            if half.exists():
+                half.rename(there)
         shutil.rmtree(self.path, ignore_errors=True)
         self.path = self._cell_dir
 
