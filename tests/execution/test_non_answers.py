@@ -63,6 +63,6 @@ def test_retry_after_as_a_date() -> None:
     assert 0 < wait_s <= 3601
 
 
-@pytest.mark.parametrize("stated", ["", "soon", "nan", "inf"])
+@pytest.mark.parametrize("stated", ["", "soon", "nan", "inf", "Mon, 01 Jan 99999999999 00:00:00 GMT"])
 def test_a_retry_after_that_says_nothing(stated: str) -> None:
     assert retry_after_s({"Retry-After": stated}) is None

@@ -16,6 +16,6 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         try:
             seconds = parsedate_to_datetime(stated).timestamp() - time.time()
-        except (TypeError, ValueError, IndexError):
+        except (TypeError, ValueError, IndexError, OverflowError):
             return None
     return max(0.0, seconds) if math.isfinite(seconds) else None
