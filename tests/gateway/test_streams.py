@@ -135,6 +135,10 @@ def test_a_stream_with_a_reply_is_complete_also_where_that_is_empty(events: list
             b'data: {"choices":[{"delta":{"content":"yes","reasoning_content":"hm"},"finish_reason":null}]}\n\n',
         ),
         (
+            event({"content": [{"type": ["text"], "text": "yes"}]}),
+            b'data: {"choices":[{"delta":{"content":"yes"},"finish_reason":null}]}\n\n',
+        ),
+        (
             b'data: {"choices": [{"delta": {"content": "\\ud83d"}, "finish_reason": {"type": "stop"}}]}\n\n',
             b'data: {"choices":[{"delta":{"content":"\\ufffd"},"finish_reason":"stop"}]}\n\n',
         ),

@@ -121,7 +121,7 @@ class Reading:
         thoughts: list[str] = []
         for part in content:
             kind = part.get("type") if isinstance(part, dict) else None
-            (thoughts if kind in _THOUGHTS else texts).append(_text_of(part))
+            (thoughts if isinstance(kind, str) and kind in _THOUGHTS else texts).append(_text_of(part))
         message["content"] = "".join(texts)
         if thoughts:
             message["reasoning_content"] = "".join(thoughts)
