@@ -174,11 +174,11 @@ def test_the_answer_begins_after_thinking_between_marks(
     assert (call.first_reasoning_ns, call.first_content_ns) == (reasoning_ns, answer_ns)
 
 
-@pytest.mark.parametrize("key", ["content", "reasoning_content"])
-def test_a_server_that_does_not_stop_is_stopped(key: str) -> None:
+@pytest.mark.parametrize(("key", "word"), [("content", "word "), ("reasoning_content", "word "), ("content", "ねこ")])
+def test_a_server_that_does_not_stop_is_stopped(key: str, word: str) -> None:
     watch = StreamWatch(a_call(), hide_usage=False, max_tokens=1)
     for at_ns in range(1, 20):
-        watch.feed(event({key: "word " * 200}), at_ns)
+        watch.feed(event({key: word * 200}), at_ns)
     assert watch.failure is not None
     assert "does not stop" in watch.failure.message
 

@@ -151,7 +151,7 @@ class StreamWatch:
         self._bound(text)
 
     def _bound(self, text: str) -> None:
-        self._text_bytes += len(text)
+        self._text_bytes += len(text.encode("utf-8", "surrogatepass"))
         if self._most_bytes is not None and self._text_bytes > self._most_bytes:
             raise UpstreamError(f"the server does not stop: more than {self._most_bytes:,} bytes of text")
 
