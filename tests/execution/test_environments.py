@@ -120,7 +120,7 @@ def test_the_backend_runs_in_it_and_nothing_leads_to_the_packages_of_the_harness
     assert Path(mine.backend.python).is_relative_to(mine.root)
     with pytest.raises(LaunchError, match="exit code 9: PYTHONPATH= VIRTUAL_ENV= -P -m mine"):
         launch(mine.backend, tmp_path / "cell")
-    with pytest.raises(LaunchError, match="exit code 9: PYTHONPATH=/given VIRTUAL_ENV= -m mine"):
+    with pytest.raises(LaunchError, match="exit code 9: PYTHONPATH=/given VIRTUAL_ENV= -P -m mine"):
         launch(mine.backend, tmp_path / "other cell", settings={"PYTHONPATH": "/given"})
 
 

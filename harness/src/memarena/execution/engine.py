@@ -113,7 +113,7 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         check_space(request.out)
         # Before anything is metered, and before a model takes up memory.
         make_environments(backends, config, display.note)
-        isolation = process_isolation(config.isolation, backends, _hidden(config, request.out), display.note)
+        isolation = process_isolation(config.isolation, backends, _hidden(config, request.out))
         containers = _container_host(stack, config, backends)
         readers = stack.enter_context(
             ReaderPool(config.readers, request.out / "readers", request.reader_api_key, display.note)
@@ -308,6 +308,9 @@ class _Run:
             raise interrupted[0]
         if untold is not None:
             self._display.note(untold)
+        # Last: whatever is wrong with the input is one line, and this is not it.
+        if self._work.isolation.note:
+            self._display.note(self._work.isolation.note)
 
     def _end_cell(self, cell: Cell, phases: CellPhases) -> None:
         """Log a cell's phases, also where it broke off, and a sampler that has ended meanwhile."""

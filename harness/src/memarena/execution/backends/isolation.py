@@ -13,7 +13,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,6 +37,8 @@ class ProcessIsolation:
 
     grade: ProcessGrade = "none"
     hidden: tuple[Path, ...] = ()
+    note: str = ""
+    """Which isolation it is, in one line for people; empty where no backend is a process."""
 
     def confinement(self, keep: Iterable[Path]) -> Confinement | None:
         """What the process does not see; None where it is not confined."""
@@ -71,11 +73,11 @@ def grade_of(choice: BackendChoice, isolation: ProcessIsolation) -> IsolationGra
 
 
 def process_isolation(
-    choice: IsolationChoice, backends: Sequence[BackendChoice], hidden: Iterable[Path], say: Callable[[str], None]
+    choice: IsolationChoice, backends: Sequence[BackendChoice], hidden: Iterable[Path]
 ) -> ProcessIsolation:
     """The isolation of a run's backends by name: the best that this machine offers, or what was chosen.
 
-    ``say`` is told which. Raises :class:`RunError` where the machine does not offer what was chosen.
+    Raises :class:`RunError` where the machine does not offer what was chosen.
     """
     launched = [backend.name for backend in backends if isinstance(backend, LaunchableBackend)]
     folders = tuple(dict.fromkeys(each for path in hidden for each in (path.absolute(), path.resolve())))
@@ -91,10 +93,10 @@ def process_isolation(
     if grade == "none":
         _keep_from_readers()
         why = f" ({reason})" if reason else ""
-        say(f"isolation none{why}: {', '.join(launched)} could look for the data set and its gold; reports mark it")
+        note = f"isolation none{why}: {', '.join(launched)} could look for the data set and its gold; reports mark it"
     else:
-        say(f"isolation user: {', '.join(launched)} see neither data set, run folder nor other processes")
-    return ProcessIsolation(grade, folders)
+        note = f"isolation user: {', '.join(launched)} see neither data set, run folder nor other processes"
+    return ProcessIsolation(grade, folders, note)
 
 
 @cache
