@@ -52,11 +52,14 @@ def connected(address: str | None, cores: int | None, gpus: float) -> tuple[Modu
         os.environ.setdefault(MONITOR, "0")
     else:
         _check_cluster(address, _token())
-    _interrupt_by_sigterm()
+    asked = _noted_sigterm()
     try:
         import ray  # noqa: PLC0415 (an extra)
+        from ray._private import utils  # noqa: PLC0415
     except ImportError as error:
         raise SweepError("--executor ray: needs Ray: pip install 'memarena[ray]'") from error
+    # Ray's own handler exits with 15 from wherever it is, also where Python ignores that.
+    utils.set_sigterm_handler = lambda _: None
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     folder = own_folder() if address is None else None
     try:
@@ -73,6 +76,8 @@ def connected(address: str | None, cores: int | None, gpus: float) -> tuple[Modu
         with contextlib.chdir("/"):  # its workers import from the folder that is the current one now
             ray.init(**where, **quiet)
         _interrupt_by_sigterm()
+        if asked:
+            raise KeyboardInterrupt
     except BaseException as error:
         ray.shutdown()
         if folder is not None:
@@ -105,8 +110,16 @@ def _owner_is_gone(folder: Path) -> bool:
         return False
 
 
+def _noted_sigterm() -> list[int]:
+    """Note SIGTERM from now on, in the list; it is obeyed once Ray has started, or has failed to."""
+    asked: list[int] = []
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
+    return asked
+
+
 def _interrupt_by_sigterm() -> None:
-    """SIGTERM ends what starts as Ctrl-C does. Ray's own handler, which it sets when it starts, would exit with 15."""
+    """SIGTERM ends what has started as Ctrl-C does."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
