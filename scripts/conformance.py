@@ -47,6 +47,10 @@ TARGET_S = 120.0
 CALL_S = 120.0
 """Seconds for a single call: a memory that embeds a thousand turns on shared cores is slow, not broken."""
 
+SEED = 3027433293
+"""Of the life that every backend is fed here, so that a change of a result is a change of the backend or the suite.
+`memarena conformance` draws a new one each time."""
+
 SIDE_BY_SIDE = 3
 """Backends held at a time: one takes a quarter of a core, and start and end of the largest take more."""
 
@@ -64,12 +68,26 @@ def main(names: Sequence[str]) -> int:
             for name, held in begun.items():
                 results[name] = held.result()
                 _say("\n".join(lines_of(name, results[name])))
+                for check, why in _known(chosen[name]).items():
+                    _say(f"known of {name}: {check}: {why}")
         except (RunError, LaunchError, ConformanceError) as error:
             return _refuse(str(error))
         finally:
             pool.shutdown(cancel_futures=True)  # after Ctrl-C, too, none begins that has not begun
     sys.stdout.write("".join(f"{line}\n" for line in times({name: r.duration_s for name, r in results.items()})))
-    return 0 if all(result.passed for result in results.values()) else 1
+    return 0 if all(_is_sound(result, _known(chosen[name])) for name, result in results.items()) else 1
+
+
+def _known(chosen: Chosen) -> Mapping[str, str]:
+    return {} if chosen[1] is None else chosen[1].known_failures
+
+
+def _is_sound(result: SuiteResult, known: Mapping[str, str]) -> bool:
+    """Whether a backend passed, or failed only what its manifest names."""
+    if result.passed:
+        return True
+    failed = result.ids("failed")
+    return bool(failed) and not result.ended_early and set(failed) <= set(known)
 
 
 def all_names(root: Path = backend_folders.ROOT) -> list[str]:
@@ -173,7 +191,7 @@ def _hold(backend: LaunchableBackend, settings: Mapping[str, str], extractor: Re
     with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
         process = launch(backend, Path(folder), settings=settings)
         try:
-            return run_suite(process.address, real_model=extractor, settings=Settings(timeout_s=CALL_S))
+            return run_suite(process.address, real_model=extractor, settings=Settings(timeout_s=CALL_S, seed=SEED))
         finally:
             process.stop()
 
