@@ -82,7 +82,7 @@ def connected(address: str | None, cores: int | None, gpus: float) -> tuple[Modu
         ray.shutdown()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, SystemExit | KeyboardInterrupt):
+        if asked or isinstance(error, SystemExit | KeyboardInterrupt):
             raise KeyboardInterrupt from error
         raise SweepError(f"--address {address or 'local'}: {told_line(error)}") from error
     return ray, folder
