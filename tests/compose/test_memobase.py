@@ -45,7 +45,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 def test_the_container_keeps_the_contract(stack: Stack) -> None:
     address, here = stack.network("memobase")
-    result = run_suite(f"{address}:50051", advertise=here, settings=Settings(start_s=WAIT_S))
+    result = run_suite(f"{address}:50051", advertise=here, settings=Settings(start_s=WAIT_S, timeout_s=120))
     assert [result_line(each) for each in result.results if each.status == "failed"] == []
     assert result.passed
 

@@ -192,7 +192,8 @@ def test_the_documented_command_ends_with_a_bundle_that_verifies(
     assert docker("wait", stack.container("embedder-warm")).strip() == "0"
     asked = [line.split()[1] for line in docker("logs", stack.container("sglang")).splitlines() if "asked" in line]
     assert asked.count("/v1/chat/completions") >= PLAN["run"]["limit"]  # type: ignore[index]
-    assert [path for path in asked if path.startswith("/health")] == []
+    # The probe asks once whether the server is loading, before anything is metered.
+    assert [path for path in asked if path.startswith("/health")] in ([], ["/health"])
     started = {
         name: json.loads(docker("inspect", stack.container(name)))[0]["State"]["StartedAt"]
         for name in ("ollama", "embedder-warm", "sglang", "certify")
