@@ -6,6 +6,7 @@ values (values.py) where the data set has them; the value judge needs them, ever
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -14,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from memarena_dataset.values import Value
 
 
-class GoldRecord(BaseModel):
+class GoldRecord(BaseModel, ABC):
     """Base of all golds: frozen, nothing unlisted (the raw ``ground_truth`` stays in the file)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -30,9 +31,9 @@ class GoldRecord(BaseModel):
     """Typed values that a right answer states; empty where the data set carries text only."""
 
     @property
+    @abstractmethod
     def described(self) -> str:
         """The gold in words, for people."""
-        raise NotImplementedError
 
     @property
     def answerable(self) -> bool:
@@ -67,9 +68,9 @@ class OpenGold(GoldRecord):
     """Base of the golds of open answers: what is right is stated in words of the answer's own choice."""
 
     @property
+    @abstractmethod
     def texts(self) -> tuple[str, ...]:
         """Texts, any of which an answer may match."""
-        raise NotImplementedError
 
     @property
     def required_values(self) -> tuple[Value, ...]:
