@@ -7,7 +7,7 @@ or a model writes for *when*, as first and last day, so that two wordings of one
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
@@ -62,7 +62,8 @@ _MOVED = re.compile(
 )
 _GLUED = re.compile(r"(?<=\d)(?=[A-Za-z]{3,})(?!(?:st|nd|rd|th)\b)")
 _MONTH_SLIP = re.compile(r"(?<=\d )[a-z]{4,9}\b|\b[a-z]{4,9}(?=,? (?:19|20)\d\d)", re.IGNORECASE)
-_FEW_LEAST, _FEW_MOST = 2, 6
+_FEW_MOST = 6
+"""Days, weeks or months that "a few" are at most."""
 _PARTS = {
     "first half": (0, 0.5),
     "second half": (0.5, 1),
@@ -146,10 +147,10 @@ def periods(text: str) -> list[Period]:
     return _joined(text, result)
 
 
-def _joined(text: str, found: list[Period]) -> list[Period]:
+def _joined(text: str, parts: list[Period]) -> list[Period]:
     """``between A and B``, ``from A to B`` as one period."""
     result: list[Period] = []
-    for period in found:
+    for period in parts:
         before = result[-1] if result else None
         if (
             before is not None
@@ -385,8 +386,3 @@ def _month_number(name: str) -> int:
 
 def _int(digits: str | None) -> int:
     return int(re.sub(r"\D", "", digits or ""))
-
-
-def mentions_of(text: str) -> Iterator[Period]:
-    """The periods of any text."""
-    yield from periods(readable(text))

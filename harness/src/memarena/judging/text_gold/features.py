@@ -29,16 +29,16 @@ def features_of(question: TextReading, gold: TextReading, answer: TextReading) -
     """The features of one answer against one wording of the gold."""
     size = "short" if len(answer.words) <= _SHORT else "long" if len(answer.words) >= _LONG else "middle"
     kind = _kind(question, gold)
-    found: set[str] = {size, f"kind:{kind}", f"{size}&{kind}"}
+    features: set[str] = {size, f"kind:{kind}", f"{size}&{kind}"}
     for name, share in _shares(question, gold, answer).items():
         for step in _STEPS:
             if share >= step:
-                found.add(f"{name}>={step}")
-                found.add(f"{size}&{name}>={step}")
+                features.add(f"{name}>={step}")
+                features.add(f"{size}&{name}>={step}")
                 if name in ("new recall", "best sentence", "items", "head"):
-                    found.add(f"{kind}&{name}>={step}")
-    found.update(_flags(question, gold, answer, size))
-    return frozenset(found)
+                    features.add(f"{kind}&{name}>={step}")
+    features.update(_flags(question, gold, answer, size))
+    return frozenset(features)
 
 
 def _kind(question: TextReading, gold: TextReading) -> str:
@@ -202,11 +202,11 @@ def _turns(question: TextReading, gold: TextReading, answer: TextReading) -> Ite
 def _state(sentence: TextReading, own: set[str]) -> set[str]:
     words = sentence.words
     at = [i for i, word in enumerate(words) if base(word) in own]
-    found = set()
+    states = set()
     if at and all(NEGATIONS & set(words[max(0, i - _WINDOW) : i]) for i in at):
-        found.add("negated")
+        states.add("negated")
     if at and any(word in _TURNS for word in words[at[-1] + 1 :]):
-        found.add("turned")
+        states.add("turned")
     if at and any(word in _TURNS for word in words[: at[0]]):
-        found.add("turned to")
-    return found
+        states.add("turned to")
+    return states
