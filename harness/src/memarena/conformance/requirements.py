@@ -53,11 +53,6 @@ def forget_of_words(backend: BackendUnderTest) -> str | None:
     return forget(backend) or words(backend)
 
 
-def provenance_of_words(backend: BackendUnderTest) -> str | None:
-    """The backend keeps words and names their sources."""
-    return recall(backend) or _declared(pb.CAPABILITY_PROVENANCE)(backend)
-
-
 def stable_time_travel(backend: BackendUnderTest) -> str | None:
     """An earlier day can be asked for, and asking changes nothing."""
     return time_travel(backend) or stable_search(backend)

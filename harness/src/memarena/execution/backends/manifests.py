@@ -52,8 +52,6 @@ class ConformanceVariant(_Strict):
     """Environment variables that the backend is given."""
     stand_in: tuple[str, ...] = ()
     """A program in place of a server that the backend needs, run in the root of the repository until the suite ends."""
-    known_failures: dict[str, str] = Field(default_factory=dict)
-    """Checks that the backend is known to fail, and why: they are printed, and fail nothing."""
 
     @model_validator(mode="after")
     def _an_address_comes_from_a_stand_in(self) -> Self:

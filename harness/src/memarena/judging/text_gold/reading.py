@@ -29,11 +29,6 @@ _CLOCK = re.compile(r"[:.]|[ap]\.?\s?m\b|clock|noon|midday|midnight|past|to\b|in
 """What a time of day has and "around 20" has not."""
 _TIMES = re.compile(r"\b(?:once|twice|thrice)\b", re.IGNORECASE)
 _COUNTS = {"once": 1, "twice": 2, "thrice": 3}
-_WHEN = re.compile(
-    r"^\W*(?:when|(?:in|on|by|since|until|during) (?:what|which) (?:\w+ )?(?:year|month|day|date|week|weekend|season)"
-    r"|(?:what|which) (?:was |is )?(?:the )?(?:year|month|date|day)\b|what time of year)",
-    re.IGNORECASE,
-)
 _YES_NO = re.compile(
     r"^\W*(?:would|is|are|was|were|does|do|did|has|have|had|can|could|will|should|might)\b(?!.*\bor\b)", re.IGNORECASE
 )
@@ -137,11 +132,6 @@ class TextReading:
     def negates(self) -> bool:
         """Whether a word of negation is in it."""
         return not NEGATIONS.isdisjoint(words(spell_out(self.text)))
-
-    @cached_property
-    def asks_when(self) -> bool:
-        """Whether, as a question, it asks for a time."""
-        return bool(_WHEN.search(self.text))
 
     @cached_property
     def asks_yes_or_no(self) -> bool:
