@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from memarena.execution.backends.containers import LABEL
-from memarena.log.records import Cell, IngestDone, Outcome, Problem, RunStarted
+from memarena.log.records import BackendDescribed, Cell, IngestDone, Outcome, Problem, RunStarted
 from memarena.log.store import LogError, read_records
 
 from tests.compose.stack import docker
@@ -132,7 +132,31 @@ def test_a_container_is_shut_in(tmp_path: Path) -> None:
     assert (containers(), networks()) == (before, before_networks)
 
 
-"""What a curious backend would do in its container: the gold, the log and the harness, wherever they are."""
+SEARCH = """
+import os, pathlib
+names = [os.path.join(at, name) for at, folders, files in os.walk("/") for name in (*folders, *files)
+         if name in ("eval_instances", "run.sqlite", "corpus_sessions.jsonl")]
+others = [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if path.parent.name != str(os.getpid())]
+words = [path.read_bytes() for path in others if path.exists()]
+print(names, [word for word in words if b"memarena run" in word.replace(bytes(1), b" ")])
+"""
+"""What a curious backend would do in its container: look for the gold, the log and the harness, wherever they are."""
+
+
+def test_a_container_has_no_gold_to_read(tmp_path: Path) -> None:
+    before = containers()
+    out = tmp_path / "run"
+    process = start(*RUN, "--backend", IMAGE, "--out", out)
+    try:
+        wait_until(lambda: bool(running_in(out, before)) and count(out, "asked") >= 1, process)
+        # The run stands still meanwhile: its end would take the container with it.
+        process.send_signal(signal.SIGSTOP)
+        assert docker("exec", running_in(out, before), "/opt/venv/bin/python", "-c", SEARCH).strip() == "[] []"
+    finally:
+        process.send_signal(signal.SIGCONT)
+        process.communicate(timeout=120)
+    described = [r for r in read_records(out, "backend_described") if isinstance(r, BackendDescribed)]
+    assert {r.isolation for r in described} == {"container"}
 
 
 def test_containers_do_not_outlive_a_run_that_is_killed(tmp_path: Path) -> None:
