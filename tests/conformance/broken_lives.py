@@ -321,7 +321,7 @@ class Prompts(Servicer):
         super().__init__(engine)
         assert self._answerer is not None
         whole = self._answerer.answer
-        self._answerer.answer = (  # type: ignore[method-assign]
+        self._answerer.answer = (  # type: ignore[method-assign]  # this is what is broken
             lambda query, asked_at, items, plan, models, call: whole(
                 self.asked(query), asked_at, self.shown(items), plan, models, call
             )
@@ -377,7 +377,7 @@ class ReadsByHand(Servicer):
         try:
             yield next(events)
         finally:
-            events.close()  # type: ignore[attr-defined]
+            events.close()  # type: ignore[attr-defined]  # the kit gives a generator
         access, reading = request.search.model_access, request.reading
         items = "\n".join(item.text for item in super().search(request.search, context).items)
         body = {"model": reading.model, "max_tokens": reading.max_tokens, "temperature": reading.temperature,

@@ -133,8 +133,8 @@ CASES: dict[str, Case] = {
     # ---- attackers
     "a redirect": Case(Habit(redirect="http://127.0.0.1:9/v1/models"), 2, "not followed", NONE),
     "a bomb": Case(Habit(later(gzipped)), 3, "a body in gzip, which was not asked for"),
-    "a reader that never stops": Case(Habit(later(says(chunk({"content": "word " * 2000}), lambda: chunk({"content": "word " * 100})))), 3, "does not stop"),  # type: ignore[arg-type]
-    "a line without end": Case(Habit(later(says(b"data: ", lambda: b"x" * 65536))), 3, "an event of more than"),  # type: ignore[arg-type]
+    "a reader that never stops": Case(Habit(later(says(chunk({"content": "word " * 2000}), lambda: chunk({"content": "word " * 100})))), 3, "does not stop"),
+    "a line without end": Case(Habit(later(says(b"data: ", lambda: b"x" * 65536))), 3, "an event of more than"),
 }  # fmt: skip
 
 
@@ -230,7 +230,7 @@ def test_thinking_is_timed_apart_wherever_it_comes(tmp_path: Path) -> None:
         ([chunk({"reasoning_content": "hm"})], [chunk({"content": "<think>hm"}), chunk({"content": "</think>"})])
     ):
         out = tmp_path / f"run{number}"
-        with HabitServer(Habit(says(*opening, *closing))) as server:  # type: ignore[arg-type]
+        with HabitServer(Habit(says(*opening, *closing))) as server:
             assert run(server, out).returncode == 0
         for record in asked(out):
             assert record.answer is not None

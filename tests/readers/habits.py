@@ -45,8 +45,8 @@ def good(server: HabitServer, body: Body, request: web.BaseRequest) -> list[byte
     return [chunk({"content": ANSWER}), chunk({}, "stop"), usage(words_of(body) * 2), DONE]
 
 
-def says(*events: bytes) -> Chat:
-    """The same events for every question."""
+def says(*events: bytes | float | Callable[[], bytes]) -> Chat:
+    """The same events for every question: bytes to send, seconds to wait, or what is sent again and again."""
     return lambda server, body, request: list(events)
 
 
