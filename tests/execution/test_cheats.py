@@ -23,7 +23,7 @@ from memarena.execution.audit.life_audit import BEYOND, NEVER_INGESTED
 from memarena.execution.engine import execute
 from memarena.execution.planning.config import parse_config
 from memarena.execution.planning.request import RunRequest
-from memarena.log.records import QuestionAsked
+from memarena.log.records import Problem, QuestionAsked
 from memarena.log.store import read_records
 from memarena.scoring import RowScores
 from memarena_dataset.io.reading import open_dataset
@@ -192,6 +192,27 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }
         execute(RunRequest(out=out, config=parse_config(values, "test")))
     return out
+
+
+def test_a_life_that_is_too_large_to_be_compared_is_a_problem_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memarena.execution.audit.life_audit.MOST_WORDS", 10)
+    out = tmp_path / "run"
+    with Remembers() as backend:
+        values = {
+            "dataset": EXAMPLE,
+            "backends": [f"sound={backend.address}"],
+            "readers": [{"spec": "extractive"}],
+            "meters": ["none"],
+            "floor_samples": 0,
+            "limit": 2,
+        }
+        execute(RunRequest(out=out, config=parse_config(values, "test")))
+    problems = [r for r in read_records(out, "problem") if isinstance(r, Problem)]
+    egos = {record.ego for record in asked(out, "sound")}
+    assert len(problems) == len(egos) > 0
+    assert all("items and prompts are not compared with it" in problem.message for problem in problems)
 
 
 def asked(run: Path, backend: str) -> list[QuestionAsked]:

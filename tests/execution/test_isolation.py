@@ -160,6 +160,14 @@ def test_files_of_a_run_that_was_killed_are_taken_up_again(tmp_path: Path) -> No
     assert not (tmp_path / "cell" / "data").is_symlink()
 
 
+def test_the_folder_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / f"memarena-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RunError, match="expected a folder of this user"):
+        WorkFolder(tmp_path / "cell", ProcessIsolation("none", (tmp_path / "world",)))
+
+
 def test_a_confined_run_takes_up_the_files_of_one_that_was_killed_unconfined(tmp_path: Path) -> None:
     cell = tmp_path / "cell"
     unconfined, confined = ProcessIsolation("none", (tmp_path,)), ProcessIsolation("user", (tmp_path,))

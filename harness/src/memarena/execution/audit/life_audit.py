@@ -27,7 +27,7 @@ NEVER_INGESTED = "holds words that were not ingested in this namespace"
 _LEAST_PROMPT_WORDS = 8
 """Of a turn, so that instructions are not taken for it."""
 _QUOTED_CHARS = 60
-_MOST_WORDS = 2_000_000
+MOST_WORDS = 2_000_000
 """Of lives whose indexes are kept at a time, and of the largest life that is audited: about 0.5 GB."""
 _SCAFFOLD = " ".join(str(text) for words in (assets.prompt_text(), assets.control_text()) for text in astuple(words))
 _MOST_CACHED_ITEMS = 20_000
@@ -137,11 +137,11 @@ class LifeAudits:
         for text in _texts(self._dataset, ego):
             texts.append(text)
             size += len(text.text) // 5
-            if size > _MOST_WORDS:
+            if size > MOST_WORDS:
                 break
-        audit = None if size > _MOST_WORDS else LifeAudit(LifeIndex(texts), self._corpus)
+        audit = None if size > MOST_WORDS else LifeAudit(LifeIndex(texts), self._corpus)
         self._kept[ego] = audit, 0 if audit is None else size
-        while sum(words for _, words in self._kept.values()) > _MOST_WORDS:
+        while sum(words for _, words in self._kept.values()) > MOST_WORDS:
             self._kept.popitem(last=False)
         return audit
 

@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -198,6 +199,9 @@ LOG = "backend.log"
 def _apart() -> Path:
     root = Path(tempfile.gettempdir()) / _root_name()
     root.mkdir(mode=0o700, exist_ok=True)
+    made = root.lstat()
+    if not stat.S_ISDIR(made.st_mode) or made.st_uid != os.getuid():
+        raise RunError(f"{root}: expected a folder of this user; remove it, or set TMPDIR to another folder")
     return root / secrets.token_hex(8)
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.client.errors import BackendCallError, BackendContractError
+from memarena.execution.audit.life_audit import MOST_WORDS
 from memarena.execution.backends.session import BackendGoneError, BackendSession, described, preferred_style
 from memarena.execution.cells.asking import ask, record_of
 from memarena.execution.cells.context import AskContext, fixed_names
@@ -125,6 +126,7 @@ class _EgoRun:
             ego, context, session, setup.dataset, host.append, self._problem, host.heal_reader, anew=self._anew
         )
         self._audits = setup.audits
+        self._is_unaudited = False
         self._ids: NamespaceIds | None = None
         """Ids of the namespace in use; None while one has still to be opened."""
         self._proven = 0
@@ -327,6 +329,13 @@ class _EgoRun:
         replies = ask(self._context, self._session.client, question, request, ids)
         self._phases.add("answer", began, time.monotonic_ns())
         audit = self._audits.of(self._ego if cell.projection == "ego" else None)
+        if audit is None and not self._is_unaudited:
+            self._is_unaudited = True
+            self._problem(
+                f"ego {self._ego}: a life of more than {MOST_WORDS:,} words: items and prompts are not compared "
+                "with it, and sources count as the backend names them",
+                "infra",
+            )
         asked = record_of(self._context, question, ids.namespace, attempt, replies, audit)
         if asked.status == "backend_failed":
             self._session.settle_failure(
