@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 import urllib.request
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -118,6 +119,8 @@ class WritesBeforeTheReader(Remembers):
         items = self.items(request.search)
         yield pb.AnswerEvent(retrieved=pb.Retrieved(items=items, visible_through_day=request.search.as_of_day))
         yield pb.AnswerEvent(text_delta=pb.TextDelta(text="{"))
+        # A model takes longer than the extractive reader, whose first byte may overtake this delta on a busy machine.
+        time.sleep(0.1)
         text = read(request, self.prompt(request.search, items))
         yield pb.AnswerEvent(text_delta=pb.TextDelta(text=text[1:]))
         yield pb.AnswerEvent(completed=pb.Completed(text="{" + text[1:], finish_reason=pb.FINISH_REASON_STOP))
