@@ -115,7 +115,7 @@ class RunFlags:
             "--reader-thinking",
             "--thinking",
             help="For readers that can think before they answer: default, on, off, or the tokens that they may spend "
-            "on it beside the answer's.",
+            "on it, not counted with the answer's.",
         ),
     ] = None
     central_reading: Annotated[
