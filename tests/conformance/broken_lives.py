@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 import time
 import urllib.request
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,6 +25,7 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto.digest import DayDigest
 
 from tests.conformance.broken_days import EditedIngest
+from tests.conformance.broken_memories import CatchesUp
 from tests.conformance.broken_retrieval import RankedMemory, words_of
 from tests.conformance.broken_wire import LetsEvidenceIn
 from tests.conformance.sound import Parts, SoundMemory
@@ -153,18 +154,13 @@ class AsciiIndex(SoundMemory):
         return [i for i in super().found(namespace, query) if wanted & {*re.findall(r"[a-z0-9_]+", i.text.lower())}]
 
 
-class EventsLater(SoundMemory):
-    """Indexes events a moment after the call."""
+class EventsLater(CatchesUp):
+    """Indexes events after the next question."""
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
-        super().commit_day(namespace, replace(day, events=()), call)
         if day.events:
-            threading.Timer(0.15, self._complete, (namespace, day)).start()
-        return ()
-
-    def _complete(self, namespace: str, day: Day) -> None:
-        days = self.days.get(namespace, [])
-        days[:] = [day if each.index == day.index else each for each in days]
+            self.left.append(partial(self.complete, namespace, day))
+        return super().commit_day(namespace, replace(day, events=()), call)
 
 
 # ------------------------------------------------------------------ what items say

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from memarena_backend import Call, Day, Item, Notice, Query, SearchResult, fit_ranked
 from memarena_backend.errors import invalid_argument
@@ -45,25 +45,39 @@ class DropsEmoji(SoundMemory):
         return [replace(item, text="".join(c for c in item.text if ord(c) < 0x10000)) for item in items]
 
 
-class NotReadyOnReturn(SoundMemory):
+class CatchesUp(SoundMemory):
+    """Completes a day after the next question: in order and not by the clock, so that load hides nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left: list[Callable[[], object]] = []
+
+    def found(self, namespace: str, query: Query) -> list[Item]:
+        items = super().found(namespace, query)
+        while self.left:
+            self.left.pop(0)()
+        return items
+
+    def complete(self, namespace: str, day: Day) -> None:
+        """Put the whole day where a part of it stands."""
+        days = self.days.get(namespace, [])
+        days[:] = [day if each.index == day.index else each for each in days]
+
+
+class NotReadyOnReturn(CatchesUp):
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
-        threading.Timer(0.04, super().commit_day, (namespace, day, call)).start()
+        self.left.append(partial(super().commit_day, namespace, day, call))
         return ()
 
 
-class LastSessionLater(SoundMemory):
-    """Indexes the last of several sessions a moment after the call."""
+class LastSessionLater(CatchesUp):
+    """Indexes the last of several sessions after the next question."""
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
         if len(day.sessions) < 2:
             return super().commit_day(namespace, day, call)
-        super().commit_day(namespace, replace(day, sessions=day.sessions[:-1]), call)
-        threading.Timer(0.1, self._complete, (namespace, day)).start()
-        return ()
-
-    def _complete(self, namespace: str, day: Day) -> None:
-        days = self.days.get(namespace, [])
-        days[:] = [day if each.index == day.index else each for each in days]
+        self.left.append(partial(self.complete, namespace, day))
+        return super().commit_day(namespace, replace(day, sessions=day.sessions[:-1]), call)
 
 
 class EmptySearch(SoundMemory):
