@@ -1,8 +1,9 @@
-"""Renders the reports that golden files hold, from the log of a run."""
+"""Renders reports from the log of a run, and what of each a golden file holds."""
 
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 from memarena.cli.scores import report_run
@@ -19,7 +20,20 @@ from memarena.report.render.terminal import print_document
 
 REPORTS = ("report.md", "report.json", "report.txt", "report.tex", "report.html", "scores.txt", "failures.txt")
 
-JUDGED_REPORTS = ("report.md", "report.json", "report.txt", "report.tex", "report.html", "failures.txt")
+JUDGED_REPORTS = ("report.json", "report.txt", "failures.txt")
+"""What a judge changes is in figures and words; the other forms are made of the same."""
+
+PARTS = {
+    "report.md": ("# MemArena.*?(?=## Where the spread)",),
+    "report.tex": ("% MemArena.*?% end table main-grid\n", r"\\end{document}\n"),
+    "report.html": (
+        '<section class="summary".*?</figure>\n',
+        '<section class="run".*?</section>\n',
+        '<section class="part" aria-labelledby="main-grid">.*?</section>\n',
+        '<details class="question-trace">.*?\n</details>\n',
+    ),
+}
+"""Patterns of the first run, table, figure and question, in forms that lay out what JSON and terminal text hold."""
 
 
 def render(run_dir: Path, name: str, judge: str = JUDGE_NAME) -> str:
@@ -39,6 +53,16 @@ def render(run_dir: Path, name: str, judge: str = JUDGE_NAME) -> str:
         text = forms[name](report_document([run]))
     version = value_judge_version()
     return text.replace(version, "JUDGE-VERSION").replace(version[:12], "JUDGE-VERSIO")
+
+
+def golden(name: str, text: str) -> str:
+    """What the golden file of a report holds: all of it, or the parts of a form that has ``PARTS``."""
+    if name not in PARTS:
+        return text
+    parts = [(pattern, re.search(pattern, text, re.DOTALL)) for pattern in PARTS[name]]
+    missing = [pattern for pattern, part in parts if part is None]
+    assert not missing, f"{name} holds nothing like {missing[0]}"
+    return "".join(part[0] for _, part in parts if part)
 
 
 def plain(document: Document) -> str:

@@ -289,7 +289,7 @@ def records() -> list[AnyRecord]:
 def main() -> None:
     """Write the logs and the reports that are expected of them."""
     from . import golden_judged
-    from .golden_reports import JUDGED_REPORTS, REPORTS, render
+    from .golden_reports import JUDGED_REPORTS, REPORTS, golden, render
 
     for run, made, expected, names, judge in (
         (SMALL_RUN, records(), GOLDEN, REPORTS, "value"),
@@ -308,7 +308,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             copy = shutil.copytree(run, Path(folder) / "run")
             for name in names:
-                (expected / name).write_text(render(copy, name, judge), encoding="utf-8")
+                (expected / name).write_text(golden(name, render(copy, name, judge)), encoding="utf-8")
         sys.stdout.write(f"{run / LOG_NAME} and {', '.join(names)} in {expected} written\n")
 
 
