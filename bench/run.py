@@ -1,4 +1,4 @@
-"""All benchmarks, one table each: ``make bench`` (``ARGS='floor stream'`` for some; some only when named).
+"""All benchmarks, one table each: ``make bench`` (``ARGS='floor bm25'`` for some; some only when named).
 
 Every comparison takes both sides in the same run on the same machine and prints their ratio or difference; nothing here
 is asserted. Quote medians, and read the ratio before the absolute figure: machines differ, and have neighbours.
@@ -16,23 +16,17 @@ from rich.table import Table
 BENCHMARKS = {
     "floor": "bench_floor",
     "bm25": "bench_bm25",
-    "memsearch": "bench_memsearch",
-    "stream": "bench_stream",
-    "ttft": "bench_ttft",
-    "fit": "bench_fit",
     "scoring": "bench_scoring",
     "viewer": "bench_viewer",
     "masim-scale": "bench_masim_scale",
     "masim-llm": "bench_masim_llm",
     "masim-l": "bench_masim_l",
-    "masim-validate": "bench_masim_validate",
-    "worlds": "bench_worlds",
     "separation": "bench_separation",
     "kills": "bench_kills",
     "sweep-faults": "bench_sweep",
     "gpu": "bench_gpu",
 }
-WITH_OPTIONS = ("worlds", "memsearch", "separation", "masim-l", "masim-validate", "kills", "sweep-faults", "gpu")
+WITH_OPTIONS = ("separation", "masim-l", "kills", "sweep-faults", "gpu")
 ONLY_NAMED = ("kills", "sweep-faults", "gpu")
 """What is mainly about faults, and what needs more than this project installs."""
 
