@@ -50,6 +50,17 @@ def test_uncertain_rates_widen_an_interval_that_holds_its_share(p: Estimate, fp:
     assert known.high - 1e-12 <= made.high <= 1
 
 
+@pytest.mark.parametrize("n", [1, 12, 200, 100_000])
+def test_none_or_all_right_has_a_one_sided_interval_as_wide_as_its_count_leaves(n: int) -> None:
+    rates = estimated(30, 308), estimated(17, 292)
+    none, whole = (corrected_share(estimated(hits, n), *rates) for hits in (0, n))
+    assert (none.value, none.low, whole.value, whole.high) == (0, 0, 1, 1)
+    assert none.high >= wilson(0, n)[1] > 0
+    assert whole.low <= wilson(1, n)[0] < 1
+    flawless = corrected_share(estimated(0, n), estimated(0, 50), estimated(0, 50))
+    assert 0 < flawless.high <= 1
+
+
 def test_the_share_is_that_of_rogan_and_gladen_and_its_interval_that_of_the_delta_method() -> None:
     """Large samples, for which Wilson's intervals are those of a normal."""
     n = 400_000

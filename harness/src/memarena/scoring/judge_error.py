@@ -42,6 +42,9 @@ def corrected_share(observed: Estimate, false_accepts: Estimate, false_rejects: 
     distances that the ends of the three intervals move the result by, as the root of the sum of their squares
     (Newcombe 1998; Zou and Donner 2008): the same to first order, and right for skewed intervals near 0 and 1.
 
+    A share that the rates cannot give (below fp or above 1 - fn) is corrected to 0 or 1. Its interval is then one-sided
+    and as wide at least as the observed share's on that side: 0 of n never leaves no doubt.
+
     Args:
         observed: share called right, with what its sampling leaves open.
         false_accepts: share of wrong answers that are called right (fp).
@@ -61,7 +64,9 @@ def corrected_share(observed: Estimate, false_accepts: Estimate, false_rejects: 
     ]
     below = math.hypot(*(min(0.0, *ends) for ends in moved))
     above = math.hypot(*(max(0.0, *ends) for ends in moved))
-    return Estimate(*(min(1.0, max(0.0, share)) for share in (value, value - below, value + above)))
+    low = min(value - below, 1 - (p.value - p.low))
+    high = max(value + above, p.high - p.value)
+    return Estimate(*(min(1.0, max(0.0, share)) for share in (value, low, high)))
 
 
 def _rogan_gladen(observed: float, false_accepts: float, false_rejects: float) -> float:
