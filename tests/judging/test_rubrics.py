@@ -45,7 +45,7 @@ def test_a_model_judges_every_sentence_in_one_call_and_right_is_what_fulfils_all
     assert (judged.verdicts, judged.left, len(asked)) == (1, 0, 1)
     found = verdicts(run)["qa_sum"]
     assert (found.correct, found.score, found.route, found.task) == (True, 1.0, "llm", "rubric")
-    assert found.prompt_sha256 == data_files()["judging/prompts/rubric.v2.toml"]
+    assert found.prompt_sha256 == data_files()["judging/prompts/rubric.v3.toml"]
     assert sorted(asked[0].sentences.values()) == sorted([*SENTENCES, f"The answer says: {decoy().told}"])
     assert asked[0].answer == ANSWER
 

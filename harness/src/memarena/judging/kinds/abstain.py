@@ -63,7 +63,7 @@ class Abstain(Kind[AbstainGold]):
     """D5, abstain half: what was asked after was never said."""
 
     task = "answer"
-    prompt = "abstention.v1.toml"
+    prompt = "abstention.v2.toml"
     shows_evidence = True
 
     def judge(

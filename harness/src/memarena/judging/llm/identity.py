@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memarena.judging.llm.prompts import decoy, prompt_files
 from memarena.judging.prompt_injection import table_sha256
 
-_PROTOCOL = "4"
+_PROTOCOL = "5"
 """Raised by hand when the way in which replies are asked for, read or handed over changes what verdicts come out."""
 
 

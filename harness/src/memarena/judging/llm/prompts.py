@@ -14,10 +14,10 @@ from memarena.judging.kinds import KINDS, kind_of
 from memarena.log.records import JudgeTask, Question
 
 _FILES: dict[JudgeTask, str] = {
-    "answer": "answer.v1.toml",
-    "behaviour": "behaviour.v1.toml",
-    "bucket": "bucket.v1.toml",
-    "rubric": "rubric.v2.toml",
+    "answer": "answer.v2.toml",
+    "behaviour": "behaviour.v2.toml",
+    "bucket": "bucket.v2.toml",
+    "rubric": "rubric.v3.toml",
 }
 _DECOY = "decoy.v1.toml"
 _NAME = re.compile(r"\{([a-z_]+)\}")

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, Strict
 from memarena.log.records import BehaviourLabel, Bucket, JudgeTask
 
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
-_REASON_CHARACTERS = 300
+_REASON_CHARACTERS = 600
 
 
 class ReplyError(Exception):
@@ -95,18 +95,20 @@ _MODELS: dict[JudgeTask, type[Reply]] = {
 def reply_schema(task: JudgeTask, check: str, sentences: int = 0) -> dict[str, JsonValue]:
     """JSON schema of a reply, for servers that constrain their output. All fields required, no others.
 
+    The reason is written first, in the order of the fields, so that it bears on what is decided.
+
     ``sentences``: how many a rubric has.
     """
     if task == "rubric":
         said = {str(number): _enum("yes", "partly", "no") for number in range(1, sentences + 1)}
-        return _object({"check": _enum(check), "sentences": _object(said), "reason": {"type": "string"}})
+        return _object({"check": _enum(check), "reason": {"type": "string"}, "sentences": _object(said)})
     decides: dict[JudgeTask, dict[str, JsonValue]] = {
         "answer": {"correct": {"type": "boolean"}, "score": {"type": "number"}},
         "behaviour": {"label": _enum("disclose_correct", "disclose_wrong", "refuse", "dont_know", "other")},
         "bucket": {"bucket": _enum("no_access", "dont_know", "other")},
     }
     text: JsonValue = {"type": "string"}
-    return _object({"check": _enum(check), **decides[task], "quote": text, "reason": text})
+    return _object({"check": _enum(check), "reason": text, **decides[task], "quote": text})
 
 
 def _object(properties: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -37,6 +37,7 @@ from memarena.judging.llm.parts import parts_of
 from memarena.judging.llm.prompts import PromptFile, decoy, prompt_file, prompt_for
 from memarena.judging.llm.replies import AnswerReply, BehaviourReply, BucketReply, Reply, RubricReply, needs_quote
 from memarena.judging.prompt_injection import Cleared, cleared
+from memarena.judging.too_much import is_too_much
 from memarena.judging.versions import value_judge_version
 from memarena.log.records import (
     BehaviourLabel,
@@ -80,6 +81,8 @@ class Asker:
             return "an empty answer needs no judge"
         if not clean.kept.strip():
             return f"all of it speaks to its marker: {_quote(clean)}"
+        if job.task == "answer" and is_too_much(job.answer, (t.text for s in job.evidence for t in s.turns)):
+            return "it says too much to be an answer"
         return ""
 
     async def _heard(self, job: Job, clean: Cleared, meter: Meter) -> Heard:
