@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 from memarena.cli.main import app
 from memarena.judging import JudgeError
-from memarena_dataset.gold import AbstainGold, ClozeGold, PermissionGold
+from memarena_dataset.gold import AbstainGold, ClozeGold, OpenGold, PermissionGold, RubricGold
+from memarena_dataset.importers.longmemeval import import_longmemeval
 from memarena_dataset.io.reading import open_dataset
 from typer.testing import CliRunner, Result
 
+from ..support.judges import Asked, Says, scripted_judge
+from ..support.judges import rules as model_rules
+
+SIX_QUESTIONS = Path(__file__).resolve().parents[1] / "data" / "longmemeval" / "six_questions.json"
 DATASET = Path(__file__).parents[1] / "data" / "example"
 
 
@@ -79,3 +84,73 @@ def test_a_file_that_is_not_there_and_a_missing_data_set_are_bad_input(tmp_path:
     done = judge("--answers", tmp_path / "none.jsonl", *arguments)
     assert isinstance(done.exception, JudgeError)
     assert done.stdout == ""
+
+
+# ------------------------------------------------------------------ a model as the judge
+
+
+@pytest.fixture
+def open_answers(tmp_path: Path) -> Path:
+    """The gold of each open question, a refusal to each of the others."""
+    path = tmp_path / "open.jsonl"
+    with open_dataset(DATASET) as dataset:
+        lines = [
+            json.dumps(
+                {
+                    "instance_id": i.instance_id,
+                    "answer": i.gold.texts[0] if isinstance(i.gold, OpenGold) else "I have no record of that.",
+                }
+            )
+            for i in dataset.instances
+            if not isinstance(i.gold, RubricGold)
+        ]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_a_model_judges_open_answers_and_behaviour_and_the_rules_the_others(open_answers: Path) -> None:
+    def harsh(asked: Asked) -> Says:
+        return model_rules(asked, correct=False, label="dont_know")
+
+    with scripted_judge(harsh) as server:
+        flags = ["--endpoint", server.url, "--judge", "harsh", "--format", "jsonl"]
+        done = judge("--answers", open_answers, "--dataset", DATASET, *flags)
+    assert done.exit_code == 0, done.stderr
+    *verdicts, scores = map(json.loads, done.stdout.splitlines())
+    assert len(verdicts) == scores["answered"] == len(open_answers.read_text().splitlines())
+    assert (scores["judge"], scores["unjudged"], scores["judge_error"]) == ("harsh", 0, None)
+    by_model = [v for v in verdicts if v["reason"] == "by_model"]
+    assert by_model
+    assert not any(v["correct"] for v in by_model)
+    assert {v["dimension"] for v in verdicts if v["reason"] != "by_model"} == {"D1", "D5", "D6"}
+    assert {v["label"] for v in verdicts if v["dimension"] == "D6"} == {"dont_know"}
+    assert "tokens" in done.stderr
+
+
+def test_what_the_model_did_not_judge_is_named_by_line_and_counts_in_no_score(open_answers: Path) -> None:
+    def stumbles(asked: Asked) -> Says:
+        return Says("busy", status=503) if asked.number == 1 else model_rules(asked)
+
+    with scripted_judge(stumbles) as server:
+        flags = ["--endpoint", server.url, "--tries", "1", "--concurrency", "1", "--format", "json"]
+        done = judge("--answers", open_answers, "--dataset", DATASET, *flags)
+    assert done.exit_code == 3, done.output
+    whole = json.loads(done.stdout)
+    rows = len(open_answers.read_text().splitlines())
+    assert (whole["unjudged"], whole["answered"], len(whole["verdicts"])) == (1, rows - 1, rows - 1)
+    (named,) = [line for line in done.stderr.splitlines() if "gave no verdict" in line]
+    assert "server_error" in named
+
+
+def test_the_judge_without_a_model_has_its_error_next_to_golds_in_text(tmp_path: Path) -> None:
+    import_longmemeval(SIX_QUESTIONS, tmp_path / "world")
+    with open_dataset(tmp_path / "world") as dataset:
+        asked = [i for i in dataset.instances if isinstance(i.gold, OpenGold)]
+    rows = [{"instance_id": i.instance_id, "answer": "nothing of the kind"} for i in asked]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    done = judge("--answers", tmp_path / "a.jsonl", "--dataset", tmp_path / "world", "--format", "json")
+    error = json.loads(done.stdout)["judge_error"]
+    assert 0 < error["answers"] <= len(rows)
+    assert error["low"] == error["corrected"] == 0 < error["high"]
+    shown = judge("--answers", tmp_path / "a.jsonl", "--dataset", tmp_path / "world").stdout
+    assert "golds in text: 0.0% of" in shown

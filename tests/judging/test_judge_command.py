@@ -92,7 +92,7 @@ IDLE: dict[str, tuple[list[str], str]] = {
         ["--calibrate", "--endpoint", "http://127.0.0.1:9", "--repeat", "2"],
         "--repeat: does nothing beside --calibrate",
     ),
-    "a judge that is not calibrated": (["--calibrate", "--judge", "gpt"], "--judge: beside --calibrate expected"),
+    "a judge that is not calibrated": (["--calibrate", "--judge", "gpt"], "--judge: with --calibrate expected"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Scores answers from anywhere: a file of rows ``{instance_id, answer}`` beside the data set that was asked."""
+"""Scores answers from anywhere: a file of rows ``{instance_id, answer}`` and the data set that was asked."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from memarena_dataset.io.reading import Dataset
 from memarena_dataset.model import Instance
 
 from memarena.execution.planning.questions import evidence_texts, plan_questions
-from memarena.judging import JudgeError, Judgment, judge
+from memarena.judging import JUDGE_NAME, JudgeError, Judgment, judge, value_judge_version
 from memarena.judging.judgments import evidence_of
-from memarena.judging.kinds import KINDS
-from memarena.log.records import EvidenceSession, Question
+from memarena.judging.kinds import KINDS, kind_of
+from memarena.judging.llm import AskedJudge, JudgeWords, UnloggedAnswer, Watcher, ask_about
+from memarena.log.records import Question
+from memarena.scoring.judge_error import text_judge_error
 from memarena.scoring.metrics import cell_metrics
 from memarena.scoring.questions import NOT_JUDGED, judged, question_base
+from memarena.scoring.results import JudgeError as TextJudgeError
 from memarena.scoring.results import QuestionScore, Score
 
 DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6", "X1", "D5*", "P", "U", "J")
@@ -72,12 +75,23 @@ class EvaluatedAnswers:
     scores: Mapping[str, Score]
     asked: int
     """Questions that the data set holds."""
+    judge: str
+    judge_version: str
+    error: TextJudgeError | None
+    """What the share right over golds in text may be; None where the rules judged no such gold."""
+    unjudged: tuple[BadRow, ...] = ()
+    """Rows that a judge with a model gave no verdict on, and why: they count in no figure."""
+    words: JudgeWords | None = None
+    """What a judge with a model was asked and what it took; None without one."""
 
 
-def read_answers(path: Path, known: Iterable[Instance]) -> tuple[list[AnswerRow], list[BadRow]]:
+def read_answers(
+    path: Path, known: Iterable[Instance], *, with_model: bool = False
+) -> tuple[list[AnswerRow], list[BadRow]]:
     """Usable and unusable rows of a file of JSON lines; blank lines are passed over.
 
-    Raises JudgeError if the file cannot be read.
+    ``with_model``: whether a model judges them, which alone judges by rubrics. Raises JudgeError if the file cannot be
+    read.
     """
     try:
         lines = path.read_bytes().split(b"\n")
@@ -90,7 +104,7 @@ def read_answers(path: Path, known: Iterable[Instance]) -> tuple[list[AnswerRow]
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        row = _row(number, line, by_id)
+        row = _row(number, line, by_id, with_model=with_model)
         if isinstance(row, AnswerRow) and row.instance_id in first:
             at = first[row.instance_id]
             row = BadRow(number, f"instance_id: {row.instance_id!r} stands in line {at} already; expected it once")
@@ -102,27 +116,64 @@ def read_answers(path: Path, known: Iterable[Instance]) -> tuple[list[AnswerRow]
     return rows, bad
 
 
-def evaluate_answers(dataset: Dataset, rows: Sequence[AnswerRow]) -> EvaluatedAnswers:
-    """Judge every row without a model, and score the dimensions over the rows that are there."""
+def evaluate_answers(
+    dataset: Dataset, rows: Sequence[AnswerRow], asked: AskedJudge | None = None, watcher: Watcher | None = None
+) -> EvaluatedAnswers:
+    """Judge every row, and score the dimensions over the rows that are judged.
+
+    ``asked``: a judge with a model, and ``watcher`` who is told how it goes on. As in a run it judges open answers and
+    the behaviour in D6; the rules decide the others. Raises JudgeError if its server can never answer.
+    """
     by_id = {instance.instance_id: instance for instance in dataset.instances}
     planned = plan_questions(dataset, [by_id[row.instance_id] for row in rows], "interleaved", seed=0)
     questions = {question.instance.instance_id: question for question in planned}
     evidence = {text.session.session_id: text.session for text in evidence_texts(dataset, planned)}
-    judged_rows = [_judge(questions[row.instance_id], evidence, row.answer) for row in rows]
-    figures = cell_metrics([_score(row) for row in judged_rows], {})
-    scores = {name: figures[name] for name in DIMENSIONS if figures[name].value is not None}
-    return EvaluatedAnswers(tuple(judged_rows), scores, len(by_id))
+    answers = [
+        UnloggedAnswer(
+            question := questions[row.instance_id],
+            tuple(evidence_of(question, evidence)),
+            parse_answer(row.answer).answer,
+            row.answer,
+        )
+        for row in rows
+    ]
+    of_model = [n for n, a in enumerate(answers) if asked is not None and kind_of(a.question).decided_by != "rules"]
+    words = None
+    judgments: dict[int, Judgment | None] = {}
+    if asked is not None and watcher is not None:
+        words = ask_about([answers[n] for n in of_model], asked, watcher)
+        judgments = dict(zip(of_model, words.judgments, strict=True))
+    judgments |= {
+        n: judge(a.question, a.evidence, a.answer, a.raw) for n, a in enumerate(answers) if n not in judgments
+    }
+    judged_rows = [JudgedRow(a.question, j) for n, a in enumerate(answers) if (j := judgments[n]) is not None]
+    scored = [_score(row) for row in judged_rows]
+    figures = cell_metrics(scored, {})
+    return EvaluatedAnswers(
+        verdicts=tuple(judged_rows),
+        scores={name: figures[name] for name in DIMENSIONS if figures[name].value is not None},
+        asked=len(by_id),
+        judge=JUDGE_NAME if asked is None else asked.judge.name,
+        judge_version=value_judge_version() if asked is None else asked.judge.version,
+        error=text_judge_error(scored, None) if asked is None else None,
+        unjudged=tuple(_unjudged(rows, of_model, words)) if words is not None else (),
+        words=words,
+    )
 
 
-def _judge(question: Question, evidence: Mapping[str, EvidenceSession], raw: str) -> JudgedRow:
-    return JudgedRow(question, judge(question, evidence_of(question, evidence), parse_answer(raw).answer, raw))
+def _unjudged(rows: Sequence[AnswerRow], of_model: Sequence[int], words: JudgeWords) -> Iterator[BadRow]:
+    for n, judgment in enumerate(words.judgments):
+        if judgment is None:
+            failure = words.failures.get(n)
+            why = f"{failure.cause}: {failure.message}" if failure else f"not asked: {words.stopped}"
+            yield BadRow(rows[of_model[n]].line, f"the judge gave no verdict: {why}")
 
 
 def _score(row: JudgedRow) -> QuestionScore:
     return question_base(row.question).model_copy(update={"attempts": 1, **judged(row.judgment)})
 
 
-def _row(number: int, line: bytes, by_id: Mapping[str, Instance]) -> AnswerRow | BadRow:
+def _row(number: int, line: bytes, by_id: Mapping[str, Instance], *, with_model: bool) -> AnswerRow | BadRow:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
@@ -132,7 +183,7 @@ def _row(number: int, line: bytes, by_id: Mapping[str, Instance]) -> AnswerRow |
     fault = next((found for name in ("instance_id", "answer") if (found := _fault(row, name))), "")
     if not fault and row["instance_id"] not in by_id:
         fault = f"instance_id: {row['instance_id']!r}: the data set has no such question"
-    if not fault and not KINDS[by_id[row["instance_id"]].gold.kind].has_rules:
+    if not fault and not with_model and not KINDS[by_id[row["instance_id"]].gold.kind].has_rules:
         fault = f"instance_id: {row['instance_id']!r}: {NOT_JUDGED}"
     return BadRow(number, fault) if fault else AnswerRow(number, row["instance_id"], row["answer"])
 
@@ -169,4 +220,8 @@ def scores_of(evaluated: EvaluatedAnswers) -> dict[str, object]:
         "rows": dict(sorted(counts.items())),
         "answered": len(evaluated.verdicts),
         "questions": evaluated.asked,
+        "judge": evaluated.judge,
+        "judge_version": evaluated.judge_version,
+        "unjudged": len(evaluated.unjudged),
+        "judge_error": None if evaluated.error is None else evaluated.error.model_dump(mode="json"),
     }

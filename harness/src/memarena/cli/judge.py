@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +16,7 @@ from memarena.cli.judge_answers import judge_answers
 from memarena.cli.judge_flags import check_flags
 from memarena.cli.judge_progress import JudgeProgress
 from memarena.evaluation import judge_run
-from memarena.judging.calibration import ask_about_answers
-from memarena.judging.llm import Batch, Budget, Judged, ModelJudge, Patience, Prices, judge_with_model
+from memarena.judging.llm import AskedJudge, Batch, Budget, Judged, ModelJudge, Patience, Prices, judge_with_model
 
 DEFAULT_MODEL = "openai/gpt-4o-mini-2024-07-18"
 """The judge of published figures."""
@@ -96,14 +93,14 @@ def judge(
     asked = None
     if endpoint is not None:
         own = ModelJudge(_own_name(name, model), model, temperature, sent_seed)
-        asked = _Endpoint(own, endpoint, _key(api_key_env), concurrency, patience, budget)
+        asked = AskedJudge(own, endpoint, _key(api_key_env), concurrency, patience, budget)
     if answers is not None:
         if run is not None:
             raise judging.JudgeError("--answers: expected no RUN beside it: the file stands in its place")
-        judge_answers(answers, dataset or [], output)
+        judge_answers(answers, dataset or [], output, asked)
         return
     if calibrating:
-        _calibrate(judge_trust.questions_of(run, dataset or []), phrasings, seed, output, asked)
+        judge_trust.calibrate(judge_trust.questions_of(run, dataset or []), phrasings, seed, output, asked)
         return
     if run is None:
         raise judging.JudgeError("judge: expected the folder of a RUN")
@@ -117,42 +114,13 @@ def judge(
         _judge_by_model(run, asked, repeat, buckets=buckets)
 
 
-@dataclass(frozen=True)
-class _Endpoint:
-    """A judge with a model, where it is asked and how patiently."""
-
-    judge: ModelJudge
-    url: str
-    api_key: str | None
-    concurrency: int
-    patience: Patience
-    budget: Budget
-
-
-def _calibrate(source: judge_trust.Source, phrasings: str, seed: int, output: str, asked: _Endpoint | None) -> None:
-    candidate = None
-    if asked is not None:
-        ask = functools.partial(
-            ask_about_answers,
-            watcher=JudgeProgress(),
-            judge=asked.judge,
-            url=asked.url,
-            api_key=asked.api_key,
-            concurrency=asked.concurrency,
-            patience=asked.patience,
-            budget=asked.budget,
-        )
-        candidate = judge_trust.Candidate(asked.judge, ask)
-    judge_trust.calibrate(source, phrasings, seed, output, candidate)
-
-
 def _read_people(run: Path, of: Path | None, labels: list[Path] | None, name: str | None, output: str) -> None:
     if of is None:
         raise judging.JudgeError("--labels: expected --of SAMPLE.json beside it")
     judge_trust.read_people(run, of, labels or [], name or judging.JUDGE_NAME, output)
 
 
-def _judge_by_model(run: Path, asked: _Endpoint, repeats: int, *, buckets: bool) -> None:
+def _judge_by_model(run: Path, asked: AskedJudge, repeats: int, *, buckets: bool) -> None:
     batch = Batch(
         run_dir=run,
         judge=asked.judge,

@@ -10,25 +10,31 @@ import typer
 from memarena_dataset.io.reading import open_dataset
 from memarena_dataset.printing import write_err, write_out
 
-from memarena.cli.errors import EXIT_BAD_INPUT
+from memarena.cli.errors import EXIT_BAD_INPUT, EXIT_INCOMPLETE
+from memarena.cli.judge_progress import JudgeProgress
+from memarena.cli.judge_trust import say_what_it_took
 from memarena.evaluation_of_answers import EvaluatedAnswers, as_lines, evaluate_answers, read_answers, scores_of
 from memarena.judging import JudgeError
+from memarena.judging.llm import AskedJudge
+from memarena.report.tables.judge_error import rates_in_words
 
 FORMATS = ("table", "json", "jsonl")
 
 
-def judge_answers(answers: Path, dataset: list[Path], output: str) -> None:
-    """Print a verdict for every usable row, and the scores; name the others on standard error and exit with 2.
+def judge_answers(answers: Path, dataset: list[Path], output: str, asked: AskedJudge | None) -> None:
+    """Print a verdict for every usable row, and the scores; name the others on standard error.
 
-    Raises JudgeError for a file or a format that cannot be used, DatasetError for a data set that cannot be opened.
+    Ends with exit code 2 where a row cannot be used, else with 3 where a judge with a model gave no verdict on one.
+    Raises JudgeError for a file, a format or a server that cannot be used, DatasetError for a data set that cannot be
+    opened.
     """
     if output not in FORMATS:
         raise JudgeError(f"--format {output}: expected one of {', '.join(FORMATS)}")
     if len(dataset) != 1:
-        raise JudgeError(f"--answers: expected one --dataset beside it, found {len(dataset)}")
+        raise JudgeError(f"--answers: expected one --dataset with it, got {len(dataset)}")
     with open_dataset(dataset[0]) as opened:
-        rows, bad = read_answers(answers, opened.instances)
-        evaluated = evaluate_answers(opened, rows)
+        rows, bad = read_answers(answers, opened.instances, with_model=asked is not None)
+        evaluated = evaluate_answers(opened, rows, asked, JudgeProgress())
     if output == "json":
         whole = {"verdicts": [v.as_dict() for v in evaluated.verdicts], **scores_of(evaluated)}
         write_out(json.dumps(whole, ensure_ascii=False, indent=1) + "\n")
@@ -37,11 +43,15 @@ def judge_answers(answers: Path, dataset: list[Path], output: str) -> None:
     else:
         _print_table(evaluated)
     sys.stdout.flush()
-    for row in bad:
+    for row in sorted((*bad, *evaluated.unjudged), key=lambda row: row.line):
         write_err(f"{answers}: line {row.line}: {row.fault}\n")
+    if asked is not None and evaluated.words is not None:
+        say_what_it_took(asked.judge, evaluated.words)
     if bad:
         write_err(f"error: {len(bad)} of {len(bad) + len(rows)} rows could not be judged; the others were\n")
         raise typer.Exit(EXIT_BAD_INPUT)
+    if evaluated.unjudged:
+        raise typer.Exit(EXIT_INCOMPLETE)
 
 
 def _print_table(evaluated: EvaluatedAnswers) -> None:
@@ -52,3 +62,10 @@ def _print_table(evaluated: EvaluatedAnswers) -> None:
     write_out(f"{len(evaluated.verdicts)} of {evaluated.asked} questions answered\n")
     for name, score in evaluated.scores.items():
         write_out(f"{name:<4} {score.value:.3f}\n")
+    write_out(f"judge {evaluated.judge} ({evaluated.judge_version[:12]})\n")
+    if (error := evaluated.error) is not None:
+        write_out(
+            f"golds in text: {100 * error.observed:.1f}% of {error.answers} right as judged; given that "
+            f"{rates_in_words(error)}, it may be {100 * error.corrected:.1f}% "
+            f"({100 * error.low:.1f} to {100 * error.high:.1f}%)\n"
+        )

@@ -36,7 +36,7 @@ _NOT_WITH: Mapping[str, tuple[str, ...]] = {
     "--calibrate": ("--sample", "--labels", "--repeat", "--buckets"),
     "--sample": ("--labels", _MODEL),
     "--labels": (_MODEL,),
-    "--answers": ("--calibrate", "--sample", "--labels", "--judge", _MODEL),
+    "--answers": ("--calibrate", "--sample", "--labels", "--repeat", "--buckets"),
 }
 """What has nothing to do beside a flag."""
 _PARAMETERS: Mapping[str, str] = {"name": "--judge", "calibrating": "--calibrate", "output": "--format"}
@@ -54,8 +54,11 @@ def check_flags(context: typer.Context) -> None:
             raise judging.JudgeError("--calibrate, --sample, --labels: expected one of them at a time")
         if barred:
             raise judging.JudgeError(f"{barred[0]}: does nothing beside {flag}; leave it out")
-    if "--calibrate" in given and "--judge" in given and _MODEL not in given:
-        raise judging.JudgeError(f"--judge: beside --calibrate expected {_MODEL} too; the others are calibrated anyway")
+    for flag in ("--calibrate", "--answers"):
+        if flag in given and "--judge" in given and _MODEL not in given:
+            raise judging.JudgeError(
+                f"--judge: with {flag} expected {_MODEL} too; the judge without a model needs no name"
+            )
 
 
 def _typed(context: typer.Context, name: str) -> bool:

@@ -17,10 +17,10 @@ from rich.table import Table
 
 from memarena import judging
 from memarena.cli.errors import EXIT_INCOMPLETE
+from memarena.cli.judge_progress import JudgeProgress
 from memarena.evaluation import draw_sample_of, labels_of_judge
 from memarena.execution.planning.questions import evidence_texts, plan_questions
 from memarena.judging.calibration import (
-    JudgeWords,
     LabelRates,
     Phrasings,
     Rates,
@@ -38,7 +38,7 @@ from memarena.judging.calibration import (
 )
 from memarena.judging.calibration.framed_golds import MOST
 from memarena.judging.human.labels import TrackAgreement, agreements, blank_labels, read_labels, read_sample
-from memarena.judging.llm import ModelJudge
+from memarena.judging.llm import AskedJudge, JudgeWords, ModelJudge, UnloggedAnswer, ask_about
 from memarena.log.records import EvidenceSession, Question
 from memarena.log.store import read_records
 from memarena.report.tables.calibration import CalibratedJudge, Calibration, Kappa, LabelErrors, SyntheticRates
@@ -49,17 +49,6 @@ LEAST_ANSWERS = 300
 """Right and wrong answers of each family, where only rules judge."""
 FRAMED_FOR_MODELS = 40
 """Questions of a family whose gold is framed, where each answer is a call of a model: with two frames each."""
-BY_RULES_ALONE = frozenset({"cloze", "permission"})
-"""Kinds of gold whose synthetic answers the rules judge for every judge: options by their letter, and disclosure."""
-Asks = Callable[[Sequence[SyntheticAnswer]], JudgeWords]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A judge with a model that is calibrated."""
-
-    judge: ModelJudge
-    ask: Asks
 
 
 @dataclass(frozen=True)
@@ -92,10 +81,11 @@ def questions_of(run: Path | None, datasets: Sequence[Path]) -> Source:
     return Source(tuple(questions), evidence)
 
 
-def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate: Candidate | None) -> None:
+def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate: AskedJudge | None) -> None:
     """Print rates of error per family and kind, κ between the judges, and of the deterministic labels of D6.
 
-    Ends with exit code 3 where the candidate left answers unjudged.
+    A candidate is asked about every answer, of the abstain half, D1 and D6 too. Ends with exit code 3 where it left
+    answers unjudged.
     """
     _check(output, phrasings)
     chosen = next(p for p in PHRASINGS if p == phrasings)
@@ -112,11 +102,9 @@ def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate:
     said = {judging.JUDGE_NAME: by_rules, "text": [by_text_judge(p) for p in synthetic]}
     words = None
     if candidate is not None:
-        words = candidate.ask([p for p in synthetic if _needs_model(p)])
-        of_model = iter(words.said)
-        said[candidate.judge.name] = [
-            next(of_model) if _needs_model(p) else rule for p, rule in zip(synthetic, by_rules, strict=True)
-        ]
+        asked = [UnloggedAnswer(p.question, p.evidence, p.answer, p.answer) for p in synthetic]
+        words = ask_about(asked, candidate, JudgeProgress())
+        said[candidate.judge.name] = words.said
     labels = label_rates(list(synthetic_behaviours(source.questions, seed)))
     if output == "json":
         judges = _judges(candidate, words)
@@ -125,11 +113,9 @@ def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate:
     else:
         _print_calibration(synthetic, said, labels, f"phrasings {phrasings}, seed {seed}, {len(synthetic)} answers")
     if candidate is not None and words is not None:
-        _say_what_it_took(candidate.judge, words)
-
-
-def _needs_model(answer: SyntheticAnswer) -> bool:
-    return answer.question.instance.gold.kind not in BY_RULES_ALONE
+        say_what_it_took(candidate.judge, words)
+        if words.unjudged:
+            raise typer.Exit(EXIT_INCOMPLETE)
 
 
 def calibration_summary(source: Source, seed: int = 0) -> str:
@@ -174,7 +160,7 @@ def _console() -> Console:
     return console if console.is_terminal else Console(width=120)
 
 
-def _say_what_it_took(judge: ModelJudge, words: JudgeWords) -> None:
+def say_what_it_took(judge: ModelJudge, words: JudgeWords) -> None:
     """Cost and what is missing, on standard error: standard output may be JSON."""
     cost = "" if words.usd is None else f", ${words.usd:.4f}"
     write_err(f"{judge.name}: {words.prompt_tokens} + {words.completion_tokens} tokens{cost}\n")
@@ -182,7 +168,6 @@ def _say_what_it_took(judge: ModelJudge, words: JudgeWords) -> None:
         causes = [f"{cause} {count}" for cause, count in sorted(words.failed.items())]
         why = "; ".join(part for part in (", ".join(causes), words.stopped) if part)
         write_err(f"{judge.name} left {words.unjudged} of {len(words.said)} answers unjudged: {why}\n")
-        raise typer.Exit(EXIT_INCOMPLETE)
 
 
 def _family(answer: SyntheticAnswer) -> str:
@@ -232,7 +217,7 @@ def _number(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.3f}"
 
 
-def _judges(candidate: Candidate | None, words: JudgeWords | None) -> list[CalibratedJudge]:
+def _judges(candidate: AskedJudge | None, words: JudgeWords | None) -> list[CalibratedJudge]:
     found = [
         CalibratedJudge(name=judging.JUDGE_NAME, version=judging.value_judge_version()),
         CalibratedJudge(name="text", version=""),

@@ -4,10 +4,8 @@ from memarena.judging.calibration.behaviours import LabelRates, SyntheticBehavio
 from memarena.judging.calibration.framed_golds import make_framed
 from memarena.judging.calibration.rates import Rates, Ruler, agreement, by_text_judge, by_value_judge, grouped, rates
 from memarena.judging.calibration.synthetic_answers import Phrasings, SyntheticAnswer, make_answers, phrasings_sha256
-from memarena.judging.calibration.with_model import JudgeWords, ask_about_answers
 
 __all__ = [
-    "JudgeWords",
     "LabelRates",
     "Phrasings",
     "Rates",
@@ -15,7 +13,6 @@ __all__ = [
     "SyntheticAnswer",
     "SyntheticBehaviour",
     "agreement",
-    "ask_about_answers",
     "by_text_judge",
     "by_value_judge",
     "grouped",

@@ -150,6 +150,14 @@ class Cloze(Kind[ClozeGold]):
             return right("exact_match", Code.RIGHT_OPTION, said=said)
         return wrong("exact_match", Code.NOT_THE_RIGHT_OPTION, said=said, value=gold.answer_letter)
 
+    def key(self, gold: ClozeGold) -> str:
+        """Letter and text of the right option."""
+        return gold.described
+
+    def control(self, gold: ClozeGold) -> str:
+        """Letter and text of the right option."""
+        return gold.described
+
     def constant(self, gold: ClozeGold) -> str:
         """The right letter."""
         return gold.answer_letter

@@ -1,0 +1,117 @@
+"""Asks a judge with a model about answers that are in no log: those of a file, and synthetic ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from memarena.judging.judgment import Judgment, by_disclosure, of_verdict
+from memarena.judging.kinds import kind_of
+from memarena.judging.kinds.permission import behaviour
+from memarena.judging.llm.batch import Pass, Watcher
+from memarena.judging.llm.budget import Budget, Ledger
+from memarena.judging.llm.endpoint import Endpoint, Patience
+from memarena.judging.llm.identity import ModelJudge
+from memarena.judging.llm.jobs import Job
+from memarena.judging.llm.judge import Talk
+from memarena.judging.llm.request import Asker, Record
+from memarena.log.records import EvidenceSession, JudgingFailed, Question, Verdict
+
+
+@dataclass(frozen=True)
+class AskedJudge:
+    """A judge with a model, where it is asked and how patiently."""
+
+    judge: ModelJudge
+    url: str
+    api_key: str | None = None
+    concurrency: int = 32
+    patience: Patience = field(default_factory=Patience)
+    budget: Budget = field(default_factory=Budget)
+
+
+@dataclass(frozen=True)
+class UnloggedAnswer:
+    """An answer to be judged; ``raw`` is everything that was put out for it."""
+
+    question: Question
+    evidence: tuple[EvidenceSession, ...]
+    answer: str
+    raw: str
+
+
+@dataclass
+class JudgeWords:
+    """A judge's judgment of each answer, in their order; None where it failed or was not asked any more."""
+
+    judgments: list[Judgment | None]
+    failures: dict[int, JudgingFailed] = field(default_factory=dict)
+    """By index of the answer."""
+    handed_over: int = 0
+    """Answers that the rules decided in the model's place."""
+    stopped: str = ""
+    """Why it ended before all were asked; empty if it did not."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    usd: float | None = None
+
+    @property
+    def failed(self) -> Counter[str]:
+        """Failures of the judge by cause."""
+        return Counter(failure.cause for failure in self.failures.values())
+
+    @property
+    def said(self) -> list[bool | None]:
+        """Whether each answer is right."""
+        return [None if judgment is None else judgment.correct for judgment in self.judgments]
+
+    @property
+    def unjudged(self) -> int:
+        """Answers without a judgment."""
+        return self.judgments.count(None)
+
+
+def ask_about(answers: Sequence[UnloggedAnswer], asked: AskedJudge, watcher: Watcher) -> JudgeWords:
+    """Ask about every answer, unless the budget is spent or the server is not there.
+
+    Raises JudgeError if the server can never answer.
+    """
+    return asyncio.run(_ask(answers, asked, watcher))
+
+
+async def _ask(answers: Sequence[UnloggedAnswer], asked: AskedJudge, watcher: Watcher) -> JudgeWords:
+    ledger = Ledger(asked.budget)
+    words = JudgeWords([None] * len(answers))
+
+    def keep(job: Job, record: Record) -> None:
+        if record.kind == "verdict":
+            words.judgments[job.attempt] = _judgment(answers[job.attempt], record)
+            words.handed_over += bool(record.handed_over)
+        elif record.kind == "judging_failed":
+            words.failures[job.attempt] = record
+
+    async with Endpoint(asked.url, asked.api_key, asked.patience.timeout_s) as endpoint:
+        asker = Asker(asked.judge, Talk(asked.judge, endpoint, asked.patience, ledger), ledger)
+        jobs = [_job(number, answer) for number, answer in enumerate(answers)]
+        words.stopped = await Pass(asker, watcher, ledger, asked.concurrency).over("answers", jobs, keep)
+    words.prompt_tokens, words.completion_tokens = ledger.prompt_tokens, ledger.completion_tokens
+    words.usd = ledger.usd
+    return words
+
+
+def _job(number: int, answer: UnloggedAnswer) -> Job:
+    """The attempt is the index of the answer. D1, about which a run asks no model, is asked about as the others are."""
+    kind = kind_of(answer.question)
+    evidence = () if kind.task is not None and not kind.shows_evidence else answer.evidence
+    return Job(kind.task or "answer", "", number, 0, answer.question, evidence, answer.answer, answer.raw)
+
+
+def _judgment(answer: UnloggedAnswer, verdict: Verdict) -> Judgment:
+    """What a verdict says; a label of the behaviour decides together with what the rules see given away."""
+    if verdict.label is None:
+        return of_verdict(verdict)
+    disclosure = behaviour(answer.question, answer.answer, answer.raw)
+    by = "rules" if verdict.handed_over else "judge"
+    return by_disclosure(disclosure.model_copy(update={"label": verdict.label, "labelled_by": by}))
