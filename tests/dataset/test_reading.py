@@ -112,6 +112,17 @@ def test_only_a_corpus_is_needed(tiny: Any) -> None:
         assert dataset.question_day(dataset.instances[0]) == 0
 
 
+def test_a_question_that_cannot_be_used_is_left_out_by_name_alone(tiny: Any) -> None:
+    (good,) = tiny.rows("eval_instances/d7_qa.jsonl")
+    for bad in ({"query": 3}, {"evidence_session_ids": ["none"]}, {"ground_truth": None}):
+        tiny.write_rows("eval_instances/d7_qa.jsonl", [{**good, "instance_id": "bad", **bad}, good])
+        assert "d7_qa.jsonl:1" in refusal(tiny.path)
+        with open_dataset(tiny.path, leave_out=["bad"]) as dataset:
+            assert [instance.instance_id for instance in dataset.instances] == ["q1"]
+        with pytest.raises(DatasetError, match="--leave-out q7: no question has this id"):
+            open_dataset(tiny.path, leave_out=["bad", "q7"])
+
+
 def test_empty_days_at_the_end_come_from_the_report(tiny: Any) -> None:
     (tiny.path / "pipeline_report.json").write_text(json.dumps({"config": {"day_count": 9}}))
     with open_dataset(tiny.path) as dataset:

@@ -104,3 +104,17 @@ def test_the_order_is_drawn_anew_for_every_run_and_the_sample_is_not() -> None:
         assert planned(order_seed=one_seed) == (one_seed, one)
         assert planned(id_key="0" * 64) == planned(id_key="0" * 64)
         assert sorted(planned(limit=6)[1]) == sorted(planned(limit=6)[1])
+
+
+def test_questions_left_out_by_name_are_named_in_the_manifest() -> None:
+    values = {"dataset": EXAMPLE, "backends": ["bm25"], "readers": [{"spec": "extractive"}], "leave_out": ["qa_0001"]}
+    reader = ReaderRef(name="extractive", kind="extractive", model="extractive", context_window_tokens=100)
+    config = parse_config(values, "test")
+    with open_dataset(EXAMPLE) as whole, open_dataset(EXAMPLE, leave_out=config.leave_out) as dataset:
+        plan = plan_run(config, dataset, [choose_backend("bm25")], [reader])
+        assert plan.manifest.question_filter == "without qa_0001"
+        assert plan.manifest.dataset.sha256 == whole.sha256
+        assert {q.instance.instance_id for q in plan.questions} == {i.instance_id for i in whole.instances} - {
+            "qa_0001"
+        }
+        assert plan.manifest.dataset.instance_count == len(whole.instances) - 1

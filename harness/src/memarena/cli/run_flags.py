@@ -135,6 +135,9 @@ class RunFlags:
     ] = None
     family: Annotated[_Many, typer.Option(help="Only questions of this family, such as d7_qa; repeatable.")] = None
     question_ids: Annotated[Path | None, typer.Option(help="File with one instance id per line: only these.")] = None
+    leave_out: Annotated[
+        _Many, typer.Option(help="Id of a question that is not read, such as one that stops the run; repeatable.")
+    ] = None
     limit: Annotated[_Count, typer.Option(help="At most this many questions, a random sample; default: all.")] = None
     order_seed: Annotated[
         _Count, typer.Option(help="Seed of the sample of --limit and of the order of questions; default: drawn anew.")

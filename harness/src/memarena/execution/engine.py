@@ -103,7 +103,7 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         lock = _lock(stack, request.out) if request.resume else None
         previous = previous_progress(request)
         config = settled_config(request, previous)
-        dataset = stack.enter_context(open_dataset(config.dataset))
+        dataset = stack.enter_context(open_dataset(config.dataset, leave_out=config.leave_out))
         refuse_invalid(dataset)
         backends = [choose_backend(text) for text in config.backends]
         if lock is None:

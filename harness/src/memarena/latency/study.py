@@ -196,7 +196,7 @@ def _queries(plan: StudyPlan) -> tuple[str, ...]:
         )
     source = own if own.exists() else plan.queries
     if source is None:
-        with open_dataset(plan.config.dataset) as dataset:
+        with open_dataset(plan.config.dataset, leave_out=plan.config.leave_out) as dataset:
             selection: Selection = select_queries(dataset, egos=plan.egos, per_family=plan.per_family)
         plan.out.mkdir(parents=True, exist_ok=True)
         write_selection(selection, own)

@@ -7,7 +7,7 @@ which hold exactly the ego's projection: the sessions in which the ego takes par
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -177,8 +177,11 @@ class _InstanceRow:
 class _Loader:
     """Reads the small files of a folder and collects what is wrong with them."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, leave_out: Collection[str]) -> None:
         self.folder = folder
+        self._leave_out = frozenset(leave_out)
+        self.left_out: set[str] = set()
+        """Ids of questions that were passed over because they are in ``leave_out``."""
         self.problems: list[RowProblem] = []
         self.epoch = DEFAULT_EPOCH
         self.day_count = 0
@@ -259,7 +262,12 @@ class _Loader:
             return
         for line in self.folder.lines(file):
             try:
-                instance = instance_of(load_object(line.data), family, names)
+                row = load_object(line.data)
+                name = row.get("instance_id")
+                if isinstance(name, str) and name in self._leave_out:
+                    self.left_out.add(name)
+                    continue
+                instance = instance_of(row, family, names)
                 earlier = self.instances.get(instance.instance_id)
                 if earlier is not None:
                     raise FieldError(
@@ -338,22 +346,26 @@ def _day_count_of(report: Mapping[str, Any]) -> int:
     return value
 
 
-def open_dataset(path: Path, *, strict: bool = True) -> Dataset:
+def open_dataset(path: Path, *, strict: bool = True, leave_out: Collection[str] = ()) -> Dataset:
     """Open a data set folder.
 
     Args:
         path: the folder.
         strict: raise on the first row that cannot be used. Otherwise such rows are left out and named in ``problems``.
+        leave_out: ids of questions whose rows are passed over unread, such as one that cannot be used.
 
     Raises:
-        DatasetError: the folder or its corpus is missing or unreadable, or (strict) a row cannot be used or an
-            instance cites evidence that does not exist. The message names file, line, field and reason.
+        DatasetError: the folder or its corpus is missing or unreadable, no question has an id of ``leave_out``, or
+            (strict) a row cannot be used or an instance cites evidence that does not exist. The message names file,
+            line, field and reason.
     """
     folder = Folder(path)
-    loader = _Loader(folder)
+    loader = _Loader(folder, leave_out)
     if folder.find(CORPUS) is None:
         raise DatasetError(f"{path}: {CORPUS} is missing; {CORPUS} or {CORPUS}.gz is expected")
     loader.load()
+    if unknown := sorted(set(leave_out) - loader.left_out):
+        raise DatasetError(f"{path}: --leave-out {unknown[0]}: no question has this id")
     wanted_turns = {turn_id for row in loader.instances.values() for turn_id in row.instance.evidence_turn_ids}
     turn_places: dict[str, set[str]] = {}
 

@@ -134,6 +134,8 @@ class RunConfig(BaseModel):
     """Only these egos; empty: all."""
     question_ids: tuple[str, ...] = ()
     """Only these instances; empty: all."""
+    leave_out: tuple[str, ...] = ()
+    """Instances whose rows are passed over unread, such as one that cannot be used."""
     families: tuple[Family, ...] = ()
     """Only questions of these families; empty: all."""
     limit: Annotated[int, Field(ge=1)] | None = None

@@ -212,6 +212,8 @@ def _filter_text(config: RunConfig) -> str | None:
         parts.append(f"families {', '.join(family.value for family in config.families)}")
     if config.question_ids:
         parts.append(f"{len(config.question_ids)} named questions")
+    if config.leave_out:
+        parts.append(f"without {', '.join(config.leave_out)}")
     if config.limit is not None:
         parts.append(f"a seeded sample of at most {config.limit}")
     return "; ".join(parts) or None
