@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make demo            compare four memories on a world made on the spot, in some four minutes"
 	@echo "make test            run the tests (ARGS='tests/proto -k digest' for some of them)"
-	@echo "make lint            style, types, import rules, the contract"
+	@echo "make lint            style, types, import rules, words that are out, the contract"
 	@echo "make bars            make worlds and measure every bar of the simulator (ARGS=--llm)"
 	@echo "make bench           measure this machine's floor and the parts that must be fast"
 	@echo "make wheels          build the wheel of every distribution into dist/"
@@ -54,6 +54,7 @@ lint: setup
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/python -m scripts.check_types
 	$(BIN)/lint-imports
+	$(BIN)/python -m scripts.words
 	cd proto && ../$(BIN)/buf lint
 	cd proto && ../$(BIN)/buf breaking --against baseline.binpb
 	$(BIN)/python scripts/digest_vectors.py
