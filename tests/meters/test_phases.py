@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from memarena.log.measuring import PhaseEnded
 from memarena.meters.choice import AUTO, chosen_meters
-from memarena.meters.energy import Phase, Value, Void, phase_energy
+from memarena.meters.energy import Phase, phase_energy
 from memarena.meters.footprint import disk_bytes, footprint_of_cgroup, footprint_of_processes
 from memarena.meters.integrals import Window
 from memarena.meters.phases import measure_phase, unmetered_phase
@@ -35,34 +35,31 @@ def test_the_pieces_of_a_phase_add_up(recorded: Recorded) -> None:
     """A ramp of 1 W a second: 0 to 20 s hold 200 J, 40 to 70 s hold 1,650 J."""
     samples = recorded(lambda t: t, 100)
     gpu = phase_energy(samples, pieces((0, 20), (40, 70)), queries=10).gpu_rail
-    assert isinstance(gpu.gross_j, Value)
     assert gpu.gross_j.value == pytest.approx(1850, rel=1e-4)
-    assert isinstance(gpu.mean_power_w, Value)
     assert gpu.mean_power_w.value == pytest.approx(1850 / 50, rel=1e-4)
-    assert isinstance(gpu.gross_j_per_query, Void), "50 s in all are less than 60"
+    assert gpu.gross_j_per_query.status == "void", "50 s in all are less than 60"
 
 
 def test_a_counter_is_compared_over_the_pieces_alone(recorded: Recorded) -> None:
     samples = recorded(lambda _t: 10, 200, counter=lambda t: 10 * t if t < 50 or t > 100 else 5000 + t)
     gpu = phase_energy(samples, pieces((0, 40), (110, 180))).gpu_rail
-    assert isinstance(gpu.counter_difference_percent, Value)
     assert gpu.counter_difference_percent.value == pytest.approx(0, abs=0.01)
 
 
 def test_pieces_shorter_than_ten_seconds_on_average_are_void(recorded: Recorded) -> None:
     samples = recorded(lambda _t: 10, 100)
     short = phase_energy(samples, pieces((0, 9), (20, 30.9))).gpu_rail.gross_j
-    assert isinstance(short, Void)
+    assert short.status == "void"
     assert "2 of 9.9 s on average" in short.reason
-    assert isinstance(phase_energy(samples, pieces((0, 9), (20, 31))).gpu_rail.gross_j, Value)
-    assert isinstance(phase_energy(samples, pieces((0, 3))).gpu_rail.gross_j, Value), "one piece is itself"
+    assert phase_energy(samples, pieces((0, 9), (20, 31))).gpu_rail.gross_j.status == "value"
+    assert phase_energy(samples, pieces((0, 3))).gpu_rail.gross_j.status == "value", "one piece is itself"
 
 
 def test_a_gap_in_any_piece_voids_the_phase(recorded: Recorded) -> None:
     gap = range(10 * 50, 10 * 50 + 20)
     samples = recorded(lambda _t: 10, 100, left_out=gap)
-    assert isinstance(phase_energy(samples, pieces((0, 20), (40, 70))).gpu_rail.gross_j, Void)
-    assert isinstance(phase_energy(samples, pieces((0, 20), (60, 90))).gpu_rail.gross_j, Value)
+    assert phase_energy(samples, pieces((0, 20), (40, 70))).gpu_rail.gross_j.status == "void"
+    assert phase_energy(samples, pieces((0, 20), (60, 90))).gpu_rail.gross_j.status == "value"
 
 
 def test_pieces_out_of_order_or_none_are_no_phase() -> None:
@@ -179,7 +176,7 @@ def test_waiting_past_a_moment_gives_a_phase_its_last_sample(tmp_path: Path) -> 
         assert not sampled_after(sampling.path, moment + 60_000_000_000)
         samples = sampling.stop()
     gross = phase_energy(samples, Window(moment - 100_000_000, moment)).gpu_rail.gross_j
-    assert isinstance(gross, Value)
+    assert gross.status == "value"
 
 
 def test_nobody_waits_for_a_sampler_that_has_ended(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from memarena.execution.display import Display
 from memarena.latency.errors import LatencyError
 from memarena.latency.results import SidecarFootprint
+from memarena.log.measuring import MeterFigure
 from memarena.meters.footprint import Footprint, disk_figure, footprint_of_cgroup, footprint_of_processes
-from memarena.meters.phases import unavailable
 
 BESIDE_FILE = "beside.jsonl"
 _CGROUP_FILE = "memory.current"
@@ -38,10 +38,12 @@ class Server:
         elif self.memory is not None:
             found = footprint_of_processes(self.memory, self.data_dir, itself=True)
         else:
-            unasked = unavailable(f"no --beside {self.name} says which process it is")
+            unasked = MeterFigure.unavailable(f"no --beside {self.name} says which process it is")
             found = Footprint(unasked, unasked, disk_figure(self.data_dir))
         if self.data_dir is None:
-            return Footprint(found.memory, found.memory_peak, unavailable(f"no --beside-disk {self.name} says where"))
+            return Footprint(
+                found.memory, found.memory_peak, MeterFigure.unavailable(f"no --beside-disk {self.name} says where")
+            )
         return found
 
 

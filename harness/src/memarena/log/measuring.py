@@ -32,6 +32,21 @@ class MeterFigure(Record):
             raise ValueError(f"{self.status} needs a reason and no number")
         return self
 
+    @classmethod
+    def measured(cls, value: float, unit: str) -> Self:
+        """A figure that can be published. ``unit``: W, J, %, B or s."""
+        return cls(status="value", value=value, unit=unit)
+
+    @classmethod
+    def void(cls, reason: str) -> Self:
+        """A figure that was to be measured and cannot be published."""
+        return cls(status="void", reason=reason)
+
+    @classmethod
+    def unavailable(cls, reason: str) -> Self:
+        """A figure that this machine does not give."""
+        return cls(status="unavailable", reason=reason)
+
 
 class MeterChannel(Record):
     """One quantity. ``reason`` says why this machine does not give it; empty where it does."""
@@ -72,12 +87,17 @@ class RailMeasured(Record):
     """The energy of one power channel in a phase: ``gpu_rail_j`` is the GPU alone, ``sys_j`` the whole machine."""
 
     name: str
+    """``gpu_rail_j``, ``sys_j``, or the rail's own name with ``rail_j``."""
     gross_j: MeterFigure
     mean_power_w: MeterFigure
     counter_difference_percent: MeterFigure
+    """The integral against the device's own energy counter; above 3% everything else is void."""
     idle_w: MeterFigure
+    """Mean power over both idle windows."""
     idle_j: MeterFigure
+    """What the node at rest would have used in the same time."""
     net_j: MeterFigure
+    """Gross minus idle; may be negative within the noise."""
     gross_j_per_query: MeterFigure
     net_j_per_query: MeterFigure
 

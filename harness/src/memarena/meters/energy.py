@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from memarena.log.measuring import MeterFigure, RailMeasured
 from memarena.meters.integrals import Window, at, fault, integral
 from memarena.meters.readings import Channel, MeterError, Unavailable
 from memarena.meters.samples import Samples, Series
@@ -22,25 +23,9 @@ MIN_PIECE_S = 10.0
 IDLE_S = 120.0
 COUNTER_TOLERANCE_PERCENT = 3.0
 
+FIGURES = tuple(name for name in RailMeasured.model_fields if name != "name")
+"""The figures of a rail."""
 GPU_POWER, GPU_COUNTER, SYSTEM_POWER = "gpu_power", "gpu_energy", "sys_power"
-
-
-@dataclass(frozen=True)
-class Value:
-    """A figure that can be published."""
-
-    value: float
-    unit: str
-
-
-@dataclass(frozen=True)
-class Void:
-    """A figure that was to be measured and cannot be published."""
-
-    reason: str
-
-
-Figure = Value | Void | Unavailable
 
 
 @dataclass(frozen=True)
@@ -91,32 +76,12 @@ class IdleWindows:
 
 
 @dataclass(frozen=True)
-class RailEnergy:
-    """The energy of one power channel in one phase."""
-
-    name: str
-    """``gpu_rail_j``, ``sys_j``, or the rail's own name with ``rail_j``."""
-    gross_j: Figure
-    mean_power_w: Figure
-    counter_difference_percent: Figure
-    """The integral against the device's own energy counter; above 3% everything else is void."""
-    idle_w: Figure
-    """Mean power over both idle windows."""
-    idle_j: Figure
-    """What the node at rest would have used in the same time."""
-    net_j: Figure
-    """Gross minus idle; may be negative within the noise."""
-    gross_j_per_query: Figure
-    net_j_per_query: Figure
-
-
-@dataclass(frozen=True)
 class PhaseEnergy:
     """The energy of one phase by channel; ``others`` are neither the GPU's nor the whole machine's."""
 
-    gpu_rail: RailEnergy
-    system: RailEnergy
-    others: tuple[RailEnergy, ...]
+    gpu_rail: RailMeasured
+    system: RailMeasured
+    others: tuple[RailMeasured, ...]
 
 
 def energy_name(channel: str, system_channel: str = SYSTEM_POWER) -> str:
@@ -147,7 +112,7 @@ def phase_energy(
     if idle is not None and (idle.before.end_ns > whole.start_ns or idle.after.start_ns < whole.end_ns):
         raise MeterError("the idle windows must lie before and after the phase")
 
-    def rail(channel: str) -> RailEnergy:
+    def rail(channel: str) -> RailMeasured:
         return _rail(samples, channel, whole, idle, queries, energy_name(channel, system_channel))
 
     known = {GPU_POWER, system_channel}
@@ -157,23 +122,23 @@ def phase_energy(
 
 def _rail(
     samples: Samples, channel: str, phase: Phase, idle: IdleWindows | None, queries: int | None, name: str
-) -> RailEnergy:
+) -> RailMeasured:
     series = samples.series(channel)
     if isinstance(series, Unavailable):
         if channel not in {c.channel.name for c in samples.unavailable} and name == "sys_j":
             series = Unavailable(Channel(channel, "W"), "no rail and no wall meter gives the whole machine's power")
-        return RailEnergy(name, *[series] * 8)
+        return RailMeasured(name=name, **dict.fromkeys(FIGURES, MeterFigure.unavailable(series.reason)))
     gross = _phase_joules(series, phase, samples.period_ns)
     counter = _counter_difference(samples, channel, phase, gross)
-    if isinstance(counter, Value) and abs(counter.value) > COUNTER_TOLERANCE_PERCENT:
-        gross = Void(
+    if counter.value is not None and abs(counter.value) > COUNTER_TOLERANCE_PERCENT:
+        gross = MeterFigure.void(
             f"{channel}: the integral and the device's energy counter differ by {counter.value:+.1f}%, "
             f"more than {COUNTER_TOLERANCE_PERCENT:g}%"
         )
     idle_w = _idle_w(series, idle, samples.period_ns)
     idle_j = _combined(lambda w: w * phase.duration_s, "J", idle_w)
     net = _combined(lambda all_of_it, rest: all_of_it - rest, "J", gross, idle_j)
-    return RailEnergy(
+    return RailMeasured(
         name=name,
         gross_j=gross,
         mean_power_w=_combined(lambda joules: joules / phase.duration_s, "W", gross),
@@ -186,78 +151,82 @@ def _rail(
     )
 
 
-def _phase_joules(series: Series, phase: Phase, period_ns: int) -> Value | Void:
+def _phase_joules(series: Series, phase: Phase, period_ns: int) -> MeterFigure:
     if reason := phase.scattered():
-        return Void(reason)
+        return MeterFigure.void(reason)
     joules = 0.0
     for piece in phase.pieces:
-        found = _joules(series, piece, period_ns)
-        if isinstance(found, Void):
-            return found
-        joules += found.value
-    return Value(joules, "J")
+        part = _joules(series, piece, period_ns)
+        if part.value is None:
+            return part
+        joules += part.value
+    return MeterFigure.measured(joules, "J")
 
 
-def _joules(series: Series, window: Window, period_ns: int) -> Value | Void:
+def _joules(series: Series, window: Window, period_ns: int) -> MeterFigure:
     if reason := fault(series, window, period_ns):
-        return Void(reason)
-    return Value(integral(series.times_ns, series.values, window), "J")
+        return MeterFigure.void(reason)
+    return MeterFigure.measured(integral(series.times_ns, series.values, window), "J")
 
 
-def _counter_difference(samples: Samples, channel: str, phase: Phase, gross: Value | Void) -> Figure:
+def _counter_difference(samples: Samples, channel: str, phase: Phase, gross: MeterFigure) -> MeterFigure:
     counter = samples.series(GPU_COUNTER)
     if channel != GPU_POWER:
-        return Unavailable(Channel(GPU_COUNTER, "J"), f"{channel} has no energy counter")
-    if isinstance(counter, Unavailable) or isinstance(gross, Void):
-        return counter if isinstance(counter, Unavailable) else gross
+        return MeterFigure.unavailable(f"{channel} has no energy counter")
+    if isinstance(counter, Unavailable):
+        return MeterFigure.unavailable(counter.reason)
+    if gross.value is None:
+        return gross
     if phase.duration_s < MIN_PHASE_S:
-        return Void(_short(phase, "power is averaged over about a second, so the two need not agree"))
+        return MeterFigure.void(_short(phase, "power is averaged over about a second, so the two need not agree"))
     counted = counter_growth(counter, phase, samples.period_ns)
-    return _combined(lambda joules: (gross.value / joules - 1) * 100, "%", counted)
+    return _combined(lambda integrated, joules: (integrated / joules - 1) * 100, "%", gross, counted)
 
 
-def counter_growth(counter: Series, phase: Phase, period_ns: int) -> Value | Void:
+def counter_growth(counter: Series, phase: Phase, period_ns: int) -> MeterFigure:
     """Return by how much a counter grew over the pieces of a phase, in its own unit."""
     growth = 0.0
     for piece in phase.pieces:
-        found = _counted(counter, piece, period_ns)
-        if isinstance(found, Void):
-            return found
-        growth += found.value
-    return Value(growth, counter.channel.unit)
+        part = _counted(counter, piece, period_ns)
+        if part.value is None:
+            return part
+        growth += part.value
+    return MeterFigure.measured(growth, counter.channel.unit)
 
 
-def _counted(counter: Series, phase: Window, period_ns: int) -> Value | Void:
+def _counted(counter: Series, phase: Window, period_ns: int) -> MeterFigure:
     if reason := fault(counter, phase, period_ns):
-        return Void(reason)
+        return MeterFigure.void(reason)
     inside = (counter.times_ns >= phase.start_ns) & (counter.times_ns <= phase.end_ns)
     if np.any(np.diff(counter.values[inside]) < 0):
-        return Void(f"{counter.channel.name}: the counter went backwards during the phase")
+        return MeterFigure.void(f"{counter.channel.name}: the counter went backwards during the phase")
     start, end = (at(counter.times_ns, counter.values, edge) for edge in (phase.start_ns, phase.end_ns))
     if end <= start:
-        return Void(f"{counter.channel.name}: the counter did not move during the phase")
-    return Value(end - start, counter.channel.unit)
+        return MeterFigure.void(f"{counter.channel.name}: the counter did not move during the phase")
+    return MeterFigure.measured(end - start, counter.channel.unit)
 
 
-def _idle_w(series: Series, idle: IdleWindows | None, period_ns: int) -> Figure:
+def _idle_w(series: Series, idle: IdleWindows | None, period_ns: int) -> MeterFigure:
     if idle is None:
-        return Void("no idle windows were measured")
+        return MeterFigure.void("no idle windows were measured")
     spent = 0.0
     for which, window in (("before", idle.before), ("after", idle.after)):
         if window.duration_s < IDLE_S:
-            return Void(f"the idle window {which} the phase is {window.duration_s:.1f} s long, less than {IDLE_S:g} s")
+            return MeterFigure.void(
+                f"the idle window {which} the phase is {window.duration_s:.1f} s long, less than {IDLE_S:g} s"
+            )
         joules = _joules(series, window, period_ns)
-        if isinstance(joules, Void):
-            return Void(f"the idle window {which} the phase: {joules.reason}")
+        if joules.value is None:
+            return MeterFigure.void(f"the idle window {which} the phase: {joules.reason}")
         spent += joules.value
-    return Value(spent / (idle.before.duration_s + idle.after.duration_s), "W")
+    return MeterFigure.measured(spent / (idle.before.duration_s + idle.after.duration_s), "W")
 
 
-def _per_query(joules: Figure, phase: Phase, queries: int | None) -> Figure:
+def _per_query(joules: MeterFigure, phase: Phase, queries: int | None) -> MeterFigure:
     if queries is None:
-        return Void("no queries were asked in this phase")
+        return MeterFigure.void("no queries were asked in this phase")
     if phase.duration_s < MIN_PHASE_S:
-        return Void(_short(phase, "too short for joules per query"))
+        return MeterFigure.void(_short(phase, "too short for joules per query"))
     return _combined(lambda value: value / queries, "J", joules)
 
 
@@ -265,9 +234,11 @@ def _short(phase: Phase, why: str) -> str:
     return f"the phase is {phase.duration_s:.1f} s long, less than {MIN_PHASE_S:g} s: {why}"
 
 
-def _combined(formula: Callable[..., float], unit: str, *figures: Figure) -> Figure:
+def _combined(formula: Callable[..., float], unit: str, *figures: MeterFigure) -> MeterFigure:
     """Apply ``formula`` to values; the first figure that is none is the result."""
+    values = []
     for figure in figures:
-        if not isinstance(figure, Value):
+        if figure.value is None:
             return figure
-    return Value(formula(*(figure.value for figure in figures if isinstance(figure, Value))), unit)
+        values.append(figure.value)
+    return MeterFigure.measured(formula(*values), unit)

@@ -11,8 +11,6 @@ import psutil
 
 from memarena.log.measuring import MeterFigure
 from memarena.meters.cgroups import cgroup_source
-from memarena.meters.energy import Value
-from memarena.meters.phases import figure, unavailable
 from memarena.meters.readings import Reading, one_line
 from memarena.processes import CONFINEMENT
 
@@ -42,10 +40,10 @@ def footprint_of_processes(root_pid: int, data_dir: Path | None, *, itself: bool
         running = [process for process in found if process.status() != psutil.STATUS_ZOMBIE]
         pids = [process.pid for process in running if CONFINEMENT not in process.cmdline()]
     except psutil.Error as error:
-        gone = unavailable(f"process {root_pid}: {error}")
+        gone = MeterFigure.unavailable(f"process {root_pid}: {error}")
         return Footprint(gone, gone, disk_figure(data_dir))
     if not pids:
-        gone = unavailable(f"no process runs below {root_pid}")
+        gone = MeterFigure.unavailable(f"no process runs below {root_pid}")
         return Footprint(gone, gone, disk_figure(data_dir))
     return Footprint(_summed(pids, _pss), _summed(pids, _peak), disk_figure(data_dir))
 
@@ -53,13 +51,13 @@ def footprint_of_processes(root_pid: int, data_dir: Path | None, *, itself: bool
 def footprint_of_cgroup(folder: Path, data_dir: Path | None) -> Footprint:
     """The footprint of a container by its control group's folder (``cgroups.memory_cgroup_of`` finds it)."""
     source = cgroup_source("backend", folder)
-    found = {entry.channel.name: unavailable(entry.reason) for entry in source.unavailable}
+    found = {entry.channel.name: MeterFigure.unavailable(entry.reason) for entry in source.unavailable}
     for entry in source.read():
         name = entry.channel.name
         if isinstance(entry, Reading):
-            found[name] = figure(Value(entry.value, "B"))
+            found[name] = MeterFigure.measured(entry.value, "B")
         else:
-            found[name] = unavailable(entry.reason)
+            found[name] = MeterFigure.unavailable(entry.reason)
     return Footprint(found["backend.memory"], found["backend.memory_peak"], disk_figure(data_dir))
 
 
@@ -81,11 +79,11 @@ def disk_bytes(folder: Path) -> int:
 def disk_figure(folder: Path | None) -> MeterFigure:
     """:func:`disk_bytes` of a data folder, or why it is unknown; None: the folder is not known."""
     if folder is None:
-        return unavailable("the backend keeps its data where the harness has no access")
+        return MeterFigure.unavailable("the backend keeps its data where the harness has no access")
     try:
-        return figure(Value(disk_bytes(folder), "B"))
+        return MeterFigure.measured(disk_bytes(folder), "B")
     except OSError as error:
-        return unavailable(f"{error.filename}: {error.strerror}")
+        return MeterFigure.unavailable(f"{error.filename}: {error.strerror}")
 
 
 def _summed(pids: Iterable[int], read: Callable[[int], int]) -> MeterFigure:
@@ -97,10 +95,12 @@ def _summed(pids: Iterable[int], read: Callable[[int], int]) -> MeterFigure:
         except (FileNotFoundError, ProcessLookupError):
             continue
         except (OSError, ValueError) as error:
-            return unavailable(f"process {pid}: {one_line(error)}")
+            return MeterFigure.unavailable(f"process {pid}: {one_line(error)}")
         counted += 1
     return (
-        figure(Value(total, "B")) if counted else unavailable("all its processes ended while they were being measured")
+        MeterFigure.measured(total, "B")
+        if counted
+        else MeterFigure.unavailable("all its processes ended while they were being measured")
     )
 
 

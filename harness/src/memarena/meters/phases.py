@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,36 +14,13 @@ from memarena.log.measuring import (
     PhaseMeasured,
     RailMeasured,
 )
-from memarena.meters.energy import (
-    Figure,
-    IdleWindows,
-    Phase,
-    RailEnergy,
-    Value,
-    Void,
-    counter_growth,
-    energy_name,
-    phase_energy,
-)
+from memarena.meters.energy import FIGURES, IdleWindows, Phase, counter_growth, energy_name, phase_energy
 from memarena.meters.integrals import Window, fault, integral
 from memarena.meters.procfs import CPU_BUSY
 from memarena.meters.readings import Channel, Unavailable
 from memarena.meters.samples import Samples, Series
 
 _COUNTER_UNITS = frozenset({"J", "s"})
-_RAIL_FIGURES = tuple(f.name for f in dataclasses.fields(RailEnergy) if f.name != "name")
-
-
-def figure(found: Figure) -> MeterFigure:
-    """The log's form of a figure."""
-    if isinstance(found, Value):
-        return MeterFigure(status="value", value=found.value, unit=found.unit)
-    return MeterFigure(status="void" if isinstance(found, Void) else "unavailable", reason=found.reason)
-
-
-def unavailable(reason: str) -> MeterFigure:
-    """A figure that this machine does not give."""
-    return MeterFigure(status="unavailable", reason=reason)
 
 
 def channels_of(samples: Samples) -> tuple[MeterChannel, ...]:
@@ -84,8 +60,8 @@ def measure_phase(
         duration_s=whole.duration_s,
         pieces=len(spans),
         queries=phase.queries,
-        rails=tuple(_rail(rail) for rail in (energy.gpu_rail, energy.system, *energy.others)),
-        cpu_s=figure(_cpu_s(samples, whole)),
+        rails=(energy.gpu_rail, energy.system, *energy.others),
+        cpu_s=_cpu_s(samples, whole),
         channels=tuple(_channel(samples, c, whole) for c in samples.channels if c.unit not in _COUNTER_UNITS),
     )
 
@@ -96,7 +72,7 @@ def unmetered_phase(phase: PhaseEnded, reason: str, *, system_channel: str) -> P
     if not spans:
         return None
     names = (energy_name("gpu_power", system_channel), energy_name(system_channel, system_channel))
-    nothing = dict.fromkeys(_RAIL_FIGURES, unavailable(reason))
+    nothing = dict.fromkeys(FIGURES, MeterFigure.unavailable(reason))
     return PhaseMeasured(
         phase=phase.phase,
         cell_id=phase.cell_id,
@@ -106,39 +82,38 @@ def unmetered_phase(phase: PhaseEnded, reason: str, *, system_channel: str) -> P
         pieces=len(spans),
         queries=phase.queries,
         rails=tuple(RailMeasured(name=name, **nothing) for name in names),
-        cpu_s=unavailable(reason),
+        cpu_s=MeterFigure.unavailable(reason),
     )
 
 
-def _rail(rail: RailEnergy) -> RailMeasured:
-    return RailMeasured(name=rail.name, **{name: figure(getattr(rail, name)) for name in _RAIL_FIGURES})
-
-
-def _cpu_s(samples: Samples, phase: Phase) -> Figure:
+def _cpu_s(samples: Samples, phase: Phase) -> MeterFigure:
     series = samples.series(CPU_BUSY.name)
     if isinstance(series, Unavailable):
-        return series
+        return MeterFigure.unavailable(series.reason)
     if reason := phase.scattered():
-        return Void(reason)
+        return MeterFigure.void(reason)
     return counter_growth(series, phase, samples.period_ns)
 
 
 def _channel(samples: Samples, channel: Channel, phase: Phase) -> ChannelMeasured:
     """Mean over time and highest sample. Short pieces are no fault here: load and memory are what they are."""
     series = samples.series(channel.name)
-    mean, peak = _mean_and_peak(series, phase, samples.period_ns) if isinstance(series, Series) else (series, series)
-    return ChannelMeasured(channel=channel.name, unit=channel.unit, mean=figure(mean), peak=figure(peak))
+    if isinstance(series, Unavailable):
+        mean = peak = MeterFigure.unavailable(series.reason)
+    else:
+        mean, peak = _mean_and_peak(series, phase, samples.period_ns)
+    return ChannelMeasured(channel=channel.name, unit=channel.unit, mean=mean, peak=peak)
 
 
-def _mean_and_peak(series: Series, phase: Phase, period_ns: int) -> tuple[Figure, Figure]:
+def _mean_and_peak(series: Series, phase: Phase, period_ns: int) -> tuple[MeterFigure, MeterFigure]:
     area, highest = 0.0, -np.inf
     for piece in phase.pieces:
         if reason := fault(series, piece, period_ns):
-            return Void(reason), Void(reason)
+            return MeterFigure.void(reason), MeterFigure.void(reason)
         area += integral(series.times_ns, series.values, piece)
         inside = (series.times_ns >= piece.start_ns) & (series.times_ns <= piece.end_ns)
         highest = max(highest, float(series.values[inside].max(initial=-np.inf)))
-    mean = Value(area / phase.duration_s, series.channel.unit)
+    mean = MeterFigure.measured(area / phase.duration_s, series.channel.unit)
     if not np.isfinite(highest):
-        return mean, Void(f"{series.channel.name}: no sample falls into the phase, it is too short")
-    return mean, Value(highest, series.channel.unit)
+        return mean, MeterFigure.void(f"{series.channel.name}: no sample falls into the phase, it is too short")
+    return mean, MeterFigure.measured(highest, series.channel.unit)

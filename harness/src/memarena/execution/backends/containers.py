@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Self
 from memarena.execution.backends.manifests import ContainerBackend
 from memarena.execution.backends.process import LaunchError
 from memarena.execution.errors import InfraError, RunError
+from memarena.log.measuring import MeterFigure
 from memarena.meters.cgroups import memory_cgroup_of
 from memarena.meters.footprint import Footprint, footprint_of_cgroup
-from memarena.meters.phases import unavailable
 from memarena.meters.readings import MeterError
 from memarena.processes import python_module
 
@@ -279,7 +279,7 @@ class LaunchedContainer:
             self._container.reload()
             return footprint_of_cgroup(memory_cgroup_of(self._container.attrs["State"]["Pid"]), self._cell_dir / "data")
         except (MeterError, OSError) as error:
-            reason = unavailable(f"container {self._container.short_id}: {error}")
+            reason = MeterFigure.unavailable(f"container {self._container.short_id}: {error}")
             return Footprint(reason, reason, reason)
 
     def stop(self) -> None:

@@ -17,9 +17,9 @@ from memarena.execution.backends.isolation import ProcessIsolation, grade_of
 from memarena.execution.backends.manifests import AddressedBackend, BackendChoice, ContainerBackend, LaunchableBackend
 from memarena.execution.backends.process import UNCONFINED, LaunchedBackend, LaunchError, launch
 from memarena.execution.errors import CellError
+from memarena.log.measuring import MeterFigure
 from memarena.log.records import BackendDescribed, Cell, IsolationGrade
 from memarena.meters.footprint import Footprint
-from memarena.meters.phases import unavailable
 from memarena.processes import STARTS_AFTER_KILL
 
 _DEATH_GRACE_S = 1.0
@@ -163,7 +163,7 @@ class BackendSession:
         """Memory and disk of the backend now, or why they cannot be told."""
         if self._process is not None:
             return self._process.footprint()
-        reason = unavailable("the backend is reached at an address: where it runs is not known")
+        reason = MeterFigure.unavailable("the backend is reached at an address: where it runs is not known")
         return Footprint(reason, reason, reason)
 
     def revive(self) -> str | None:
