@@ -15,9 +15,12 @@ from typing import Any
 import memarena
 import pytest
 import typer
-from memarena.cli.errors import INFRA_ERRORS, USER_ERRORS, raisable
 from memarena.cli.main import Commands, app
 from memarena.cli.progress import ProgressDisplay
+from memarena.execution.errors import InfraError
+from memarena_dataset.errors import DatasetError, MemArenaError
+from memarena_dataset.programs import run_guarded
+from memarena_spark.errors import Refusal, RefusedError
 from rich.console import Console
 from rich.text import Text
 from typer.testing import CliRunner
@@ -108,15 +111,47 @@ def modules_after(arguments: list[str]) -> set[str]:
     return set(done.stdout.rpartition("modules:")[2].split())
 
 
-@pytest.mark.parametrize(("name", "place"), [*USER_ERRORS.items(), *INFRA_ERRORS.items()])
-def test_an_error_of_the_table_is_where_it_says(name: str, place: str) -> None:
-    error = getattr(import_module(place), name)
-    assert error.__module__ == place
-    assert raisable({name: place}) == (error,)
+class WithRemedyError(MemArenaError):
+    exit_code = 7
 
 
-def test_every_part_of_the_harness_with_errors_has_them_in_the_table() -> None:
-    """``memarena.client`` is the exception: its errors are ours to handle, and none reaches a user."""
-    packages = Path(memarena.__file__).parent.glob("*/errors.py")
-    parts = {f"memarena.{path.parent.name}.errors" for path in packages}
-    assert parts - {"memarena.cli.errors", "memarena.client.errors"} <= set(USER_ERRORS.values())
+ENDS: dict[str, tuple[BaseException, int, str]] = {
+    "two lines become one": (DatasetError("a.jsonl:3:\n  expected a text"), 2, "error: a.jsonl:3: expected a text\n"),
+    "a failure of ours": (InfraError("the reader is gone"), 3, "error: the reader is gone\n"),
+    "with a remedy": (WithRemedyError("needs Ray", remedy="pip install ray"), 7, "error: needs Ray: pip install ray\n"),
+    "a file": (FileNotFoundError(2, "No such file", "runs/x"), 2, "error: runs/x: No such file\n"),
+    "Ctrl-C": (KeyboardInterrupt(), 130, ""),
+    "refused": (RefusedError("run", [Refusal(code="swap", reason="2 GB", remedy="swapoff -a")]), 4, ""),
+}
+
+
+@pytest.mark.parametrize("case", ENDS)
+def test_an_error_ends_a_program_with_one_line_and_its_exit_code(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    error, code, line = ENDS[case]
+    program = typer.Typer()
+
+    @program.command()
+    def command() -> None:
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:
+        patch.setattr(sys, "argv", ["program"])
+        run_guarded(program)
+    printed = capsys.readouterr()
+    assert (end.value.code, printed.err) == (code, line)
+    assert printed.out == ("refused  swap: 2 GB\n         do: swapoff -a\n" if case == "refused" else "")
+
+
+def test_every_error_of_the_errors_modules_that_reaches_a_user_has_the_base() -> None:
+    """The others end within the program: of the client, and the two by which a check of the suite ends."""
+    handled = {"BackendCallError", "BackendContractError", "BrokenError", "SkippedError"}
+    files = Path(memarena.__file__).parent.glob("*/errors.py")
+    modules = [import_module(f"memarena.{path.parent.name}.errors") for path in files]
+    errors = {
+        name: kind
+        for module in modules
+        for name, kind in vars(module).items()
+        if name.endswith("Error") and kind.__module__.startswith("memarena")
+    }
+    assert len(errors) > len(handled) + 5
+    assert {name for name, kind in errors.items() if not issubclass(kind, MemArenaError)} == handled

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from memarena.cli.dataset import app
-from memarena.cli.errors import run_guarded
+from memarena_dataset.programs import run_guarded
 
 
 class Result(NamedTuple):

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from memarena.cli.dataset import app
-from memarena.cli.errors import run_guarded
 from memarena_dataset.errors import DatasetError
 from memarena_dataset.gold import AbstainGold, ClozeGold, ConflictGold, PermissionGold, RubricGold, TextGold
 from memarena_dataset.importers.beam import import_beam
@@ -20,6 +19,7 @@ from memarena_dataset.importers.personamem import import_personamem
 from memarena_dataset.importers.wordings import wordings
 from memarena_dataset.io.reading import open_dataset
 from memarena_dataset.model import Family
+from memarena_dataset.programs import run_guarded
 from memarena_dataset.validate import validate
 from memarena_dataset.values import DurationValue
 from typer.testing import CliRunner

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import grpc
 import pytest
-from memarena.cli.errors import run_guarded
 from memarena.cli.main import app
 from memarena.execution.engine import execute
 from memarena.execution.planning.config import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import GatewayCall, QuestionAsked
 from memarena.log.store import read_records
+from memarena_dataset.programs import run_guarded
 from memarena_proto import memory_backend_pb2 as pb
 
 from .capture import CapturingBackend

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from memarena.cli.errors import USER_ERRORS, raisable
 from memarena.cli.main import app
 from memarena.judging import JudgeError
 from memarena.log.store import read_records
+from memarena_dataset.errors import MemArenaError
 from memarena_dataset.model import Family
 from typer.testing import CliRunner
 
@@ -110,7 +110,7 @@ def test_a_flag_that_would_do_nothing_is_refused(name: str, run_dir: Path) -> No
 def test_bad_input_is_one_line_that_names_the_flag(name: str, run_dir: Path) -> None:
     arguments, told = BAD[name]
     result = CliRunner().invoke(app, ["judge", str(run_dir), *arguments])
-    assert isinstance(result.exception, raisable(USER_ERRORS))
+    assert isinstance(result.exception, MemArenaError)
     assert told in str(result.exception)
     assert "\n" not in str(result.exception)
 

@@ -11,7 +11,6 @@ from typing import Any
 import psutil
 import pytest
 import yaml
-from memarena.cli.errors import run_guarded
 from memarena.cli.main import app
 from memarena.execution.planning.config import RunConfig, parse_config
 from memarena.execution.planning.request import EndReason, RunOutcome, RunRequest
@@ -21,6 +20,7 @@ from memarena.latency.study import PHASE1, SET_BY_THE_STUDY, StudyPlan, run_stud
 from memarena.log.records import RunEnded
 from memarena.log.store import LogError, read_records
 from memarena.readers import NullReader, Script
+from memarena_dataset.programs import run_guarded
 
 from ..e2e.harnessing import EXAMPLE, overridden, start, survivors, wait_until
 

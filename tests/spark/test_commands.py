@@ -11,8 +11,7 @@ import pytest
 import yaml
 from memarena_spark.audit import draw
 from memarena_spark.bundle import layout
-from memarena_spark.cli.errors import EXIT_REFUSED
-from memarena_spark.errors import RefusedError
+from memarena_spark.errors import EXIT_REFUSED, RefusedError
 from memarena_spark.facts import Unknown
 from memarena_spark.locking import lock_path, node_lock
 from memarena_spark.plans import load_plan

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from memarena_spark.cli.errors import EXIT_REFUSED
+from memarena_spark.errors import EXIT_REFUSED
 from memarena_spark.machine.images import DECLARED, ORDER
 from memarena_spark.profiles import known_profiles
 from memarena_spark.refusal_codes import REMEDIES

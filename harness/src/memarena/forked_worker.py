@@ -13,10 +13,12 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
+from memarena_dataset.errors import MemArenaError
+
 T = TypeVar("T")
 
 
-class ForkedWorkerError(Exception):
+class ForkedWorkerError(MemArenaError):
     """The second process ended before its part was done; the message is one line."""
 
 

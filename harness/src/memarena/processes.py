@@ -22,6 +22,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from memarena_dataset.errors import MemArenaError
+
 from memarena.confinement import MODULE as CONFINEMENT_MODULE
 from memarena.confinement import Confinement, enter_process_namespace, keep_mount_capability
 
@@ -51,7 +53,7 @@ def python_module(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
-class ProcessError(Exception):
+class ProcessError(MemArenaError):
     """A child could not be started; the message is one line for the user."""
 
 

@@ -5,18 +5,13 @@ Each command imports what it needs when it runs, so that the others start fast.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
-from memarena_dataset.printing import open_standard_streams, write_err
+from memarena_dataset.programs import run_guarded
 from memarena_dataset.single_use_options import OnceGroup
 from memarena_dataset.version_option import version_printer
-from memarena_dataset_quality.errors import QualityError
-from typer.exceptions import TyperException
-
-from memarena_masim.errors import MasimError
 
 app = typer.Typer(
     cls=OnceGroup,
@@ -193,24 +188,7 @@ def _say(line: str) -> None:
 
 def main() -> None:
     """Entry point: bad input is one line and exit code 2; Ctrl-C is exit code 130."""
-    open_standard_streams()
-    try:
-        code = app(standalone_mode=False)
-    except TyperException as error:
-        _fail(f"{error.format_message()} (--help says what there is)")
-    except (MasimError, QualityError) as error:
-        _fail(str(error))
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        _fail(f"{where}{error.strerror or error}")
-    except (KeyboardInterrupt, typer.Abort):
-        sys.exit(130)
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-def _fail(message: str) -> NoReturn:
-    write_err("error: " + " ".join(message.split()) + "\n")
-    sys.exit(2)
+    run_guarded(app)
 
 
 if __name__ == "__main__":

@@ -194,7 +194,7 @@ def _connected(address: str | None) -> Iterator[ModuleType]:
     for name, value in (("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0"), ("RAY_USAGE_STATS_ENABLED", "0")):
         os.environ.setdefault(name, value)
     if find_spec("ray") is None or find_spec("grpc") is None:
-        raise MasimError("--executor ray: needs Ray: pip install 'memarena-masim[ray]'")
+        raise MasimError("--executor ray: needs Ray", remedy="pip install 'memarena-masim[ray]'")
     if address is None:
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(_TOKEN_BYTES))
         where: dict[str, Any] = {"address": "local", "include_dashboard": False}

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from memarena.log.base import Record
+from memarena_dataset.errors import MemArenaError
+from memarena_dataset.printing import write_out
+
+EXIT_REFUSED = 4
+"""The command worked, and its answer is no: refused, does not verify, does not agree. Not 1, which is what an error of
+the program itself ends with: whoever takes refusals for an orderly end must not take that for one, too."""
 
 
-class SparkError(Exception):
+class SparkError(MemArenaError):
     """Bad input or a missing tool; the message is one line for the user."""
 
 
@@ -20,9 +27,22 @@ class Refusal(Record):
     remedy: str
 
 
-class RefusedError(Exception):
+class RefusedError(MemArenaError):
     """The work was refused. Nothing that was there before has changed."""
+
+    exit_code = EXIT_REFUSED
 
     def __init__(self, what: str, refusals: Sequence[Refusal]) -> None:
         super().__init__(f"{what}: refused: " + "; ".join(f"{refusal.code}: {refusal.reason}" for refusal in refusals))
         self.refusals = tuple(refusals)
+
+    def write(self) -> None:
+        """Write each reason and its remedy to standard output."""
+        print_refusals(self.refusals)
+
+
+def print_refusals(refusals: Sequence[Refusal]) -> None:
+    """One line per reason, and what to do about it below."""
+    for refusal in refusals:
+        write_out(f"refused  {refusal.code}: {refusal.reason}\n         do: {refusal.remedy}\n")
+    sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What can be wrong with a data set: one problem of one row, and the error that stops a run.
+"""The base of all errors that a user reads, and what can be wrong with a data set.
 
 A problem names file, line, field and reason: ``corpus_sessions.jsonl:17: turns.3.text: a text is expected``.
 """
@@ -6,10 +6,36 @@ A problem names file, line, field and reason: ``corpus_sessions.jsonl:17: turns.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
+
+from memarena_dataset.printing import write_err
 
 
-class DatasetError(Exception):
-    """A data set cannot be used as asked. The message is one line for people."""
+class MemArenaError(Exception):
+    """Base of the errors that a user can mend. A command writes it and ends with its exit code, with no traceback.
+
+    Errors that the program handles itself do not derive from it. It is here since this is the one distribution that all
+    programs install.
+    """
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, message: str = "", *, remedy: str = "") -> None:
+        """``message`` states what is wrong, in one line; ``remedy``, if there is one, the command that mends it."""
+        super().__init__(message)
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        """``message`` or ``message: remedy``."""
+        return ": ".join(part for part in (super().__str__(), self.remedy) if part)
+
+    def write(self) -> None:
+        """Write what the user reads: one line on standard error."""
+        write_err("error: " + " ".join(str(self).split()) + "\n")
+
+
+class DatasetError(MemArenaError):
+    """A data set cannot be used as asked."""
 
 
 @dataclass(frozen=True, slots=True)

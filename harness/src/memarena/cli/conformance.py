@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 from memarena_dataset.printing import echo
+from memarena_dataset.programs import EXIT_FAULTS
 
-from memarena.cli.errors import EXIT_FAULTS
 from memarena.client.backend import Security
 from memarena.conformance import (
     CheckResult,

@@ -22,13 +22,12 @@ from memarena_dataset.importers.longmemeval import import_longmemeval
 from memarena_dataset.importers.personamem import History, import_personamem
 from memarena_dataset.importers.personamem_v1 import import_personamem_v1, is_version_1
 from memarena_dataset.printing import echo
+from memarena_dataset.programs import EXIT_FAULTS
 from memarena_dataset.stats import Stats, markdown, stats, table
 from memarena_dataset.validate import Profile, Validation, validate
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-
-from memarena.cli.errors import EXIT_FAULTS
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from memarena_dataset.io.reading import open_dataset
 from memarena_dataset.printing import write_err
+from memarena_dataset.programs import EXIT_INTERRUPTED
 
 from memarena.cli import scores
 from memarena.cli.data_files import SCORING_FILES
@@ -19,7 +20,6 @@ from memarena.cli.demo_lacking import Lacking, lacking
 from memarena.cli.demo_progress import DemoDisplay, PartCosts
 from memarena.cli.demo_questions import DemoQuestions, demo_questions
 from memarena.cli.demo_world import SEED, is_whole, make_world
-from memarena.cli.errors import EXIT_INTERRUPTED
 from memarena.cli.run import finish, sigterm_as_interrupt
 from memarena.cli.run_config import EDGE_ANSWER_TOKENS
 from memarena.execution.engine import execute

@@ -13,11 +13,11 @@ from typing import Annotated, Literal
 
 import psutil
 import typer
+from memarena_dataset.programs import EXIT_FAULTS
 from rich.console import Console
 from rich.table import Table
 
 from memarena.cli.backends import environment_line
-from memarena.cli.errors import EXIT_FAULTS
 from memarena.client.backend import BackendClient, Deadlines
 from memarena.client.errors import BackendCallError, BackendContractError
 from memarena.execution.backends.manifests import LaunchableBackend, backends_by_name, name_clash

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 from memarena_dataset.printing import write_err, write_out
+from memarena_dataset.programs import EXIT_INCOMPLETE
 
 from memarena import judging
 from memarena.cli import judge_trust
-from memarena.cli.errors import EXIT_INCOMPLETE
 from memarena.cli.judge_answers import judge_answers
 from memarena.cli.judge_flags import check_flags
 from memarena.cli.judge_progress import JudgeProgress

@@ -9,8 +9,8 @@ from pathlib import Path
 import typer
 from memarena_dataset.io.reading import open_dataset
 from memarena_dataset.printing import write_err, write_out
+from memarena_dataset.programs import EXIT_BAD_INPUT, EXIT_INCOMPLETE
 
-from memarena.cli.errors import EXIT_BAD_INPUT, EXIT_INCOMPLETE
 from memarena.cli.judge_progress import JudgeProgress
 from memarena.cli.judge_trust import say_what_it_took
 from memarena.evaluation_of_answers import EvaluatedAnswers, as_lines, evaluate_answers, read_answers, scores_of

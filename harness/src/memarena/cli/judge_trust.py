@@ -12,11 +12,11 @@ from pathlib import Path
 import typer
 from memarena_dataset.io.reading import open_dataset
 from memarena_dataset.printing import write_err, write_out
+from memarena_dataset.programs import EXIT_INCOMPLETE
 from rich.console import Console
 from rich.table import Table
 
 from memarena import judging
-from memarena.cli.errors import EXIT_INCOMPLETE
 from memarena.cli.judge_progress import JudgeProgress
 from memarena.evaluation import draw_sample_of, labels_of_judge
 from memarena.execution.planning.questions import evidence_texts, plan_questions

@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 from memarena_dataset.io.reading import open_dataset
 from memarena_dataset.printing import write_err, write_out
+from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 
 from memarena.cli.data_files import SCORING_FILES
-from memarena.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from memarena.cli.latency_flags import DatasetOption, FormatOption, GrowthFlags, StudyFlags
 from memarena.cli.latency_settings import day_numbers, study_settings, words
 from memarena.cli.progress import ProgressDisplay

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 import typer
+from memarena_dataset.programs import run_guarded
 from memarena_dataset.version_option import version_printer
 
-from memarena.cli.errors import run_guarded
 from memarena.cli.lazy import LazyCommand, LazyGroup
 
 

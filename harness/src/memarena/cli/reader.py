@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from memarena_dataset.programs import EXIT_FAULTS
 
-from memarena.cli.errors import EXIT_FAULTS
 from memarena.cli.run_config import reader_qualities
 from memarena.cli.run_flags import RunFlags
 from memarena.execution.models.model_pool import ReaderPool

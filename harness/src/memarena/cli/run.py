@@ -11,9 +11,9 @@ from pathlib import Path
 from types import FrameType
 
 from memarena_dataset.printing import echo, write_err
+from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 
 from memarena.cli.data_files import SCORING_FILES
-from memarena.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from memarena.cli.progress import ProgressDisplay
 from memarena.cli.records import command_of
 from memarena.cli.run_config import settled

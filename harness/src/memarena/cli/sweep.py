@@ -13,8 +13,8 @@ from typing import Annotated
 
 import typer
 from memarena_dataset.printing import echo, write_err
+from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 
-from memarena.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from memarena.sweep.cells import Cell, cells_of
 from memarena.sweep.driver import Driver, SweepOutcome, begin
 from memarena.sweep.errors import SweepError

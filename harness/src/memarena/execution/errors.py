@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from memarena_dataset.errors import MemArenaError
 
-class RunError(Exception):
+
+class RunError(MemArenaError):
     """Bad input to a run: one line for the user, who then exits with code 2."""
 
 
-class InfraError(Exception):
+class InfraError(MemArenaError):
     """Something of ours failed while a run was going on; the log says what and can be resumed."""
+
+    exit_code = 3
 
 
 class CellError(RunError):

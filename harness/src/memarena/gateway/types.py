@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from memarena_dataset.errors import MemArenaError
 from pydantic import JsonValue
 
 Role = Literal["reader", "extractor", "embedder", "reranker"]
 Phase = Literal["ingest", "search", "answer", "central", "probe", "floor"]
 
 
-class GatewayError(Exception):
+class GatewayError(MemArenaError):
     """The gateway cannot be started or used; the message is one line for the user."""
 
 

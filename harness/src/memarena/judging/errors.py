@@ -1,5 +1,7 @@
 """What can go wrong in judging, as one line for the user."""
 
+from memarena_dataset.errors import MemArenaError
 
-class JudgeError(Exception):
+
+class JudgeError(MemArenaError):
     """A judge cannot do its work; the message is one line."""

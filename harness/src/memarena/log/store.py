@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
+from memarena_dataset.errors import MemArenaError
 from pydantic import ValidationError
 
 from memarena.log.records import RECORD_ADAPTER, SCHEMA_VERSION, AnyRecord
@@ -60,7 +61,7 @@ _UPGRADES = {1: f"{TEXTS_SCHEMA}{_NEWER}", 2: _NEWER}
 """What a log of an older version lacks."""
 
 
-class LogError(Exception):
+class LogError(MemArenaError):
     """The log cannot be used; the message is one line for the user, also where it quotes what is damaged."""
 
     def __init__(self, message: str) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from memarena_dataset.errors import MemArenaError
 
-class MeterError(Exception):
+
+class MeterError(MemArenaError):
     """A meter, its settings or its file cannot be used; the message is one line for the user."""
 
 

@@ -1,5 +1,7 @@
 """What can go wrong in scoring, as one line for the user."""
 
+from memarena_dataset.errors import MemArenaError
 
-class ScoringError(Exception):
+
+class ScoringError(MemArenaError):
     """The log does not allow what was requested; the message is one line."""

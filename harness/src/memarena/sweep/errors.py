@@ -1,7 +1,9 @@
 """What a user of sweeps can mend."""
 
+from memarena_dataset.errors import MemArenaError
 
-class SweepError(Exception):
+
+class SweepError(MemArenaError):
     """A sweep cannot be done as asked; the message is one line for the user."""
 
 

@@ -139,7 +139,7 @@ class RemoteStorage:
         try:
             from fsspec.core import url_to_fs  # noqa: PLC0415 (an extra)
         except ImportError as error:
-            raise SweepError("--storage: needs fsspec: pip install 'memarena[fsspec]'") from error
+            raise SweepError("--storage: needs fsspec", remedy="pip install 'memarena[fsspec]'") from error
         try:
             system, root = url_to_fs(self.url)
         except (ImportError, ValueError) as error:

@@ -27,7 +27,7 @@ def export_to_mlflow(run: Run, uri: str, experiment: str) -> list[str]:
         tracking, entities = import_module("mlflow.tracking"), import_module("mlflow.entities")
         failure: type[Exception] = import_module("mlflow.exceptions").MlflowException
     except ImportError as error:
-        raise TableError("--mlflow: MLflow is not installed: pip install 'memarena[mlflow]'") from error
+        raise TableError("--mlflow: MLflow is not installed", remedy="pip install 'memarena[mlflow]'") from error
     scores: dict[str, dict[str, float]] = {}
     for score in run.scores():
         scores.setdefault(str(score["cell_id"]), {}).update(_metrics(score))

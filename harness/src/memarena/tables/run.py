@@ -129,4 +129,4 @@ def _library(name: str) -> Any:
     try:
         return __import__(name)
     except ImportError as error:
-        raise TableError(f"{name} is not installed: pip install 'memarena[export]'") from error
+        raise TableError(f"{name} is not installed", remedy="pip install 'memarena[export]'") from error

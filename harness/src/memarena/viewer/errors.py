@@ -1,5 +1,7 @@
 """Errors of the viewer."""
 
+from memarena_dataset.errors import MemArenaError
 
-class ViewerError(Exception):
+
+class ViewerError(MemArenaError):
     """The viewer cannot do what was asked; the message is one line for the user."""

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from memarena.readers.starting import API_KEY_VARIABLE
 from memarena_dataset.printing import write_err, write_out
+from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED, run_guarded
 from memarena_dataset.single_use_options import OnceGroup
 from memarena_dataset.version_option import version_printer
 
@@ -24,8 +25,7 @@ from memarena_spark.bundle.signing import check_key
 from memarena_spark.bundle.verify import Trust
 from memarena_spark.bundle.verify import verify as verify_bundle
 from memarena_spark.checks.canaries import check_canary
-from memarena_spark.cli.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_REFUSED, print_refusals, run_guarded
-from memarena_spark.errors import SparkError
+from memarena_spark.errors import EXIT_REFUSED, SparkError, print_refusals
 from memarena_spark.facts import Unknown
 from memarena_spark.files import canonical_json
 from memarena_spark.locking import check_lock, lock_path

@@ -49,7 +49,7 @@ def docker_client() -> DockerClient:
     try:
         import docker  # noqa: PLC0415  (an extra, for those who start containers)
     except ImportError as error:
-        raise RunError("--backend image: needs the docker SDK: install memarena[containers]") from error
+        raise RunError("--backend image: needs the docker SDK", remedy="install memarena[containers]") from error
     try:
         client = docker.from_env(timeout=60)
         client.ping()

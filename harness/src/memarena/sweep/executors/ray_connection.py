@@ -57,7 +57,7 @@ def connected(address: str | None, cores: int | None, gpus: float) -> tuple[Modu
         import ray  # noqa: PLC0415 (an extra)
         from ray._private import utils  # noqa: PLC0415
     except ImportError as error:
-        raise SweepError("--executor ray: needs Ray: pip install 'memarena[ray]'") from error
+        raise SweepError("--executor ray: needs Ray", remedy="pip install 'memarena[ray]'") from error
     # Ray's own handler exits with 15 from wherever it is, also where Python ignores that.
     utils.set_sigterm_handler = lambda _: None
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}

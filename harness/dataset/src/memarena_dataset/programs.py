@@ -1,0 +1,76 @@
+"""How the programs ``memarena``, ``masim`` and ``memarena-spark`` end: exit codes, and one line for an error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import typer
+from typer.exceptions import TyperException
+
+from memarena_dataset.errors import MemArenaError
+from memarena_dataset.printing import open_standard_streams
+
+EXIT_OK = 0
+EXIT_FAULTS = 1
+"""The command worked and found something wrong (``dataset validate``)."""
+EXIT_BAD_INPUT = 2
+EXIT_INCOMPLETE = 3
+"""The run ended, and questions are left open after infrastructure failures, or a backend failed all of a cell's."""
+EXIT_INTERRUPTED = 130
+EXIT_CLOSED_PIPE = 141
+"""The reader of standard output ended, as ``head`` does: the exit code of ``cat`` then, 128 plus SIGPIPE's number."""
+
+
+def run_guarded(app: typer.Typer) -> NoReturn:
+    """Run a command line and exit; an error that the user can mend becomes one line and its exit code."""
+    open_standard_streams()
+    try:
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except TyperException as error:
+        _end(MemArenaError(f"{_plain(error.format_message())} (--help says what there is)"))
+    except MemArenaError as error:
+        _end(error)
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):
+            # rich's own way out, with the exit code of a command that found something wrong.
+            sys.exit(EXIT_CLOSED_PIPE)
+        raise
+    except OSError as error:
+        if isinstance(error, BrokenPipeError) and _output_is_closed():
+            sys.exit(EXIT_CLOSED_PIPE)
+        # Unforeseen errors of files and sockets: still one line, never a stack trace.
+        _end(MemArenaError(f"{error.filename}: {error.strerror}" if error.filename else str(error)))
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(EXIT_INTERRUPTED)
+    sys.exit(code if isinstance(code, int) else EXIT_OK)
+
+
+def _end(error: MemArenaError) -> NoReturn:
+    error.write()
+    sys.exit(error.exit_code)
+
+
+_WORDS = {
+    "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
+    "Input should be a valid number, unable to parse string as a number": "expected a number",
+}
+
+
+def _plain(message: str) -> str:
+    """What the parser of flags says, in words of ours."""
+    for theirs, ours in _WORDS.items():
+        message = message.replace(theirs, ours)
+    return message
+
+
+def _output_is_closed() -> bool:
+    """Whether standard output is a closed pipe; then what it still holds is dropped, since Python would try again."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
