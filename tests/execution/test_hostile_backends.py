@@ -125,8 +125,8 @@ def test_items_without_end_are_counted_before_they_are_read_and_notices_are_cut(
     assert asked["search.items-endless"].cause == "Search: CONTRACT: Search: 70000 items, the limit is 65536"
     search = asked["search.notices"].search
     assert search is not None
-    assert search.notices[-1] == "notices.left_out ×936"
-    assert sum(map(len, search.notices)) < 100_000
+    assert search.notices[-1].text == "notices.left_out ×936"
+    assert sum(len(notice.text) for notice in search.notices) < 100_000
 
 
 def test_memory_stays_within_bounds(played: Played) -> None:

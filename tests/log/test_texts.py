@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import zlib
@@ -12,10 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from memarena.log.records import (
-    SCHEMA_VERSION,
-    AnyRecord,
-)
+from memarena.log.records import SCHEMA_VERSION, AnyRecord, Notice
 from memarena.log.store import LogError, LogFullError, LogWriter, check_schema, log_path, read_records
 from memarena.log.texts import join_ids, pieces, split_ids
 
@@ -128,6 +126,31 @@ def test_a_log_of_version_1_is_read_as_it_is(tmp_path: Path) -> None:
     assert first.search is not None
     assert first.search.items[0].text
     assert check_schema(log_path(run_dir)) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "notice"),
+    [
+        ("kept ×12: of 3: so ×4\nfar", Notice(code="kept", count=12, message="of 3: so ×4\nfar")),
+        ("notices.left_out ×936", Notice(code="notices.left_out", count=936)),
+        ("too much ×1", Notice(code="too much")),
+    ],
+)
+def test_notices_of_old_logs_are_lines(tmp_path: Path, line: str, notice: Notice) -> None:
+    """Schema versions 1 to 3; what is written now is records, and the log cannot be read by older programs."""
+    day = {"kind": "ingest", "cell_id": "c", "ego": "e", "namespace": "n", "code": "OK", "notices": [line]}
+    day |= dict.fromkeys(("day", "sessions", "turns", "events", "payload_bytes", "duration_ns"), 0)
+    run_dir = shutil.copytree(VERSION_1, tmp_path / "old")
+    with closing(sqlite3.connect(log_path(run_dir))) as db, db:
+        db.execute("INSERT INTO records (kind, cell_id, body) VALUES ('ingest', 'c', ?)", (json.dumps(day),))
+    (read,) = (record for record in read_records(run_dir, "ingest") if record.kind == "ingest" and record.ego == "e")
+    assert read.notices == (notice,)
+    assert notice.text == line
+    with LogWriter(run_dir) as log:
+        log.append(read)
+    *_, again = read_records(run_dir, "ingest")
+    assert again == read
+    assert check_schema(log_path(run_dir)) == SCHEMA_VERSION
 
 
 def test_a_log_of_version_1_can_be_written_on(tmp_path: Path) -> None:

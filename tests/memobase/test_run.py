@@ -153,7 +153,4 @@ def test_the_oracle_variant_extracts_at_the_time_of_the_question(
 
 
 def _count(day: IngestDone, code: str) -> int:
-    for line in day.notices:
-        if line.startswith(f"{code} ×"):
-            return int(line.split("×")[1].split(":")[0])
-    return 0
+    return sum(notice.count for notice in day.notices if notice.code == code)

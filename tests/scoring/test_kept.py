@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from memarena.log.records import AnyRecord, IngestDone
+from memarena.log.records import AnyRecord, IngestDone, Notice
 from memarena.report.document import report_document
 from memarena.report.render.html import to_html
 from memarena.report.render.json import to_json
 from memarena.report.report_input import ReportInput
-from memarena.scoring.kept import counted
 
 from ..support import golden_run
 from ..support.golden_reports import plain
@@ -20,11 +19,13 @@ BACKEND = "bm25"
 TITLE = "What the memory kept"
 
 
-def _told(records: Sequence[AnyRecord], notices: Sequence[tuple[str, ...]]) -> list[AnyRecord]:
-    """The records, with the notices on the days of one backend, in turn."""
-    given = iter(notices)
+def _told(records: Sequence[AnyRecord], days: Sequence[Mapping[str, int]]) -> list[AnyRecord]:
+    """The records, with notices (code to count) on the days of one backend, in turn."""
+    given = iter(days)
     return [
-        record.model_copy(update={"notices": next(given, ())})
+        record.model_copy(
+            update={"notices": tuple(Notice(code=c, count=n, message="prose ×9") for c, n in next(given, {}).items())}
+        )
         if isinstance(record, IngestDone) and record.cell_id.startswith(BACKEND)
         else record
         for record in records
@@ -33,8 +34,8 @@ def _told(records: Sequence[AnyRecord], notices: Sequence[tuple[str, ...]]) -> l
 
 def test_shares_are_of_what_the_memory_says() -> None:
     days = (
-        ("sessions_given ×3", "extraction_calls ×6", "extraction_unusable ×3: prose", "memories_stored ×2"),
-        ("sessions_given ×1: so far 4", "extraction_calls ×2", "extraction_unusable ×2", "extraction_empty ×1"),
+        {"sessions_given": 3, "extraction_calls": 6, "extraction_unusable": 3, "memories_stored": 2},
+        {"sessions_given": 1, "extraction_calls": 2, "extraction_unusable": 2, "extraction_empty": 1},
     )
     run = score_records(_told(golden_run.records(), days)).scores
     row = next(row for row in run.rows if row.backend == BACKEND)
@@ -53,16 +54,12 @@ def test_shares_are_of_what_the_memory_says() -> None:
 
 
 def test_a_memory_that_counts_nothing_has_no_line() -> None:
-    run = score_records(_told(golden_run.records(), [("items_left_out ×3: too large",)])).scores
+    run = score_records(_told(golden_run.records(), [{"items_left_out": 3}])).scores
     assert TITLE not in plain(report_document([ReportInput(run)]))
 
 
 def test_calls_that_a_memory_does_not_count_are_not_0() -> None:
-    run = score_records(_told(golden_run.records(), [("sessions_given ×2", "memories_stored ×4")])).scores
+    run = score_records(_told(golden_run.records(), [{"sessions_given": 2, "memories_stored": 4}])).scores
     table = plain(report_document([ReportInput(run)])).partition(TITLE)[2].partition("\n\n")[0]
     (line,) = (line for line in table.splitlines() if line.startswith(BACKEND))
     assert line.split()[2:7] == ["2", "0.0", "0", "4", "2.00"], "without columns of calls"
-
-
-def test_notices_are_read_as_the_log_holds_them() -> None:
-    assert counted(["a_b ×12: c ×3", "a_b ×1", "loud"]) == {"a_b": 13}

@@ -46,6 +46,7 @@ from memarena.log.measuring import (
     RailMeasured,
     SearchesTimed,
 )
+from memarena.log.notices import Notice, Notices
 
 __all__ = [
     "RECORD_ADAPTER",
@@ -78,6 +79,7 @@ __all__ = [
     "MeteringStarted",
     "NamedConfiguration",
     "NamespaceOpened",
+    "Notice",
     "Outcome",
     "PhaseEnded",
     "PhaseMeasured",
@@ -107,9 +109,10 @@ IsolationGrade = Literal["container", "user", "none", "unknown"]
 """``container``: an image without a way out; ``user``: a process that sees neither other processes nor data set and run
 folder; ``none``: a process of the same user; ``unknown``: reached at an address."""
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Version of the log. A newer one is refused, never half read. 2: texts that repeat are in a separate table.
-3: records and texts carry checksums, and an attempt says whether it was lost with the backend."""
+3: records and texts carry checksums, and an attempt says whether it was lost with the backend. 4: notices
+are records."""
 
 
 class RunStarted(Record):
@@ -250,7 +253,7 @@ class IngestDone(Record):
     replayed: bool = False
     visible_through_day: int | None = None
     """Last committed day as the backend states it; None when the call failed."""
-    notices: tuple[str, ...] = ()
+    notices: Notices = ()
     retries: int = 0
 
 
@@ -298,7 +301,7 @@ class SearchSpan(Record):
     items: tuple[RetrievedItem, ...] = ()
     visible_through_day: int | None = None
     backend_reported_us: int | None = None
-    notices: tuple[str, ...] = ()
+    notices: Notices = ()
 
 
 NonAnswer = Literal["", "empty", "cut", "filtered", "reasoning"]

@@ -55,9 +55,9 @@ CREATE TRIGGER records_no_delete BEFORE DELETE ON records BEGIN SELECT RAISE(ABO
 INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}');
 {SUMS_SCHEMA}
 """  # noqa: S608 (a constant of ours)
-_NEWER = f"{SUMS_SCHEMA} UPDATE meta SET value = '{SCHEMA_VERSION}' WHERE key = 'schema_version';"  # noqa: S608 (a constant of ours)
+_NEWER = f"UPDATE meta SET value = '{SCHEMA_VERSION}' WHERE key = 'schema_version';"  # noqa: S608 (a constant of ours)
 _INSERT = "INSERT INTO records (seq, kind, cell_id, instance_id, body, sum) VALUES (?,?,?,?,?,?)"
-_UPGRADES = {1: f"{TEXTS_SCHEMA}{_NEWER}", 2: _NEWER}
+_UPGRADES = {1: f"{TEXTS_SCHEMA}{SUMS_SCHEMA}{_NEWER}", 2: f"{SUMS_SCHEMA}{_NEWER}", 3: _NEWER}
 """What a log of an older version lacks."""
 
 

@@ -6,25 +6,23 @@ happen.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from memarena.log.records import Notice
 from memarena.scoring.results import Kept, QuestionScore
 from memarena.scoring.run_facts import IngestFacts
 
 GIVEN = "sessions_given"
 STORED = "memories_stored"
-_NOTICE = re.compile(r"([a-z0-9_]+) ×(\d+)", re.ASCII)
 
 
-def counted(notices: Iterable[str]) -> Counter[str]:
-    """Counts by code of notices as the log holds them: code, count, message."""
-    found: Counter[str] = Counter()
+def counted(notices: Iterable[Notice]) -> Counter[str]:
+    """Counts by code."""
+    counts: Counter[str] = Counter()
     for notice in notices:
-        if match := _NOTICE.match(notice):
-            found[match[1]] += int(match[2])
-    return found
+        counts[notice.code] += notice.count
+    return counts
 
 
 def kept(ingests: Sequence[IngestFacts], questions: Iterable[QuestionScore]) -> Kept | None:

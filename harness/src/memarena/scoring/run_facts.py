@@ -18,6 +18,7 @@ from memarena.log.records import (
     IngestDone,
     JudgingFailed,
     Manifest,
+    Notice,
     PhaseMeasured,
     Question,
     QuestionAsked,
@@ -78,7 +79,7 @@ class IngestFacts:
     """Turns that arrived, by namespace and day."""
     ns_on: dict[tuple[str, int], int] = field(default_factory=dict)
     """Time that taking a day in took, by namespace and day."""
-    notices: dict[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
+    notices: dict[tuple[str, int], tuple[Notice, ...]] = field(default_factory=dict)
     """What the memory said of a day, by namespace and day."""
     model_calls: int = 0
     prompt_tokens: int = 0

@@ -257,7 +257,7 @@ def _cell(
         more_calls=max(0, len(calls) - MOST_CALLS),
         timing=timing_bar(steps),
         steps=steps,
-        notices=search.notices if search is not None else (),
+        notices=tuple(notice.text for notice in search.notices) if search is not None else (),
     )
 
 

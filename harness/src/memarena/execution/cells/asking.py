@@ -25,6 +25,7 @@ from memarena.log.records import (
     PROMPT_NOT_UNDERSTOOD,
     AnswerSpan,
     GatewayCall,
+    Notice,
     Question,
     QuestionAsked,
     SearchSpan,
@@ -229,7 +230,7 @@ def _search(
             items=retrieved_items(response.items, ids),
             visible_through_day=response.visible_through_day,
             backend_reported_us=response.search_time_us or None,
-            notices=notice_texts(response.notices),
+            notices=notices_of(response.notices),
         )
     calls = context.gateway.revoke(token)
     if span.t_search_ns is not None and (waited := waited_ns(calls, started)):
@@ -360,11 +361,11 @@ def text_before_reader(trace: AnswerTrace, calls: Sequence[GatewayCall]) -> str:
     )
 
 
-def notice_texts(notices: Sequence[pb.Notice]) -> tuple[str, ...]:
-    """Notices as lines: code, count, message. SPEC.md bounds neither their number nor their length, so both are cut."""
-    lines = [
-        f"{n.code[:_NOTICE_CODE_CHARS]} ×{max(1, n.count)}: {n.message[:_NOTICE_CHARS]}".rstrip(": ")
+def notices_of(notices: Sequence[pb.Notice]) -> tuple[Notice, ...]:
+    """Notices as the log holds them. SPEC.md bounds neither their number nor their length, so both are cut."""
+    kept = [
+        Notice(code=n.code[:_NOTICE_CODE_CHARS], count=max(1, n.count), message=n.message[:_NOTICE_CHARS])
         for n in notices[:_MOST_NOTICES]
     ]
-    left = len(notices) - len(lines)
-    return (*lines, f"notices.left_out ×{left}") if left else tuple(lines)
+    left = len(notices) - len(kept)
+    return (*kept, Notice(code="notices.left_out", count=left)) if left else tuple(kept)

@@ -13,7 +13,7 @@ from tenacity import RetryCallState, Retrying, stop_after_attempt
 
 from memarena.client.errors import BackendCallError
 from memarena.execution.backends.session import BackendGoneError, BackendSession
-from memarena.execution.cells.asking import notice_texts
+from memarena.execution.cells.asking import notices_of
 from memarena.execution.cells.context import AskContext, hung, waited_ns
 from memarena.execution.cells.messages import DayBatch, check_day, day_batch
 from memarena.execution.cells.opaque_ids import NamespaceIds
@@ -235,7 +235,7 @@ class DaySender:
             message=failure.message if failure else "",
             replayed=response.replayed,
             visible_through_day=None if failure else response.visible_through_day,
-            notices=notice_texts(response.notices),
+            notices=notices_of(response.notices),
             retries=retries,
         )
 

@@ -106,7 +106,7 @@ def _search(question: Question, search: SearchSpan, full: bool) -> Section:
     return Section(
         "Search",
         (f"{search_words(search)} → holds evidence", *lines),
-        notes=tuple(f"notice {notice}" for notice in search.notices),
+        notes=tuple(f"notice {notice.text}" for notice in search.notices),
     )
 
 
