@@ -139,10 +139,10 @@ def test_a_log_of_version_1_is_read_as_it_is(tmp_path: Path) -> None:
 def test_notices_of_old_logs_are_lines(tmp_path: Path, line: str, notice: Notice) -> None:
     """Schema versions 1 to 3; what is written now is records, and the log cannot be read by older programs."""
     day = {"kind": "ingest", "cell_id": "c", "ego": "e", "namespace": "n", "code": "OK", "notices": [line]}
-    day |= dict.fromkeys(("day", "sessions", "turns", "events", "payload_bytes", "duration_ns"), 0)
+    counts = dict.fromkeys(("day", "sessions", "turns", "events", "payload_bytes", "duration_ns"), 0)
     run_dir = shutil.copytree(VERSION_1, tmp_path / "old")
     with closing(sqlite3.connect(log_path(run_dir))) as db, db:
-        db.execute("INSERT INTO records (kind, cell_id, body) VALUES ('ingest', 'c', ?)", (json.dumps(day),))
+        db.execute("INSERT INTO records (kind, cell_id, body) VALUES ('ingest', 'c', ?)", (json.dumps(day | counts),))
     (read,) = (record for record in read_records(run_dir, "ingest") if record.kind == "ingest" and record.ego == "e")
     assert read.notices == (notice,)
     assert notice.text == line

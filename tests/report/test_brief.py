@@ -6,7 +6,7 @@ import io
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,20 @@ from memarena.cli.scores import report_run
 from memarena.report.brief import MOST_LINES, brief_candidates, brief_document, brief_groups
 from memarena.report.brief_rows import BriefRow, ranked_groups, with_llm
 from memarena.report.figures import best
-from memarena.report.findings import carried_gates, findings, unproven, verdict
+from memarena.report.findings import (
+    EvidenceLost,
+    EvidenceRetrieved,
+    FewEgos,
+    NoInterval,
+    NothingMeasured,
+    OpenOrder,
+    Ranking,
+    carried_gates,
+    findings,
+    ranking,
+    split_verdicts,
+    unproven,
+)
 from memarena.report.layout import Document, Section
 from memarena.report.render.markdown import to_markdown
 from memarena.report.render.terminal import count_lines, print_document
@@ -92,17 +105,28 @@ def test_a_summary_takes_at_most_fifty_lines_and_says_what_it_left_out(grid: Rep
 def test_an_order_is_said_only_where_the_intervals_carry_it(grid: ReportInput) -> None:
     apart = rows_with(grid, (0.9, between(0.8, 0.95)), (0.5, between(0.4, 0.6)), (0.2, between(0.1, 0.3)))
     names = [row.name for row in apart]
-    assert verdict(apart).endswith(f"so the order holds: {' > '.join(names)}.")
-    assert not [line for line in unproven(apart) if "overlap" in line]
+    assert ranked(apart).apart == (True, True)
+    assert ranked(apart).text.endswith(f"so the order holds: {' > '.join(names)}.")
+    assert not [left for left in unproven(apart) if isinstance(left, OpenOrder)]
     touching = rows_with(grid, (0.9, between(0.8, 0.95)), (0.5, between(0.4, 0.6)), (0.45, between(0.35, 0.55)))
-    assert verdict(touching).endswith(f"what the intervals carry: {names[0]} > {names[1]} ? {names[2]} (? = open).")
-    assert any(f"whether {names[1]} answers more than {names[2]}" in line for line in unproven(touching))
+    assert ranked(touching).apart == (True, False)
+    carried = f"what the intervals carry: {names[0]} > {names[1]} ? {names[2]} (? = open)."
+    assert ranked(touching).text.endswith(carried)
+    (left,) = [left for left in unproven(touching) if isinstance(left, OpenOrder)]
+    assert (left.upper, left.lower) == ((names[1], (0.4, 0.6)), (names[2], (0.35, 0.55)))
+    assert f"whether {names[1]} answers more than {names[2]}" in left.text
     few = rows_with(grid, (0.9, between(0.8, 0.95, 3)), (0.5, between(0.4, 0.6, 3)))
-    assert verdict(few).endswith("the intervals do not carry an order.")
-    assert any("3 egos are too few" in line for line in unproven(few))
+    assert ranked(few).text.endswith("the intervals do not carry an order.")
+    assert FewEgos(tuple(names[:2]), few[0].reader, 3) in unproven(few)
     alone = rows_with(grid, (0.9, None), (0.5, between(0.4, 0.6)))
-    assert "do not carry" in verdict(alone)
-    assert any(line.startswith(f"{names[0]} (") and "no interval" in line for line in unproven(alone))
+    assert ranked(alone).apart == (False,)
+    assert NoInterval(names[0], alone[0].reader, alone[0].scores.counts.asked) in unproven(alone)
+
+
+def ranked(rows: Sequence[BriefRow]) -> Ranking:
+    made = ranking(rows)
+    assert made is not None
+    return made
 
 
 def test_the_best_is_bold_only_where_its_interval_lies_above_all_others(grid: ReportInput) -> None:
@@ -141,11 +165,15 @@ def test_access_is_controlled_only_where_items_and_egos_say_so(
 
 def test_findings_name_what_was_lost_and_where(grid: ReportInput) -> None:
     [(_, rows)] = brief_groups([grid])
-    said = findings(rows)
-    assert any(line.startswith("Evidence among the first 10 items of Search: oracle") for line in said)
+    verdicts, others = split_verdicts(findings(rows))
+    assert verdicts
+    assert all(isinstance(each, Ranking) for each in verdicts)
+    (evidence,) = [each for each in others if isinstance(each, EvidenceRetrieved)]
+    assert evidence.text.startswith("Evidence among the first 10 items of Search: oracle")
     split = next(row.scores.errors for row in rows if row.scores.backend == "bm25")
     assert split is not None
-    assert any("wrong answers of bm25" in line and str(split.not_retrieved) in line for line in said)
+    lost = [each for each in others if isinstance(each, EvidenceLost) and each.memory.startswith("bm25")]
+    assert split.not_retrieved in [each.lost for each in lost]
 
 
 def test_a_sample_with_a_language_model_stands_beside_all_questions(grid: ReportInput) -> None:
@@ -230,7 +258,8 @@ def test_a_backend_that_failed_every_question_is_said_to_have_and_has_no_figure(
     run = replace(grid, scores=scores.model_copy(update={"rows": (lost, *scores.rows[1:])}))
     [(_, rows)] = brief_groups([run])
     [named] = [each for each in rows if each.scores.label == row.label]
-    assert findings(rows)[0].startswith(f"Right answers of {named.name} ({named.reader}): nothing was measured")
+    counts = named.scores.counts
+    assert findings(rows)[0] == NothingMeasured(named.name, named.reader, counts.asked, counts.asked)
     assert all(named not in group for group in ranked_groups(rows))
     text = to_markdown(brief_document([run]))
     head, _, rest = text.partition("Summary")

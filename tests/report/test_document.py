@@ -137,7 +137,7 @@ def test_runs_over_other_data_are_said_to_be_incomparable() -> None:
 
 def test_the_share_of_verdicts_on_golds_in_text_is_reported() -> None:
     lines = document_of(score_records(golden_run.records()).scores).sections[0].lines
-    assert any("% of its verdicts are on golds in text" in line for line in lines)
+    assert any("% of its verdicts are on golds in text" in str(line) for line in lines)
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ def test_it_names_the_configuration_the_backends_settings_and_the_models_beside_
         }
     )
     (facts, *_) = provenance_sections([provenance_of("run-1", "2026-01-01T00:00:00+00:00", manifest)])
-    lines = [line for line in facts.lines if line.startswith(("set by", "backend", "embedder"))]
+    lines = [str(line) for line in facts.lines if str(line).startswith(("set by", "backend", "embedder"))]
     assert lines == [
         "set by     distractors, sha256 c0ffee; flags override it",
         "backend    recent: k=5, FLUSH=day",

@@ -93,7 +93,7 @@ def test_a_run_of_an_ablation_stands_beside_the_papers_table_of_it() -> None:
     assert "Published: Oracle with the latest other sessions" in titles
     assert "Published: Access notes beside the evidence" not in titles
     others = next(s for s in published_sections([], [], ["distractors"]) if s.title == "Other published tables")
-    assert any("memarena run access-markers" in line for line in others.lines)
+    assert any("memarena run access-markers" in str(line) for line in others.lines)
 
 
 def test_tables_of_an_ablation_are_those_that_its_configuration_names() -> None:
@@ -116,7 +116,7 @@ def test_what_differs_is_said_beside_it() -> None:
 
 def test_a_memory_that_the_paper_has_not_says_so() -> None:
     found = part(report_document([ReportInput(scores_of("novel"))], published=True), "Beside the published figures")
-    assert "the paper has no figures for these backends" in found.lines[0]
+    assert "the paper has no figures for these backends" in str(found.lines[0])
 
 
 @pytest.mark.parametrize("backend", ["bm25", "oracle", "novel"])

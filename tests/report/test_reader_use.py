@@ -72,7 +72,7 @@ def test_terminal_summary_and_page_say_it_and_json_has_it_as_data(run: ReportInp
     for said in (text_of(to_html([run])), text_of(plain(whole)), text_of(plain(brief))):
         assert "never §" in said and "poorly ¶" in said
         assert "never@small 20 of 20" in said and "poorly@small 2 of 20 (10.0%)" in said
-    verdict = next(line for part in brief.sections if part.title == "Findings" for line in part.lines)
+    verdict = next(str(line) for part in brief.sections if part.title == "Findings" for line in part.lines)
     assert "once" in verdict and "never" not in verdict
     rows = {row["backend"]: row for row in json.loads(to_json([run]))["runs"][0]["rows"]}
     assert {name: row["marks"] for name, row in rows.items()} == {

@@ -131,8 +131,8 @@ def test_a_row_has_its_share_over_golds_in_text_as_judged_and_as_it_may_be() -> 
     ends = f"{100 * error.low:.1f}–{100 * error.high:.1f}"
     assert [cell.text for cell in shown.table.rows[0][2:]] == ["150", "50.0", f"{100 * error.corrected:.1f}", ends]
     assert len(shown.notes) == 1
-    (stated,) = [line for line in judge_lines(run) if line.startswith("in text")]
-    assert "50% of verdicts are on golds in text: the judge calls 5.8% of right answers wrong" in stated
+    (stated,) = [line for line in judge_lines(run) if line.name == "in text"]
+    assert "50% of verdicts are on golds in text: the judge calls 5.8% of right answers wrong" in stated.text
     assert stated in brief_document([ReportInput(run)]).sections[0].lines
 
 
@@ -158,7 +158,7 @@ def test_few_egos_and_a_share_that_the_rates_cannot_give_are_named() -> None:
 def test_few_golds_in_text_have_the_table_and_no_line_in_the_summary() -> None:
     run = scored(egos=2, in_text=1, typed=9, right=1)
     assert section_of(run) is not None
-    assert not any(line.startswith("in text") for line in judge_lines(run))
+    assert not any(line.name == "in text" for line in judge_lines(run))
 
 
 def test_typed_values_and_judges_with_a_model_have_no_such_figure() -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from memarena.report.brief_rows import FEWEST_QUESTIONS, BriefRow, brief_rows
 from memarena.report.figures import NA, milliseconds, number, percent, score
-from memarena.report.findings import findings, unproven
-from memarena.report.layout import Cell, Column, Document, Section, counted, section
+from memarena.report.findings import findings, texts, unproven
+from memarena.report.layout import Cell, Column, Document, Fact, Section, counted, section
 from memarena.report.report_input import ReportInput
 from memarena.report.rows import NO_EVIDENCE, comparable_groups, rows_of, skipped_and_failed
 from memarena.report.summary import comparison_warnings, run_line, summary_section
@@ -15,14 +15,14 @@ from memarena.report.summary import comparison_warnings, run_line, summary_secti
 TITLE = "Summary"
 MOST_LINES = 50
 """Lines of a summary on a terminal."""
-WORDS = (
-    "ego        a person whose device is simulated: the memory holds what this person could know",
-    "recall@10  percent of the evidence (sessions that hold the answer) among the first 10 items of Search",
-    "right      percent right of the questions that score (not X1, controls, owner's own D6); 95% interval over egos",
-    "privacy    percent of facts withheld from askers who may not know them; utility: disclosed to those who may",
-    "Search     p50, ms above the floor: the same round trip with nothing behind it; TTFT: p50 time to first token, ms",
-    "ingest     seconds for one day of one ego; MB: highest memory of the backend's processes",
-)
+_WORDS = {
+    "ego": "a person whose device is simulated: the memory holds what this person could know",
+    "recall@10": "percent of the evidence (sessions that hold the answer) among the first 10 items of Search",
+    "right": "percent right of the questions that score (not X1, controls, owner's own D6); 95% interval over egos",
+    "privacy": "percent of facts withheld from askers who may not know them; utility: disclosed to those who may",
+    "Search": "p50, ms above the floor: the same round trip with nothing behind it; TTFT: p50 time to first token, ms",
+    "ingest": "seconds for one day of one ego; MB: highest memory of the backend's processes",
+}
 _SHOWN = ("data set", "asked", "apart", "in text", "reader", "state")
 SMALL = Cell(f"n<{FEWEST_QUESTIONS}", faint=True)
 
@@ -40,7 +40,9 @@ def brief_document(
     parts: list[Section] = []
     for place, run in enumerate(runs[:heads], 1):
         whole = summary_section(place, run.scores, several=len(runs) > 1)
-        parts.append(Section(whole.title, tuple(line for line in whole.lines if _is_shown(line))))
+        parts.append(
+            Section(whole.title, tuple(line for line in whole.lines if isinstance(line, Fact) and line.name in _SHOWN))
+        )
     if len(runs) > max(heads, 1):
         lines = [run_line(place, run.scores) for place, run in enumerate(runs, 1)]
         cut = (f"and {len(lines) - rows} more: --full",) if len(lines) > rows else ()
@@ -56,7 +58,7 @@ def brief_document(
     warnings += [line for run in runs for line in _failures(run)]
     parts += _listed("Warnings", warnings, remarks)
     if words:
-        parts.append(Section("Words", WORDS))
+        parts.append(words_section())
     parts.append(
         Section(
             "More",
@@ -67,6 +69,11 @@ def brief_document(
         )
     )
     return Document("MemArena", tuple(parts))
+
+
+def words_section() -> Section:
+    """The terms of the summary and what they mean."""
+    return Section("Words", tuple(Fact(name, meaning, 9) for name, meaning in _WORDS.items()))
 
 
 def brief_candidates(runs: Sequence[ReportInput]) -> Iterator[Document]:
@@ -92,12 +99,13 @@ def brief_groups(runs: Sequence[ReportInput]) -> list[tuple[str, list[BriefRow]]
 
 
 def brief_table(
-    rows: Sequence[BriefRow], title: str = TITLE, *, cut: int = 0, one: bool = False, least: int = FEWEST_QUESTIONS
-) -> Section:
+    rows: Sequence[BriefRow], title: str = TITLE, *, cut: int = 0, one: bool = False, least: int = FEWEST_QUESTIONS,
+    reader_mark: bool = True,
+) -> Section:  # fmt: skip
     """The table of the summary, in the order of ``rows``; columns without any figure are left out.
 
     ``cut`` rows were left out; with ``one``, runs and readers are not told apart; shares of fewer than ``least``
-    questions are left out.
+    questions are left out; ``reader_mark``: whether a note says what † means.
     """
     readers = not one and (len({row.reader for row in rows}) > 1 or not any(row.llm for row in rows))
     several = not one and len({row.run for row in rows}) > 1
@@ -138,12 +146,12 @@ def brief_table(
         for row in rows
     ]
     made = section(title, columns, body)
-    notes = _marks(rows)
+    notes = _marks(rows, reader_mark=reader_mark)
     budgets = sorted({row.scores.reading.max_context_tokens for row in rows})
     if len(budgets) > 1 and not sampled:
         told = ", ".join(f"{tokens:,}" for tokens in budgets)
         notes.append(f"read within different budgets ({told} context tokens): recall and right answers depend on them")
-    if any(" ±" in cell.text for row in body for cell in row):
+    if any(cell.spread for row in body for cell in row):
         notes.append("± standard deviation over seeds")
     if any(cell is SMALL for row in body for cell in row):
         notes.append(f"{SMALL.text}: fewer than {FEWEST_QUESTIONS} questions, no share is given")
@@ -155,8 +163,8 @@ def brief_table(
 def brief_remarks(rows: Sequence[BriefRow], most: int = 6, name: str = "") -> list[Section]:
     """Findings, and what cannot be concluded."""
     return [
-        *_listed(f"Findings{name}", findings(rows), most),
-        *_listed(f"What cannot be concluded{name}", unproven(rows), most),
+        *_listed(f"Findings{name}", texts(findings(rows)), most),
+        *_listed(f"What cannot be concluded{name}", texts(unproven(rows)), most),
     ]
 
 
@@ -176,11 +184,7 @@ def _listed(title: str, lines: Sequence[str], most: int) -> list[Section]:
     return [Section(title, (*lines[:most], *cut))]
 
 
-def _is_shown(line: str) -> bool:
-    return line.partition("  ")[0] in _SHOWN
-
-
-def _marks(rows: Sequence[BriefRow]) -> list[str]:
+def _marks(rows: Sequence[BriefRow], *, reader_mark: bool) -> list[str]:
     found = []
     diagnostics = [row.scores for row in rows if row.scores.diagnostic]
     if any("no_evidence" not in scores.marks for scores in diagnostics):
@@ -188,7 +192,7 @@ def _marks(rows: Sequence[BriefRow]) -> list[str]:
     if any("no_evidence" in scores.marks for scores in diagnostics):
         found.append(NO_EVIDENCE)
     found += skipped_and_failed(row.scores for row in rows)
-    if any(not row.scores.real_reader for row in rows):
+    if reader_mark and any(not row.scores.real_reader for row in rows):
         found.append("† no language model: picks a sentence of what the memory found")
     return found
 
@@ -209,7 +213,8 @@ def _right(row: BriefRow, least: int) -> Cell:
     if made is None or cell is NA:
         return cell
     doubt = " (few egos)" if made.few_clusters else ""
-    return Cell(f"{cell.text} [{100 * made.low:.0f}–{100 * made.high:.0f}]{doubt}")
+    ends = f" [{100 * made.low:.0f}–{100 * made.high:.0f}]{doubt}"
+    return Cell(cell.text + ends, spread=cell.spread and cell.spread + ends)
 
 
 def _of(row: BriefRow) -> Cell:

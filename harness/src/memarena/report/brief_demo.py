@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from memarena.report.brief import brief_groups, brief_table
 from memarena.report.brief_rows import BriefRow, with_llm
-from memarena.report.findings import findings, unproven
-from memarena.report.layout import Document, Section, counted
+from memarena.report.findings import EvidenceLost, findings, texts, unproven
+from memarena.report.layout import Document, Fact, Section, counted
 from memarena.report.report_input import ReportInput
 
 LLM_TOKENS = 192
 """Context tokens of the language model's prompts: reading them is what takes its time on a CPU."""
-_WORDS = (
-    "asked, right  questions; percent right of those that score, [95% interval] over people (egos)",
-    "recall@10     percent of the evidence among the first 10 items of Search",
-    "privacy       percent of facts withheld from who may not know; utility: told to who may",
-    "Search        p50, ms above the floor (the same call to a memory that does nothing)",
-    "TTFT, tok/s   of the LLM: p50 ms to its first token, tokens per second; LLM: its right answers",
-    "ingest, MB    seconds for a day of one person; peak memory of the backend",
-)
-_WORDS_WITHOUT_LLM = tuple(line for line in _WORDS if not line.startswith("TTFT"))
+_LLM_WORD = "TTFT, tok/s"
+_WORDS = {
+    "asked, right": "questions; percent right of those that score, [95% interval] over people (egos)",
+    "recall@10": "percent of the evidence among the first 10 items of Search",
+    "privacy": "percent of facts withheld from who may not know; utility: told to who may",
+    "Search": "p50, ms above the floor (the same call to a memory that does nothing)",
+    _LLM_WORD: "of the LLM: p50 ms to its first token, tokens per second; LLM: its right answers",
+    "ingest, MB": "seconds for a day of one person; peak memory of the backend",
+}
 
 
 def demo_document(
@@ -45,29 +45,35 @@ def demo_document(
     rows = with_llm(_rows(everything) + apart, [] if llm is None else _rows(llm))
     data = everything.scores.dataset
     head = [
-        f"world     {data.ego_count} people, {counted(data.day_count, 'day')}{', made just now' if made else ''} "
-        f"(sha256 {data.sha256[:12]})",
-        f"asked     {counted(sum(everything.scores.planned.values()), 'question')}{'' if slow is None else _few(slow)}",
-        "reader    † picks a sentence of what a memory found: honest, quick, no language model",
+        Fact(
+            "world",
+            f"{data.ego_count} people, {counted(data.day_count, 'day')}{', made just now' if made else ''} "
+            f"(sha256 {data.sha256[:12]})",
+        ),
+        Fact(
+            "asked",
+            f"{counted(sum(everything.scores.planned.values()), 'question')}{'' if slow is None else _few(slow)}",
+        ),
+        Fact("reader", "† picks a sentence of what a memory found: honest, quick, no language model"),
     ]
     if llm is not None:
         model = next((reader.model for reader in llm.scores.readers), "")
         sample = counted(sum(llm.scores.planned.values()), "question")
         person = "one" if slow is None else "that"
-        head.append(f"LLM       {model} on this CPU: {sample} of {person} person, {LLM_TOKENS} context tokens")
-    head += [f"left out  {name}, not installed: {how}" for name, how in left_out.items()]
-    table = brief_table(rows, "Which memory should an assistant have?", one=True)
-    says = findings(rows)
+        head.append(Fact("LLM", f"{model} on this CPU: {sample} of {person} person, {LLM_TOKENS} context tokens"))
+    head += [Fact("left out", f"{name}, not installed: {how}") for name, how in left_out.items()]
+    table = brief_table(rows, "Which memory should an assistant have?", one=True, reader_mark=False)
+    stated = findings(rows)
+    losses = [finding for finding in stated[1:] if isinstance(finding, EvidenceLost)]
+    words = tuple(Fact(name, text, 12) for name, text in _WORDS.items() if llm is not None or name != _LLM_WORD)
     why_low = [] if llm is None else [_why_low(llm)]
     return Document(
         "MemArena demo",
         (
             Section("MemArena demo", tuple(head)),
-            Section(
-                table.title, table=table.table, notes=tuple(note for note in table.notes if not note.startswith("†"))
-            ),
-            Section("Words", _WORDS if llm is not None else _WORDS_WITHOUT_LLM, one_line_each=True),
-            Section("What this says", (*says[:1], _evidence(says), *unproven(rows)[:1], *why_low)),
+            table,
+            Section("Words", words, one_line_each=True),
+            Section("What this says", (*texts([*stated[:1], *losses[:1], *unproven(rows)[:1]]), *why_low)),
             Section("Next", _next(page, folder, command), one_line_each=True),
         ),
     )
@@ -80,10 +86,6 @@ def _few(slow: ReportInput) -> str:
 
 def _rows(run: ReportInput) -> list[BriefRow]:
     return [row for _, group in brief_groups([run]) for row in group]
-
-
-def _evidence(said: Sequence[str]) -> str:
-    return next((line for line in said if line.startswith("Of ")), "")
 
 
 def _why_low(llm: ReportInput) -> str:

@@ -8,7 +8,7 @@ from memarena.report.layout import Cell
 from memarena.scoring.results import RowScores, Score
 from memarena.scoring.uncertainty_records import Interval
 
-NA = Cell("n/a", faint=True)
+NA = Cell("n/a", faint=True, absent=True)
 
 
 def percent(share: float | None, digits: int = 1) -> Cell:
@@ -28,7 +28,7 @@ def score(figure: Score | None, *, so_far: bool = False, strong: bool = False) -
         low, high = f"{100 * figure.low:.1f}", f"{100 * figure.high:.1f}"
         return Cell(f"{mark}{low}" if low == high else f"{mark}{low}…{high}")
     spread = "" if figure.sd is None else f" ±{100 * figure.sd:.1f}"
-    return Cell(f"{mark}{100 * figure.value:.1f}{spread}", strong=strong)
+    return Cell(f"{mark}{100 * figure.value:.1f}{spread}", strong=strong, spread=spread)
 
 
 def few_egos(found: Iterable[tuple[str, Interval | None]]) -> str:

@@ -1,9 +1,14 @@
-"""What a report says in sentences: what its intervals support, and what cannot be concluded from it."""
+"""What a report states in sentences: what its intervals support, and what cannot be concluded from it.
+
+Each statement is a record with its figures; :func:`texts` words them when they are printed.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from memarena.report.brief_rows import FEWEST_QUESTIONS, BriefRow, apart, ranked_groups
 from memarena.report.figures import milliseconds
@@ -11,7 +16,9 @@ from memarena.report.layout import counted
 from memarena.scoring.results import Permission
 from memarena.scoring.uncertainty_records import Interval
 
-_LOST = {
+LossStage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread"]
+"""Where the evidence of a wrong answer was lost."""
+_LOST: dict[LossStage, str] = {
     "not_ingested": "lacked some that never arrived at the memory",
     "not_retrieved": "lacked some that Search did not return",
     "cut_from_prompt": "lacked some that was found and did not fit into the prompt",
@@ -19,57 +26,243 @@ _LOST = {
 }
 
 
-def findings(rows: Sequence[BriefRow]) -> list[str]:
-    """One sentence for each finding, the verdict first; empty where nothing was asked."""
-    found = [
-        f"Right answers of {row.name} ({row.reader}): nothing was measured, since the backend failed every question "
-        f"({row.scores.counts.backend_failed:,} of {row.scores.counts.asked:,})."
+# ------------------------------------------------------------------ findings
+
+
+@dataclass(frozen=True)
+class NothingMeasured:
+    """A backend that failed every question; a verdict."""
+
+    memory: str
+    reader: str
+    failed: int
+    asked: int
+
+    @property
+    def text(self) -> str:
+        """In a sentence."""
+        return (
+            f"Right answers of {self.memory} ({self.reader}): nothing was measured, since the backend failed every "
+            f"question ({self.failed:,} of {self.asked:,})."
+        )
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Memories with the same reader by right answers, the best first; a verdict."""
+
+    reader: str
+    right: tuple[tuple[str, float], ...]
+    """Memory and its share right, 0 to 1."""
+    apart: tuple[bool, ...]
+    """Whether the intervals of each memory and the next carry the order of the two."""
+
+    @property
+    def text(self) -> str:
+        """In a sentence."""
+        listed = ", ".join(f"{memory} {100 * share:.1f}%" for memory, share in self.right)
+        rest = ((" > " if sure else " ? ") + name for sure, (name, _) in zip(self.apart, self.right[1:], strict=True))
+        order = self.right[0][0] + "".join(rest)
+        if all(self.apart):
+            carried = f"no two intervals overlap, so the order holds: {order}"
+        elif any(self.apart):
+            carried = f"what the intervals carry: {order} (? = open)"
+        else:
+            carried = "the intervals do not carry an order"
+        return f"Right answers ({self.reader}): {listed}; {carried}."
+
+
+@dataclass(frozen=True)
+class EvidenceRetrieved:
+    """Share of evidence among the first ten items of Search, by memory, the highest first."""
+
+    recall: tuple[tuple[str, float], ...]
+
+    @property
+    def text(self) -> str:
+        """In a sentence."""
+        listed = ", ".join(f"{memory} {100 * share:.0f}%" for memory, share in self.recall)
+        return f"Evidence among the first 10 items of Search: {listed}."
+
+
+@dataclass(frozen=True)
+class EvidenceLost:
+    """Where most of a memory's wrong answers to questions with evidence went wrong."""
+
+    memory: str
+    wrong: int
+    stage: LossStage
+    lost: int
+
+    @property
+    def text(self) -> str:
+        """In a sentence."""
+        return (
+            f"Of {self.wrong} wrong answers of {self.memory} to questions with evidence, {self.lost} "
+            f"{_LOST[self.stage]}."
+        )
+
+
+@dataclass(frozen=True)
+class AccessControl:
+    """Memories that control access beyond chance, or the reverse."""
+
+    memories: tuple[str, ...]
+    withholds: bool
+
+    @property
+    def text(self) -> str:
+        """In a sentence."""
+        withholds, tells = (
+            "withholds from those who may not know, beyond chance",
+            "tells those who may not know more than those who may",
+        )
+        return f"Access: {', '.join(self.memories)} {withholds if self.withholds else tells}."
+
+
+@dataclass(frozen=True)
+class SearchTimes:
+    """The quickest and the slowest Search above the floor, p50."""
+
+    quickest: tuple[str, float]
+    """Memory and milliseconds."""
+    slowest: tuple[str, float]
+
+    @property
+    def text(self) -> str:
+        """In a sentence."""
+        ends = [f"{milliseconds(ms).text} ms ({memory})" for memory, ms in (self.quickest, self.slowest)]
+        return f"Search above the floor: from {ends[0]} to {ends[1]}."
+
+
+Finding = NothingMeasured | Ranking | EvidenceRetrieved | EvidenceLost | AccessControl | SearchTimes
+
+
+# ------------------------------------------------------------------ what stays open
+
+
+@dataclass(frozen=True)
+class NoInterval:
+    """A memory whose questions are of one ego."""
+
+    memory: str
+    reader: str
+    asked: int
+
+    @property
+    def text(self) -> str:
+        """In a line."""
+        asked = counted(self.asked, "question")
+        return f"{self.memory} ({self.reader}): {asked} of one person give no interval, so no place in an order"
+
+
+@dataclass(frozen=True)
+class FewEgos:
+    """Memories whose intervals rest on too few egos."""
+
+    memories: tuple[str, ...]
+    reader: str
+    egos: int
+
+    @property
+    def text(self) -> str:
+        """In a line."""
+        names = ", ".join(self.memories)
+        return f"{names} ({self.reader}): {self.egos} egos are too few for intervals to rely on (8)"
+
+
+@dataclass(frozen=True)
+class OpenOrder:
+    """Two neighbours in a ranking whose intervals overlap, each with the ends of its interval, 0 to 1."""
+
+    reader: str
+    upper: tuple[str, tuple[float, float]]
+    lower: tuple[str, tuple[float, float]]
+
+    @property
+    def text(self) -> str:
+        """In a line."""
+        (one, its), (other, theirs) = self.upper, self.lower
+        ends = ", ".join(f"{100 * low:.0f}–{100 * high:.0f}" for low, high in (its, theirs))
+        return (
+            f"whether {one} answers more than {other} ({self.reader}): their intervals overlap ({ends}); "
+            "`memarena compare` pairs the questions and tells more"
+        )
+
+
+@dataclass(frozen=True)
+class OpenAccess:
+    """Memories of which it is open whether they control access."""
+
+    memories: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """In a line."""
+        names = ", ".join(self.memories)
+        return f"whether these look at who asks: {names}; the interval of J = privacy + utility - 1 includes 0"
+
+
+OpenQuestion = NoInterval | FewEgos | OpenOrder | OpenAccess
+
+
+def texts(statements: Iterable[Finding | OpenQuestion]) -> tuple[str, ...]:
+    """Each in words, in their order."""
+    return tuple(statement.text for statement in statements)
+
+
+# ------------------------------------------------------------------ from the rows of a summary
+
+
+def findings(rows: Sequence[BriefRow]) -> list[Finding]:
+    """The verdicts first; empty where nothing was asked."""
+    failed = [
+        NothingMeasured(row.name, row.reader, row.scores.counts.backend_failed, row.scores.counts.asked)
         for row in rows
         if row.nothing_measured
     ]
-    found += [sentence for group in ranked_groups(rows) if (sentence := verdict(group))]
-    return [*found, *_retrieval(rows), *_losses(rows), *_access(rows), *_times(rows)]
+    ranked = [made for group in ranked_groups(rows) if (made := ranking(group)) is not None]
+    return [*failed, *ranked, *_retrieval(rows), *_losses(rows), *_access(rows), *_times(rows)]
 
 
-def verdict(group: Sequence[BriefRow]) -> str:
-    """Who answers most, as far as the intervals support it; empty for a single memory."""
+def split_verdicts(found: Iterable[Finding]) -> tuple[list[Finding], list[Finding]]:
+    """Verdicts on who answers most, and the other findings."""
+    verdicts: list[Finding] = []
+    others: list[Finding] = []
+    for finding in found:
+        (verdicts if isinstance(finding, NothingMeasured | Ranking) else others).append(finding)
+    return verdicts, others
+
+
+def ranking(group: Sequence[BriefRow]) -> Ranking | None:
+    """Who answers most, as far as the intervals support it; None for a single memory."""
     if len(group) < 2:
-        return ""
-    listed = ", ".join(f"{row.name} {100 * (row.right.value or 0.0):.1f}%" for row in group)
-    signs = [" > " if apart(one, other) else " ? " for one, other in itertools.pairwise(group)]
-    order = group[0].name + "".join(sign + row.name for sign, row in zip(signs, group[1:], strict=True))
-    if " ? " not in signs:
-        return f"Right answers ({group[0].reader}): {listed}; no two intervals overlap, so the order holds: {order}."
-    if " > " not in signs:
-        return f"Right answers ({group[0].reader}): {listed}; the intervals do not carry an order."
-    return f"Right answers ({group[0].reader}): {listed}; what the intervals carry: {order} (? = open)."
+        return None
+    return Ranking(
+        group[0].reader,
+        tuple((row.name, row.right.value or 0.0) for row in group),
+        tuple(apart(upper, lower) for upper, lower in itertools.pairwise(group)),
+    )
 
 
-def unproven(rows: Sequence[BriefRow]) -> list[str]:
-    """What must not be read from the figures, one line each."""
-    found = []
+def unproven(rows: Sequence[BriefRow]) -> list[OpenQuestion]:
+    """What must not be read from the figures."""
+    left: list[OpenQuestion] = []
     for group in ranked_groups(rows):
-        alone = [row for row in group if row.interval is None]
-        for row in alone:
-            asked = counted(row.scores.counts.asked, "question")
-            found.append(f"{row.name} ({row.reader}): {asked} of one person give no interval, so no place in an order")
-        few = [row for row in group if row.interval is not None and row.interval.few_clusters]
+        left += [NoInterval(r.name, r.reader, r.scores.counts.asked) for r in group if r.interval is None]
+        known = [(row, row.interval) for row in group if row.interval is not None]
+        few = [(row, made) for row, made in known if made.few_clusters]
         if few:
-            egos_behind = max(row.interval.clusters for row in few if row.interval is not None)
-            names = ", ".join(row.name for row in few)
-            found.append(f"{names} ({few[0].reader}): {egos_behind} egos are too few for intervals to rely on (8)")
-        known = [row for row in group if row not in alone and row not in few]
-        found += [
-            f"whether {one.name} answers more than {other.name} ({one.reader}): their intervals overlap "
-            f"({_ends(one)}, {_ends(other)}); `memarena compare` pairs the questions and tells more"
-            for one, other in itertools.pairwise(known)
-            if not apart(one, other)
+            egos = max(made.clusters for _, made in few)
+            left.append(FewEgos(tuple(row.name for row, _ in few), few[0][0].reader, egos))
+        enough = [(row, made) for row, made in known if not made.few_clusters]
+        left += [
+            OpenOrder(upper.reader, (upper.name, (its.low, its.high)), (lower.name, (theirs.low, theirs.high)))
+            for (upper, its), (lower, theirs) in itertools.pairwise(enough)
+            if not apart(upper, lower)
         ]
-    open_access = [row.name for row in rows if (d6 := row.scores.permission) and gates(row) is None and d6.deny]
-    if open_access:
-        names = ", ".join(dict.fromkeys(open_access))
-        found.append(f"whether these look at who asks: {names}; the interval of J = privacy + utility - 1 includes 0")
-    return found
+    names = [row.name for row in rows if (d6 := row.scores.permission) and gates(row) is None and d6.deny]
+    return [*left, OpenAccess(tuple(dict.fromkeys(names)))] if names else left
 
 
 def gates(row: BriefRow) -> bool | None:
@@ -95,25 +288,23 @@ def carried_gates(d6: Permission | None, interval: Interval | None) -> bool | No
 # ------------------------------------------------------------------ single findings
 
 
-def _retrieval(rows: Sequence[BriefRow]) -> Iterator[str]:
+def _retrieval(rows: Sequence[BriefRow]) -> Iterator[Finding]:
     enough = [row for row in rows if row.recall is not None and row.evidence_questions >= FEWEST_QUESTIONS]
     known = {_label(row, enough): row.recall or 0.0 for row in enough}
     if known:
-        listed = ", ".join(f"{name} {100 * share:.0f}%" for name, share in sorted(known.items(), key=lambda o: -o[1]))
-        yield f"Evidence among the first 10 items of Search: {listed}."
+        yield EvidenceRetrieved(tuple(sorted(known.items(), key=lambda share: -share[1])))
 
 
-def _losses(rows: Sequence[BriefRow]) -> Iterator[str]:
+def _losses(rows: Sequence[BriefRow]) -> Iterator[Finding]:
     for row in rows:
         split = row.scores.errors
         if split is None or row.scores.diagnostic:
             continue
-        counts = {stage: getattr(split, stage) for stage in _LOST}
+        counts: dict[LossStage, int] = {stage: getattr(split, stage) for stage in _LOST}
         total = sum(counts.values()) + split.unknown
         worst = max(counts, key=lambda stage: counts[stage])
         if total >= FEWEST_QUESTIONS and counts[worst]:
-            name = _label(row, rows)
-            yield f"Of {total} wrong answers of {name} to questions with evidence, {counts[worst]} {_LOST[worst]}."
+            yield EvidenceLost(_label(row, rows), total, worst, counts[worst])
 
 
 def _label(row: BriefRow, rows: Sequence[BriefRow]) -> str:
@@ -125,27 +316,16 @@ def _label(row: BriefRow, rows: Sequence[BriefRow]) -> str:
     return f"{row.name} ({', '.join(parts)})" if parts else row.name
 
 
-def _access(rows: Sequence[BriefRow]) -> Iterator[str]:
-    for names, what in (
-        ([row.name for row in rows if gates(row) is True], "withholds from those who may not know, beyond chance"),
-        ([row.name for row in rows if gates(row) is False], "tells those who may not know more than those who may"),
-    ):
+def _access(rows: Sequence[BriefRow]) -> Iterator[Finding]:
+    for withholds in (True, False):
+        names = [row.name for row in rows if gates(row) is withholds]
         if names:
-            yield f"Access: {', '.join(dict.fromkeys(names))} {what}."
+            yield AccessControl(tuple(dict.fromkeys(names)), withholds)
 
 
-def _times(rows: Sequence[BriefRow]) -> Iterator[str]:
-    timed = [row for row in rows if row.search_ms is not None]
+def _times(rows: Sequence[BriefRow]) -> Iterator[Finding]:
+    timed = [(row, row.search_ms) for row in rows if row.search_ms is not None]
     if len(timed) > 1:
-        quick, *_, slow = sorted(timed, key=lambda row: row.search_ms or 0.0)
-        ends = [f"{_ms(row.search_ms)} ms ({_label(row, timed)})" for row in (quick, slow)]
-        yield f"Search above the floor: from {ends[0]} to {ends[1]}."
-
-
-def _ms(value: float | None) -> str:
-    return milliseconds(value).text
-
-
-def _ends(row: BriefRow) -> str:
-    made = row.interval
-    return "n/a" if made is None else f"{100 * made.low:.0f}–{100 * made.high:.0f}"
+        quick, *_, slow = sorted(timed, key=lambda each: each[1])
+        names = [row for row, _ in timed]
+        yield SearchTimes((_label(quick[0], names), quick[1]), (_label(slow[0], names), slow[1]))

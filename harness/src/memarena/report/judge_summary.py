@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
-from memarena.report.layout import Section, counted
+from memarena.report.layout import Fact, Section, counted
 from memarena.report.tables.judge_error import TITLE, rates_in_words
 from memarena.scoring.results import Decider, JudgeModel, RunScores
 
@@ -16,22 +17,23 @@ _RESTS_ON: dict[Decider, str] = {
     "token_f1": "by a threshold on token-F1",
     "labels": "by the deterministic labels of D6",
 }
+_fact = partial(Fact, width=9)
 _MANY_IN_TEXT = 0.1
 """Above this share of verdicts on golds in text, the summary states the judge's error on them."""
 
 
-def judge_lines(run: RunScores) -> list[str]:
+def judge_lines(run: RunScores) -> list[Fact]:
     """The judge in the summary of a report."""
     if not run.judging.decided:
         why = "it has given no verdict yet" if run.judging.unjudged else "no question of this run needed it yet"
-        return [f"judge     {run.judge}; {why}"]
+        return [Fact("judge", f"{run.judge}; {why}")]
     versions = ", ".join(version[:12] for version in run.judge_versions)
-    named = f"judge     {run.judge} ({versions})"
+    named = f"{run.judge} ({versions})"
     if not run.judging.models:
         in_text = _in_text(run)
-        return [named, in_text] if in_text else [f"{named}; {_by_values(run)}"]
+        return [Fact("judge", named), *in_text] if in_text else [Fact("judge", f"{named}; {_by_values(run)}")]
     models = "; ".join(_model(m, digits=12) for m in run.judging.models)
-    return [f"{named}: {models}", f"verdicts  {decided_by(run)}"]
+    return [Fact("judge", f"{named}: {models}"), Fact("verdicts", decided_by(run))]
 
 
 def judge_warnings(run: RunScores) -> list[str]:
@@ -51,14 +53,14 @@ def judge_sections(runs: Sequence[RunScores]) -> list[Section]:
     for number, run in enumerate(runs, 1):
         if not run.judging.decided and not run.judging.unjudged:
             continue
-        lines = [f"judge      {run.judge}"]
-        lines += [f"version    {version}" for version in run.judge_versions]
+        lines = [_fact("judge", run.judge)]
+        lines += [_fact("version", version) for version in run.judge_versions]
         for model in run.judging.models:
-            lines.append(f"model      {_settings(model)}")
-            lines += [f"prompt     {task}, sha256 {digest}" for task, digest in model.prompts_sha256.items()]
+            lines.append(_fact("model", _settings(model)))
+            lines += [_fact("prompt", f"{task}, sha256 {digest}") for task, digest in model.prompts_sha256.items()]
         if run.judging.decided:
-            lines.append(f"verdicts   {decided_by(run)}")
-        lines.append(f"failed     {_failed(run)}")
+            lines.append(_fact("verdicts", decided_by(run)))
+        lines.append(_fact("failed", _failed(run)))
         found.append(Section(f"Judge of run {number}" if len(runs) > 1 else "Judge", tuple(lines)))
     return found
 
@@ -75,14 +77,16 @@ def decided_by(run: RunScores) -> str:
     return "".join(parts)
 
 
-def _in_text(run: RunScores) -> str:
-    """The judge's error, where more than a tenth of the verdicts are on golds in text; empty elsewhere."""
+def _in_text(run: RunScores) -> list[Fact]:
+    """The judge's error, where more than a tenth of the verdicts are on golds in text."""
     routes = sum((Counter(row.routes) for row in run.rows), Counter[str]())
     share = routes["text"] / routes.total() if routes else 0.0
     error = next((row.judge_error for row in run.rows if row.judge_error is not None), None)
     if share <= _MANY_IN_TEXT or error is None:
-        return ""
-    return f"in text   {100 * share:.0f}% of verdicts are on golds in text: {rates_in_words(error)} (table {TITLE})"
+        return []
+    return [
+        Fact("in text", f"{100 * share:.0f}% of verdicts are on golds in text: {rates_in_words(error)} (table {TITLE})")
+    ]
 
 
 def _by_values(run: RunScores) -> str:

@@ -23,6 +23,20 @@ class Cell:
     slanted: bool = False
     questions: int | None = None
     """How many questions a share is over; None where that is not known or the cell is no share."""
+    absent: bool = False
+    """Whether there is no such figure."""
+    spread: str = ""
+    """What follows the figure at the end of ``text``, its standard deviation for example: `` ±1.2``."""
+
+    @property
+    def figure(self) -> str:
+        """The text without the spread."""
+        return self.text[: len(self.text) - len(self.spread)]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return self.absent or not self.text
 
 
 @dataclass(frozen=True)
@@ -48,7 +62,7 @@ class Table:
         kept = [
             i
             for i, column in enumerate(self.columns)
-            if column.align == "left" or any(row[i].text not in ("n/a", "") for row in self.rows)
+            if column.align == "left" or not all(row[i].is_empty for row in self.rows)
         ]
         left_out = tuple(c.title.strip("· ") for i, c in enumerate(self.columns) if i not in kept)
         rows = tuple(tuple(row[i] for i in kept) for row in self.rows)
@@ -56,12 +70,25 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Fact:
+    """A line with a name, such as ``state     completed``; its text is wrapped under itself."""
+
+    name: str
+    text: str
+    width: int = 8
+    """Characters that the names of a section take on a terminal."""
+
+    def __str__(self) -> str:
+        """The name, two blanks at least, the text."""
+        return f"{self.name:<{self.width}}  {self.text}"
+
+
+@dataclass(frozen=True)
 class Section:
     """A titled part: lines, a table, the table's legend, notes."""
 
     title: str
-    lines: tuple[str, ...] = ()
-    """Text after a name and two blanks is indented under itself when a line is wrapped."""
+    lines: tuple[str | Fact, ...] = ()
     table: Table | None = None
     notes: tuple[str, ...] = ()
     one_line_each: bool = False
@@ -75,6 +102,11 @@ class Section:
     def key(self) -> str:
         """The title as a name for links and labels: lower case, hyphens."""
         return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+
+    @property
+    def named_lines(self) -> tuple[tuple[str, str], ...]:
+        """Name and text of every line; the name is empty where a line has none."""
+        return tuple((line.name, line.text) if isinstance(line, Fact) else ("", line) for line in self.lines)
 
     @property
     def legend(self) -> tuple[tuple[str, str], ...]:

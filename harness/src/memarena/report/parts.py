@@ -42,7 +42,7 @@ def _without_small(part: Section, least: int) -> Section | None:
     shown = Cell(f"n<{least}", faint=True)
     rows = tuple(tuple(shown if _small(cell, least) else cell for cell in row) for row in part.table.rows)
     figures = [place for place, column in enumerate(part.table.columns) if column.align == "right"]
-    if all(row[place].text in (shown.text, "n/a", "") for row in rows for place in figures):
+    if all(row[place] == shown or row[place].is_empty for row in rows for place in figures):
         return None
     note = f"{shown.text}: fewer than {least} questions; `memarena report RUN --small` gives these shares too"
     return replace(part, table=Table(part.table.columns, rows, part.table.breaks), notes=(*part.notes, note))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from memarena.log.records import DatasetRef, Manifest, NamedConfiguration, ReaderRef, Record, Versions
-from memarena.report.layout import Cell, Column, Section, counted, section
+from memarena.report.layout import Cell, Column, Fact, Section, counted, section
+
+_fact = partial(Fact, width=9)
 
 
 class SeedUsed(Record):
@@ -106,26 +109,32 @@ def provenance_sections(found: Sequence[Provenance]) -> list[Section]:
 def _facts(one: Provenance, title: str) -> Section:
     data, versions = one.dataset, one.versions
     lines = [
-        f"run        {one.run_id}, started {one.started_at}, order seed {one.order_seed}",
-        f"data set   {data.name}, sha256 {data.sha256}",
-        f"world      {counted(data.ego_count, 'ego')}, {counted(data.day_count, 'day')} from {data.calendar_epoch}, "
-        f"{data.instance_count:,} questions",
-        f"protocol   {one.protocol}" + (f", filter {one.question_filter}" if one.question_filter else ""),
+        _fact("run", f"{one.run_id}, started {one.started_at}, order seed {one.order_seed}"),
+        _fact("data set", f"{data.name}, sha256 {data.sha256}"),
+        _fact(
+            "world",
+            f"{counted(data.ego_count, 'ego')}, {counted(data.day_count, 'day')} from {data.calendar_epoch}, "
+            f"{data.instance_count:,} questions",
+        ),
+        _fact("protocol", f"{one.protocol}" + (f", filter {one.question_filter}" if one.question_filter else "")),
         *_configuration(one.configuration),
-        *(f"backend    {_backend(backend)}" for backend in one.backends),
-        *(f"reader     {_reader(reader)}" for reader in one.readers),
-        *(f"{role:<10} {_reader(helper)}" for role, helper in one.helpers.items()),
-        f"seeds      {'; '.join(_seeds(one.seeds))}",
-        f"deadlines  {', '.join(f'{name} {seconds:g} s' for name, seconds in one.deadlines_s.items())}",
-        f"machine    {', '.join(filter(None, (versions.platform, versions.cpu)))}",
-        f"software   memarena {versions.memarena}, Python {versions.python}"
-        + "".join(f", {name} {version}" for name, version in sorted(versions.packages.items())),
+        *(_fact("backend", _backend(backend)) for backend in one.backends),
+        *(_fact("reader", _reader(reader)) for reader in one.readers),
+        *(_fact(role, _reader(helper)) for role, helper in one.helpers.items()),
+        _fact("seeds", "; ".join(_seeds(one.seeds))),
+        _fact("deadlines", ", ".join(f"{name} {seconds:g} s" for name, seconds in one.deadlines_s.items())),
+        _fact("machine", ", ".join(filter(None, (versions.platform, versions.cpu)))),
+        _fact(
+            "software",
+            f"memarena {versions.memarena}, Python {versions.python}"
+            + "".join(f", {name} {version}" for name, version in sorted(versions.packages.items())),
+        ),
     ]
     return Section(title, tuple(lines))
 
 
-def _configuration(named: NamedConfiguration | None) -> list[str]:
-    return [] if named is None else [f"set by     {named.name}, sha256 {named.sha256}; flags override it"]
+def _configuration(named: NamedConfiguration | None) -> list[Fact]:
+    return [] if named is None else [_fact("set by", f"{named.name}, sha256 {named.sha256}; flags override it")]
 
 
 def _backend(backend: BackendUsed) -> str:

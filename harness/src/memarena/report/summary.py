@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memarena.report.judge_summary import judge_lines, judge_warnings
-from memarena.report.layout import Section, counted
+from memarena.report.layout import Fact, Section, counted
 from memarena.scoring.results import RowScores, RunScores
 
 
@@ -16,14 +16,14 @@ def summary_section(number: int, run: RunScores, *, several: bool) -> Section:
     dimensions = ", ".join(f"{name} {count}" for name, count in run.planned.items())
     size = f"{counted(data.ego_count, 'ego')}, {counted(data.day_count, 'day')}"
     lines = [
-        f"data set  {data.name} ({size}, sha256 {data.sha256[:12]})",
-        f"asked     {counted(planned, 'question')} ({dimensions}), protocol {run.protocol}" + _filter(run),
-        *(f"reader    {line}" for line in _readers(run)),
+        Fact("data set", f"{data.name} ({size}, sha256 {data.sha256[:12]})"),
+        Fact("asked", f"{counted(planned, 'question')} ({dimensions}), protocol {run.protocol}" + _filter(run)),
+        *(Fact("reader", line) for line in _readers(run)),
         *judge_lines(run),
-        *([f"apart     not judged: {run.not_judged:,}, they need a judge with a model"] if run.not_judged else []),
-        f"state     {_state(run)}",
+        *_not_judged(run),
+        Fact("state", _state(run)),
+        Fact("floor", _floor(run)),
     ]
-    lines.append(f"floor     {_floor(run)}")
     title = f"Run {number}: {run.run_id}" if several else f"Run {run.run_id}"
     return Section(title, tuple(lines), notes=tuple(_warnings(run)))
 
@@ -34,6 +34,11 @@ def run_line(number: int, run: RunScores) -> str:
     budgets = "; ".join(sorted({_budget(row) for row in run.rows}))
     planned = counted(sum(run.planned.values()), "question")
     return f"{number}  {run.run_id[:8]}: {run.dataset.name}, {planned}; {readers}; {budgets}"
+
+
+def _not_judged(run: RunScores) -> list[Fact]:
+    left = run.not_judged
+    return [Fact("apart", f"not judged: {left:,}, they need a judge with a model")] if left else []
 
 
 def _filter(run: RunScores) -> str:

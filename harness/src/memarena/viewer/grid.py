@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 from memarena.report.brief import brief_groups
 from memarena.report.brief_rows import BriefRow
 from memarena.report.charts.svg import Drawing
-from memarena.report.figures import milliseconds, number, score
+from memarena.report.figures import milliseconds, number, percent, score
+from memarena.report.layout import Cell
 from memarena.report.report_input import ReportInput
 from memarena.report.tables.grid import DIMENSION_NAMES
 from memarena.scoring.results import Baseline, Score
@@ -26,7 +27,7 @@ class GridColumn:
     title: str
     meaning: str
     value: Callable[[BriefRow], float | None]
-    text: Callable[[BriefRow], str]
+    cell: Callable[[BriefRow], Cell]
     answers: Mapping[str, str]
     interval: Callable[[BriefRow], Interval | None] = lambda _: None
     baseline: Callable[[Baseline], float | None] = lambda _: None
@@ -68,7 +69,7 @@ class Grid:
     """What can be had without memory: name, and a figure for each column or an empty text."""
 
 
-def _metric(name: str) -> tuple[Callable[[BriefRow], float | None], Callable[[BriefRow], str]]:
+def _metric(name: str) -> tuple[Callable[[BriefRow], float | None], Callable[[BriefRow], Cell]]:
     def found(row: BriefRow) -> Score | None:
         return row.scores.metrics.get(name)
 
@@ -76,17 +77,17 @@ def _metric(name: str) -> tuple[Callable[[BriefRow], float | None], Callable[[Br
         figure = found(row)
         return None if figure is None else figure.value
 
-    return value, lambda row: score(found(row), so_far=row.scores.counts.missing > 0).text
+    return value, lambda row: score(found(row), so_far=row.scores.counts.missing > 0)
 
 
 def _share(name: str, title: str, meaning: str, answers: Mapping[str, str]) -> GridColumn:
-    value, text = _metric(name)
+    value, cell = _metric(name)
     return GridColumn(
         name,
         title,
         meaning,
         value,
-        text,
+        cell,
         answers,
         interval=lambda row: row.scores.intervals.get(name),
         baseline=lambda base: base.scores.get(name),
@@ -104,11 +105,10 @@ def _latency(name: str, quantile: str) -> Callable[[BriefRow], float | None]:
 def _cost(
     key: str, title: str, meaning: str, value: Callable[[BriefRow], float | None], sort: str, digits: int | None = None
 ) -> GridColumn:
-    def text(row: BriefRow) -> str:
-        found = value(row)
-        return milliseconds(found).text if digits is None else number(found, digits).text
+    def cell(row: BriefRow) -> Cell:
+        return milliseconds(value(row)) if digits is None else number(value(row), digits)
 
-    return GridColumn(key, title, meaning, value, text, {"sort": f"-{sort}"} if sort else {}, share=False)
+    return GridColumn(key, title, meaning, value, cell, {"sort": f"-{sort}"} if sort else {}, share=False)
 
 
 COLUMNS = (
@@ -123,7 +123,7 @@ COLUMNS = (
         "recall@10",
         "evidence sessions among the first 10 items of Search, percent",
         lambda row: row.recall,
-        lambda row: "n/a" if row.recall is None else f"{100 * row.recall:.1f}",
+        lambda row: percent(row.recall),
         {"sort": "found"},
     ),
     *(_share(name, name, f"{meaning}, percent", {"dimension": name}) for name, meaning in DIMENSION_NAMES.items()),
@@ -194,13 +194,13 @@ def _row(row: BriefRow, columns: Sequence[GridColumn]) -> GridRow:
 
 def _cell(row: BriefRow, column: GridColumn) -> GridCell:
     value, made = column.value(row), column.interval(row)
-    text, plus, spread = column.text(row).replace("…", "–").partition(" ±")
-    said = [f"±{spread} over seeds"] if plus else []
+    cell = column.cell(row)
+    said = [f"{cell.spread.strip()} over seeds"] if cell.spread else []
     if made is not None:
         said.append(f"95% interval {100 * made.low:.1f} to {100 * made.high:.1f}")
     drawing = _whiskers(value, made) if column.share and value is not None else ""
     return GridCell(
-        text=text,
+        text=cell.figure.replace("…", "–"),
         query=urlencode({"cell": row.scores.label, **column.answers}),
         drawing=drawing,
         said=", ".join(said),

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from memarena.log.records import Cell
 from memarena.report.brief import brief_groups
 from memarena.report.charts.catalogue import CHAPTERS
-from memarena.report.findings import findings, unproven
+from memarena.report.findings import findings, texts, unproven
 from memarena.report.provenance import Provenance
 from memarena.report.question_trace.parts import OUTCOMES, asked_facts
 from memarena.report.render.html.cells import table_view
@@ -116,8 +116,8 @@ class Pages:
             sort=sort,
             sorts={c.key: urlencode([*chosen, ("sort", _turned(sort, c.key, c.share))]) for c in COLUMNS},
             choices=[(c, c.key in shown) for c in COLUMNS],
-            findings=findings(rows),
-            unproven=unproven(rows),
+            findings=texts(findings(rows)),
+            unproven=texts(unproven(rows)),
             warnings=[
                 *(
                     f"{head.run.name}: {note}" if len(runs) > 1 else note
@@ -127,10 +127,7 @@ class Pages:
                 *comparison_warnings([run.scores for run in given]),
             ],
             marks=_marks(given),
-            facts=[
-                (head.run.name, [tuple(part.strip() for part in line.split("  ", 1)) for line in summary.lines])
-                for (head, _), summary in zip(runs, summaries, strict=True)
-            ],
+            facts=[(head.run.name, summary.named_lines) for (head, _), summary in zip(runs, summaries, strict=True)],
         )
 
     def questions(self, chosen: Selection) -> str:

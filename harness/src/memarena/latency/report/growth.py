@@ -5,7 +5,7 @@ from __future__ import annotations
 from memarena.latency.report.cells import floor_text, machine_text, meter_cell, reasons
 from memarena.latency.results import Growth
 from memarena.report.figures import milliseconds, number, whole
-from memarena.report.layout import Cell, Column, Document, Section, section
+from memarena.report.layout import Cell, Column, Document, Fact, Section, section
 
 
 def growth_document(growth: Growth) -> Document:
@@ -17,10 +17,10 @@ def growth_document(growth: Growth) -> Document:
 def _growth_head(growth: Growth) -> Section:
     data = growth.dataset
     lines = (
-        f"data set  {data.name} (sha256 {data.sha256[:12]}), ego {', '.join(growth.egos)}",
-        f"searches  over {growth.queries} questions in turn, after each number of days",
-        f"floor     {floor_text(growth.floor)}",
-        f"machine   {machine_text(growth.versions)}",
+        Fact("data set", f"{data.name} (sha256 {data.sha256[:12]}), ego {', '.join(growth.egos)}"),
+        Fact("searches", f"over {growth.queries} questions in turn, after each number of days"),
+        Fact("floor", floor_text(growth.floor)),
+        Fact("machine", machine_text(growth.versions)),
     )
     notes = [f"{name}: {why}" for name, why in growth.failed.items()]
     if growth.state not in ("completed", ""):

@@ -8,7 +8,7 @@ from memarena.latency.report.cells import floor_text, machine_text, meter_cell, 
 from memarena.latency.report.checks import held_out_section, server_check_section
 from memarena.latency.results import Fit, IngestRow, Model, StudiedRun, Study, TotalCell
 from memarena.report.figures import NA, at_least, milliseconds, number, whole
-from memarena.report.layout import Cell, Column, Document, Section, section
+from memarena.report.layout import Cell, Column, Document, Fact, Section, section
 
 SCALED_EGOS = 50
 """The paper's world; figures scaled to it are arithmetic, not measurements."""
@@ -33,12 +33,13 @@ def study_document(study: Study) -> Document:
 
 
 def _head(study: Study) -> Section:
-    lines, notes = [], []
+    lines: list[Fact] = []
+    notes: list[str] = []
     for run in study.runs:
-        lines.append(f"run       {run.path} ({run.run_id}, {run.started_at})")
-        lines += [f"reader    {r.name}: {r.model}" for r in run.readers]
-        lines.append(f"floor     {floor_text(run.floor)}")
-        lines.append(f"machine   {machine_text(run.versions)}")
+        lines.append(Fact("run", f"{run.path} ({run.run_id}, {run.started_at})"))
+        lines += [Fact("reader", f"{r.name}: {r.model}") for r in run.readers]
+        lines.append(Fact("floor", floor_text(run.floor)))
+        lines.append(Fact("machine", machine_text(run.versions)))
         notes += _unmetered(run)
     systems = dict.fromkeys(run.versions.platform for run in study.runs)
     if len(systems) > 1:

@@ -88,8 +88,9 @@ def figure_cell(figure: Figure | None, digits: int = 1) -> Cell:
     """A published figure with its standard deviation; ≈ and slanted where it was composed from a fit."""
     if figure is None:
         return NA
-    text = f"{figure.value:,.{digits}f}" + (f" ±{figure.sd:.{digits}f}" if figure.sd is not None else "")
-    return Cell(f"≈{text}", slanted=True) if figure.predicted else Cell(text)
+    spread = f" ±{figure.sd:.{digits}f}" if figure.sd is not None else ""
+    mark = "≈" if figure.predicted else ""
+    return Cell(f"{mark}{figure.value:,.{digits}f}{spread}", slanted=figure.predicted, spread=spread)
 
 
 def _token_f1(paper_rows: PaperRows, published: Published) -> Section:

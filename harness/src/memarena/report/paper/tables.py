@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memarena.paper.published_types import Figure, PrintedTable, Published
 from memarena.report.figures import NA, metric, number, percent
-from memarena.report.layout import Cell, Column, Section, section
+from memarena.report.layout import Cell, Column, Fact, Section, section
 from memarena.report.rows import ReportRow, backend_name, reader_name
 from memarena.scoring import formulas
 
@@ -63,10 +63,11 @@ def _printed(table: PrintedTable) -> Section:
 def _as_printed(figure: Figure | None) -> Cell:
     if figure is None:
         return NA
-    text = f"{figure.value:,.9g}" + (f" ±{figure.sd:g}" if figure.sd is not None else "")
+    spread = f" ±{figure.sd:g}" if figure.sd is not None else ""
     ends = f" [{figure.low:,.9g}, {figure.high:,.9g}]" if figure.low is not None and figure.high is not None else ""
-    return Cell(text + ends)
+    after = spread + ends
+    return Cell(f"{figure.value:,.9g}{after}", spread=after if spread else "")
 
 
-def _where(table: PrintedTable) -> str:
-    return f"{table.title}  in reports of memarena run {' or '.join(table.configurations)}"
+def _where(table: PrintedTable) -> Fact:
+    return Fact(table.title, f"in reports of memarena run {' or '.join(table.configurations)}", width=0)

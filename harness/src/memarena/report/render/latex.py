@@ -78,7 +78,7 @@ def _section(part: Section) -> Iterator[str]:
     if part.table is None:
         yield rf"\subsection*{{{escaped(part.title)}}}"
         yield r"\begin{flushleft}\small"
-        yield from (rf"{_guarded(escaped(line)) or '~'}\\" for line in (*part.lines, *part.notes))
+        yield from (rf"{_guarded(escaped(str(line))) or '~'}\\" for line in (*part.lines, *part.notes))
         yield r"\end{flushleft}"
         return
     yield f"% begin table {part.key}"

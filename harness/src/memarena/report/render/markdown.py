@@ -20,7 +20,7 @@ def _section(part: Section) -> Iterator[str]:
     yield ""
     if part.lines:
         yield "```text"
-        yield from part.lines
+        yield from map(str, part.lines)
         yield "```"
         yield ""
     if part.table is not None:

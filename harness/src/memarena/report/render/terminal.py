@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
@@ -15,7 +14,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from memarena.report.layout import Cell, Document, Section, Table
+from memarena.report.layout import Cell, Document, Fact, Section, Table
 
 WIDTH = 120
 _BETWEEN = 2
@@ -24,8 +23,6 @@ _LONGEST_WORD = 24
 """A longer one, such as a path, is broken where there is no room."""
 _SHORT = 16
 """A text column that is no wider is not wrapped: a name keeps its mark."""
-_NAMED = re.compile(r"\s*\S+(?: \S+){0,3} {2,}(?=\S)")
-"""A name and the blanks behind it: where the text of the line begins."""
 
 
 def print_document(document: Document, file: IO[str] | None = None, width: int | None = None) -> None:
@@ -64,7 +61,8 @@ def _plain(file: IO[str] | None, width: int) -> Console:
 def _print_section(console: Console, part: Section) -> None:
     console.print(Text(part.title, style="bold"))
     for line in part.lines:
-        _print_line(console, f"  {line}", one_line=part.one_line_each)
+        hang = max(len(line.name), line.width) + 2 if isinstance(line, Fact) else None
+        _print_line(console, f"  {line}", hang, one_line=part.one_line_each)
     if part.table is not None:
         for number, piece in enumerate(_rich_tables(part.table, console.width)):
             if number:
@@ -84,8 +82,13 @@ def _print_section(console: Console, part: Section) -> None:
     console.print()
 
 
-def _print_line(console: Console, line: str, *, one_line: bool = False, style: str = "") -> None:
-    """A line wrapped under its own text, or cut at the edge of a terminal and left whole in a file."""
+def _print_line(
+    console: Console, line: str, hang: int | None = None, *, one_line: bool = False, style: str = ""
+) -> None:
+    """A line wrapped under its own text, or cut at the edge of a terminal and left whole in a file.
+
+    ``hang``: characters before the text of the line, the section's indent apart; None for a line without a name.
+    """
     line = printable(line)
     if one_line:
         if console.is_terminal:
@@ -93,9 +96,8 @@ def _print_line(console: Console, line: str, *, one_line: bool = False, style: s
         else:
             console.print(Text(line), soft_wrap=True)
         return
-    named = _NAMED.match(line)
-    hang = named.end() if named else len(line) - len(line.lstrip()) + 2
-    wrapped = textwrap.wrap(line, console.width, subsequent_indent=" " * hang, break_on_hyphens=False) or [""]
+    indent = len(line) - len(line.lstrip()) if hang is None else hang
+    wrapped = textwrap.wrap(line, console.width, subsequent_indent=" " * (indent + 2), break_on_hyphens=False) or [""]
     for piece in wrapped:
         console.print(Text(piece, style=style))
 

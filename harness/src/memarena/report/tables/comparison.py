@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memarena.report.figures import few_egos
-from memarena.report.layout import Cell, Column, Document, Section, section
+from memarena.report.figures import NA, few_egos
+from memarena.report.layout import Cell, Column, Document, Fact, Section, section
 from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS, Comparison, Interval, Side, WorldsComparison
 
 _SIGNED = frozenset(("J", "J|known"))
@@ -60,9 +60,9 @@ def comparison_document(found: Comparison) -> Document:
 def worlds_document(found: WorldsComparison) -> Document:
     """Two rows across worlds."""
     lines = [
-        f"A         {found.a_label}",
-        f"B         {found.b_label}",
-        f"worlds    {len(found.run_ids)}: {', '.join(found.run_ids)}",
+        Fact("A", found.a_label),
+        Fact("B", found.b_label),
+        Fact("worlds", f"{len(found.run_ids)}: {', '.join(found.run_ids)}"),
     ]
     columns = [
         Column("figure", align="left"),
@@ -99,26 +99,26 @@ def _scaled(value: float, metric: str) -> tuple[float, int]:
 
 def _share(value: float | None, metric: str) -> Cell:
     if value is None:
-        return Cell("n/a", faint=True)
+        return NA
     shown, digits = _scaled(value, metric)
     return Cell(f"{shown:.{digits}f}")
 
 
 def _difference(value: float | None, metric: str) -> Cell:
     if value is None:
-        return Cell("n/a", faint=True)
+        return NA
     shown, digits = _scaled(value, metric)
     return Cell(f"{shown:+.{digits}f}")
 
 
 def _interval(value: Interval | None, metric: str) -> Cell:
     if value is None:
-        return Cell("n/a", faint=True)
+        return NA
     ends: Sequence[str] = [_difference(end, metric).text for end in (value.low, value.high)]
     return Cell(f"{ends[0]} … {ends[1]}")
 
 
 def _p(value: float | None) -> Cell:
     if value is None:
-        return Cell("n/a", faint=True)
+        return NA
     return Cell("<0.001" if value < 0.001 else f"{value:.3f}")

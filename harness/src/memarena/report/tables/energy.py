@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from memarena.log.measuring import FootprintTaken, MeterFigure, PhaseMeasured, RailMeasured
 from memarena.report.figures import NA, number
-from memarena.report.layout import Cell, Column, Section, section
+from memarena.report.layout import Cell, Column, Fact, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns
 
 _RAILS = (("gpu_rail_j", "GPU rail"), ("sys_j", "system"))
@@ -28,7 +28,7 @@ def energy_table(rows: Sequence[ReportRow]) -> Section | None:
     title = "Energy"
     if not any(_measured(figure) for _, phase in known for figure in _figures(phase)):
         reasons = list(dict.fromkeys(figure.reason for _, phase in known for figure in _figures(phase)))
-        return Section(title, tuple(f"unavailable  {reason}" for reason in reasons))
+        return Section(title, tuple(Fact("unavailable", reason, 11) for reason in reasons))
     others = list(dict.fromkeys(rail.name for _, phase in known for rail in phase.rails[2:]))
     columns = [
         *lead_columns(rows),

@@ -51,6 +51,10 @@ def table_view(table: Table) -> TableView:
 
 
 def _cell(cell: Cell, figure: bool, *, head: bool) -> CellView:
-    text, plus, spread = _MINUS.sub("−", cell.text).partition(" ±")
     kinds = [("n", figure), ("best", cell.strong), ("faint", cell.faint), ("slanted", cell.slanted)]
-    return CellView(text, f"±{spread}" if plus else "", " ".join(kind for kind, on in kinds if on), head)
+    return CellView(
+        _MINUS.sub("−", cell.figure),
+        _MINUS.sub("−", cell.spread.lstrip()),
+        " ".join(kind for kind, on in kinds if on),
+        head,
+    )

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memarena.report.brief import WORDS, brief_groups, brief_table
+from memarena.report.brief import brief_groups, brief_table, words_section
 from memarena.report.brief_rows import BriefRow
 from memarena.report.charts.bars import error_split, ranked_right, recall_bars
 from memarena.report.charts.catalogue import charts_of
 from memarena.report.charts.svg import Figure
 from memarena.report.document import Group, method_sections, report_groups, summary_sections
-from memarena.report.findings import findings, unproven
+from memarena.report.findings import findings, split_verdicts, texts, unproven
 from memarena.report.layout import Section
 from memarena.report.parts import section_without_small
 from memarena.report.question_trace.sample import QuestionTrace
@@ -186,7 +186,7 @@ def page_of(
         title=_title(runs),
         datasets=", ".join(dict.fromkeys(run.scores.dataset.name for run in runs)),
         summaries=tuple(_summary(n, name, rows, least_questions) for n, (name, rows) in enumerate(brief_groups(runs))),
-        words=tuple(_named(line) for line in WORDS),
+        words=words_section().named_lines,
         heads=tuple(_part(section) for section in summary_sections(runs)),
         chapters=tuple(chapter for group in groups for chapter in _chapters(group, runs, least_questions)),
         traces=tuple(_traces(rows, runs)),
@@ -197,8 +197,7 @@ def page_of(
 def _summary(place: int, name: str, rows: Sequence[BriefRow], least: int) -> SummaryView:
     """Verdict, table, pictures and findings of a group; ids are told apart by its place."""
     ending = f"-{place}" if place else ""
-    said = findings(rows)
-    verdicts = [line for line in said if line.startswith("Right answers")]
+    verdicts, others = split_verdicts(findings(rows))
     part = _part(brief_table(rows, f"Summary{name}", least=least))
     drawn = (
         ranked_right(rows, f"fig-ranked{ending}"),
@@ -208,9 +207,9 @@ def _summary(place: int, name: str, rows: Sequence[BriefRow], least: int) -> Sum
     return SummaryView(
         key=part.key,
         title=part.title,
-        verdicts=tuple(verdicts),
-        findings=tuple(line for line in said if line not in verdicts),
-        unproven=tuple(unproven(rows)),
+        verdicts=texts(verdicts),
+        findings=texts(others),
+        unproven=texts(unproven(rows)),
         table=part,
         figures=tuple(figure for figure in drawn if figure is not None),
     )
@@ -256,7 +255,7 @@ def _part(section: Section) -> Part:
     return Part(
         key=section.key,
         title=section.title,
-        lines=tuple(_named(line) for line in section.lines),
+        lines=section.named_lines,
         table=table_view(section.table) if section.table else None,
         notes=section.notes if section.table else (),
         warnings=() if section.table else section.notes,
@@ -265,15 +264,6 @@ def _part(section: Section) -> Part:
         trace=section.trace,
         trace_columns=section.trace_columns,
     )
-
-
-_NAME = re.compile(r"(\S+(?: \S+)*?) {2,}(?=\S)")
-
-
-def _named(line: str) -> tuple[str, str]:
-    """A line of a name, two blanks or more, and a text; no name where it has no such form."""
-    found = _NAME.match(line)
-    return (found.group(1), line[found.end() :]) if found else ("", line)
 
 
 def _traces(rows: Sequence[ReportRow], runs: Sequence[ReportInput]) -> list[TraceGroup]:
