@@ -100,6 +100,20 @@ def test_a_void_figure_says_so_and_why(tmp_path: Path) -> None:
     assert " void " in text.partition("gpu_rail_j void")[0]
 
 
+def test_void_figures_are_counted_by_kind_of_phase_whatever_their_reasons_say(tmp_path: Path) -> None:
+    long_gap = MeterFigure(status="void", reason="a gap of 950 ms")
+
+    def phases(cell: str) -> list[PhaseMeasured | FootprintTaken]:
+        made = [phase(cell, figure, value(1.0, "s")) for figure in (SCATTERED, long_gap, long_gap)]
+        return [*made[:2], made[2].model_copy(update={"phase": "answer"})]
+
+    text = " ".join(shown(with_records(tmp_path, phases)).split())
+    assert "gpu_rail_j void in 2 of the phases, first" in text
+    assert "gpu_rail_j void in 1 of the phases, first" in text
+    assert "answer: a gap of 950 ms" in text
+    assert text.count("sys_j unavailable: no wall meter") == 1
+
+
 def test_memory_and_disk_are_of_the_last_day_and_the_peak_of_all(tmp_path: Path) -> None:
     def taken(cell: str, day: int, memory: float, peak: float) -> FootprintTaken:
         return FootprintTaken(

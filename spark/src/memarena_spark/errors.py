@@ -18,6 +18,15 @@ class SparkError(MemArenaError):
     """Bad input or a missing tool; the message is one line for the user."""
 
 
+class FileError(SparkError):
+    """A file that cannot be used; ``file`` is its name, ``reason`` what is wrong with it."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        super().__init__(f"{file}: {reason}")
+        self.file = file
+        self.reason = reason
+
+
 class Refusal(Record):
     """One reason why a run is not started, or a result not certified."""
 

@@ -14,7 +14,7 @@ from memarena.readers.errors import ReaderError
 from memarena.readers.remote import api_url
 from pydantic import Field, ValidationError
 
-from memarena_spark.errors import SparkError
+from memarena_spark.errors import FileError, SparkError
 from memarena_spark.profiles import NodeProfile, is_ours, parse_profile, profile_text
 
 FLOOR_SAMPLES = 11
@@ -123,16 +123,16 @@ def parse_plan(text: str, where: str) -> Plan:
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise SparkError(f"{where}: not valid YAML: {' '.join(str(error).split())}") from error
+        raise FileError(where, f"not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
-        raise SparkError(f"{where}: expected a mapping with schema, profile and run")
+        raise FileError(where, "expected a mapping with schema, profile and run")
     try:
         return Plan.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         given = "" if first["type"] == "missing" else f", got {str(first['input'])[:80]!r}"
-        raise SparkError(f"{where}: {field}: {reason_of(first)}{given}") from error
+        raise FileError(where, f"{field}: {reason_of(first)}{given}") from error
 
 
 def plan_faults(plan: Plan, profile: NodeProfile) -> Iterator[str]:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 from memarena_dataset.errors import MemArenaError
 
 
 class MeterError(MemArenaError):
     """A meter, its settings or its file cannot be used; the message is one line for the user."""
+
+
+class SamplesError(MeterError):
+    """A samples file cannot be read or written; ``reason`` says why, without the path."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
 
 
 class MeterFailedError(MeterError):

@@ -28,7 +28,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from memarena.meters.readings import Channel, MeterError, Reading, Unavailable, one_line
+from memarena.meters.readings import Channel, Reading, SamplesError, Unavailable, one_line
 
 _KIND, _VERSION = "memarena-samples", "1"
 _TAIL_BYTES = 8192
@@ -46,22 +46,22 @@ def sealed(fields: Sequence[object]) -> bytes:
 
 
 class SamplesWriter:
-    """Appends to a new samples file. Raises :class:`MeterError` if the file is already there or cannot be written."""
+    """Appends to a new samples file. Raises :class:`SamplesError` if the file is already there or cannot be written."""
 
     def __init__(self, path: Path) -> None:
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
         except OSError as error:
-            raise MeterError(f"{path}: {error.strerror}") from error
+            raise SamplesError(path, str(error.strerror)) from error
         self._path = path
 
     def _append(self, line: bytes) -> None:
         try:
             written = os.write(self._file, line)
         except OSError as error:
-            raise MeterError(f"{self._path}: {error.strerror}") from error
+            raise SamplesError(self._path, str(error.strerror)) from error
         if written != len(line):
-            raise MeterError(f"{self._path}: only {written} of {len(line)} bytes could be written")
+            raise SamplesError(self._path, f"only {written} of {len(line)} bytes could be written")
 
     def begin(self, period_ns: int, origin_ns: int, origin_unix_ns: int) -> None:
         """Write the first line."""
@@ -270,30 +270,30 @@ def _checked(path: Path, whole: Sequence[bytes]) -> Iterator[tuple[int, list[str
     for number, line in enumerate(whole, 1):
         body, _, check = line.rpartition(b",")
         if check != b"%08x" % zlib.crc32(body):
-            raise MeterError(f"{path}: line {number} is damaged, its check does not match")
+            raise SamplesError(path, f"line {number} is damaged, its check does not match")
         yield number, next(csv.reader([body.decode()]))
 
 
 def read_samples(path: Path) -> Samples:
     """Read a samples file, also one that is still being written or whose writer was killed.
 
-    A last line without its end is left out and named in ``torn``. Raises :class:`MeterError`, naming the line, for
+    A last line without its end is left out and named in ``torn``. Raises :class:`SamplesError`, naming the line, for
     anything else that is not as it was written.
     """
     try:
         *whole, rest = path.read_bytes().split(b"\n")
     except OSError as error:
-        raise MeterError(f"{path}: {error.strerror}") from error
+        raise SamplesError(path, str(error.strerror)) from error
     lines = _checked(path, whole)
     _, head = next(lines, (1, []))
     if len(head) != 5 or head[:2] != [_KIND, _VERSION]:
-        raise MeterError(f"{path}: line 1: expected {_KIND},{_VERSION},PERIOD_NS,ORIGIN_NS,ORIGIN_UNIX_NS")
+        raise SamplesError(path, f"line 1: expected {_KIND},{_VERSION},PERIOD_NS,ORIGIN_NS,ORIGIN_UNIX_NS")
     reader = _Reader(path)
     for number, fields in lines:
         try:
             reader.take(fields)
         except (ValueError, TypeError, KeyError) as error:
-            raise MeterError(f"{path}: line {number} is not a line of a samples file: {one_line(error)}") from error
+            raise SamplesError(path, f"line {number} is not a line of a samples file: {one_line(error)}") from error
     period_ns, origin_ns, origin_unix_ns = (int(text) for text in head[2:])
     return Samples(
         path=path,

@@ -20,7 +20,7 @@ from pydantic import JsonValue
 
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.phases import measured_again
-from memarena_spark.errors import SparkError
+from memarena_spark.errors import FileError
 from memarena_spark.files import canonical_json
 from memarena_spark.plans import Plan, parse_plan
 from memarena_spark.profiles import NodeProfile, parse_profile
@@ -48,7 +48,7 @@ class Facts:
 def read_facts(folder: Path) -> Facts:
     """Read the facts of a bundle, finished or not.
 
-    Raises SparkError, or what reading a log or a samples file raises, with the file's name.
+    Raises FileError, or what reading a log or a samples file raises, with the file's name.
     """
     profile_text = _text(folder / layout.PROFILE)
     run = load_facts(folder / layout.LOG_FOLDER)
@@ -70,15 +70,15 @@ def _template_tokens(log_folder: Path) -> dict[str, dict[str, int]]:
 
 
 def read_record(path: Path) -> RunRecord:
-    """The record of a run. Raises SparkError if it is not one, or not in its one form."""
+    """The record of a run. Raises FileError if it is not one, or not in its one form."""
     content = path.read_bytes()
     try:
         record = RunRecord.model_validate_json(content)
     except ValueError as error:
         reason = " ".join(str(error).split())[:300]
-        raise SparkError(f"{path.name}: not the record of a run: {reason}") from error
+        raise FileError(path.name, f"not the record of a run: {reason}") from error
     if canonical_json(record) != content:
-        raise SparkError(f"{path.name}: not as this program writes it")
+        raise FileError(path.name, "not as this program writes it")
     return record
 
 
@@ -159,4 +159,4 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SparkError(f"{path.name}: cannot be read: {error}") from error
+        raise FileError(path.name, f"cannot be read: {error}") from error

@@ -15,7 +15,7 @@ from memarena.meters.samples import Samples, read_samples
 from pydantic import JsonValue
 
 from memarena_spark.bundle.layout import LOG, files_of
-from memarena_spark.errors import SparkError
+from memarena_spark.errors import FileError
 
 _TOLERANCE = 1e-9
 """Relative: machines may add up the same numbers in another order."""
@@ -30,7 +30,7 @@ def samples_files(log_folder: Path) -> list[str]:
 def measured_again(log_folder: Path) -> tuple[PhaseMeasured, ...]:
     """Energy of every phase of a run in one segment, in the order of the log.
 
-    Raises MeterError, naming the file, where samples are not as they were written, and SparkError where there are none.
+    Raises MeterError, naming the file, where samples are not as they were written, and FileError where there are none.
     """
     system, file = "", ""
     phases: list[PhaseEnded] = []
@@ -41,7 +41,7 @@ def measured_again(log_folder: Path) -> tuple[PhaseMeasured, ...]:
             phases.append(record)
     if file and file not in files_of(log_folder):
         # Never opened: a log may name any file of this machine.
-        raise SparkError(f"{LOG}: names the samples file {file}, which is not beside it")
+        raise FileError(LOG, f"names the samples file {file}, which is not beside it")
     samples: Samples | str = read_samples(log_folder / file) if file else NOT_METERED
     idle = {phase.phase: Window(*phase.pieces[0]) for phase in phases if phase.phase.startswith("idle_")}
     before, after = idle.get("idle_before"), idle.get("idle_after")

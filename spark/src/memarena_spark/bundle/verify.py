@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from memarena.log.store import LogError
-from memarena.meters.readings import MeterError
+from memarena.meters.readings import MeterError, SamplesError
 from memarena.scoring import ScoringError
 from pydantic import JsonValue
 
@@ -23,7 +23,7 @@ from memarena_spark.bundle.rules import distinct, refusals_of
 from memarena_spark.bundle.signing import allowed_signer, is_canonical, who_signed
 from memarena_spark.bundle.statement import read_sums, statement, sums
 from memarena_spark.code import own_code
-from memarena_spark.errors import SparkError
+from memarena_spark.errors import FileError, SparkError
 from memarena_spark.files import sha256_of
 
 
@@ -151,17 +151,12 @@ def _facts(bundle: Path, hashes: Mapping[str, str], dataset: Path | None, found:
         facts = read_facts(bundle)
         _follow(bundle, facts, hashes, found)
         _gold(bundle, facts, dataset, found)
-    except SparkError as error:
-        file, _, reason = str(error).partition(": ")
-        found.faults.append(Fault(file, reason))
-    except (LogError, ScoringError) as error:
+    except FileError as error:
+        found.faults.append(Fault(error.file, error.reason))
+    except SamplesError as error:
+        found.faults.append(Fault(error.path.relative_to(bundle).as_posix(), error.reason))
+    except (LogError, MeterError, ScoringError, SparkError) as error:
         found.faults.append(Fault(layout.LOG, str(error)))
-    except MeterError as error:
-        path, _, reason = str(error).partition(": ")
-        own = Path(path).is_relative_to(bundle)
-        found.faults.append(
-            Fault(Path(path).relative_to(bundle).as_posix(), reason) if own else Fault(layout.LOG, str(error))
-        )
     except _NO_RUN as error:
         found.faults.append(Fault(layout.LOG, f"does not make a run: {type(error).__name__}: {error}"))
 

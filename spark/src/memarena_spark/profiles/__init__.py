@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from memarena.log.base import Record
 from pydantic import Field, ValidationError
 
-from memarena_spark.errors import SparkError
+from memarena_spark.errors import FileError, SparkError
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -157,11 +157,11 @@ def parse_profile(text: str, where: str) -> NodeProfile:
     try:
         return NodeProfile.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise SparkError(f"{where}: not valid TOML: {error}") from error
+        raise FileError(where, f"not valid TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise SparkError(f"{where}: {field}: {first['msg']}") from error
+        raise FileError(where, f"{field}: {first['msg']}") from error
 
 
 def is_ours(text: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from memarena.log.measuring import FootprintTaken, MeterFigure, PhaseMeasured, RailMeasured
@@ -17,7 +16,6 @@ _LOADS = (
     ("gpu_temperature", "peak", "GPU °C", "highest temperature of the GPU"),
 )
 _MB = 1e6
-_NUMBERS = re.compile(r"\d[\d.]*")
 
 
 def energy_table(rows: Sequence[ReportRow]) -> Section | None:
@@ -138,22 +136,19 @@ def _gpu_alone(known: Sequence[tuple[ReportRow, PhaseMeasured]]) -> list[str]:
 
 
 def _why(known: Iterable[tuple[ReportRow, PhaseMeasured]]) -> list[str]:
-    """Each reason once with the figures it affects; for a void figure, where it occurred first and how often."""
-    places: dict[tuple[str, str, str], list[str]] = {}
-    reasons: dict[tuple[str, str, str], str] = {}
+    """Why figures are missing: reasons of unavailable ones; of void ones, by kind of phase, the first and how many."""
+    unavailable: dict[tuple[str, str], None] = {}
+    void: dict[tuple[str, str], list[str]] = {}
     for _, phase in known:
-        for what, figure in _told(phase):
-            if figure.reason:
-                key: tuple[str, str, str] = (what, figure.status, _NUMBERS.sub("", figure.reason.partition(" (")[0]))
-                reasons.setdefault(key, figure.reason)
-                places.setdefault(key, []).append(f"{phase.cell_id}, {phase.phase}: {figure.reason}")
-    lines = []
-    for found, where in places.items():
-        if found[1] == "unavailable":
-            lines.append(f"{found[0]} unavailable: {reasons[found]}")
-        else:
-            lines.append(f"{found[0]} void in {len(where)} of the phases, first {where[0]}")
-    return lines
+        for name, figure in _told(phase):
+            if figure.status == "unavailable":
+                unavailable[name, figure.reason] = None
+            elif figure.status == "void":
+                void.setdefault((name, phase.phase), []).append(f"{phase.cell_id}, {phase.phase}: {figure.reason}")
+    return [
+        *(f"{name} unavailable: {reason}" for name, reason in unavailable),
+        *(f"{name} void in {len(where)} of the phases, first {where[0]}" for (name, _), where in void.items()),
+    ]
 
 
 def _told(phase: PhaseMeasured) -> Iterator[tuple[str, MeterFigure]]:
