@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 
 from memarena.log.base import Record
+from memarena_dataset import safe_files
 from pydantic import JsonValue
 
 
@@ -29,21 +29,6 @@ def sha256(content: bytes) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is whole or not there, also after a power cut."""
+    """Write a file that is whole or not there, also after a power cut; its folder is created if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.rename(path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    safe_files.write_whole(path, content, durable=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memarena.log.base import Record
+from memarena_dataset.safe_files import acquire_lock
 from pydantic import ValidationError
 
 from memarena_spark.errors import RefusedError, SparkError
@@ -47,7 +47,7 @@ def node_lock(path: Path, boot_id: str, out: Path) -> Iterator[Holder | None]:
     """
     descriptor = _locked(path)
     try:
-        left_by = _note(descriptor)
+        left_by = _note_in(path)
         _write(
             descriptor,
             Holder(pid=os.getpid(), boot_id=boot_id, since=_now(), out=str(out)).model_dump_json().encode() + b"\n",
@@ -68,20 +68,15 @@ def check_lock(path: Path) -> None:
 def _locked(path: Path) -> int:
     """A descriptor that holds the lock."""
     try:
-        # Without O_CREAT where it is there: kernels refuse that for another user's file in a shared folder.
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | (0 if path.exists() else os.O_CREAT), 0o666)
+        return acquire_lock(path)
+    except BlockingIOError as error:
+        raise RefusedError("lock", [refusal("locked", _who(_note_in(path), path))]) from error
     except PermissionError as error:
         raise SparkError(
             f"lock {path}: {_forbidden(path)}; remove it, or set {VARIABLE} to a path of your own"
         ) from error
     except OSError as error:
         raise SparkError(f"lock {path}: {error.strerror}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        with os.fdopen(descriptor, "rb"):
-            raise RefusedError("lock", [refusal("locked", _who(_note(descriptor), path))]) from error
-    return descriptor
 
 
 def _forbidden(path: Path) -> str:
@@ -98,10 +93,10 @@ def left_note(left_by: Holder) -> str:
     return f"an earlier run ({left_by.out}, process {left_by.pid}) did not end in order; its lock is void"
 
 
-def _note(descriptor: int) -> Holder | None:
+def _note_in(path: Path) -> Holder | None:
     try:
-        return Holder.model_validate_json(os.pread(descriptor, 4096, 0))
-    except ValidationError:
+        return Holder.model_validate_json(path.read_bytes()[:4096])
+    except (OSError, ValidationError):
         return None
 
 

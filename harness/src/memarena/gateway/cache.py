@@ -6,12 +6,11 @@ and the request as it goes upstream (messages, parameters, seed). Files are writ
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 from pathlib import Path
 
+from memarena_dataset.safe_files import write_whole
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from memarena.gateway.calls import OpenCall
@@ -84,12 +83,8 @@ class ReplyCache:
             finish_reason=call.finish_reason,
         )
         path = self._path(key)
-        half = path.with_name(f"{path.name}.{os.getpid()}.part")
         try:
             path.parent.mkdir(exist_ok=True)
-            half.write_text(reply.model_dump_json(), encoding="utf-8")
-            half.replace(path)
+            write_whole(path, reply.model_dump_json())
         except OSError as error:
-            with contextlib.suppress(OSError):
-                half.unlink()
             raise GatewayError(f"cache {path}: {error.strerror}") from error

@@ -14,7 +14,6 @@ there must be is noted in the log when it is closed, and beside it (``writer.loc
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 from memarena_dataset.errors import MemArenaError
+from memarena_dataset.safe_files import acquire_lock
 from pydantic import ValidationError
 
 from memarena.log.records import RECORD_ADAPTER, SCHEMA_VERSION, AnyRecord
@@ -90,13 +90,10 @@ def lock_log(run_dir: Path) -> int:
     Raises :class:`LogError` if another process is it.
     """
     run_dir.mkdir(parents=True, exist_ok=True)
-    lock = os.open(run_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(lock)
+        return acquire_lock(run_dir / LOCK_NAME)
+    except BlockingIOError as error:
         raise LogError(f"{log_path(run_dir)}: another process is writing this log") from error
-    return lock
 
 
 class LogWriter:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import socket
 import threading
@@ -12,15 +11,14 @@ from pathlib import Path
 from typing import Self
 
 from aiohttp import web
+from memarena_dataset.safe_files import write_whole
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 def write_address(path: Path, address: str) -> None:
-    """Say where a server listens, at once and whole: ``HOST:PORT`` and a line end."""
-    half = path.with_name(f"{path.name}.{os.getpid()}.part")
-    half.write_text(f"{address}\n", encoding="utf-8")
-    half.replace(path)
+    """Write where a server listens: ``HOST:PORT`` and a line end."""
+    write_whole(path, f"{address}\n")
 
 
 async def serve(handler: Handler, listener: socket.socket, stopping: asyncio.Event) -> None:

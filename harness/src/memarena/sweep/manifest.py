@@ -8,7 +8,6 @@ written again: what it told of is found or done again.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
+from memarena_dataset.safe_files import acquire_lock, sync_folder
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from memarena.log.store import LOG_NAME
@@ -209,14 +209,11 @@ class ManifestWriter:
             raise SweepError(f"--out {folder}: holds a run; a folder of its own is expected for the sweep")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._lock = acquire_lock(folder / LOCK)
+        except BlockingIOError as error:
+            raise SweepError(f"--out {folder}: another sweep is working in this folder") from error
         except OSError as error:
             raise SweepError(f"--out {folder}: cannot be written to: {error.strerror}") from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(self._lock)
-            raise SweepError(f"--out {folder}: another sweep is working in this folder") from error
         try:
             self.state = read_manifest(folder) if self._path.exists() else SweepState()
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
@@ -230,11 +227,7 @@ class ManifestWriter:
         raw = self._path.read_bytes()
         os.ftruncate(self._file, raw.rfind(b"\n") + 1)
         os.fsync(self._file)
-        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(self._path.parent)
 
     def append(self, record: AnyRecord) -> None:
         """Add a record; it is on the disk when this returns."""

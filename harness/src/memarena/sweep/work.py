@@ -8,7 +8,6 @@ the child, makes a second attempt wait until nothing of the first is left.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -22,6 +21,7 @@ from typing import Literal
 
 from memarena_dataset.errors import DatasetError
 from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.safe_files import acquire_lock, write_whole
 
 from memarena.execution.models.shared_readers import VARIABLE, may_be_shared
 from memarena.execution.planning.config import ReaderConfig
@@ -234,9 +234,7 @@ def _world(job: Job, give: GiveWorld, stop: threading.Event, alive: Alive) -> tu
             sha256 = dataset.sha256
         if not world.arguments and sha256 != world.key:
             raise SweepError(f"world {world.name}: has changed since the sweep was planned ({world.dataset})")
-        part = folder / "sha256.part"
-        part.write_text(sha256, encoding="utf-8")
-        part.replace(noted)
+        write_whole(noted, sha256)
         return files, sha256
 
 
@@ -248,21 +246,21 @@ def _locked(folder: Path, stop: threading.Event) -> Iterator[int]:
     """A lock on a folder; waits until the guard of an earlier attempt has let go of it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(exist_ok=True)
-    lock = os.open(folder.with_name(f"{folder.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        deadline = time.monotonic() + LOCK_WAIT_S
-        while True:
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
+    deadline = time.monotonic() + LOCK_WAIT_S
+    while True:
+        try:
+            held = acquire_lock(folder.with_name(f"{folder.name}.lock"))
+            break
+        except BlockingIOError:
             if stop.wait(POLL_S):
-                raise _StoppedError
+                raise _StoppedError from None
             if time.monotonic() > deadline:
-                raise OSError(f"{folder}: an earlier attempt still works there after {LOCK_WAIT_S:.0f} s")
+                raise OSError(f"{folder}: an earlier attempt still works there after {LOCK_WAIT_S:.0f} s") from None
+    try:
         folder.mkdir(exist_ok=True)
-        yield lock
+        yield held
     finally:
-        os.close(lock)
+        os.close(held)
 
 
 def _check_space(scratch: Path) -> None:

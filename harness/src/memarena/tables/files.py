@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from memarena_dataset.printing import csv_cell
+from memarena_dataset.safe_files import replacing
 
 from memarena.tables.columns import TABLES
 from memarena.tables.errors import TableError
@@ -36,9 +37,9 @@ def export(
         out.mkdir(parents=True, exist_ok=True)
         for table in tables:
             path = out / f"{table}.{form}"
-            part = path.with_name(f"{path.name}.part")
-            _write(run, table, part, form, gold=gold)
-            written.append(part.replace(path))
+            with replacing(path) as part:
+                _write(run, table, part, form, gold=gold)
+            written.append(path)
     except OSError as error:
         raise TableError(f"--out {out}: {error.strerror}") from error
     return written

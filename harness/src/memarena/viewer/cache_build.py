@@ -7,11 +7,12 @@ step; the file appears under its name once it is whole.
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+from memarena_dataset.safe_files import replacing
 
 from memarena.evaluation import evaluate, load_facts
 from memarena.log.store import LogError
@@ -40,10 +41,8 @@ def build(folder: Path, judge: str, path: Path, told: Callable[[str], None]) -> 
     scored = evaluate(facts, judge)
     given = report_input(facts, scored)
     told(WRITING)
-    half = path.with_name(f"{path.name}.{os.getpid()}")
-    half.unlink(missing_ok=True)
-    try:
-        db = sqlite3.connect(half, isolation_level=None)
+    with replacing(path) as part:
+        db = sqlite3.connect(part, isolation_level=None)
         try:
             db.execute("PRAGMA journal_mode=OFF")
             db.execute("PRAGMA synchronous=OFF")
@@ -53,11 +52,7 @@ def build(folder: Path, judge: str, path: Path, told: Callable[[str], None]) -> 
             db.executescript(INDEXES)
         finally:
             db.close()
-        half.chmod(0o600)
-        half.replace(path)
-    except BaseException:
-        half.unlink(missing_ok=True)
-        raise
+        part.chmod(0o600)
 
 
 def _write(db: sqlite3.Connection, facts: RunFacts, given: ReportInput, key: CacheKey) -> None:

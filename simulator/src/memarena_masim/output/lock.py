@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from memarena_dataset.safe_files import acquire_lock
 
 from memarena_masim.errors import MasimError
 
@@ -29,20 +30,21 @@ def only_writer(out: Path, progress: Callable[[str], None]) -> Iterator[None]:
     if out.exists() and not out.is_dir():
         raise MasimError(f"--out {out}: not a folder; an empty or new folder is expected")
     out.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(out, os.O_RDONLY)  # no child inherits it: the lock ends with this process, however it ends
+    descriptor = _locked(out, progress)  # no child inherits it: the lock ends with this process, however it ends
     try:
-        _lock(descriptor, out, progress)
         yield
     finally:
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
-def _lock(descriptor: int, out: Path, progress: Callable[[str], None]) -> None:
+def _locked(out: Path, progress: Callable[[str], None]) -> int | None:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return acquire_lock(out)
     except BlockingIOError as error:
         raise MasimError(f"--out {out}: another process is making a data set there") from error
     except OSError as error:
         if error.errno not in _CANNOT_LOCK:
             raise
         progress(f"{out}: cannot be locked ({error.strerror}); nothing else may write there meanwhile")
+        return None

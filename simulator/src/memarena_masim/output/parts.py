@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from memarena_dataset.safe_files import write_whole
 from pydantic import BaseModel, JsonValue
 
 from memarena_masim import __version__
@@ -71,7 +71,7 @@ class Parts:
                 raise MasimError(f"--out {out}: not empty; an empty or new folder is expected")
             folder.mkdir()
         if not (folder / _STAMP).exists() and not finished_days(out):  # new, or killed before it could say what it is
-            _write_atomically(folder / _STAMP, [dump(stamp)])
+            write_whole(folder / _STAMP, dump(stamp), durable=True)
         _check_same(folder / _STAMP, stamp, out)
         return cls(folder)
 
@@ -88,8 +88,8 @@ class Parts:
     def write(self, words: DayWords) -> None:
         """Keep a finished day. Its lines come last: they are what says that the day is complete."""
         if words.counts or words.log:
-            _write_atomically(self._engine(words.day), [dump({"counts": words.counts, "log": list(words.log)})])
-        _write_atomically(self._day(words.day), words.lines)
+            write_whole(self._engine(words.day), [dump({"counts": words.counts, "log": list(words.log)})], durable=True)
+        write_whole(self._day(words.day), words.lines, durable=True)
 
     def lines(self, days: int) -> Iterator[str]:
         """All lines of the corpus, day by day."""
@@ -145,13 +145,3 @@ def _difference(written: object, wanted: object, name: str = "") -> str | None:
     if isinstance(written, str | int | float) and isinstance(wanted, str | int | float):
         return f"{name}: {written}, now {wanted}"
     return f"{name} differs"
-
-
-def _write_atomically(target: Path, texts: Iterable[str]) -> None:
-    draft = target.with_suffix(".part")
-    with draft.open("w", encoding="utf-8", newline="\n") as file:
-        for text in texts:
-            file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(target)

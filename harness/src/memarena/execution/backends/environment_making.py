@@ -5,12 +5,15 @@ A making that ends half-way, however it ends, leaves nothing that has a stamp, a
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from memarena_dataset.safe_files import acquire_lock, write_whole
 
 from memarena.execution.backends.environments import (
     ROOT_VARIABLE,
@@ -38,13 +41,13 @@ def make_environment(environment: BackendEnvironment, say: Callable[[str], None]
     place, name = environment.place(), environment.name
     if (made := place.made()) is not None:
         return made
-    with _only_one(name, say) as lock:
+    with _only_one(name, say) as held:
         if (made := place.made()) is not None:
             return made
         say(f"making the environment of {name} (once; about a minute) …")
         began = time.monotonic()
         try:
-            made = _make(environment, place, lock)
+            made = _make(environment, place, held)
         except OSError as error:
             raise RunError(f"{place.path}: cannot be made: {error.strerror}") from error
         finally:
@@ -76,50 +79,51 @@ def _only_one(name: str, say: Callable[[str], None]) -> Iterator[int]:
     path = environments_root() / f"{name}.lock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("w")
+        held = _lock_when_free(path, lambda: say(f"waiting for another process that makes the environment of {name} …"))
     except OSError as error:
         raise RunError(f"{ROOT_VARIABLE}: {path.parent}: cannot be written to: {error.strerror}") from error
-    with file:
-        told = False
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not told:
-                    say(f"waiting for another process that makes the environment of {name} …")
-                    told = True
-                time.sleep(_POLL_S)
-        yield file.fileno()
+    try:
+        yield held
+    finally:
+        os.close(held)
 
 
-def _make(environment: BackendEnvironment, place: Place, lock: int) -> Made:
+def _lock_when_free(path: Path, waiting: Callable[[], None]) -> int:
+    """Lock a file, after waiting for whoever holds it; ``waiting`` is called once then."""
+    with contextlib.suppress(BlockingIOError):
+        return acquire_lock(path)
+    waiting()
+    while True:
+        time.sleep(_POLL_S)
+        with contextlib.suppress(BlockingIOError):
+            return acquire_lock(path)
+
+
+def _make(environment: BackendEnvironment, place: Place, held: int) -> Made:
     if place.path.exists():
         shutil.rmtree(place.path)
     log = place.path.with_name(f"{environment.name}.log")
     log.unlink(missing_ok=True)
     table = environment.table
     # -I: the folder, in which pip runs, holds no modules of theirs.
-    _run([place.interpreter.program, "-I", "-m", "venv", str(place.path)], environment, log, lock)
+    _run([place.interpreter.program, "-I", "-m", "venv", str(place.path)], environment, log, held)
     constraints = ["-c", table.constraints] if table.constraints else []
     pip = [str(place.python), "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
-    _run([*pip, *constraints, "-r", table.requirements], environment, log, lock)
+    _run([*pip, *constraints, "-r", table.requirements], environment, log, held)
     made = Made(
         key=place.key,
         folder=environment.folder,
         python=place.interpreter.version,
         size_bytes=disk_bytes(place.path),
     )
-    written = place.path / f"{STAMP}.part"
-    written.write_text(made.model_dump_json(), encoding="utf-8")
-    written.rename(place.path / STAMP)
+    write_whole(place.path / STAMP, made.model_dump_json())
     return made
 
 
-def _run(argv: list[str], environment: BackendEnvironment, log: Path, lock: int) -> None:
+def _run(argv: list[str], environment: BackendEnvironment, log: Path, held: int) -> None:
     """Run a step in the backend's folder; it ends with this process, and the lock is held until it has ended."""
     command = outside_the_harness(argv)
-    with GuardedProcess.start(command, log_path=log, cwd=environment.folder, held=lock) as process:
+    with GuardedProcess.start(command, log_path=log, cwd=environment.folder, held=held) as process:
         while (code := process.poll()) is None:
             time.sleep(_POLL_S)
     if code:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from memarena_dataset.safe_files import write_whole
 from pydantic import BaseModel, ConfigDict
 
 from memarena.execution.planning.config import ReaderConfig
@@ -97,11 +98,8 @@ class ReaderHost:
             except ReaderError:
                 held.reader = None
                 return
-            part = note.with_suffix(".part")
-            part.touch(mode=0o600)  # a server may have a key
             content = _Note(ref=held.reader.ref, upstream=held.reader.upstream).model_dump_json()
-            part.write_text(content, encoding="utf-8")
-            part.replace(note)
+            write_whole(note, content, mode=0o600)  # a server may have a key
 
     def stop(self) -> None:
         """Stop all of them."""

@@ -1,0 +1,70 @@
+"""Locks on files, and files that are whole or not there: the one way to do either.
+
+The library filelock is no way to do it here: a lock's file holds a note or a position, which filelock empties, and a
+child process has to keep the lock by its descriptor after its parent has died.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def acquire_lock(path: Path) -> int:
+    """Lock a file, which is created if need be, or a folder (flock(2)); the descriptor that holds the lock.
+
+    The lock ends when the descriptor, and each copy of it that a child process was given, is closed, however its holder
+    ends. Raises BlockingIOError if another process holds it, and OSError where the path cannot be opened or the file
+    system has no locks.
+    """
+    # Without O_CREAT where it exists: kernels refuse that for another user's file in a shared folder.
+    flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | (0 if path.exists() else os.O_CREAT)
+    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path in the same folder, to be written in the block: it replaces ``path`` at the end; an error removes it."""
+    part = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
+    try:
+        yield part
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, content: str | bytes | Iterable[str], *, mode: int = 0o666, durable: bool = False) -> None:
+    """Write a file so that whoever reads it sees the old content or all of the new one. Text is UTF-8, lines end in LF.
+
+    ``durable``: also after a power cut. ``mode``: permissions of a new file, less the process's mask.
+    """
+    pieces = [content] if isinstance(content, str | bytes) else content
+    with replacing(path) as part:
+        part.touch(mode)
+        with part.open("wb") as file:
+            file.writelines(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+    if durable:
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
