@@ -69,7 +69,7 @@ ANSWERS = (
     Column("answer", "text", "after parsing; None where none arrived"),
     Column("cause", "text", "of a failure, in one line"),
     Column("token_f1", "number", "of answer and gold, 0 to 1", gold=True),
-    Column("decided_by", "text", "what settled it"),
+    Column("decided_by", "text", "what decided it"),
     Column("why", "text", "why it is right or wrong, in one line", gold=True),
     Column("stage", "text", "where a wrong answer went wrong: not_ingested, not_retrieved, cut_from_prompt, misread"),
     Column("behaviour", "text", "D6: label of what the answer did"),
