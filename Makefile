@@ -54,6 +54,7 @@ lint: setup
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/python -m scripts.check_types
 	$(BIN)/lint-imports
+	$(BIN)/python -m scripts.import_table --check
 	$(BIN)/python -m scripts.words
 	cd proto && ../$(BIN)/buf lint
 	cd proto && ../$(BIN)/buf breaking --against baseline.binpb
