@@ -142,9 +142,9 @@ def test_one_client_serves_many_threads_each_with_its_own_token(reader: NullRead
     assert {request.headers["Authorization"] for request in reader.received} == {f"Bearer token-{n}" for n in range(8)}
 
 
-def test_importing_the_package_does_not_import_openai() -> None:
+def test_importing_the_package_does_not_import_http() -> None:
     code = (
-        "import sys, memarena_answering as m; assert 'openai' not in sys.modules; "
-        "m.preload(); assert 'openai' in sys.modules"
+        "import sys, memarena_answering as m; assert 'httpcore2' not in sys.modules; "
+        "m.preload(); assert 'httpcore2' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urljoin
 
 import grpc
-import openai
 from grpc_health.v1 import health, health_pb2
 from memarena_answering import ReaderClient
+from memarena_answering.servers.door import Door
+from memarena_answering.servers.replies import Reply
 from memarena_backend import Call
 from memarena_backend.engine import Engine
 from memarena_backend.errors import CallError, unavailable
@@ -223,12 +226,24 @@ class KnowsEveryService(health.HealthServicer):  # type: ignore[misc]  # grpc_he
         return health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
 
 
+class _Wandering(Door):
+    @contextmanager
+    def open(
+        self, url: str, api_key: str | None, body: object = None, **how: Any
+    ) -> Iterator[tuple[Reply, Iterable[bytes]]]:
+        with super().open(url, api_key, body, **how) as (head, parts):
+            target = head.headers.get("location")
+            if target is None:
+                yield head, parts
+                return
+        with super().open(urljoin(url, target), api_key, body, **how) as opened:
+            yield opened
+
+
 class _Following(ReaderClient):
-    def _openai(self) -> openai.OpenAI:
-        if self._client is None:
-            wanderer = openai.DefaultHttpxClient(trust_env=False, follow_redirects=True)
-            self._client = openai.OpenAI(base_url=self.base_url, api_key="-", max_retries=0, http_client=wanderer)
-        return self._client
+    def warm_up(self) -> Door:
+        self._door = self._door or _Wandering()
+        return self._door
 
 
 class FollowsRedirects(Servicer):

@@ -11,7 +11,7 @@ from memarena.execution.cells.context import waited_ns
 from memarena.execution.cells.non_answers import non_answer
 from memarena.log.records import GatewayCall
 from memarena_answering import parse_answer
-from memarena_answering.retry_after import retry_after_s
+from memarena_answering.servers.retry_after import retry_after_s
 
 
 def a_call(**more: Any) -> GatewayCall:

@@ -9,8 +9,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.gateway.calls import OpenCall, UpstreamError
-from memarena.gateway.streams import MAX_EVENT_BYTES, StreamWatch, error_message
+from memarena.gateway.calls import OpenCall
+from memarena.gateway.streams import StreamWatch
+from memarena_answering.servers.replies import MAX_EVENT_BYTES, UpstreamError, error_message
 
 
 def event(delta: dict[str, object], finish: str | None = None, **more: object) -> bytes:
@@ -228,4 +229,4 @@ def test_what_is_no_chunk_is_an_error(bad: bytes) -> None:
     ],
 )
 def test_errors_in_any_form_become_one_line(body: object, words: str) -> None:
-    assert error_message(body) == words  # type: ignore[arg-type]
+    assert error_message(body) == words

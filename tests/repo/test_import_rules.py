@@ -69,7 +69,10 @@ VIOLATIONS = {
     ),
     "the kit knows the contract and the answering engine": ("memarena_backend", "memarena_dataset"),
     "a backend knows the kit, the answering engine and the contract": ("memarena_backend_bm25", "memarena.client"),
-    "the simulator knows the data set, and its command the quality measures": ("memarena_masim", "memarena.execution"),
+    "the simulator knows the data set and how servers are asked, and its command the quality measures": (
+        "memarena_masim",
+        "memarena.execution",
+    ),
     "each step of the simulator imports only the steps before it": (
         "memarena_masim.plan",
         "memarena_masim.questions.book",

@@ -56,7 +56,7 @@ def test_retry_after_holds_everybody_back() -> None:
 def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
     """It would take the key and the prompts elsewhere."""
     elsewhere = {"Location": "http://127.0.0.1:9/v1/chat/completions"}
-    with pytest.raises(MasimError, match=r"redirects to http://127\.0\.0\.1:9/.*, which is not followed"):
+    with pytest.raises(MasimError, match=r"a redirect to http://127\.0\.0\.1:9/.*, which is not followed"):
         made(tmp_path / "w", lambda body, number: Reaction(status=307, headers=elsewhere))
 
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import grpc
+from memarena_answering.servers.chat import read_chat
+from memarena_answering.servers.replies import MAX_REPLY_BYTES, MAX_VECTORS_BYTES, Reply, UpstreamError
 
 from memarena_backend.calls import Call
 from memarena_backend.errors import PromptRefusedError, unavailable
 from memarena_backend.records import ModelAccess, ModelRole
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from memarena_answering.servers.door import Door
 
 BATCH_TEXTS = 16
 """Texts per embedding call; between two of them a call that nobody waits for any more ends."""
@@ -28,11 +30,8 @@ TIMEOUT_S = 120.0
 """Bound of a model call when the RPC itself has no deadline."""
 _UNFIT = frozenset({400, 413, 422})
 """HTTP statuses of a model's server that does not take a request for what is in it."""
-MAX_ENDPOINTS = 8
-"""Endpoints whose connections are kept; the next run of a harness brings another gateway."""
 
 Purpose = Literal["passage", "query"]
-T = TypeVar("T")
 
 PREFIXES: Mapping[str, Mapping[Purpose, str]] = {
     "e5": {"query": "query: ", "passage": "passage: "},
@@ -97,7 +96,7 @@ class ModelClient:
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._clients: dict[str, OpenAI] = {}
+        self._door: Door | None = None
 
     def embed(self, endpoint: Endpoint, texts: Sequence[str], call: Call) -> list[list[float]]:
         """One vector per text, in order, as the model gives them.
@@ -113,23 +112,14 @@ class ModelClient:
         return vectors
 
     def _embed_batch(self, endpoint: Endpoint, texts: Sequence[str], call: Call) -> list[list[float]]:
-        client = self._client(endpoint.url)
-        reply = _asked(
-            "embedding",
-            endpoint,
-            call,
-            lambda timeout_s: client.embeddings.create(
-                model=endpoint.model,
-                input=list(texts),
-                encoding_format="float",
-                extra_headers=_authorization(endpoint),
-                timeout=timeout_s,
-            ),
-        )
-        rows = sorted(reply.data, key=lambda row: row.index)
-        if [row.index for row in rows] != list(range(len(texts))):
-            raise unavailable(f"the embedding model {endpoint.model} gave {len(rows)} vectors for {len(texts)} texts")
-        return [row.embedding for row in rows]
+        body = {"model": endpoint.model, "input": list(texts), "encoding_format": "float"}
+        reply = self._post("embedding", "/embeddings", endpoint, body, call, MAX_VECTORS_BYTES).parsed()
+        vectors = _vectors(reply)
+        if sorted(vectors) != list(range(len(texts))):
+            raise unavailable(
+                f"the embedding model {endpoint.model} gave {len(vectors)} vectors for {len(texts)} texts"
+            )
+        return [vectors[number] for number in range(len(texts))]
 
     def chat(
         self,
@@ -158,10 +148,18 @@ class ModelClient:
         }
         given = {"response_format": response_format, "tools": list(tools) or None, "tool_choice": tool_choice}
         body |= {key: value for key, value in given.items() if value is not None}
-        chat = _chat(self._post("chat", "/chat/completions", endpoint, body, call))
-        if chat is None:
-            raise unavailable(f"the chat model {endpoint.model} sent a reply without a choice")
-        return chat
+        reply = self._post("chat", "/chat/completions", endpoint, body, call)
+        try:
+            chat = read_chat(reply.body)
+        except UpstreamError as error:
+            raise unavailable(f"the chat model {endpoint.model} failed: {error}") from error
+        return Chat(
+            chat.text,
+            chat.finish_reason,
+            tuple(filter(None, map(_tool_call, chat.tool_calls))),
+            chat.prompt_tokens,
+            chat.completion_tokens,
+        )
 
     def rank(self, endpoint: Endpoint, query: str, documents: Sequence[str], call: Call) -> list[float]:
         """Relevance of every document for the query, in the order of the documents; higher is better.
@@ -173,112 +171,89 @@ class ModelClient:
             return []
         call.check()
         body = {"model": endpoint.model, "query": query, "documents": list(documents), "top_n": len(documents)}
-        scores = _scores(self._post("rerank", "/rerank", endpoint, body, call))
+        scores = _scores(self._post("rerank", "/rerank", endpoint, body, call, MAX_VECTORS_BYTES).parsed())
         if sorted(scores) != list(range(len(documents))):
             raise unavailable(
                 f"the rerank model {endpoint.model} gave {len(scores)} usable scores for {len(documents)} documents"
             )
         return [scores[number] for number in range(len(documents))]
 
-    def _post(self, kind: str, path: str, endpoint: Endpoint, body: Mapping[str, object], call: Call) -> object:
-        client = self._client(endpoint.url)
-        return _asked(
-            kind,
-            endpoint,
-            call,
-            lambda timeout_s: client.post(
-                path,
-                cast_to=object,
-                body=body,
-                options={"headers": _authorization(endpoint), "timeout": timeout_s},
-            ),
-        )
+    def _post(
+        self,
+        kind: str,
+        path: str,
+        endpoint: Endpoint,
+        body: Mapping[str, object],
+        call: Call,
+        most_bytes: int = MAX_REPLY_BYTES,
+    ) -> Reply:
+        """A reply of status 200, asked for once: a retry would be inside the timed search, and counted twice."""
+        remaining_s = call.remaining_s()
+        timeout_s = TIMEOUT_S if remaining_s is None else max(0.001, remaining_s)
+        line = f"the {kind} model {endpoint.model} failed: "
+        try:
+            url, key = endpoint.url.rstrip("/") + path, endpoint.key or "none"
+            reply = self._opened().ask(url, key, body, timeout_s=timeout_s, most_bytes=most_bytes)
+        except UpstreamError as error:
+            call.check()
+            raise unavailable(line + str(error)) from error
+        if reply.status < 300:
+            return reply
+        call.check()
+        line += f"HTTP {reply.status}: {reply.words()[:300]}"
+        if reply.status in _UNFIT:
+            raise PromptRefusedError(grpc.StatusCode.UNAVAILABLE, line)
+        raise unavailable(line)
 
     def close(self) -> None:
         """Close the connections to all endpoints."""
         with self._mutex:
-            for client in self._clients.values():
-                client.close()
-            self._clients.clear()
+            if self._door is not None:
+                self._door.close()
+                self._door = None
 
-    def _client(self, url: str) -> OpenAI:
-        import openai  # noqa: PLC0415  (half a second that only memories with models pay)
-
+    def _opened(self) -> Door:
         with self._mutex:
-            client = self._clients.pop(url, None) or openai.OpenAI(
-                base_url=url,
-                api_key="set-per-call",
-                max_retries=0,  # a hidden retry would be inside the timed search, and counted twice
-                http_client=openai.DefaultHttpxClient(trust_env=False, follow_redirects=False),
-            )
-            self._clients[url] = client  # last used, last in the order
-            if len(self._clients) > MAX_ENDPOINTS:
-                self._clients.pop(next(iter(self._clients))).close()
-            return client
+            if self._door is None:
+                from memarena_answering.servers.door import Door  # noqa: PLC0415  (only memories with models pay)
 
-
-def _asked(kind: str, endpoint: Endpoint, call: Call, ask: Callable[[float], T]) -> T:
-    import openai  # noqa: PLC0415
-
-    remaining_s = call.remaining_s()
-    try:
-        return ask(TIMEOUT_S if remaining_s is None else max(0.001, remaining_s))
-    except (openai.OpenAIError, ValueError) as error:
-        call.check()
-        reason = " ".join(str(error).split())[:300]
-        line = f"the {kind} model {endpoint.model} failed: {reason}"
-        if isinstance(error, openai.APIStatusError) and error.status_code in _UNFIT:
-            raise PromptRefusedError(grpc.StatusCode.UNAVAILABLE, line) from error
-        raise unavailable(line) from error
-
-
-def _authorization(endpoint: Endpoint) -> dict[str, str]:
-    return {"Authorization": f"Bearer {endpoint.key or 'none'}"}
+                self._door = Door()
+            return self._door
 
 
 def _is_vector(vector: Sequence[float]) -> bool:
     return len(vector) > 0 and all(map(math.isfinite, vector))
 
 
-def _chat(reply: object) -> Chat | None:
-    """The first choice of a reply; None if it has none."""
-    choices = reply.get("choices") if isinstance(reply, dict) else None
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
-        return None
-    usage = reply.get("usage") if isinstance(reply, dict) else None
-    counted = usage if isinstance(usage, dict) else {}
-    text = message.get("content")
-    calls = message.get("tool_calls")
-    return Chat(
-        text=text if isinstance(text, str) else "",
-        finish_reason=str(choice.get("finish_reason") or ""),
-        tool_calls=tuple(filter(None, map(_tool_call, calls if isinstance(calls, list) else []))),
-        prompt_tokens=_count(counted.get("prompt_tokens")),
-        completion_tokens=_count(counted.get("completion_tokens")),
-    )
-
-
-def _tool_call(call: object) -> ToolCall | None:
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(call, dict) or not isinstance(function, dict):
+def _tool_call(call: Mapping[str, object]) -> ToolCall | None:
+    function = call.get("function")
+    if not isinstance(function, dict):
         return None
     arguments = function.get("arguments")
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return ToolCall(str(function.get("name") or ""), text, str(call.get("id") or ""))
 
 
-def _count(tokens: object) -> int | None:
-    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens < 1 << 32 else None
+def _vectors(reply: object) -> dict[int, list[float]]:
+    """Vector by position of the text; what is malformed is left out, so that the count tells."""
+    vectors: dict[int, list[float]] = {}
+    for row in _rows(reply, "data"):
+        index, vector = row.get("index"), row.get("embedding")
+        if isinstance(index, int) and isinstance(vector, list) and all(isinstance(x, int | float) for x in vector):
+            vectors[index] = vector
+    return vectors
 
 
 def _scores(reply: object) -> dict[int, float]:
     """Score by position of the document; what is malformed is left out, so that the count tells."""
-    results = reply.get("results") if isinstance(reply, dict) else None
-    found: dict[int, float] = {}
-    for row in results if isinstance(results, list) else []:
-        position, score = (row.get("index"), row.get("relevance_score")) if isinstance(row, dict) else (None, None)
-        if isinstance(position, int) and isinstance(score, int | float) and math.isfinite(score):
-            found[position] = float(score)
-    return found
+    scores: dict[int, float] = {}
+    for row in _rows(reply, "results"):
+        index, score = row.get("index"), row.get("relevance_score")
+        if isinstance(index, int) and isinstance(score, int | float) and math.isfinite(score):
+            scores[index] = float(score)
+    return scores
+
+
+def _rows(reply: object, key: str) -> list[dict[str, object]]:
+    rows = reply.get(key) if isinstance(reply, dict) else None
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

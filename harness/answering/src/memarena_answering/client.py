@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from memarena_answering.model import Completion, Prompt, ReaderCallError, ReadingPlan, TextDelta, TokenCounter
+from memarena_answering.servers.counts import count
+from memarena_answering.servers.replies import MAX_EVENT_BYTES, Reply, UpstreamError, error_message
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from memarena_answering.servers.door import Door
 
 COUNT_TIMEOUT_S = 30.0
 """Counting tokens takes milliseconds; longer means that the server hangs."""
-
-_UNUSED_KEY = "set-per-call"
+_KEEPALIVE_S = 5.0
+_DONE = b"[DONE]"
 
 
 def preload() -> None:
-    """Import the openai package now (about half a second), so that no timed call pays for it."""
-    import openai  # noqa: F401, PLC0415  (late on purpose)
+    """Import the HTTP client now, so that no timed call pays for it."""
+    import memarena_answering.servers.door  # noqa: F401, PLC0415  (late on purpose)
 
 
 def _request(prompt: Prompt, plan: ReadingPlan) -> dict[str, object]:
@@ -47,57 +49,46 @@ class ReaderClient:
     def __init__(self, base_url: str) -> None:
         self.base_url = base_url
         self._lock = threading.Lock()
-        self._client: OpenAI | None = None
+        self._door: Door | None = None
 
-    def _openai(self) -> OpenAI:
-        with self._lock:
-            if self._client is None:
-                import openai  # noqa: PLC0415  (half a second that only those who read pay)
-
-                self._client = openai.OpenAI(
-                    base_url=self.base_url,
-                    api_key=_UNUSED_KEY,
-                    max_retries=0,
-                    http_client=openai.DefaultHttpxClient(trust_env=False, follow_redirects=False),
-                )
-            return self._client
-
-    def warm_up(self) -> None:
+    def warm_up(self) -> Door:
         """Build the underlying client now. Opens no connection."""
-        self._openai()
+        with self._lock:
+            if self._door is None:
+                from memarena_answering.servers.door import Door  # noqa: PLC0415  (only those who read pay)
+
+                self._door = Door(_KEEPALIVE_S)
+            return self._door
 
     def close(self) -> None:
         """Close kept connections. A later call opens new ones."""
         with self._lock:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
+            if self._door is not None:
+                self._door.close()
+                self._door = None
 
     def counter(self, token: str, model: str) -> TokenCounter:
         """A counter by the reader's own tokenizer, at POST {base_url}/tokenize. It raises :class:`ReaderCallError`."""
 
-        def count(texts: Sequence[str]) -> Sequence[int]:
+        def count_texts(texts: Sequence[str]) -> Sequence[int]:
             return self._count(token, model, texts) if texts else []
 
-        return count
+        return count_texts
 
     def _count(self, token: str, model: str, texts: Sequence[str]) -> list[int]:
-        import openai  # noqa: PLC0415
-
+        body = {"model": model, "texts": list(texts)}
         try:
-            reply = self._openai().post(
-                "/tokenize",
-                cast_to=object,
-                body={"model": model, "texts": list(texts)},
-                options={"headers": _bearer(token), "timeout": COUNT_TIMEOUT_S},
-            )
-        except openai.APITimeoutError as error:
-            raise ReaderCallError(None, f"tokenize: no reply within {COUNT_TIMEOUT_S:g} s") from error
-        except openai.OpenAIError as error:
-            raise _call_error(error) from error
-        counts = reply.get("counts") if isinstance(reply, Mapping) else None
+            reply = self.warm_up().ask(f"{self.base_url}/tokenize", token, body, timeout_s=COUNT_TIMEOUT_S)
+        except UpstreamError as error:
+            late = error.cause == "timeout"
+            raise ReaderCallError(
+                None, f"tokenize: no reply within {COUNT_TIMEOUT_S:g} s" if late else str(error)
+            ) from error
+        _check(reply)
+        parsed = reply.parsed()
+        counts = parsed.get("counts") if isinstance(parsed, dict) else None
         if not isinstance(counts, list) or len(counts) != len(texts) or not all(isinstance(n, int) for n in counts):
-            raise ReaderCallError(None, f"tokenize: expected a list of {len(texts)} counts, got {str(reply)[:80]}")
+            raise ReaderCallError(None, f"tokenize: expected a list of {len(texts)} counts, got {str(parsed)[:80]}")
         return counts
 
     def stream(
@@ -108,48 +99,62 @@ class ReaderClient:
         ``timeout_s`` bounds the whole reply. Raises :class:`ReaderCallError` when the call fails, the stream breaks
         or it ends without saying that it is complete. Closing the iterator early ends the call.
         """
-        import httpx2  # noqa: PLC0415
-        import openai  # noqa: PLC0415
-
-        deadline = time.monotonic() + timeout_s
+        door, url = self.warm_up(), f"{self.base_url}/chat/completions"
         try:
-            # The typed front of the SDK checks every field of every message against its type hints, which costs more
-            # than a millisecond before the first token. Its transport underneath does not.
-            with self._openai().post(
-                "/chat/completions",
-                cast_to=object,
-                body=_request(prompt, plan),
-                options={"headers": _bearer(token), "timeout": timeout_s},
-                stream=True,
-                stream_cls=openai.Stream[object],
-            ) as chunks:
-                yield from _read(chunks, deadline, timeout_s)
-        except (openai.APITimeoutError, httpx2.TimeoutException) as error:
-            raise ReaderCallError(None, f"no further text within {timeout_s:g} s") from error
-        except openai.OpenAIError as error:
-            raise _call_error(error) from error
-        except (httpx2.HTTPError, ValueError) as error:
-            # The SDK lets transport errors and undecodable chunks in mid-stream through as they are.
-            raise ReaderCallError(None, f"the stream broke: {error}") from error
+            with door.open(url, token, _request(prompt, plan), timeout_s=timeout_s) as (head, parts):
+                if head.status >= 300:
+                    _check(Reply(head.status, head.headers, b"".join(parts)))
+                yield from _read(_events(parts))
+        except UpstreamError as error:
+            late = error.cause == "timeout"
+            raise ReaderCallError(
+                None, f"the reply was not complete within {timeout_s:g} s" if late else str(error)
+            ) from error
 
 
-def _bearer(token: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"}
+def _check(reply: Reply) -> None:
+    """Raise :class:`ReaderCallError` for an error reply."""
+    if reply.status >= 300:
+        raise ReaderCallError(reply.status, reply.words() or "no words")
 
 
 _FINISH: dict[str, Literal["stop", "length"]] = {"stop": "stop", "length": "length"}
 
 
-def _read(chunks: Iterable[object], deadline: float, timeout_s: float) -> Iterator[TextDelta | Completion]:
+def _events(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The data of each event of a stream (https://html.spec.whatwg.org/multipage/server-sent-events.html)."""
+    pending, data = b"", []
+    for part in parts:
+        *lines, pending = (pending + part).split(b"\n")
+        if len(pending) > MAX_EVENT_BYTES:
+            raise UpstreamError(f"the server sent an event of more than {MAX_EVENT_BYTES:,} bytes")
+        for line in lines:
+            text = line.removesuffix(b"\r")
+            if text.startswith(b"data:"):
+                data.append(text[5:].removeprefix(b" "))
+            elif not text and data:
+                yield b"\n".join(data)
+                data = []
+
+
+def _read(events: Iterable[bytes]) -> Iterator[TextDelta | Completion]:
     texts: list[str] = []
     finish: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    for chunk in chunks:
-        if not isinstance(chunk, Mapping):
+    for event in events:
+        if event == _DONE:
+            continue  # the end of the body lets the connection be used again
+        try:
+            chunk = json.loads(event)
+        except (ValueError, RecursionError) as error:
+            raise ReaderCallError(None, f"the stream broke: {error}") from error
+        if not isinstance(chunk, dict):
             raise ReaderCallError(None, f"the stream holds something that is no chunk: {str(chunk)[:80]}")
-        if isinstance(usage := chunk.get("usage"), Mapping):
-            prompt_tokens, completion_tokens = _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens")
+        if chunk.get("error"):
+            raise ReaderCallError(None, error_message(chunk))
+        if isinstance(usage := chunk.get("usage"), dict):
+            prompt_tokens, completion_tokens = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
         for choice in chunk.get("choices") or ():
             if not isinstance(choice, Mapping):
                 raise ReaderCallError(None, f"the stream holds a choice that is no object: {str(choice)[:80]}")
@@ -160,22 +165,6 @@ def _read(chunks: Iterable[object], deadline: float, timeout_s: float) -> Iterat
                 texts.append(text)
                 yield TextDelta(text)
             finish = str(choice.get("finish_reason") or finish or "") or None
-        if time.monotonic() > deadline:
-            raise ReaderCallError(None, f"the reply was not complete within {timeout_s:g} s")
     if finish is None:
         raise ReaderCallError(None, "the stream ended before the reply was complete")
     yield Completion("".join(texts), _FINISH.get(finish, "unknown"), prompt_tokens, completion_tokens)
-
-
-def _tokens(usage: Mapping[str, object], key: str) -> int | None:
-    count = usage.get(key)
-    return count if isinstance(count, int) and 0 <= count < 1 << 32 else None
-
-
-def _call_error(error: Exception) -> ReaderCallError:
-    status = getattr(error, "status_code", None)
-    body = getattr(error, "body", None)
-    message = body.get("message") if isinstance(body, Mapping) else None
-    cause = error.__cause__
-    text = message or (f"{error} {cause}" if cause else str(error))
-    return ReaderCallError(status if isinstance(status, int) else None, " ".join(str(text).split()) or repr(error))

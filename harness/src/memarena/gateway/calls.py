@@ -9,9 +9,10 @@ import time
 from collections.abc import Mapping
 from typing import Literal
 
+from memarena_answering.servers.counts import count, milliseconds
+from memarena_answering.servers.replies import UpstreamError
 from pydantic import JsonValue
 
-from memarena.gateway.counts import count, milliseconds
 from memarena.gateway.types import CallContext
 from memarena.log.records import GatewayCall
 
@@ -27,15 +28,6 @@ class RefusedError(Exception):
         super().__init__(message)
         self.status = status
         self.code = code
-        self.message = message
-
-
-class UpstreamError(Exception):
-    """The model's server failed: no connection, an error of its own, a broken stream. Ours, never the backend's."""
-
-    def __init__(self, message: str, *, status: int = 502) -> None:
-        super().__init__(message)
-        self.status = status
         self.message = message
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 
 import aiohttp
 from memarena_answering import count_by_bytes
+from memarena_answering.servers.replies import UpstreamError
+from memarena_answering.servers.sessions import post
 from pydantic import JsonValue
 
-from memarena.gateway.calls import RefusedError, UpstreamError
-from memarena.gateway.door import MAX_REPLY_BYTES, bounded, check_coding
+from memarena.gateway.calls import RefusedError
 from memarena.gateway.types import Upstream
 
+TIMEOUT_S = 30.0
+"""Counting tokens takes milliseconds; longer means that the server hangs."""
 SEPARATOR = -1
 """A token id that no tokenizer gives: llama.cpp's /tokenize takes texts and ids mixed, and hands ids back as sent."""
 
@@ -52,14 +54,7 @@ async def count_tokens(session: aiohttp.ClientSession, upstream: Upstream, texts
     if upstream.tokenizer == "bytes" or not texts:
         return count_by_bytes(texts)
     url, body = tokenize_request(upstream, texts)
-    headers = {"Authorization": f"Bearer {upstream.api_key}"} if upstream.api_key else {}
-    async with session.post(url, json=body, headers=headers, allow_redirects=False) as response:
-        check_coding(response)
-        if response.status != 200:
-            raise UpstreamError(f"the server's /tokenize answered {response.status}")
-        raw = await bounded(response, MAX_REPLY_BYTES)
-        try:
-            reply: JsonValue = json.loads(raw)
-        except (ValueError, RecursionError) as error:
-            raise UpstreamError("the server's /tokenize answered something that is no JSON") from error
-    return read_counts(upstream, reply, len(texts))
+    reply = await post(session, url, upstream.api_key, body, TIMEOUT_S)
+    if reply.status != 200:
+        raise UpstreamError(f"the server's /tokenize answered {reply.status}: {reply.words()}")
+    return read_counts(upstream, reply.parsed(), len(texts))

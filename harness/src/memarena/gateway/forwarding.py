@@ -13,22 +13,25 @@ from dataclasses import dataclass
 
 import aiohttp
 from aiohttp import web
-from pydantic import JsonValue
-
-from memarena.gateway.calls import CallerGoneError, OpenCall, UpstreamError, error_body
-from memarena.gateway.door import (
+from memarena_answering.servers.normal_form import Reading
+from memarena_answering.servers.replies import (
     MAX_ERROR_BYTES,
     MAX_REPLY_BYTES,
     MAX_VECTORS_BYTES,
-    TOO_LONG,
-    bounded,
+    UpstreamError,
+    authorization,
     check_coding,
-    upstream_error,
+    error_message,
+    parsed,
+    too_long,
 )
-from memarena.gateway.normal_form import Reading
+from memarena_answering.servers.sessions import bounded, upstream_error
+from pydantic import JsonValue
+
+from memarena.gateway.calls import CallerGoneError, OpenCall, error_body
 from memarena.gateway.pacing import BUSY, Pace, pause, wait_s
 from memarena.gateway.refusals import is_readers, read_refusal
-from memarena.gateway.streams import StreamWatch, error_message, reasoning_of
+from memarena.gateway.streams import StreamWatch, reasoning_of
 from memarena.gateway.types import Upstream
 from memarena.log.records import PROMPT_NOT_UNDERSTOOD
 
@@ -116,9 +119,7 @@ class Forwarder:
         Raises :class:`UpstreamError` if the server fails before the caller was sent anything; a failure after that
         is told to the caller as an error event at the end of its stream. What ``keep`` raises is passed on.
         """
-        headers = {"Content-Type": "application/json"}
-        if upstream.api_key:
-            headers["Authorization"] = f"Bearer {upstream.api_key}"
+        headers = {"Content-Type": "application/json", **authorization(upstream.api_key)}
         pace = self._paces.setdefault(upstream.model, Pace(upstream))
         # From here on the server is waited for, also where the caller's time is over before its turn comes.
         call.forwarded()
@@ -149,7 +150,7 @@ class Forwarder:
         keep: Keep | None,
         body: Mapping[str, JsonValue],
     ) -> web.StreamResponse:
-        check_coding(reply)
+        check_coding(reply.headers)
         if reply.status >= 300:
             return await self._pass_error(request, call, upstream, reply, body)
         if outgoing.stream and reply.content_type == "text/event-stream":
@@ -167,9 +168,8 @@ class Forwarder:
         sent: Mapping[str, JsonValue],
     ) -> web.StreamResponse:
         raw = await bounded(reply, MAX_ERROR_BYTES, cut=True)
-        try:
-            body: JsonValue = json.loads(raw)
-        except (ValueError, RecursionError):
+        body: JsonValue = parsed(raw)
+        if body is None:
             body = raw[:500].decode("utf-8", "replace")
         words = error_message(body)
         refusal = read_refusal(reply.status, body, words)
@@ -248,7 +248,7 @@ class Forwarder:
                 passed = watch.feed(chunk, time.monotonic_ns())
                 size += len(chunk)
                 if size > MAX_REPLY_BYTES:
-                    raise UpstreamError(TOO_LONG.format(MAX_REPLY_BYTES))
+                    raise too_long(MAX_REPLY_BYTES)
                 keep_part(passed)
                 if passed:
                     async with to_caller():
@@ -293,11 +293,7 @@ async def to_caller() -> AsyncIterator[None]:
 
 async def _no_stream(reply: aiohttp.ClientResponse) -> str:
     """What is wrong with a reply to a streaming request that is no stream; an error in it in the server's own words."""
-    raw = await bounded(reply, MAX_ERROR_BYTES, cut=True)
-    try:
-        body: JsonValue = json.loads(raw)
-    except (ValueError, RecursionError):
-        body = None
+    body: JsonValue = parsed(await bounded(reply, MAX_ERROR_BYTES, cut=True))
     if isinstance(body, dict) and body.get("error"):
         return f"the server reported an error in its reply: {error_message(body)}"
     return f"the server answered a streaming request with {reply.content_type}"

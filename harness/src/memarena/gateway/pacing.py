@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from memarena_answering.retry_after import retry_after_s
+from memarena_answering.servers.retry_after import retry_after_s
 
 from memarena.gateway.calls import OpenCall
 from memarena.gateway.types import Upstream

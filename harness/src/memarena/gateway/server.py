@@ -15,13 +15,14 @@ from typing import Self
 
 import aiohttp
 from aiohttp import web
+from memarena_answering.servers.replies import UpstreamError
+from memarena_answering.servers.sessions import new_session, upstream_error
 from pydantic import JsonValue
 
 from memarena.gateway.budgets import check_prompt
 from memarena.gateway.cache import ReplyCache, cache_key
-from memarena.gateway.calls import CallerGoneError, OpenCall, RefusedError, UpstreamError, error_body
+from memarena.gateway.calls import CallerGoneError, OpenCall, RefusedError, error_body
 from memarena.gateway.counting import count_tokens
-from memarena.gateway.door import new_session, upstream_error
 from memarena.gateway.forwarding import Forwarder, Outgoing, describe, prepare, send, send_json
 from memarena.gateway.tokens import TokenBook, random_token
 from memarena.gateway.types import Budget, CallContext, GatewayError, Phase, Upstream

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 
+from memarena_answering.servers.normal_form import Reading
+from memarena_answering.servers.replies import MAX_EVENT_BYTES, UpstreamError, error_message, parsed
 from pydantic import JsonValue
 
-from memarena.gateway.calls import OpenCall, UpstreamError
-from memarena.gateway.normal_form import Reading
+from memarena.gateway.calls import OpenCall
 from memarena.gateway.thinking import AnswerStart
 
-MAX_EVENT_BYTES = 1 << 20
-"""Longest event of a stream; servers send a token or a few in each."""
 TEXT_BYTES_PER_TOKEN = 64
 LEAST_TEXT_BYTES = 16 << 10
 """A reply of ``max_tokens`` has at most so many bytes for each token, or at least this: longer means that the server
@@ -165,20 +163,6 @@ def reasoning_of(message: JsonValue) -> str:
     return ""
 
 
-def error_message(body: JsonValue) -> str:
-    """The words of an error reply in any of the usual forms, on one line."""
-    found: JsonValue = body
-    for _ in range(4):  # some servers put one into the other
-        if isinstance(found, list) and found:
-            found = found[0]
-        elif isinstance(found, dict) and (key := next((k for k in ("error", "message", "detail") if found.get(k)), "")):
-            found = found[key]
-    text = found if isinstance(found, str) else json.dumps(found)
-    return " ".join(text.split())[:500]
-
-
 def _words_of(data: bytes) -> str:
-    try:
-        return error_message(json.loads(data))
-    except (ValueError, RecursionError):
-        return " ".join(data[:500].decode("utf-8", "replace").split()) or "without a word"
+    body = parsed(data)
+    return error_message(data[:500].decode("utf-8", "replace") if body is None else body) or "without a word"

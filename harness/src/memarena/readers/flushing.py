@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 
-from memarena.gateway.calls import UpstreamError
-from memarena.gateway.door import ask
+from memarena_answering.servers.door import ask
+from memarena_answering.servers.replies import UpstreamError
+
 from memarena.readers.errors import ReaderError
 
 WAIT_S = 30.0

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from memarena_answering.servers.door import ask as ask_server
+from memarena_answering.servers.replies import Reply, UpstreamError
+from memarena_answering.servers.replies import api_url as base_url_of
 from pydantic import JsonValue
 
 from memarena.gateway import Upstream
-from memarena.gateway.calls import UpstreamError
 from memarena.gateway.counting import read_counts, tokenize_request
-from memarena.gateway.door import Reply
-from memarena.gateway.door import ask as ask_server
-from memarena.gateway.streams import error_message
 from memarena.readers.errors import ReaderError
 
 DEFAULT_WINDOW_TOKENS = 16_384
@@ -74,15 +72,10 @@ def answers(url: str) -> bool:
 
 def api_url(spec: str) -> str:
     """The API's base URL; a URL without a path gets ``/v1``. Raises :class:`ReaderError` if it is none."""
-    parts = urllib.parse.urlsplit(spec)
-    try:
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment:
+    url = base_url_of(spec)
+    if url is None:
         raise ReaderError(f"reader {spec}: expected a URL such as http://127.0.0.1:30000/v1")
-    path = parts.path.rstrip("/")
-    return urllib.parse.urlunsplit((parts.scheme, parts.netloc, path or "/v1", "", ""))
+    return url
 
 
 def choose_model(base_url: str, api_key: str | None, model: str | None, note: Note = lambda _: None) -> Chosen:
@@ -96,8 +89,7 @@ def choose_model(base_url: str, api_key: str | None, model: str | None, note: No
     if reply.status in {401, 403}:
         raise ReaderError(f"{where}: {_words(reply)} (is the API key right?)")
     if 300 <= reply.status < 400:
-        target = reply.headers.get("Location", "nowhere")[:200]
-        raise ReaderError(f"{where}: a redirect to {target}, which is not followed; state that address if it is right")
+        raise ReaderError(f"{where}: {reply.words()}; state that address if it is right")
     entries = _listed(reply.parsed()) if reply.status == 200 else {}
     names = list(entries)
     if model is None and len(names) != 1:
@@ -146,8 +138,7 @@ def _once_loaded(url: str, api_key: str | None, note: Note) -> Reply:
 
 def _words(reply: Reply) -> str:
     """What an error reply says, on one line."""
-    body = reply.parsed()
-    return error_message(reply.body[:500].decode("utf-8", "replace") if body is None else body) or "no words"
+    return reply.words() or "no words"
 
 
 def ask(url: str, api_key: str | None, body: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

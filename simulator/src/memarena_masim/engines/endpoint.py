@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import time
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
-import aiohttp
-from pydantic import BaseModel, Field, JsonValue, ValidationError
+from memarena_answering.servers.chat import read_chat, schema_format
+from memarena_answering.servers.replies import UpstreamError, api_url
+from memarena_answering.servers.retry_after import retry_after_s
+from memarena_answering.servers.sessions import new_session, post, proxy_for
+from pydantic import JsonValue
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from memarena_masim.engines.connection import EndpointConfig
@@ -26,7 +25,7 @@ _LOST_IN_A_ROW, _REFUSED_IN_A_ROW = 1, 8
 """Requests in a row without a reply, per slot, after which the endpoint counts as of no use. A few sessions may be too
 long for a model's window; when all are refused, something else is wrong."""
 _YIELDS = 8
-_MOST_BYTES = 16 << 20
+_COUNTED_AS = {"timeout": "timeouts", "connection": "connection_errors"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +34,6 @@ class Reply:
 
     text: str
     cut: bool
-
-
-class _Message(BaseModel):
-    content: str | None = None
-
-
-class _Choice(BaseModel):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _Usage(BaseModel):
-    prompt_tokens: int = Field(0, ge=0, lt=1 << 32)
-    completion_tokens: int = Field(0, ge=0, lt=1 << 32)
-
-
-class _Completion(BaseModel):
-    """What is read of a chat completion."""
-
-    choices: list[_Choice] = Field(min_length=1)
-    usage: _Usage | None = None
 
 
 class NoReplyError(Exception):
@@ -75,16 +53,10 @@ class Endpoint:
 
     def __init__(self, config: EndpointConfig) -> None:
         self.config = config
-        # The OpenAI client takes about a millisecond of the event loop per call, aiohttp a fifth of that: with eight
-        # requests in flight it is what decides whether the endpoint is kept busy.
+        if api_url(config.url) is None:
+            raise MasimError(f"--endpoint {config.url}: not a URL that can be called")
         self._url = config.url.rstrip("/") + "/chat/completions"
-        self._session = aiohttp.ClientSession(
-            headers={"Authorization": f"Bearer {config.api_key or 'none'}", "Accept-Encoding": "identity"},
-            connector=aiohttp.TCPConnector(limit=0),
-            timeout=aiohttp.ClientTimeout(total=None),
-            proxy=_proxy_for(config.url),
-            auto_decompress=False,
-        )
+        self._session = new_session(proxy=proxy_for(config.url))
         self._slots = asyncio.Semaphore(config.concurrency)
         self._open_from_s = 0.0
         self._takes_schema = True
@@ -158,29 +130,21 @@ class Endpoint:
             "temperature": self.config.temperature,
         }
         if with_schema:
-            body["response_format"] = _format(schema)
+            body["response_format"] = schema_format("reply", schema)
         self._count("requests")
         try:
-            async with asyncio.timeout(self.config.timeout_s):
-                # A redirect would take the key and the prompts elsewhere.
-                async with self._session.post(self._url, json=body, allow_redirects=False) as response:
-                    data = await _bounded(response)
-        except TimeoutError as error:
-            self._count("timeouts")
-            raise _TransientError(f"no reply within {self.config.timeout_s:g} s") from error
-        except aiohttp.InvalidURL as error:
-            raise MasimError(f"--endpoint {self.config.url}: not a URL that can be called") from error
-        except aiohttp.ClientError as error:
-            self._count("connection_errors")
-            raise _TransientError(f"no connection: {error}") from error
-        if response.status < HTTPStatus.MULTIPLE_CHOICES:
-            return self._read(data)
-        if response.status < HTTPStatus.BAD_REQUEST:
-            target = response.headers.get("Location", "nowhere")[:200]
-            raise MasimError(f"--endpoint {self.config.url}: redirects to {target}, which is not followed")
-        if with_schema and response.status in _REFUSED:
+            reply = await post(self._session, self._url, self.config.api_key or "none", body, self.config.timeout_s)
+            if reply.status < HTTPStatus.MULTIPLE_CHOICES:
+                return self._read(reply.body)
+        except UpstreamError as error:
+            self._count(_COUNTED_AS.get(error.cause, "malformed_replies"))
+            late = error.cause == "timeout"
+            raise _TransientError(f"no reply within {self.config.timeout_s:g} s" if late else str(error)) from error
+        if reply.status < HTTPStatus.BAD_REQUEST:
+            raise MasimError(f"--endpoint {self.config.url}: {reply.words()}")
+        if with_schema and reply.status in _REFUSED:
             return await self._without_schema(messages, max_tokens, schema)
-        raise self._failure(response.status, response.headers, data)
+        raise self._failure(reply.status, reply.headers, reply.words())
 
     async def _without_schema(
         self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, object]
@@ -195,15 +159,15 @@ class Endpoint:
         self._count("schema_refused")
         return reply
 
-    def _failure(self, status: int, headers: Mapping[str, str], data: bytes) -> Exception:
+    def _failure(self, status: int, headers: Mapping[str, str], words: str) -> Exception:
         self._count(f"status_{status}")
-        said = f"{status} {_error_message(data)}".strip()
+        said = f"{status} {words[:200]}".strip()
         if status in (401, 403):
             return MasimError(f"--endpoint {self.config.url}: {said}; a key is taken from the variable --api-key-env")
         if status == 404:
             return MasimError(f"--endpoint {self.config.url}, --model {self.config.model}: {said}")
         if status in (408, 429) or status >= 500:
-            wait_s = _retry_after_s(headers)
+            wait_s = retry_after_s(headers)
             if wait_s is not None:
                 wait_s = min(wait_s, self.config.longest_wait_s)
                 self._open_from_s = max(self._open_from_s, time.monotonic() + wait_s)
@@ -211,19 +175,13 @@ class Endpoint:
         return NoReplyError(said)
 
     def _read(self, data: bytes) -> Reply:
-        """The text of a completion; a server may send anything, so nothing of it is trusted."""
-        try:
-            completion = _Completion.model_validate_json(data)
-        except ValidationError as error:
-            self._count("malformed_replies")
-            raise _TransientError("the reply is no chat completion") from error
-        if completion.usage is None:
+        """The text of a completion. Raises UpstreamError for what is none."""
+        chat = read_chat(data)
+        if chat.prompt_tokens is None and chat.completion_tokens is None:
             self._count("replies_without_usage")
-        else:
-            self.tokens["prompt"] += completion.usage.prompt_tokens
-            self.tokens["completion"] += completion.usage.completion_tokens
-        choice = completion.choices[0]
-        return Reply(choice.message.content or "", choice.finish_reason == "length")
+        self.tokens["prompt"] += chat.prompt_tokens or 0
+        self.tokens["completion"] += chat.completion_tokens or 0
+        return Reply(chat.text, chat.finish_reason == "length")
 
     def _count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
@@ -233,63 +191,3 @@ class Endpoint:
         found: dict[str, JsonValue] = {"calls": dict(sorted(self.counts.items())), "tokens": dict(self.tokens)}
         self.counts, self.tokens = {}, {"prompt": 0, "completion": 0}
         return found
-
-
-async def _bounded(response: aiohttp.ClientResponse) -> bytes:
-    """The body of a reply. Raises _TransientError for one that is compressed or too long."""
-    if response.headers.get("Content-Encoding", "identity").strip().lower() not in {"", "identity"}:
-        raise _TransientError("the server sent a compressed body, which was not asked for")
-    parts, size = [], 0
-    while part := await response.content.readany():
-        parts.append(part)
-        size += len(part)
-        if size > _MOST_BYTES:
-            raise _TransientError(f"the server's reply is longer than {_MOST_BYTES:,} bytes")
-    return b"".join(parts)
-
-
-def _proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for a URL. Read once: aiohttp would read it again for every request."""
-    parts = urlsplit(url)
-    if not parts.hostname or urllib.request.proxy_bypass(parts.hostname):
-        return None
-    return urllib.request.getproxies().get(parts.scheme)
-
-
-def _format(schema: Mapping[str, object]) -> dict[str, object]:
-    return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": dict(schema)}}
-
-
-def _error_message(data: bytes) -> str:
-    """First line of what a server says of its error: OpenAI's form, or whatever else it sent."""
-    said: object = data.decode("utf-8", "replace")
-    with contextlib.suppress(ValueError):
-        said = json.loads(data)
-        if isinstance(said, dict):
-            said = said.get("error", said)
-        if isinstance(said, dict):
-            said = said.get("message", said)
-    lines = str(said).strip().splitlines()
-    return lines[0][:200] if lines else ""
-
-
-def _retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds of the Retry-After header (RFC 9110, 10.2.3), or of its finer kin; None if there is none."""
-    for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        given = headers.get(name)
-        if given is None:
-            continue
-        try:
-            return max(0.0, float(given) / scale)
-        except ValueError:
-            return _until_date_s(given)
-    return None
-
-
-def _until_date_s(given: str) -> float | None:
-    from email.utils import parsedate_to_datetime  # noqa: PLC0415  (rare form of the header)
-
-    try:
-        return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None

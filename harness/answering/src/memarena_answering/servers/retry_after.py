@@ -10,9 +10,11 @@ from email.utils import parsedate_to_datetime
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """``Retry-After`` in seconds (RFC 9110, 10.2.3: seconds or a date); None where there is none that can be read."""
-    stated = headers.get("Retry-After", headers.get("retry-after", "")).strip()
+    scale, stated = 1000.0, headers.get("retry-after-ms", "")  # as OpenAI's own servers send it
+    if not stated:
+        scale, stated = 1.0, headers.get("Retry-After", headers.get("retry-after", "")).strip()
     try:
-        seconds = float(stated)
+        seconds = float(stated) / scale
     except ValueError:
         try:
             seconds = parsedate_to_datetime(stated).timestamp() - time.time()

@@ -7,12 +7,10 @@ be understood is put into the form that every caller knows.
 from __future__ import annotations
 
 import json
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import JsonValue
-
-from memarena.gateway.calls import UpstreamError
-from memarena.gateway.counts import count
+from memarena_answering.servers.counts import count
+from memarena_answering.servers.replies import UpstreamError
 
 _BROKEN_OFF = frozenset({
     "error", "abort", "aborted", "cancelled", "canceled", "failed", "insufficient_system_resource", "unknown_error",
@@ -41,22 +39,22 @@ class Reading:
         """Raises :class:`UpstreamError` for what is no JSON object."""
         self.changed = False
         try:
-            body: JsonValue = self._parsed(raw)
+            body: Any = self._parsed(raw)
         except (ValueError, RecursionError) as error:
             raise UpstreamError(f"the server sent {what} that is no JSON: {raw[:80]!r}") from error
         if not isinstance(body, dict):
             raise UpstreamError(f"the server sent {what} that is no JSON object: {raw[:80]!r}")
         self.body = body
 
-    def _parsed(self, raw: bytes) -> JsonValue:
+    def _parsed(self, raw: bytes) -> Any:
         try:
-            parsed: JsonValue = _STRICT.decode(raw.decode())
+            parsed: Any = _STRICT.decode(raw.decode())
         except _NoNumberError:
             self.changed = True
             parsed = json.loads(raw, parse_constant=lambda _: None)
         return parsed
 
-    def choices(self, message_key: Literal["delta", "message"]) -> list[dict[str, JsonValue]]:
+    def choices(self, message_key: Literal["delta", "message"]) -> list[dict[str, Any]]:
         """The choices, each in plain form. Raises :class:`UpstreamError` for what is none or was broken off."""
         choices = self.body.get("choices") or []
         if not isinstance(choices, list):
@@ -76,7 +74,7 @@ class Reading:
             found.append(choice)
         return found
 
-    def usage(self) -> JsonValue:
+    def usage(self) -> Any:
         """Token counts, those that can be none left out."""
         usage = self.body.get("usage")
         if usage is None:
@@ -97,11 +95,11 @@ class Reading:
         """The body as JSON."""
         return json.dumps(self.body, separators=(",", ":")).encode()
 
-    def _drop(self, holder: dict[str, JsonValue], key: str) -> None:
+    def _drop(self, holder: dict[str, Any], key: str) -> None:
         del holder[key]
         self.changed = True
 
-    def _finish(self, choice: dict[str, JsonValue]) -> None:
+    def _finish(self, choice: dict[str, Any]) -> None:
         finish = choice.get("finish_reason")
         if isinstance(finish, dict):
             finish = choice["finish_reason"] = str(finish.get("type") or "unknown")
@@ -112,7 +110,7 @@ class Reading:
         if finish and finish.lower() in _BROKEN_OFF:
             raise UpstreamError(f"the server broke the reply off (finish_reason {finish})")
 
-    def _parts(self, message: dict[str, JsonValue]) -> None:
+    def _parts(self, message: dict[str, Any]) -> None:
         """Content that is a list of parts as one text, thoughts apart."""
         content = message.get("content")
         if not isinstance(content, list):
@@ -127,7 +125,7 @@ class Reading:
             message["reasoning_content"] = "".join(thoughts)
         self.changed = True
 
-    def _texts(self, holder: dict[str, JsonValue], key: str) -> None:
+    def _texts(self, holder: dict[str, Any], key: str) -> None:
         """A text must be one, and one that can be written as UTF-8."""
         text = holder.get(key)
         if text is None:
@@ -139,7 +137,7 @@ class Reading:
             self.changed = True
 
 
-def _text_of(part: JsonValue) -> str:
+def _text_of(part: Any) -> str:
     """The text of a part of a message, which may hold parts itself."""
     if isinstance(part, str):
         return part
