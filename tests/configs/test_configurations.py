@@ -6,6 +6,7 @@ import hashlib
 import json
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.testing
@@ -34,8 +35,12 @@ TYPED_TABLES = {
 NAMES = [configuration.name for configuration in named_configurations()]
 
 
-def flags(**given: object) -> RunFlags:
-    return RunFlags(dataset=DATA, reader="extractive", **given)  # type: ignore[arg-type]
+def flags_of(name: str | None = None, *, edge: bool = False, resume: bool = False, **settings: object) -> RunFlags:
+    return RunFlags(name=name, edge=edge, resume=resume, settings=settings)
+
+
+def flags(**given: Any) -> RunFlags:
+    return flags_of(dataset=DATA, reader="extractive", **given)
 
 
 # ------------------------------------------------------------------ the files
@@ -160,7 +165,7 @@ def test_a_field_at_fault_is_named_with_its_file(tmp_path: Path, text: str, expe
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(RunError) as caught:
-        settled(RunFlags(name=str(path)))
+        settled(flags_of(name=str(path)))
     assert str(caught.value).startswith(f"{path}: {expected}")
 
 
@@ -169,12 +174,12 @@ def test_a_file_of_ones_own_may_hold_everything_and_its_data_set_counts_from_its
     path.write_text(
         'title = "mine"\n[run]\ndataset = "worlds/a"\nbackends = ["bm25"]\nreaders = [{ spec = "embedded" }]\n'
     )
-    config, named = settled(RunFlags(name=str(path)))
+    config, named = settled(flags_of(name=str(path)))
     assert config is not None
     assert named is not None
     assert config.dataset == tmp_path / "worlds" / "a"
     assert named.name == str(path)
-    again, _ = settled(RunFlags(name=str(path), dataset=DATA, model="tiny"))
+    again, _ = settled(flags_of(name=str(path), dataset=DATA, model="tiny"))
     assert again is not None
     assert again.dataset == DATA
     assert [(reader.spec, reader.model) for reader in again.readers] == [("embedded", "tiny")]
@@ -183,7 +188,7 @@ def test_a_file_of_ones_own_may_hold_everything_and_its_data_set_counts_from_its
 def test_a_file_in_yaml_holds_the_fields_alone(tmp_path: Path) -> None:
     path = tmp_path / "run.yaml"
     path.write_text("dataset: worlds/a\nbackends: [bm25, vanilla]\nreaders:\n  - spec: embedded\n")
-    config, _ = settled(RunFlags(name=str(path), limit=3))
+    config, _ = settled(flags_of(name=str(path), limit=3))
     assert config is not None
     assert config.dataset == tmp_path / "worlds" / "a"
     assert (config.backends, config.limit) == (("bm25", "vanilla"), 3)
@@ -207,9 +212,9 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_nothing_given_beside_resume_leaves_everything_to_the_log() -> None:
-    assert settled(RunFlags(out=Path("run"), resume=True)) == (None, None)
+    assert settled(flags_of(resume=True)) == (None, None)
     with pytest.raises(RunError, match="--backend: missing; beside --dataset, --resume needs all settings"):
-        settled(RunFlags(out=Path("run"), resume=True, dataset=DATA))
+        settled(flags_of(resume=True, dataset=DATA))
 
 
 @pytest.mark.parametrize(
@@ -220,11 +225,11 @@ def test_nothing_given_beside_resume_leaves_everything_to_the_log() -> None:
         ({"edge": True}, "--edge"),
         ({"limit": 3}, "--limit"),
         ({"floor_samples": 0}, "--floor-samples"),
-        ({"tls_ca": Path("x"), "resume": True, "name": "x"}, None),
+        ({"resume": True, "name": "x"}, None),
     ],
 )
-def test_flags_that_decide_are_told_from_those_that_do_not(given: dict[str, object], flag: str | None) -> None:
-    assert RunFlags(**given).deciding() == ([flag] if flag else [])  # type: ignore[arg-type]
+def test_flags_that_decide_are_told_from_those_that_do_not(given: dict[str, Any], flag: str | None) -> None:
+    assert flags_of(**given).deciding() == ([flag] if flag else [])
 
 
 def test_defaults_are_those_of_the_configuration() -> None:

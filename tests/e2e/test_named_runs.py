@@ -7,7 +7,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -61,19 +61,20 @@ def play(name: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
     configuration = read_file(Path(name)) if name.endswith(".toml") else read_named(name)
     embedded: list[str] = []
     with ExitStack() as stack:
-        flags = RunFlags(
-            name=name, dataset=EXAMPLE, reader="extractive", seeds="s1", limit=2, floor_samples=0, meter="none"
-        )
+        settings: dict[str, object] = {
+            "dataset": EXAMPLE, "reader": "extractive", "seeds": "s1", "limit": 2, "floor_samples": 0, "meter": "none"
+        }  # fmt: skip
         backends = str(configuration.run["backends"])
         if "memobase" in backends:
-            flags, embedded = memobase(flags, stack, monkeypatch)
+            more, embedded = memobase(stack, monkeypatch)
+            settings |= more
         elif "BM25_VECTORS" in str(configuration.run):
             embedder = stack.enter_context(NullReader(model="bge-m3"))
-            flags = replace(flags, embedder=embedder.base_url)
+            settings["embedder"] = embedder.base_url
         if "reranker" in configuration.needs:
             reranker = stack.enter_context(NullReader(model="reranker"))
-            flags = replace(flags, reranker=reranker.base_url)
-        config, named = settled(flags)
+            settings["reranker"] = reranker.base_url
+        config, named = settled(RunFlags(name=name, settings=settings))
         request = RunRequest(out=out, config=config, configuration=named, cell_token=CELL_TOKEN)
         assert execute(request).reason == "completed"
     records = list(read_records(out))
@@ -88,7 +89,7 @@ def play(name: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
     )
 
 
-def memobase(flags: RunFlags, stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> tuple[RunFlags, list[str]]:
+def memobase(stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, object], list[str]]:
     """A double of the Memobase server, configured once with the gateway of the run, and what it has embedded."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -98,15 +99,14 @@ def memobase(flags: RunFlags, stack: ExitStack, monkeypatch: pytest.MonkeyPatch)
     double = stack.enter_context(Double(server_models))
     monkeypatch.setenv("MEMOBASE_URL", double.url)
     monkeypatch.setenv("MEMOBASE_TOKEN", TOKEN)
-    told = replace(
-        flags,
-        extractor=models.base_url,
-        extractor_model=EXTRACTOR,
-        embedder=models.base_url,
-        embedder_model=EMBEDDER,
-        gateway_port=port,
-    )
-    return told, models.embedded
+    settings = {
+        "extractor": models.base_url,
+        "extractor_model": EXTRACTOR,
+        "embedder": models.base_url,
+        "embedder_model": EMBEDDER,
+        "gateway_port": port,
+    }
+    return settings, models.embedded
 
 
 # Those of the systems need their environments: tests/systems runs them.

@@ -96,6 +96,7 @@ def test_bad_input_of_a_study_is_one_line_before_anything_begins(
         (["--days", "one"], "--days one: expected numbers from 1 on"),
         (["--days", "1,15"], "--days 1,15: "),
         (["--egos", "2"], "No such option"),
+        (["--reader", "extractive,embedded"], "--reader extractive,embedded: expected a single reader"),
         (["--ego", "nobody"], "--ego nobody: no questions of this ego"),
         (["--backend", "bm25,bm25"], "backends: a backend is named twice"),
         (["--backend", ""], "backends: "),

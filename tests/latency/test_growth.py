@@ -170,10 +170,10 @@ def test_what_a_run_lacks_stands_in_its_tables(run_dir: Path, tmp_path: Path) ->
 
 def test_the_ego_with_most_questions_is_measured_or_the_one_that_is_named() -> None:
     def egos(ego: str | None) -> tuple[str, ...]:
+        readers = [{"spec": "extractive"}]
         return growth_config(
-            EXAMPLE, ["bm25"], days=[1], ego=ego, reader={"spec": "extractive"}, embedder=None, extractor=None,
-            meters=["none"],
-        ).egos  # fmt: skip
+            {"dataset": EXAMPLE, "backends": ["bm25"], "readers": readers, "search_days": [1]}, ego=ego
+        ).egos
 
     (most,) = egos(None)
     started = json.loads((EXAMPLE / "ego_session_map.json").read_text())

@@ -15,10 +15,13 @@ from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 
 from memarena.cli.data_files import SCORING_FILES
 from memarena.cli.latency_flags import DatasetOption, FormatOption, GrowthFlags, StudyFlags
-from memarena.cli.latency_settings import day_numbers, study_settings, words
+from memarena.cli.latency_settings import study_settings
 from memarena.cli.progress import ProgressDisplay
 from memarena.cli.records import command_of
 from memarena.cli.run import cell_token, run_request, sigterm_as_interrupt
+from memarena.cli.run_config import with_models
+from memarena.cli.setting_flags import fields_of
+from memarena.execution.planning.flag_values import words
 from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.latency.errors import LatencyError
 from memarena.latency.growth import growth_config, read_growth
@@ -68,7 +71,7 @@ def _run(flags: StudyFlags) -> None:
     MEMARENA_CELL_TOKEN is the key that a memory's own server sends to the
     gateway, as with memarena run.
     """
-    settings, configuration = study_settings(flags.of_run(), flags.config)
+    settings, configuration = study_settings(flags.settings, flags.config)
     plan = StudyPlan(
         config=settings,
         out=flags.out,
@@ -136,9 +139,9 @@ def _growth(flags: GrowthFlags) -> None:
     if flags.runs is not None:
         _tell_growth(flags.runs, flags)
         return
-    if flags.dataset is None or flags.out is None:
+    if "dataset" not in flags.settings or flags.out is None:
         raise LatencyError("expected a RUN to report, or --dataset and --out to make one")
-    outcome = _grow(flags, flags.dataset, flags.out)
+    outcome = _grow(flags, flags.out)
     again = f"memarena run --out {flags.out} --resume"
     if outcome.reason != "interrupted":
         _tell_growth(flags.out, flags)
@@ -148,19 +151,9 @@ def _growth(flags: GrowthFlags) -> None:
 growth = app.command("growth")(command_of(GrowthFlags, _growth))
 
 
-def _grow(flags: GrowthFlags, dataset: Path, out: Path) -> RunOutcome:
-    config = growth_config(
-        dataset.absolute(),
-        words(flags.backend),
-        days=day_numbers(flags.days),
-        ego=flags.ego,
-        searches=flags.searches,
-        reader={"spec": flags.reader, "model": flags.model},
-        embedder=_helper(flags.embedder, flags.embedder_model, "embedder"),
-        extractor=_helper(flags.extractor, flags.extractor_model, "extractor"),
-        meters=words(flags.meter),
-        gateway_port=flags.gateway_port or 0,
-    )
+def _grow(flags: GrowthFlags, out: Path) -> RunOutcome:
+    values = with_models(fields_of(flags.settings), flags.settings)
+    config = growth_config(values, ego=flags.ego)
     watched = servers(flags.beside or [], flags.beside_disk or [])
     request = RunRequest(
         out=out,
@@ -194,12 +187,6 @@ def _emit(found: Study | Growth, document: Document, output: str) -> None:
 def _check_format(output: str) -> None:
     if output not in _FORMATS:
         raise LatencyError(f"--format {output}: expected one of {', '.join(_FORMATS)}")
-
-
-def _helper(spec: str | None, model: str | None, role: str) -> dict[str, object] | None:
-    if spec is None and model is not None:
-        raise LatencyError(f"--{role}-model {model}: names a model behind --{role} URL, which is missing")
-    return None if spec is None else {"spec": spec, "model": model}
 
 
 @contextmanager

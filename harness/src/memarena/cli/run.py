@@ -55,7 +55,8 @@ def _run(flags: RunFlags) -> None:
         raise RunError("--out: expected a folder for the run's log")
     config, configuration = settled(flags)
     if sys.platform == "linux":
-        hide_arguments([flags.dataset, flags.out, flags.cache, Path(flags.name) if flags.name else None])
+        folders = [value for name in ("dataset", "cache") if isinstance(value := flags.settings.get(name), Path)]
+        hide_arguments([*folders, flags.out, Path(flags.name) if flags.name else None])
     request = RunRequest(
         out=flags.out,
         config=config,

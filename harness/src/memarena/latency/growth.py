@@ -20,6 +20,16 @@ from memarena.log.store import read_records
 from memarena.scoring.timing import floor, percentiles
 
 DAYS = (1, 5, 10, 15)
+SEARCHES = 130
+"""After each of those days."""
+_DEFAULTS: Mapping[str, object] = {
+    "protocol": "end_of_horizon",
+    "search_days": DAYS,
+    "searches": SEARCHES,
+    "max_context_tokens": 2048,
+    "max_answer_tokens": 16,
+}
+"""Of such a run. Answers are short, since it is Search that is timed."""
 
 
 @dataclass
@@ -30,50 +40,34 @@ class _Point:
     footprint: FootprintTaken | None = None
 
 
-def growth_config(
-    dataset: Path,
-    backends: Sequence[str],
-    *,
-    days: Sequence[int] = DAYS,
-    ego: str | None = None,
-    searches: int = 130,
-    reader: Mapping[str, object],
-    embedder: Mapping[str, object] | None,
-    extractor: Mapping[str, object] | None,
-    meters: Sequence[str],
-    gateway_port: int = 0,
-) -> RunConfig:
+def growth_config(settings: Mapping[str, object], *, ego: str | None = None) -> RunConfig:
     """A run that times Search after so many days of one ego's history; the ego's questions are asked at the end.
 
     One ego, since memory and disk are those of the whole backend: a second one's would hold the first one's history,
-    too. None is the ego with most questions. Raises :class:`LatencyError` for days or an ego that the data set does not
-    have, RunError for any other value that cannot be.
+    too. None is the ego with most questions.
+
+    Args:
+        settings: fields of a run, ``dataset``, ``backends`` and ``readers`` (a single one) among them.
+        ego: whose history.
+
+    Raises:
+        LatencyError: days or an ego that the data set does not have, or several readers.
+        RunError: any other value that cannot be.
     """
+    config = parse_config({**_DEFAULTS, **settings}, "memarena latency growth")
+    if len(config.readers) != 1:
+        raise LatencyError(f"--reader {','.join(reader.spec for reader in config.readers)}: expected a single reader")
+    dataset, days = config.dataset.absolute(), config.search_days
     with open_dataset(dataset) as opened:
         if max(days) > opened.day_count:
             raise LatencyError(f"--days {','.join(map(str, days))}: {dataset} has {opened.day_count} days")
         asked = Counter(instance.ego_agent_id for instance in opened.instances)
-        if not asked:
-            raise LatencyError(f"{dataset}: no ego has a question to search for")
-        if ego is not None and ego not in asked:
-            raise LatencyError(f"--ego {ego}: no questions of this ego in {dataset}")
-        chosen = ego or min(asked, key=lambda each: (-asked[each], each))
-    values = {
-        "dataset": dataset,
-        "backends": tuple(backends),
-        "readers": (reader,),
-        "embedder": embedder,
-        "extractor": extractor,
-        "protocol": "end_of_horizon",
-        "egos": (chosen,),
-        "search_days": tuple(sorted(set(days))),
-        "searches": searches,
-        "max_context_tokens": 2048,
-        "max_answer_tokens": 16,
-        "meters": tuple(meters),
-        "gateway_port": gateway_port,
-    }
-    return parse_config(values, "memarena latency growth")
+    if not asked:
+        raise LatencyError(f"{dataset}: no ego has a question to search for")
+    if ego is not None and ego not in asked:
+        raise LatencyError(f"--ego {ego}: no questions of this ego in {dataset}")
+    chosen = ego or min(asked, key=lambda each: (-asked[each], each))
+    return config.model_copy(update={"dataset": dataset, "egos": (chosen,)})
 
 
 def read_growth(run_dir: Path) -> Growth:

@@ -10,7 +10,7 @@ from memarena_dataset.io.reading import open_dataset
 
 from memarena.execution.backends.manifests import BackendChoice, LaunchableBackend, choose_backend
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import RunConfig, parse_config
+from memarena.execution.planning.config import SETTINGS, RunConfig, parse_config
 from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.latency.errors import LatencyError
 from memarena.latency.selection import EGOS, PER_FAMILY, Selection, select_queries, write_selection
@@ -29,15 +29,7 @@ IDLE_S = 120.0
 """Rest before and after each phase: what net energy needs."""
 
 SET_BY_THE_STUDY: Mapping[str, str] = {
-    "backends": "--backend and --phase2 name them",
-    "protocol": "all days come first, then the questions",
-    "question_ids": "--queries gives the list",
-    "egos": "they follow from the list of queries",
-    "families": "they follow from the list of queries",
-    "limit": "the list of queries is asked whole",
-    "cache": "a study times model calls",
-    "search_days": "memarena latency growth times Search by days of history",
-    "searches": "memarena latency growth times Search by days of history",
+    each.name: each.setting.set_by_study for each in SETTINGS if each.setting.set_by_study
 }
 """Settings of a run that a study sets itself, each with its reason."""
 

@@ -10,12 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, f
 
 from memarena.execution.backends.manifests import choose_backend
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import ReaderConfig, parse_config
+from memarena.execution.planning.config import SETTINGS, ReaderConfig, SeedLabel, parse_config
 from memarena.execution.reasons import reason_of
 from memarena.sweep.errors import SweepError
 
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
-_OF_THE_SWEEP = ("dataset", "backends", "readers", "seeds", "options", "settings", "timed")
+_OF_THE_SWEEP = tuple(each.name for each in SETTINGS if not (each.role or each.setting.in_sweep))
 """Fields of a run that stand elsewhere in a sweep's file."""
 
 
@@ -109,7 +109,7 @@ class SweepFile(_Part):
     worlds: Annotated[tuple[WorldEntry, ...], Field(min_length=1)]
     memories: Annotated[tuple[MemoryEntry, ...], Field(min_length=1)]
     readers: Annotated[tuple[ReaderEntry, ...], Field(min_length=1)]
-    seeds: Annotated[tuple[Literal["s1", "s2", "s3", "s4"], ...], Field(min_length=1)] = ("s1",)
+    seeds: Annotated[tuple[SeedLabel, ...], Field(min_length=1)] = ("s1",)
     timed: bool = False
     """Whether times count: then a cell has its node to itself. Otherwise cells share nodes and log no times."""
     judges: tuple[JudgeEntry, ...] = ()

@@ -1,8 +1,13 @@
-"""What a user asks for: the options of ``memarena run``, from flags or from a YAML file, as one frozen record."""
+"""What a user asks for: every setting of ``memarena run``, declared once, as one frozen record.
+
+A field is a setting: type, bounds, default and :class:`Setting` make its flag, its key in files and the manifest, the
+keyword of :func:`memarena.run` and the line of docs/settings.md. docs/maintaining.md says how to add one.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -10,6 +15,19 @@ from memarena_dataset.model import Family
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
 from memarena.execution.errors import RunError
+from memarena.execution.planning.flag_values import (
+    ABSOLUTE_PATH,
+    DAY_NUMBERS,
+    IDS_OF_FILE,
+    PROMPT_STYLES,
+    REPEATABLE,
+    THINKING,
+    WORDS,
+    entries,
+    pairs,
+    strict_json,
+)
+from memarena.execution.planning.settings import Command, Panel, Setting, settings_of
 from memarena.execution.reasons import reason_of
 from memarena.readers.request_settings import DEFAULT_PATIENCE_S
 
@@ -20,12 +38,21 @@ _Seconds = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 """More than eleven days is no deadline, and gRPC cannot count what is far more."""
 _MOST = 2**32 - 1
 """Largest number that the contract's fields hold (uint32)."""
-_SeedLabel = Literal["s1", "s2", "s3", "s4"]
+SeedLabel = Literal["s1", "s2", "s3", "s4"]
 _Style = Literal["backend", "text_sessions", "json_context"]
 _FIXED_FIELDS = frozenset({"model", "messages", "stream", "prompt"})
 _SECRET = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD)(_|$)")
 FRAMING_OPTIONS = frozenset({"identity", "policy"})
 """Options that act in a backend's own Answer alone, by the convention of the kit."""
+
+_questions, _backends, _readers, _models, _measured, _logged = (partial(Setting, panel) for panel in Panel)
+_STUDY: frozenset[Command] = frozenset({"run", "latency run"})
+_LATENCY: frozenset[Command] = _STUDY | {"latency growth"}
+_GROWTH: frozenset[Command] = frozenset({"latency growth"})
+_CHECK: frozenset[Command] = frozenset({"run", "reader check"})
+_NO_FLAG: frozenset[Command] = frozenset()
+_FROM_THE_LIST = "they follow from the list of queries"
+_OF_GROWTH = "memarena latency growth times Search by days of history"
 
 
 class ReaderConfig(BaseModel):
@@ -33,32 +60,96 @@ class ReaderConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    spec: str
-    model: str | None = None
-    window_tokens: Annotated[int, Field(ge=256, le=_MOST)] | None = None
-    no_system_role: bool = False
-    prefill: Literal["cold", "warm"] = "cold"
-    """Class of result of ``sglang:MODEL``: every prompt read whole, or prefixes kept within a cell."""
-    image: str | None = None
-    """Container image of ``sglang:MODEL``, by digest; None: a process."""
-    mem_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.85
-    """Share of memory of ``sglang:MODEL``; 0.5 where an embedding server shares the GPU."""
-    server_flags: tuple[str, ...] = ()
-    """Further flags of ``sglang:MODEL``."""
-    golden_prompt_tokens: dict[str, int] = Field(default_factory=dict)
-    """Prompt tokens that the fixed chats of ``readers/golden`` have to have with this reader's template."""
-    params: dict[str, JsonValue] = Field(default_factory=dict)
-    """Fields put into every request for text, over what the caller sends."""
-    drop: tuple[str, ...] = ()
-    """Fields left out of every request for text, such as ``seed`` where the server refuses it."""
-    concurrency: Annotated[int, Field(ge=1, le=1024)] | None = None
-    """Most requests at once; None: as many as there are."""
-    requests_per_minute: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
-    """None: as many as there are."""
-    patience_s: Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)] = DEFAULT_PATIENCE_S
-    """How long a request waits for a server that is busy (429, 503), altogether; part of no time."""
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] | None = None
-    """Its name in reports, for one model in several settings; None: the model's."""
+    spec: Annotated[str, _readers("The reader itself, as --reader names it.", commands=_NO_FLAG, flag="reader")]
+    model: Annotated[
+        str | None, _readers("Model behind the reader's URL, where it serves several.", commands=_LATENCY | _CHECK)
+    ] = None
+    window_tokens: Annotated[
+        Annotated[int, Field(ge=256, le=_MOST)] | None,
+        _readers(
+            "Context window of the reader in tokens.",
+            commands=_STUDY | _CHECK,
+            flag="reader-window",
+            unit="tokens",
+            unset="what the server says",
+        ),
+    ] = None
+    no_system_role: Annotated[bool, _readers("The reader's chat template has no system role.", commands=_CHECK)] = False
+    prefill: Annotated[
+        Literal["cold", "warm"],
+        _readers(
+            "Class of result of sglang:MODEL: every prompt read whole (cold), or prefixes kept within a cell (warm).",
+            commands=_NO_FLAG,
+        ),
+    ] = "cold"
+    image: Annotated[
+        str | None, _readers("Container image of sglang:MODEL, by digest.", commands=_NO_FLAG, unset="a process")
+    ] = None
+    mem_fraction: Annotated[
+        float,
+        Field(gt=0, lt=1),
+        _readers("Share of memory of sglang:MODEL; 0.5 where an embedding server shares the GPU.", commands=_NO_FLAG),
+    ] = 0.85
+    server_flags: Annotated[tuple[str, ...], _readers("Further flags of sglang:MODEL.", commands=_NO_FLAG)] = ()
+    golden_prompt_tokens: Annotated[
+        dict[str, int],
+        _readers(
+            "Prompt tokens that the fixed chats of readers/golden must have with this reader's template.",
+            commands=_NO_FLAG,
+            unit="tokens",
+        ),
+    ] = Field(default_factory=dict)
+    params: Annotated[
+        dict[str, JsonValue],
+        _readers(
+            "KEY=JSON put into every request to the reader, e.g. 'top_k=1'; repeatable.",
+            form=pairs("KEY=JSON, such as top_k=1 or stop='[\"END\"]'", strict_json),
+            commands=_CHECK,
+            flag="reader-param",
+        ),
+    ] = Field(default_factory=dict)
+    """Over what the caller sends."""
+    drop: Annotated[
+        tuple[str, ...],
+        _readers(
+            "Field left out of every request to the reader, e.g. seed; repeatable.",
+            form=REPEATABLE,
+            commands=_CHECK,
+            flag="reader-drop",
+        ),
+    ] = ()
+    concurrency: Annotated[
+        Annotated[int, Field(ge=1, le=1024)] | None,
+        _readers(
+            "Most requests to the reader at once; default: {default}.",
+            flag="reader-concurrency",
+            unit="requests",
+            unset="any",
+        ),
+    ] = None
+    requests_per_minute: Annotated[
+        Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None,
+        _readers(
+            "Most requests to the reader in a minute; waiting is part of no time.",
+            flag="reader-requests-per-minute",
+            unit="requests/min",
+            unset="any",
+        ),
+    ] = None
+    patience_s: Annotated[
+        float,
+        Field(ge=0, le=86_400, allow_inf_nan=False),
+        _readers(
+            "Seconds that a request waits for a busy server (429, 503); default {default}.",
+            flag="reader-patience",
+            unit="s",
+        ),
+    ] = DEFAULT_PATIENCE_S
+    """Altogether; part of no time."""
+    name: Annotated[
+        Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] | None,
+        _readers("Its name in reports, for one model in several settings.", commands=_NO_FLAG, unset="the model's"),
+    ] = None
 
     @model_validator(mode="after")
     def _what_is_sent_is_ours_to_set(self) -> Self:
@@ -73,8 +164,8 @@ class HelperConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    spec: str
-    model: str | None = None
+    spec: Annotated[str, _models("The {role}, as --{role} names it.", commands=_NO_FLAG, flag="{role}")]
+    model: Annotated[str | None, _models("Model behind the {role}'s URL.", commands=None, flag="{role}-model")] = None
 
 
 class DeadlineConfig(BaseModel):
@@ -104,102 +195,413 @@ class RunConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    dataset: Path
-    backends: Annotated[tuple[str, ...], Field(min_length=1)]
-    readers: Annotated[tuple[ReaderConfig, ...], Field(min_length=1)]
-    embedder: HelperConfig | None = None
-    """Makes embeddings for memories that ask the gateway for them."""
-    extractor: HelperConfig | None = None
-    """Extracts facts while a day is ingested; None: the cell's reader does."""
-    reranker: HelperConfig | None = None
-    """Scores texts against a question for memories that ask the gateway for it."""
-    protocol: Literal["interleaved", "end_of_horizon"] = "interleaved"
-    seeds: Annotated[tuple[_SeedLabel, ...], Field(min_length=1)] = ("s1",)
-    max_context_tokens: Annotated[int, Field(ge=16, le=_MOST)] = 8192
-    max_answer_tokens: Annotated[int, Field(ge=1, le=_MOST)] = 400
-    max_items: Annotated[int, Field(ge=1, le=_MOST)] | None = None
-    prompt_style: _Style = "backend"
-    prompt_styles: dict[str, _Style] = Field(default_factory=dict)
-    """Styles of single backends, where they differ from ``prompt_style``."""
-    thinking: Literal["default", "on", "off"] = "default"
-    reasoning_tokens: Annotated[int, Field(ge=0, le=_MOST)] = 0
-    """Tokens that a reader may spend on reasoning, on top of ``max_answer_tokens``."""
-    central_reading: bool = False
-    """Read over Search's items with the harness's engine even where a backend has an Answer of its own."""
-    options: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """Options per backend, as Describe declares them."""
-    settings: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """Environment variables per backend that the run starts: what decides how days are taken in."""
-    egos: tuple[str, ...] = ()
-    """Only these egos; empty: all."""
-    question_ids: tuple[str, ...] = ()
-    """Only these instances; empty: all."""
-    leave_out: tuple[str, ...] = ()
-    """Instances whose rows are passed over unread, such as one that cannot be used."""
-    families: tuple[Family, ...] = ()
-    """Only questions of these families; empty: all."""
-    limit: Annotated[int, Field(ge=1)] | None = None
-    """At most this many questions, a seeded sample."""
-    order_seed: int | None = None
-    """Seed of the order of questions within a day, and of the sample of ``limit``. None: the order is drawn anew for
-    each run (or follows from ``id_key``), so that no backend can learn it; the sample is that of seed 0.
+    dataset: Annotated[
+        Path,
+        _questions(
+            "Data set folder, as masim generate or memarena dataset import writes it.",
+            commands=_LATENCY,
+            fixed=False,
+            in_sweep=False,
+        ),
+    ]
+    """Files give it relative to their folder. A resumed run checks by its hash that it is the same one."""
+    backends: Annotated[
+        tuple[str, ...],
+        Field(min_length=1),
+        _backends(
+            "Backends (the memories that are compared), separated by commas: a name, HOST:PORT, 'image:REFERENCE "
+            "[ARGUMENT…]' or a backend.toml; NAME= before one sets its name in the run.",
+            form=WORDS,
+            commands=_LATENCY,
+            flag="backend",
+            in_sweep=False,
+            set_by_study="--backend and --phase2 name them",
+        ),
+    ]
+    readers: Annotated[
+        tuple[ReaderConfig, ...],
+        Field(min_length=1),
+        _readers(
+            "Readers (the models that answer), separated by commas: extractive (no language model), embedded (a "
+            "small one on this machine's CPU), or the URL of an OpenAI-compatible API.",
+            form=WORDS,
+            commands=_LATENCY,
+            flag="reader",
+            in_sweep=False,
+            models=ReaderConfig,
+        ),
+    ]
+    embedder: Annotated[
+        HelperConfig | None,
+        _models(
+            "Embedding model for memories: embedded, or the URL of an OpenAI-compatible API.",
+            commands=_LATENCY,
+            models=HelperConfig,
+        ),
+    ] = None
+    extractor: Annotated[
+        HelperConfig | None,
+        _models(
+            "URL of the model that extracts facts while ingesting; default: {default}.",
+            commands=_LATENCY,
+            models=HelperConfig,
+            unset="the reader",
+        ),
+    ] = None
+    reranker: Annotated[HelperConfig | None, _models("URL of a rerank API for memories.", models=HelperConfig)] = None
+    protocol: Annotated[
+        Literal["interleaved", "end_of_horizon"],
+        _questions(
+            "When questions are asked: interleaved with the days (default), or end_of_horizon.",
+            set_by_study="all days come first, then the questions",
+        ),
+    ] = "interleaved"
+    seeds: Annotated[
+        tuple[SeedLabel, ...],
+        Field(min_length=1),
+        _questions(
+            "Sampling seeds, separated by commas; each asks every question once more: s1 (greedy, default), s2, "
+            "s3, s4 (temperature 0.3).",
+            form=WORDS,
+            in_sweep=False,
+        ),
+    ] = ("s1",)
+    max_context_tokens: Annotated[
+        int,
+        Field(ge=16, le=_MOST),
+        _readers(
+            "Tokens of context that a reader may see; default {default}.", commands=_STUDY | _CHECK, unit="tokens"
+        ),
+    ] = 8192
+    max_answer_tokens: Annotated[
+        int, Field(ge=1, le=_MOST), _readers("Tokens of an answer; default {default}.", commands=_STUDY, unit="tokens")
+    ] = 400
+    max_items: Annotated[
+        Annotated[int, Field(ge=1, le=_MOST)] | None,
+        _backends("Items that Search may return; default: {default}.", unit="items", unset="the backend's choice"),
+    ] = None
+    prompt_style: Annotated[
+        _Style,
+        _readers(
+            "Form of the items in the prompt: as the backend prefers (backend, default), text_sessions or "
+            "json_context; BACKEND=STYLE for one backend; repeatable.",
+            form=PROMPT_STYLES,
+        ),
+    ] = "backend"
+    prompt_styles: Annotated[
+        dict[str, _Style],
+        _readers(
+            "Styles of single backends, where they differ from prompt_style.", commands=_NO_FLAG, flag="prompt-style"
+        ),
+    ] = Field(default_factory=dict)
+    thinking: Annotated[
+        Literal["default", "on", "off"],
+        _readers(
+            "For readers that can think before they answer: default, on, off, or the tokens that they may spend "
+            "on it, not counted with the answer's.",
+            form=THINKING,
+            long_flag="reader-thinking",
+        ),
+    ] = "default"
+    reasoning_tokens: Annotated[
+        int,
+        Field(ge=0, le=_MOST),
+        _readers(
+            "Tokens that a reader may spend on reasoning, on top of max_answer_tokens.",
+            commands=_NO_FLAG,
+            flag="thinking",
+            unit="tokens",
+        ),
+    ] = 0
+    central_reading: Annotated[
+        bool, _readers("Let the harness ask the reader over Search's items, even where a backend has its own Answer.")
+    ] = False
+    options: Annotated[
+        dict[str, dict[str, str]],
+        _backends(
+            "BACKEND.KEY=VALUE, an option of each search; repeatable.",
+            form=entries("BACKEND.KEY=VALUE"),
+            commands=_STUDY,
+            flag="option",
+            in_sweep=False,
+        ),
+    ] = Field(default_factory=dict)
+    """As Describe declares them."""
+    settings: Annotated[
+        dict[str, dict[str, str]],
+        _backends(
+            "BACKEND.VARIABLE=VALUE, environment variable of a backend that the run starts; repeatable.",
+            form=entries("BACKEND.VARIABLE=VALUE"),
+            flag="setting",
+            in_sweep=False,
+        ),
+    ] = Field(default_factory=dict)
+    """What decides how days are ingested; no secrets, since the log holds them."""
+    egos: Annotated[
+        tuple[str, ...],
+        _questions(
+            "Only questions to the assistant of this person (ego), by id; repeatable.",
+            form=REPEATABLE,
+            flag="ego",
+            unset="all",
+            set_by_study=_FROM_THE_LIST,
+        ),
+    ] = ()
+    question_ids: Annotated[
+        tuple[str, ...],
+        _questions(
+            "File with one instance id per line: only these.",
+            form=IDS_OF_FILE,
+            unset="all",
+            set_by_study="--queries gives the list",
+        ),
+    ] = ()
+    leave_out: Annotated[
+        tuple[str, ...],
+        _questions("Id of a question that is not read, such as one that stops the run; repeatable.", form=REPEATABLE),
+    ] = ()
+    """Its row may be of any form. The manifest's filter names it."""
+    families: Annotated[
+        tuple[Family, ...],
+        _questions(
+            "Only questions of this family, such as d7_qa; repeatable.",
+            form=REPEATABLE,
+            flag="family",
+            unset="all",
+            set_by_study=_FROM_THE_LIST,
+        ),
+    ] = ()
+    limit: Annotated[
+        Annotated[int, Field(ge=1)] | None,
+        _questions(
+            "At most this many questions, a random sample; default: {default}.",
+            unit="questions",
+            unset="all",
+            set_by_study="the list of queries is asked whole",
+        ),
+    ] = None
+    order_seed: Annotated[
+        int | None,
+        _questions(
+            "Seed of the sample of --limit and of the order of questions; default: {default}.",
+            commands=_STUDY,
+            unset="drawn for each run",
+        ),
+    ] = None
+    """None: the order is drawn for each run (or follows from ``id_key``), so that no backend can learn it; the sample
+    is that of seed 0.
     """
-    diagnostic: tuple[str, ...] = ()
-    """Backends given by address that are run as diagnostics (those with a manifest say so there)."""
-    evidence: bool = True
-    """Send privileged evidence to diagnostic backends (never to others)."""
-    access_markers: tuple[str, ...] = ()
-    """Diagnostics whose evidence of permission questions says whether the asker may hear it."""
-    whole_corpus: tuple[str, ...] = ()
-    """Diagnostics that take in everybody's sessions (beside those whose manifest says so)."""
-    after_crash: Literal["verify", "fresh"] = "verify"
-    """After a backend was started again: go on in a namespace that it proves to hold, or always in a fresh one."""
-    backend_restarts: Annotated[int, Field(ge=0)] = 10
-    """How often a cell's backend is started again after it ended."""
-    isolation: Literal["auto", "container", "user", "none"] = "auto"
-    """How far backends are kept from the data set: ``auto`` is the best that the machine offers to those by name."""
-    backend_memory: Annotated[str, Field(pattern=r"^[1-9][0-9]*[kmg]$")] | None = "4g"
-    """Most memory of a backend's container, swap included; None: no limit."""
-    backend_cpus: Annotated[float, Field(ge=0.1)] | None = None
-    """Most CPUs of a backend's container; None: as many as the machine has."""
-    backend_pids: Annotated[int, Field(ge=16)] = 1024
-    """Most processes and threads of a backend's container."""
-    lost_retries: Annotated[int, Field(ge=0)] = 1
-    """How often a question that was lost with the backend is asked again."""
-    deadlines_s: DeadlineConfig = DeadlineConfig()
-    budgets: dict[Literal["ingest", "search", "answer"], BudgetConfig] = Field(default_factory=dict)
-    """What each Ingest, Search or Answer may spend on models; the gateway answers 429 when it is spent."""
-    timed: bool = True
-    """False: other work shares the machine, so that times mean nothing; answers and tokens count."""
-    cache: Path | None = None
-    """Folder of model replies to use again: makes accuracy runs cheap, and such a run times and meters nothing."""
-    keep_texts: bool = True
-    """Keep prompts and outputs of model calls in the log, not just their hashes."""
-    infra_retries: Annotated[int, Field(ge=0)] = 2
-    """How often a question that failed for our own reasons is asked again before the next day."""
-    id_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-    """Fixed key for opaque ids and gateway tokens (64 hex digits), for byte-identical requests; default: random."""
-    gateway_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
-    """Address that the gateway listens on; another than loopback for backends that run elsewhere."""
-    gateway_url: Annotated[str, Field(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")] | None = None
-    """How backends reach the gateway, where that is not ``http://HOST:PORT/v1``."""
-    gateway_port: Annotated[int, Field(ge=0, le=65535)] = 0
-    warm_up: Annotated[int, Field(ge=0, le=100)] = 0
-    """Requests to each reader before anything is timed, of every prompt length up to ``max_context_tokens``."""
-    meters: Annotated[tuple[str, ...], Field(min_length=1)] = ("auto",)
-    """What is metered while the run goes on: ``auto``, ``none``, or what ``memarena.meters.sources`` names."""
-    system_rail: str | None = None
-    """Channel of the rail that feeds the whole machine, where a meter gives one under another name than sys_power."""
-    idle_s: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 0.0
-    """Seconds that the machine rests before the first cell and after the last, for net energy (which needs 120)."""
-    search_days: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    """Numbers of days of history after which Search is timed apart from any question."""
-    searches: Annotated[int, Field(ge=1, le=10_000)] = 64
-    """How many searches then, over the ego's questions in turn."""
-    deletions: Annotated[int, Field(ge=0, le=1000)] = 0
-    """How many sessions, people and facts of each ego are forgotten after its last question and looked for again."""
-    floor_samples: Annotated[int, Field(ge=0)] = 200
-    """Round trips of the null backend and the null reader to measure; 0 leaves the floor out."""
+    diagnostic: Annotated[
+        tuple[str, ...],
+        _backends(
+            "Name of a backend given by address or image that is a diagnostic: no competitor, may see the right "
+            "evidence; repeatable.",
+            form=REPEATABLE,
+        ),
+    ] = ()
+    evidence: Annotated[
+        bool, _backends("Send diagnostics the evidence of each question (default); no other backend ever gets it.")
+    ] = True
+    access_markers: Annotated[
+        tuple[str, ...],
+        _backends("Diagnostic whose evidence also says whether the asker may know it; repeatable.", form=REPEATABLE),
+    ] = ()
+    whole_corpus: Annotated[
+        tuple[str, ...],
+        _backends("Diagnostic that takes in everybody's sessions, not one person's; repeatable.", form=REPEATABLE),
+    ] = ()
+    """Further to those whose manifest says so."""
+    after_crash: Annotated[
+        Literal["verify", "fresh"],
+        _backends(
+            "After a backend crashed: go on where it proves that it still holds its days (verify, default), or "
+            "give it all days again (fresh).",
+            fixed=False,
+        ),
+    ] = "verify"
+    backend_restarts: Annotated[
+        int, Field(ge=0), _backends("How often a backend that ended is started again; default {default}.", fixed=False)
+    ] = 10
+    """In a cell."""
+    isolation: Annotated[
+        Literal["auto", "container", "user", "none"],
+        _backends(
+            "How far backends are kept from the data set: user (a process that sees neither it nor other "
+            "processes), none, container (images alone); auto (default): user where this machine offers it.",
+        ),
+    ] = "auto"
+    backend_memory: Annotated[
+        Annotated[str, Field(pattern=r"^[1-9][0-9]*[kmg]$")] | None,
+        _backends("Memory limit of a backend's container, e.g. 2g; default {default}.", unit="bytes"),
+    ] = "4g"
+    """Swap included; None: no limit."""
+    backend_cpus: Annotated[
+        Annotated[float, Field(ge=0.1)] | None,
+        _backends("CPU limit of a backend's container, e.g. 1.5; default: {default}.", unit="CPUs", unset="all CPUs"),
+    ] = None
+    backend_pids: Annotated[
+        int,
+        Field(ge=16),
+        _backends("Limit of processes and threads of a backend's container; default {default}.", unit="processes"),
+    ] = 1024
+    lost_retries: Annotated[
+        int,
+        Field(ge=0),
+        _backends(
+            "How often a question that was lost with the backend is asked again.", commands=_NO_FLAG, fixed=False
+        ),
+    ] = 1
+    deadlines_s: Annotated[
+        DeadlineConfig,
+        _backends(
+            "CALL=SECONDS that a call to a backend may take; repeatable. Defaults: {default}.",
+            form=pairs("CALL=SECONDS"),
+            flag="deadline",
+            unit="s",
+            fixed=False,
+        ),
+    ] = DeadlineConfig()
+    budgets: Annotated[
+        dict[Literal["ingest", "search", "answer"], BudgetConfig],
+        _backends(
+            "CALL.calls=N or CALL.tokens=N: what one ingest, search or answer may spend on models; repeatable. "
+            "Default: no limit.",
+            form=entries("CALL.calls=N or CALL.tokens=N", ("calls", "tokens")),
+            flag="budget",
+        ),
+    ] = Field(default_factory=dict)
+    """The gateway answers 429 when it is spent."""
+    timed: Annotated[
+        bool,
+        _measured(
+            "False: other work shares the machine, so that times mean nothing; answers and tokens count.",
+            commands=_NO_FLAG,
+            in_sweep=False,
+        ),
+    ] = True
+    cache: Annotated[
+        Path | None,
+        _logged(
+            "Folder of model replies to reuse; the run then times and meters nothing.",
+            form=ABSOLUTE_PATH,
+            set_by_study="a study times model calls",
+        ),
+    ] = None
+    keep_texts: Annotated[
+        bool, _logged("Keep prompts and outputs in the log (default), or only their hashes.", fixed=False)
+    ] = True
+    infra_retries: Annotated[
+        int,
+        Field(ge=0),
+        _backends(
+            "How often a question that failed for our own reasons is asked again before the next day.",
+            commands=_NO_FLAG,
+            fixed=False,
+        ),
+    ] = 2
+    id_key: Annotated[
+        Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None,
+        _logged(
+            "64 hex digits: fixed opaque ids and tokens, for byte-identical requests.", unset="random", fixed=False
+        ),
+    ] = None
+    gateway_host: Annotated[
+        str,
+        Field(min_length=1),
+        _models(
+            "Address on which the gateway, through which backends reach models, listens; default {default}, which "
+            "backends on other machines cannot reach.",
+            fixed=False,
+        ),
+    ] = "127.0.0.1"
+    gateway_url: Annotated[
+        Annotated[str, Field(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")] | None,
+        _models(
+            "How backends reach the gateway, e.g. http://harness:8100/v1.", unset="http://HOST:PORT/v1", fixed=False
+        ),
+    ] = None
+    gateway_port: Annotated[
+        int,
+        Field(ge=0, le=65535),
+        _models("Port of the gateway; 0 (default): the system chooses.", commands=_LATENCY, fixed=False),
+    ] = 0
+    warm_up: Annotated[
+        int,
+        Field(ge=0, le=100),
+        _measured(
+            "Requests to each reader before anything is timed, of every prompt length; default {default}.",
+            commands=_STUDY,
+            unit="requests",
+            fixed=False,
+        ),
+    ] = 0
+    """Up to ``max_context_tokens``."""
+    meters: Annotated[
+        tuple[str, ...],
+        Field(min_length=1),
+        _measured(
+            "Meters of power and memory, separated by commas: auto (default: nvml, hwmon and procfs where they "
+            "are), none, nvml[:GPU], hwmon, procfs, replay:FILE.",
+            form=WORDS,
+            commands=_LATENCY,
+            flag="meter",
+            fixed=False,
+        ),
+    ] = ("auto",)
+    system_rail: Annotated[
+        str | None,
+        _measured(
+            "Power channel of the whole machine, as hwmon names it.", commands=_STUDY, unset="sys_power", fixed=False
+        ),
+    ] = None
+    idle_s: Annotated[
+        float,
+        Field(ge=0, le=3600, allow_inf_nan=False),
+        _measured(
+            "Seconds of rest before the first question and after the last; default {default}. Energy above idle "
+            "needs 120.",
+            commands=_STUDY,
+            unit="s",
+            fixed=False,
+        ),
+    ] = 0.0
+    search_days: Annotated[
+        tuple[Annotated[int, Field(ge=1)], ...],
+        _measured(
+            "Days of history after which Search is timed.",
+            form=DAY_NUMBERS,
+            commands=_GROWTH,
+            flag="days",
+            unit="days",
+            set_by_study=_OF_GROWTH,
+        ),
+    ] = ()
+    searches: Annotated[
+        int,
+        Field(ge=1, le=10_000),
+        _measured("Searches after each of those days.", commands=_GROWTH, unit="searches", set_by_study=_OF_GROWTH),
+    ] = 64
+    """Over the ego's questions in turn."""
+    deletions: Annotated[
+        int,
+        Field(ge=0, le=1000),
+        _measured(
+            "Sessions, people and facts of each ego that a backend with FORGET is asked to forget after the last "
+            "question, and that are looked for again; default {default}.",
+            unit="of each kind",
+        ),
+    ] = 0
+    floor_samples: Annotated[
+        int,
+        Field(ge=0),
+        _measured(
+            "Calls to a backend and a reader that do nothing, which show what the harness itself takes (the "
+            "floor); default {default}, 0: none.",
+            commands=_STUDY,
+            unit="calls",
+            fixed=False,
+        ),
+    ] = 200
 
     @model_validator(mode="after")
     def _gateway_can_be_named(self) -> Self:
@@ -234,19 +636,9 @@ class RunConfig(BaseModel):
         return value
 
 
-_FLAGS = {
-    "backends": "backend",
-    "readers": "reader",
-    "families": "family",
-    "egos": "ego",
-    "meters": "meter",
-    "options": "option",
-    "settings": "setting",
-    "deadlines_s": "deadline",
-    "budgets": "budget",
-    "prompt_styles": "prompt-style",
-}
-"""Flags that are not named like their field."""
+SETTINGS = tuple(settings_of(RunConfig))
+"""All settings of a run, and those of its models."""
+_BY_PATH = {(each.role, each.name): each for each in SETTINGS}
 
 
 def parse_config(content: object, where: str | None) -> RunConfig:
@@ -262,14 +654,18 @@ def parse_config(content: object, where: str | None) -> RunConfig:
         reason = reason_of(first)
         if not first["loc"]:  # of several fields together: the reason names them, and what was given is all of them
             raise RunError(f"{where}: {reason}" if where else reason) from error
-        field, *inside = first["loc"]
         if where is None:
-            flag = _FLAGS.get(str(field), str(field).replace("_", "-"))
-            name = " ".join((f"--{flag}", *(part for part in inside if isinstance(part, str))))
-            name = name.replace("--reader window_tokens", "--reader-window")
+            name = _flag_of([part for part in first["loc"] if isinstance(part, str)])
         else:
             name = f"{where}: {'.'.join(map(str, first['loc']))}"
         # Settings may hold a secret: what was given is not repeated.
         hidden = first["type"] in {"missing", "too_short"} or first["loc"][:1] == ("settings",)
         given = "" if hidden else f", got {str(first['input'])[:80]!r}"
         raise RunError(f"{name}: {reason}{given}") from error
+
+
+def _flag_of(path: list[str]) -> str:
+    """The flag that sets a field, and what of it is at fault: ``--reader-window``, ``--deadline search``."""
+    known = _BY_PATH.get((path[0], path[1])) if len(path) > 1 else None
+    flag, inside = (known.flag, path[2:]) if known else (_BY_PATH["", path[0]].flag, path[1:])
+    return " ".join((f"--{flag}", *inside))

@@ -27,7 +27,7 @@ from memarena.execution.backends.manifests import (
 )
 from memarena.execution.backends.session import BackendSession, check_description, described
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import RunConfig, parse_config
+from memarena.execution.planning.config import SETTINGS, RunConfig, parse_config
 from memarena.execution.planning.plan import RunPlan
 from memarena.execution.planning.progress import RunProgress, read_progress
 from memarena.execution.planning.request import RunRequest
@@ -38,27 +38,6 @@ MIN_FREE_BYTES = 16 << 20
 """A run does not begin, and does not go on, with less free space than this for its log and the backends' data."""
 
 _LEFT_BY_A_FALSE_START = {"readers", "meters", "writer.lock"}
-_MAY_CHANGE = {
-    "dataset",
-    "deadlines_s",
-    "gateway_host",
-    "gateway_url",
-    "gateway_port",
-    "floor_samples",
-    "warm_up",
-    "meters",
-    "system_rail",
-    "idle_s",
-    "infra_retries",
-    "backend_restarts",
-    "lost_retries",
-    "after_crash",
-    "id_key",
-    "keep_texts",
-}
-"""Settings that may differ when a run is resumed: they change neither what is asked nor what is answered.
-
-The data set may have moved; that it is still the same one is checked by its hash."""
 
 
 def check_out(request: RunRequest) -> None:
@@ -107,8 +86,8 @@ def settled_config(request: RunRequest, previous: RunProgress | None) -> RunConf
     if request.config is None:
         return logged
     ours = request.config
-    for name in sorted(RunConfig.model_fields):
-        if name not in _MAY_CHANGE and getattr(ours, name) != getattr(logged, name):
+    for name in sorted(each.name for each in SETTINGS if each.setting.fixed and not each.role):
+        if getattr(ours, name) != getattr(logged, name):
             raise RunError(
                 f"--resume: {name} is {_short(getattr(ours, name))}, the log in {request.out} was begun with "
                 f"{_short(getattr(logged, name))}"

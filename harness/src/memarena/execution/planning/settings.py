@@ -1,0 +1,158 @@
+"""How a field of a run's configuration becomes a setting that users see: its flag, its help, and where it may be set.
+
+A field of :class:`~memarena.execution.planning.config.RunConfig` is declared in one statement: the annotation holds its
+type, bounds and a :class:`Setting`, the value is its default. Flags, ``--help``, messages and docs/settings.md follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+Command = Literal["run", "latency run", "latency growth", "reader check"]
+ToFields = Callable[[str, str, Any], dict[str, object]]
+"""From a flag (as it is spelled), its field and the value that was typed to values of fields. Raises RunError."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a flag is typed, where it is not simply a value of the field's type."""
+
+    kind: Any
+    """Type that the command line parses: ``str``, ``list[str]`` for a repeatable flag, ``Path``."""
+    to_fields: ToFields
+
+
+class Panel(Enum):
+    """Groups of ``memarena run --help``, in this order."""
+
+    QUESTIONS = "Data set and questions"
+    BACKENDS = "Backends"
+    READERS = "Readers and prompts"
+    MODELS = "Models for memories, and the gateway"
+    MEASUREMENT = "Measurement"
+    LOG = "Log and cache"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What users see of a field, in its ``Annotated``; name, type, bounds and default are those of the field."""
+
+    panel: Panel
+    help: str
+    """Text in ``--help`` and docs; ``{default}`` is the field's default, ``{role}`` the field that holds the model."""
+    form: Form | None = None
+    commands: frozenset[Command] | None = frozenset({"run"})
+    """Commands that have a flag for it; empty: it is set in files and from Python alone. None: those of the field that
+    holds the model."""
+    flag: str = ""
+    """Without hyphens in front, with ``{role}`` as in ``help``; empty: named like the field."""
+    long_flag: str = ""
+    """Second spelling of the flag, shown first."""
+    unit: str = ""
+    unset: str = ""
+    """What happens where the field is None or empty, for ``{default}`` and docs."""
+    models: type[BaseModel] | None = None
+    """The field holds models of this form, whose own settings have flags of the run, too."""
+    fixed: bool = True
+    """Must be the same when a run is resumed; False: it changes neither what is asked nor what is answered."""
+    in_sweep: bool = True
+    """May be set below ``[run]`` in the file of a sweep."""
+    set_by_study: str = ""
+    """Why the file of ``memarena latency run`` may not set it; empty: it may."""
+
+
+@dataclass(frozen=True)
+class SettingField:
+    """A setting with its field, which belongs to the run or to one of its models."""
+
+    name: str
+    field: FieldInfo
+    setting: Setting
+    commands: frozenset[Command]
+    role: str = ""
+    """Field of the run that holds the model: ``readers``, ``embedder`` …; empty for settings of the run itself."""
+
+    @property
+    def flag(self) -> str:
+        """Its flag without hyphens in front, such as ``reader-window``."""
+        return self.setting.flag.replace("{role}", self.role) or self.name.replace("_", "-")
+
+    @property
+    def parameter(self) -> str:
+        """Its flag as a name in Python."""
+        return self.flag.replace("-", "_")
+
+    @property
+    def path(self) -> str:
+        """How files name it: ``seeds``, ``readers[].window_tokens``, ``embedder.model``."""
+        return f"{self.role}{'[]' if self.role == 'readers' else ''}.{self.name}" if self.role else self.name
+
+    @property
+    def kind(self) -> Any:
+        """Type that the command line parses: that of the field where it is a number, a path or a switch, else text."""
+        if self.setting.form is not None:
+            return self.setting.form.kind
+        kinds = _plain_types(self.field.annotation)
+        return next((kind for kind in (bool, int, float, Path) if kind in kinds), str)
+
+    @property
+    def default(self) -> object:
+        """The field's default, None where it has none."""
+        return None if self.field.is_required() else self.field.get_default(call_default_factory=True)
+
+    def to_fields(self, value: Any) -> dict[str, object]:
+        """Values of fields that a value of its flag means. Raises RunError for text of another form."""
+        form = self.setting.form
+        return {self.name: value} if form is None else form.to_fields(self.flag, self.name, value)
+
+    def help(self, default: object = None) -> str:
+        """Its help text, with another default than the field's where a command has its own."""
+        shown = shown_value(self.default if default is None else default) or self.setting.unset
+        return self.setting.help.replace("{default}", shown).replace("{role}", self.role)
+
+
+def settings_of(model: type[BaseModel], holder: SettingField | None = None) -> Iterator[SettingField]:
+    """All settings of a configuration in the order of its fields, those of models after the field that holds them.
+
+    Raises TypeError for a field without a :class:`Setting`.
+    """
+    for name, field in model.model_fields.items():
+        setting = next((each for each in field.metadata if isinstance(each, Setting)), None)
+        if setting is None:
+            raise TypeError(f"{model.__name__}.{name}: expected a Setting in its annotation")
+        commands = setting.commands if setting.commands is not None else holder.commands if holder else frozenset()
+        own = SettingField(name, field, setting, commands, holder.name if holder else "")
+        yield own
+        if setting.models is not None:
+            yield from settings_of(setting.models, own)
+
+
+def shown_value(value: object) -> str:
+    """A default as help texts show it; empty for None and for nothing."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump()
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={shown_value(each)}" for key, each in value.items())
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def _plain_types(annotation: Any) -> set[Any]:
+    """The types of a union, without bounds: ``Annotated[int, …] | None`` is ``{int, NoneType}``."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _plain_types(parts[0])
+    if origin in (Union, UnionType):
+        return {kind for part in parts for kind in _plain_types(part)}
+    return {annotation} if origin is None else set()
