@@ -22,7 +22,7 @@ from memarena.execution.backends.overhead_baseline import (
 )
 from memarena.gateway import CallContext, Gateway, Upstream
 from memarena.log.records import GatewayCall
-from memarena.readers import Script
+from memarena.readers.scripted import Script
 from memarena_answering import ReaderClient
 from memarena_proto import memory_backend_pb2 as pb
 from rich.table import Table

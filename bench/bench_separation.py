@@ -21,9 +21,9 @@ from pathlib import Path
 
 from _commands import run as run_command
 from memarena.evaluation import evaluate
-from memarena.scoring import ScoredRun
 from memarena.scoring.compare import across_worlds, choose, compare
 from memarena.scoring.results import Baseline
+from memarena.scoring.run import ScoredRun
 from memarena.scoring.uncertainty_records import AcrossWorlds, Comparison, Interval
 from rich.table import Table
 

@@ -19,8 +19,8 @@ from memarena.execution.backends.manifests import backends_by_name
 from memarena.execution.planning.config import ReaderConfig, RunConfig
 from memarena.execution.planning.progress import read_progress
 from memarena.log.store import log_path
-from memarena.readers import ReaderError
 from memarena.readers.embedded import Weights
+from memarena.readers.errors import ReaderError
 from memarena.report.brief_demo import demo_document
 from memarena.report.render.terminal import count_lines, print_document
 from memarena.report.report_input import ReportInput

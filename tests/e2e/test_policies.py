@@ -21,7 +21,8 @@ from memarena.readers.scripted import NullReader, Script
 from memarena.report.document import report_document
 from memarena.report.render.markdown import to_markdown
 from memarena.report.report_input import ReportInput
-from memarena.scoring import RowScores, ScoredRun
+from memarena.scoring.results import RowScores
+from memarena.scoring.run import ScoredRun
 from memarena_answering import Message, PromptParts, split_prompt
 from memarena_dataset.gold import PermissionGold
 from memarena_dataset.io.reading import open_dataset

@@ -17,7 +17,7 @@ from memarena.execution.planning.config import BudgetConfig, ReaderConfig, RunCo
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import AnyRecord, GatewayCall, IngestDone
 from memarena.log.store import read_records
-from memarena.readers import NullReader, Script
+from memarena.readers.scripted import NullReader, Script
 from memarena.report.rows import rows_of
 from memarena.report.tables.ingest import ingest_table
 from memarena_proto import memory_backend_pb2 as pb

@@ -26,7 +26,7 @@ from memarena.execution.planning.config import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import Problem, QuestionAsked
 from memarena.log.store import read_records
-from memarena.scoring import RowScores
+from memarena.scoring.results import RowScores
 from memarena_dataset.io.reading import open_dataset
 from memarena_proto import memory_backend_pb2 as pb
 from typer.testing import CliRunner

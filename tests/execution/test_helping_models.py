@@ -10,7 +10,7 @@ from memarena.execution.planning.config import HelperConfig, ReaderConfig, RunCo
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import AnyRecord, GatewayCall, RunStarted
 from memarena.log.store import read_records
-from memarena.readers import NullReader
+from memarena.readers.scripted import NullReader
 
 EXAMPLE = Path(__file__).parent.parent / "data" / "example"
 

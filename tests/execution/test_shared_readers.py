@@ -10,7 +10,8 @@ import pytest
 from memarena.execution.models.model_pool import ReaderPool, start_configured
 from memarena.execution.models.shared_readers import VARIABLE, ReaderHost, may_be_shared, published
 from memarena.execution.planning.config import ReaderConfig
-from memarena.readers import ReaderError, RunningReader
+from memarena.readers.errors import ReaderError
+from memarena.readers.types import RunningReader
 
 EXTRACTIVE = ReaderConfig(spec="extractive")
 

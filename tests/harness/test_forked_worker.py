@@ -16,7 +16,7 @@ import psutil
 import pytest
 from memarena import evaluation
 from memarena.forked_worker import ForkedWorkerError, forked
-from memarena.scoring import ScoringError
+from memarena.scoring.errors import ScoringError
 
 from ..support import golden_run
 

@@ -8,7 +8,7 @@ import pytest
 from memarena.cli.judge_progress import JudgeProgress
 from memarena.judging.llm import Batch, ModelJudge, Patience, judge_with_model
 from memarena.log.store import read_records
-from memarena.readers import start_reader
+from memarena.readers.starting import start_reader
 from memarena_dataset.model import Family
 
 from ..support.logs import (

@@ -19,7 +19,7 @@ from memarena.latency.errors import LatencyError
 from memarena.latency.study import PHASE1, SET_BY_THE_STUDY, StudyPlan, run_study
 from memarena.log.records import RunEnded
 from memarena.log.store import LogError, read_records
-from memarena.readers import NullReader, Script
+from memarena.readers.scripted import NullReader, Script
 from memarena_dataset.programs import run_guarded
 
 from ..e2e.harnessing import EXAMPLE, overridden, start, survivors, wait_until

@@ -26,7 +26,8 @@ from memarena.latency.study import PHASE1, StudyPlan, run_dirs, run_study
 from memarena.log.measuring import MeterFigure
 from memarena.log.records import AnyRecord, GatewayCall, Question, QuestionAsked, RunStarted
 from memarena.log.store import LogWriter, read_records
-from memarena.readers import NullReader, Script, wire
+from memarena.readers import wire
+from memarena.readers.scripted import NullReader, Script
 from memarena.report.render.markdown import to_markdown
 from pydantic import JsonValue
 from typer.testing import CliRunner

@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 
 import pytest
-from memarena.readers import data_files
-from memarena.readers.extractive_words import content_words, lexicon, sentences, setting_of, stem, synonyms
+from memarena.readers.extractive_words import content_words, data_files, lexicon, sentences, setting_of, stem, synonyms
 from memarena_answering import ContextItem
 
 

@@ -15,9 +15,10 @@ from memarena.execution.models.model_pool import HelperPool
 from memarena.execution.planning.config import HelperConfig, ReaderConfig, RunConfig
 from memarena.gateway import CallContext, Gateway
 from memarena.log.records import GatewayCall
-from memarena.readers import NullReader, ReaderError, Script, start_helper
 from memarena.readers.embedding_server import texts_of
-from memarena.readers.helpers import HelperRole
+from memarena.readers.errors import ReaderError
+from memarena.readers.helpers import HelperRole, start_helper
+from memarena.readers.scripted import NullReader, Script
 
 
 def test_an_embedder_behind_a_url_is_tried_before_it_is_used(tmp_path: Path) -> None:

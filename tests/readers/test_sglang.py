@@ -19,10 +19,12 @@ from memarena.execution.planning.request import RunRequest
 from memarena.gateway import Gateway
 from memarena.log.records import GatewayCall, QuestionAsked, ReaderProbed, RunStarted
 from memarena.log.store import read_records
-from memarena.readers import ReaderError, RunningReader, SglangSettings, probe
+from memarena.readers.errors import ReaderError
 from memarena.readers.flushing import flush_cache
+from memarena.readers.probing import probe
 from memarena.readers.sglang import check_settings, server_command, start_sglang
-from memarena.readers.sglang_settings import launch_flags, wanted_settings
+from memarena.readers.sglang_settings import SglangSettings, launch_flags, wanted_settings
+from memarena.readers.types import RunningReader
 
 SERVER = Path(__file__).parent / "servers" / "fake_sglang.py"
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"

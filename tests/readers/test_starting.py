@@ -21,9 +21,12 @@ import pytest
 from memarena.gateway import CallContext, Gateway
 from memarena.log.records import GatewayCall
 from memarena.processes import GuardedProcess
-from memarena.readers import NullReader, ReaderError, RunningReader, Script, embedded, probe, start_reader
-from memarena.readers.scripted import Fault
-from memarena.readers.starting import start_child
+from memarena.readers import embedded
+from memarena.readers.errors import ReaderError
+from memarena.readers.probing import probe
+from memarena.readers.scripted import Fault, NullReader, Script
+from memarena.readers.starting import start_child, start_reader
+from memarena.readers.types import RunningReader
 from memarena_answering import (
     Asker,
     Completion,

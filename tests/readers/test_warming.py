@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from memarena.gateway import Gateway
 from memarena.log.records import GatewayCall, ReaderRef
-from memarena.readers import NullReader, ReaderError, RunningReader, Script, warm_up
-from memarena.readers.warming import lengths
+from memarena.readers.errors import ReaderError
+from memarena.readers.scripted import NullReader, Script
+from memarena.readers.types import RunningReader
+from memarena.readers.warming import lengths, warm_up
 
 
 def running(reader: NullReader) -> RunningReader:

@@ -12,7 +12,7 @@ from memarena.report.layout import Cell, Column, Document, Section, section
 from memarena.report.render.json import JsonReport, committed_schema, schema, to_json
 from memarena.report.render.markdown import to_markdown
 from memarena.report.report_input import ReportInput
-from memarena.scoring import RunScores
+from memarena.scoring.results import RunScores
 from memarena.scoring.uncertainty_records import Interval
 from memarena_dataset.model import Family
 from pydantic import ValidationError

@@ -13,8 +13,8 @@ from memarena.report.report_input import ReportInput
 from memarena.report.rows import ReportRow, rows_of
 from memarena.report.tables.comparison import comparison_document
 from memarena.report.tables.uncertainty import interval_tables
-from memarena.scoring import ScoredRun
 from memarena.scoring.compare import choose, compare
+from memarena.scoring.run import ScoredRun
 from memarena.scoring.uncertainty_records import Interval
 from memarena_dataset.model import Family
 

@@ -11,7 +11,7 @@ from memarena.report.paper.sections import published_sections
 from memarena.report.render.html import to_html
 from memarena.report.render.json import JsonReport, to_json
 from memarena.report.report_input import ReportInput
-from memarena.scoring import RunScores
+from memarena.scoring.results import RunScores
 
 from ..support import golden_run
 from ..support.golden_reports import plain

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from memarena.cli.main import app
 from memarena.log.records import AnyRecord, Question
-from memarena.scoring import ScoredRun, ScoringError
 from memarena.scoring.compare import across_worlds, choose, compare
+from memarena.scoring.errors import ScoringError
+from memarena.scoring.run import ScoredRun
 from memarena_dataset.model import Family
 from typer.testing import CliRunner
 

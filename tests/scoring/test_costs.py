@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from memarena.log.records import AnyRecord
-from memarena.scoring import gather
 from memarena.scoring.costs import RowCosts, run_costs
+from memarena.scoring.run_facts import gather
 from memarena_dataset.model import Family
 
 from ..support.logs import cloze, make_asked, make_call, make_cell, make_ingest, make_question, make_run

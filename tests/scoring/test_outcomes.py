@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pytest
 from memarena.judging import value_judge_version
 from memarena.log.records import AnyRecord, Outcome, Question, Verdict
-from memarena.scoring import QuestionScore, ScoringError, gather
+from memarena.scoring.errors import ScoringError
+from memarena.scoring.results import QuestionScore
+from memarena.scoring.run_facts import gather
 from memarena_dataset.model import Family
 
 from ..support.logs import (

@@ -10,7 +10,8 @@ from memarena.log.records import AnyRecord, Question
 from memarena.report.document import report_document
 from memarena.report.render.markdown import to_markdown
 from memarena.report.report_input import ReportInput
-from memarena.scoring import RowScores, ScoredRun
+from memarena.scoring.results import RowScores
+from memarena.scoring.run import ScoredRun
 from memarena_dataset.model import Family
 
 from ..support.logs import make_asked, make_cell, make_question, make_run, permission

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from memarena.log.records import AnyRecord, RetrievedItem
-from memarena.scoring import RowScores
+from memarena.scoring.results import RowScores
 from memarena_dataset.model import Family
 
 from ..support.logs import (

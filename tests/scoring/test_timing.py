@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from memarena.log.records import AnyRecord
 from memarena.report.figures import at_least
-from memarena.scoring import RowScores
+from memarena.scoring.results import RowScores
 from memarena.scoring.timing import percentiles
 from memarena_dataset.model import Family
 

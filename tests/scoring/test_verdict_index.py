@@ -16,7 +16,7 @@ from memarena.log.records import (
     QuestionAsked,
     Verdict,
 )
-from memarena.scoring import ScoredRun
+from memarena.scoring.run import ScoredRun
 from memarena_dataset.model import Family
 
 from ..support.logs import make_asked, make_cell, make_question, make_run, permission, text_gold

@@ -10,9 +10,9 @@ from types import ModuleType
 
 import pytest
 from memarena.log.records import AnyRecord
-from memarena.scoring import ScoredRun
 from memarena.scoring.compare import across_worlds, choose, compare
 from memarena.scoring.results import Baseline
+from memarena.scoring.run import ScoredRun
 from memarena.scoring.uncertainty_records import Comparison, Interval, PairedDifference, Side
 from memarena_dataset.model import Family
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from memarena.judging.judgments import Judgments
 from memarena.log.records import AnyRecord
-from memarena.scoring import RunFacts, ScoredRun, gather, score_run
+from memarena.scoring.run import ScoredRun, score_run
+from memarena.scoring.run_facts import RunFacts, gather
 from memarena.scoring.uncertainty_records import RESAMPLES
 
 

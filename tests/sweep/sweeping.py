@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 from memarena.cli.scores import run_sources
 from memarena.evaluation import evaluate, load_facts
-from memarena.scoring import RunFacts
+from memarena.scoring.run_facts import RunFacts
 from memarena.sweep.manifest import Sent, SweepState, is_sweep, read_manifest, records
 
 from tests.e2e.harnessing import EXAMPLE, count, kill, start, survivors, wait_until

@@ -160,4 +160,4 @@ def test_the_guide_has_every_column() -> None:
 def test_importing_the_package_loads_nothing_else() -> None:
     seen = "import sys, memarena; print([m for m in sys.modules if m.startswith('memarena.')])"
     done = subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "['memarena.lazy_imports']\n"
+    assert done.stdout == "[]\n"

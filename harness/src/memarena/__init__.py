@@ -4,9 +4,8 @@ From Python: :func:`open_run` reads a run as rows, Arrow tables and data frames,
 :func:`run` carries one out (docs/python-api.md).
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
-
-from memarena.lazy_imports import imported_later
 
 if TYPE_CHECKING:
     from memarena.evaluation import evaluate
@@ -15,13 +14,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "evaluate", "open_run", "run"]
 
-_PLACES = {
-    "Run": "memarena.tables.run",
-    "evaluate": "memarena.evaluation",
-    "open_run": "memarena.tables.run",
-    "run": "memarena.starting",
-}
-"""Modules that are imported when a name is asked for: every command imports this package first."""
-
 if not TYPE_CHECKING:
-    __getattr__ = imported_later(__name__, _PLACES)
+
+    def __getattr__(name: str) -> object:
+        """Import a name when it is asked for (PEP 562): every command imports this package first."""
+        modules = {"evaluate": "evaluation", "run": "starting", "Run": "tables.run", "open_run": "tables.run"}
+        if name not in modules:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{modules[name]}"), name)

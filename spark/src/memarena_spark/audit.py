@@ -14,7 +14,8 @@ from memarena.execution.planning.config import RunConfig
 from memarena.execution.planning.request import RunRequest
 from memarena.log.base import Record
 from memarena.log.records import ReaderRef
-from memarena.scoring import QuestionScore, RunFacts
+from memarena.scoring.results import QuestionScore
+from memarena.scoring.run_facts import RunFacts
 from memarena_dataset.io.reading import open_dataset
 
 from memarena_spark.bundle import layout

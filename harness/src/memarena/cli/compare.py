@@ -18,8 +18,9 @@ from memarena.report.layout import Document
 from memarena.report.render.markdown import to_markdown
 from memarena.report.render.terminal import print_document
 from memarena.report.tables.comparison import comparison_document, worlds_document
-from memarena.scoring import ScoredRun, ScoringError
 from memarena.scoring.compare import Chosen, across_worlds, choose, compare
+from memarena.scoring.errors import ScoringError
+from memarena.scoring.run import ScoredRun
 
 FORMATS = ("table", "md", "json")
 

@@ -6,8 +6,8 @@ import importlib.util
 from dataclasses import dataclass
 
 from memarena.execution.backends.manifests import backends_by_name
-from memarena.readers import ReaderError
 from memarena.readers.embedded import find_weights
+from memarena.readers.errors import ReaderError
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from memarena.execution.errors import RunError
 from memarena.execution.planning.preflight import MIN_FREE_BYTES
 from memarena.meters.choice import AUTO
 from memarena.meters.sources import open_source
-from memarena.readers import ReaderError
 from memarena.readers.embedded import find_weights, usable_cpus
+from memarena.readers.errors import ReaderError
 
 Status = Literal["ok", "missing", "broken"]
 

@@ -18,7 +18,7 @@ from memarena.execution.models.reader_warmup import longest_prompt_tokens
 from memarena.execution.planning.config import RunConfig, parse_config
 from memarena.gateway import Gateway
 from memarena.log.records import ReaderProbed
-from memarena.readers import check_reader
+from memarena.readers.checking import check_reader
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

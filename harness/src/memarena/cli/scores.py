@@ -27,8 +27,10 @@ from memarena.report.render.markdown import to_markdown
 from memarena.report.render.terminal import print_document, print_fitting
 from memarena.report.report_input import ReportInput, report_input
 from memarena.report.tables.calibration import Calibration, read_calibration
-from memarena.scoring import RunFacts, ScoredRun, ScoringError
+from memarena.scoring.errors import ScoringError
 from memarena.scoring.joining import join_facts
+from memarena.scoring.run import ScoredRun
+from memarena.scoring.run_facts import RunFacts
 from memarena.sweep.results import is_sweep, missing, swept_worlds
 
 FORMATS = ("table", "md", "latex", "html", "json")

@@ -26,7 +26,9 @@ from memarena.report.layout import Document
 from memarena.report.question_trace.judging import JudgeRecord
 from memarena.report.question_trace.trace import question_trace
 from memarena.report.render.terminal import print_document
-from memarena.scoring import RunFacts, ScoredRun, ScoringError
+from memarena.scoring.errors import ScoringError
+from memarena.scoring.run import ScoredRun
+from memarena.scoring.run_facts import RunFacts
 
 
 def show(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memarena.log.records import AnswerSpan, PhaseEnded, QuestionAsked
 from memarena.log.store import LogReader, read_records
-from memarena.scoring import RunFacts
+from memarena.scoring.run_facts import RunFacts
 from pydantic import JsonValue
 
 from memarena_spark.bundle.answers import check_answers

@@ -15,7 +15,8 @@ from memarena.report.render.html import to_html
 from memarena.report.render.json import to_json
 from memarena.report.render.markdown import to_markdown
 from memarena.report.report_input import report_input
-from memarena.scoring import RunFacts, ScoredRun
+from memarena.scoring.run import ScoredRun
+from memarena.scoring.run_facts import RunFacts
 from pydantic import JsonValue
 
 from memarena_spark.bundle import layout

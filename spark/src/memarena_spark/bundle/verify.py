@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from memarena.log.store import LogError
 from memarena.meters.readings import MeterError, SamplesError
-from memarena.scoring import ScoringError
+from memarena.scoring.errors import ScoringError
 from pydantic import JsonValue
 
 from memarena_spark.bundle import layout

@@ -12,7 +12,7 @@ from memarena.execution.audit.life_audit import LifeAudits
 from memarena.execution.planning.config import RunConfig
 from memarena.gateway import Gateway, Upstream
 from memarena.log.records import AnyRecord
-from memarena.readers import RunningReader
+from memarena.readers.types import RunningReader
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,12 @@ from memarena.execution.errors import RunError
 from memarena.execution.models.shared_readers import published
 from memarena.execution.planning.config import HelperConfig, ReaderConfig, RunConfig
 from memarena.gateway import Upstream
-from memarena.readers import (
-    HELPER_ROLES,
-    HelperRole,
-    RequestSettings,
-    RunningReader,
-    SglangSettings,
-    start_helper,
-    start_reader,
-)
+from memarena.readers.helpers import HELPER_ROLES, HelperRole, start_helper
 from memarena.readers.remote import DEFAULT_WINDOW_TOKENS, Note
-from memarena.readers.starting import SGLANG
+from memarena.readers.request_settings import RequestSettings
+from memarena.readers.sglang_settings import SglangSettings
+from memarena.readers.starting import SGLANG, start_reader
+from memarena.readers.types import RunningReader
 
 
 class ReaderPool:
@@ -89,7 +84,7 @@ class ReaderPool:
 def start_configured(
     config: ReaderConfig, work_dir: Path, api_key: str | None = None, note: Note = lambda _: None
 ) -> RunningReader:
-    """Start or reach a reader as it is configured. Raises ReaderError, as :func:`memarena.readers.start_reader`."""
+    """Start or reach a reader as it is configured. Raises ReaderError, as :func:`memarena.readers.starting.start_reader`."""
     return start_reader(
         config.spec,
         work_dir=work_dir,

@@ -10,15 +10,11 @@ from memarena.execution.errors import InfraError
 from memarena.execution.planning.config import SEED_LABELS, ReaderConfig, RunConfig
 from memarena.gateway import Gateway
 from memarena.log.records import ReaderProbed
-from memarena.readers import (
-    ReaderError,
-    RunningReader,
-    check_reader,
-    count_template,
-    golden_counts,
-    template_fault,
-    warm_up,
-)
+from memarena.readers.checking import check_reader
+from memarena.readers.errors import ReaderError
+from memarena.readers.golden import count_template, golden_counts, template_fault
+from memarena.readers.types import RunningReader
+from memarena.readers.warming import warm_up
 
 _MARGIN_TOKENS = 512
 """Kept free in a reader's window: filler words are counted by their bytes, and templates add to them."""

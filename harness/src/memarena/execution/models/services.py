@@ -14,7 +14,9 @@ from memarena.execution.models.reader_warmup import prepare_reader
 from memarena.execution.planning.config import RunConfig
 from memarena.gateway import Gateway
 from memarena.log.records import Problem
-from memarena.readers import ReaderError, RunningReader, probe
+from memarena.readers.errors import ReaderError
+from memarena.readers.probing import probe
+from memarena.readers.types import RunningReader
 
 Append = Callable[..., None]
 """Writes records to the log."""

@@ -22,8 +22,9 @@ from pydantic import BaseModel, ConfigDict
 from memarena.execution.planning.config import ReaderConfig
 from memarena.gateway import Upstream
 from memarena.log.records import ReaderRef
-from memarena.readers import ReaderError, RunningReader
+from memarena.readers.errors import ReaderError
 from memarena.readers.starting import SGLANG
+from memarena.readers.types import RunningReader
 
 VARIABLE = "MEMARENA_SHARED_READERS"
 """Environment variable of a run: the folder in which shared readers are noted."""
