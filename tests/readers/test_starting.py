@@ -177,7 +177,7 @@ def test_a_reader_that_is_stopped_is_gone(tmp_path: Path) -> None:
 def harness_that_starts(spec: str, work_dir: Path) -> tuple[subprocess.Popen[str], str]:
     """Another process that starts a reader and then does nothing; the reader's base URL."""
     code = (
-        "import sys, time, pathlib; from memarena.readers import start_reader\n"
+        "import sys, time, pathlib; from memarena.readers.starting import start_reader\n"
         "reader = start_reader(sys.argv[1], work_dir=pathlib.Path(sys.argv[2]))\n"
         "print(reader.upstream.base_url, flush=True); time.sleep(600)"
     )
