@@ -84,7 +84,7 @@ class ReaderPool:
 def start_configured(
     config: ReaderConfig, work_dir: Path, api_key: str | None = None, note: Note = lambda _: None
 ) -> RunningReader:
-    """Start or reach a reader as it is configured. Raises ReaderError, as :func:`memarena.readers.starting.start_reader`."""
+    """Start or reach a reader as it is configured. Raises ReaderError, as :func:`start_reader`."""
     return start_reader(
         config.spec,
         work_dir=work_dir,
