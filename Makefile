@@ -6,11 +6,13 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 # Some container images forbid Python to keep what it compiled: every start of a program then compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help python setup demo readme-demo test lint proto proto-check proto-baseline conformance systems typescript bench bars wheels wheels-check documented-commands images compose-test clean
+.PHONY: help python setup demo readme-demo test test-fast test-gate lint proto proto-check proto-baseline conformance systems typescript bench bars wheels wheels-check documented-commands images compose-test clean
 
 help:
 	@echo "make demo            compare four memories on a world made on the spot, in some four minutes"
 	@echo "make test            run the tests (ARGS='tests/proto -k digest' for some of them)"
+	@echo "make test-fast       run those that start no run, in a minute or two"
+	@echo "make test-gate       run those that make test leaves out since they take long"
 	@echo "make lint            style, types, import rules, words that are out, the contract"
 	@echo "make bars            make worlds and measure every bar of the simulator (ARGS=--llm)"
 	@echo "make bench           measure this machine's floor and the parts that must be fast"
@@ -43,11 +45,20 @@ readme-demo: setup
 	$(BIN)/memarena demo --out runs/readme-demo
 	$(BIN)/python -m scripts.readme_demo runs/readme-demo
 
-# All tests run in three processes, also on two cores, since much of a test's time is waiting. One process takes a
-# file's tests, or a folder's, in the order of tests/conftest.py; what ARGS selects runs in one.
+# Tests run in three processes, also on two cores, since much of a test's time is waiting. One process takes a file's
+# tests, or a folder's, in the order of tests/conftest.py, which also says what is marked `gate`; what ARGS selects runs
+# in one process, marked or not.
 TEST_PROCESSES ?= 3
+IN_PROCESSES := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+FAST := answering configs dataset gateway harness judging log meters proto report scoring tables
 test: setup
-	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),-n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder)
+	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),-m 'not gate' $(IN_PROCESSES))
+
+test-fast: setup
+	$(BIN)/python -m pytest $(FAST:%=tests/%) --ignore=tests/report/test_html_in_browser.py -m 'not gate and not llm' $(IN_PROCESSES) $(ARGS)
+
+test-gate: setup
+	$(BIN)/python -m pytest tests -m gate $(IN_PROCESSES) $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check --no-cache .
@@ -108,7 +119,7 @@ images: python
 # Images first; then two processes, a file's tests in one of them, since each file has stacks of its own.
 compose-test: setup
 	$(BIN)/python -m tests.compose.stack
-	MEMARENA_COMPOSE_TEST=1 $(BIN)/python -m pytest tests/compose $(if $(ARGS),$(ARGS),-n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder)
+	MEMARENA_COMPOSE_TEST=1 $(BIN)/python -m pytest tests/compose $(if $(ARGS),$(ARGS),$(IN_PROCESSES))
 
 clean:
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -1,4 +1,7 @@
-"""What holds for all tests: nothing is compiled twice, properties are never timed, long files come first."""
+"""What holds for all tests: nothing is compiled twice, properties are never timed, long files come first.
+
+And which tests only the gate runs: ``GATE_ONLY``.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +37,42 @@ LONGEST_FIRST = (
 )
 """What takes longest, begun first: none of it is left for one process when the others have nothing left."""
 
+GATE_ONLY = {
+    "backends/test_example_typescript.py::test_a_run": "needs the backend that make typescript builds",
+    "backends/test_memsearch_server.py": "a Milvus server next to the store in process that other tests use",
+    "compose/test_script.py": "two whole runs by the containers' script",
+    "conformance/test_broken.py::test_a_defect": "the suite once for each of 75 defects",
+    "dataset_quality/test_command.py": "every measure of test_* in this folder once more, by the command",
+    "e2e/test_addresses.py": "backends replaced at their address, in each moment of a run",
+    "e2e/test_kills.py": "20 kills at random moments",
+    "e2e/test_named_runs.py": "a run of each named configuration",
+    "e2e/test_own_environment.py": "makes an environment, as make systems does",
+    "e2e/test_policies.py": "a run for each policy of the reader",
+    "e2e/test_struck.py": "backends killed in an ingest and in a search",
+    "judging/test_embedded_judge.py": "a real model reads the judge's prompts",
+    "memobase/test_run.py": "whole runs against the scripted Memobase server",
+    "spark/test_embedded.py": "a certified run with a real model",
+    "sweep/test_ray.py": "Ray clusters, with kills",
+}
+"""Files or tests (by how their id begins) that take half a minute or more, and why: they get the mark ``gate``.
+
+`make test` leaves them out and `make test-gate` runs them; other tests hold each part of what they hold together."""
+
 settings.register_profile("here", deadline=None)
 settings.register_profile("gate", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("gate" if os.environ.get("CI") else "here")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what takes longest first; the rest stays in order."""
+    """Mark what only the gate runs, and put what takes longest first; the rest stays in order."""
     ranks = {f"tests/{name}": rank for rank, name in enumerate(LONGEST_FIRST)}
-    missing = [name for name in (*LONGEST_FIRST, *TOGETHER, *APART) if not (HERE / name).exists()]
+    missing = [name for name in (*LONGEST_FIRST, *TOGETHER, *APART, *GATE_ONLY) if not _exists(name)]
     assert not missing, f"not there any more: {missing}"
+    gate_only = tuple(f"tests/{name}" for name in GATE_ONLY)
+    for item in items:
+        if item.nodeid.startswith(gate_only):
+            item.add_marker("gate")
     items.sort(key=lambda item: ranks.get(_unit(item.nodeid), len(ranks)))
 
 
@@ -56,6 +85,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 class _Units(LoadFileScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         return _unit(nodeid)
+
+
+def _exists(name: str) -> bool:
+    """Whether there is such a folder or file, and a test in it whose name begins so."""
+    file, _, test = name.partition("::")
+    path = HERE / file
+    return path.exists() and (not test or f"\ndef {test}" in path.read_text(encoding="utf-8"))
 
 
 def _unit(nodeid: str) -> str:

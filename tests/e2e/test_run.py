@@ -82,7 +82,9 @@ def test_times_are_measured_for_every_answered_question(whole: Path) -> None:
         assert result.answer.ttft_ns < result.answer.first_delta_ns
 
 
-@pytest.mark.parametrize("after", [1, 40, 60])
+@pytest.mark.parametrize(
+    "after", [pytest.param(1, marks=pytest.mark.gate), 40, pytest.param(60, marks=pytest.mark.gate)]
+)
 def test_a_killed_run_resumes_to_the_same_answers(whole: Path, tmp_path: Path, after: int) -> None:
     """SIGKILL in the first cell and twice in the second; nothing survives it; the rest is asked, nothing twice."""
     out = tmp_path / "run"
@@ -125,7 +127,7 @@ def test_a_run_killed_before_its_log_says_anything_begins_when_resumed(tmp_path:
     assert len(times_answered(out)) == 2
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.gate)])
 def test_ctrl_c_leaves_a_log_that_resumes(whole: Path, tmp_path: Path, number: int) -> None:
     out = tmp_path / "run"
     process = start(*RUN, "--backend", BACKENDS, "--out", out)
