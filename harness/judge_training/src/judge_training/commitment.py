@@ -1,7 +1,7 @@
 """The model that says whether a wording commits to its value: its texts, and the words that it knows.
 
-Texts are phrasings with placeholders (``development.v7.toml`` and beside it) and whole answers (``answers.v1.jsonl``).
-A phrasing is filled with values of the questions in ``questions.v1.jsonl`` and read by the judge's own reader; what
+Texts are phrasings with placeholders (``development.v7.toml.gz`` and next to it) and whole answers
+(``answers.v1.jsonl``). A phrasing is filled with values of the questions in ``questions.v1.jsonl.gz`` and read by the judge's own reader; what
 that settles before the wording is weighed is no example.
 """
 
@@ -26,7 +26,7 @@ from memarena_dataset.values import Value
 from memarena_dataset.values.words import words
 
 from judge_training.patterns import wordings
-from judge_training.task import DATA, MODELS, Example, Settings
+from judge_training.task import DATA, MODELS, Example, Settings, text_of
 from judge_training.training import train
 from judge_training.typed_answers import TypedAnswer, answers, questions
 
@@ -37,7 +37,7 @@ _BY_HAND = 4.0
 _ROLES = 2.0
 _FROM = 4
 """A word of so many phrasings is one that the model knows."""
-_FILES = ("development.v7.toml", "wordings.v1.toml", "pairs.v1.toml", "verbose.v1.toml")
+_FILES = ("development.v7.toml.gz", "wordings.v1.toml", "pairs.v1.toml", "verbose.v1.toml")
 _ASKED = {
     "former": "Please give the former answer, not the present one, as to {q}",
     "current": "There was a revision as to {q} What is correct at present?",
@@ -70,7 +70,7 @@ def phrasings() -> tuple[Phrasing, ...]:
 
 def _collected() -> Iterator[Phrasing]:
     for name in _FILES:
-        table = tomllib.loads((TEXTS / name).read_text(encoding="utf-8"))
+        table = tomllib.loads(text_of(TEXTS / name))
         for side in ("right", "wrong"):
             for shape, kinds in table[side].items():
                 for pattern in (p for patterns in kinds.values() for p in patterns):
@@ -109,7 +109,7 @@ def _of_values(one: TypedAnswer) -> set[str]:
 
 def whole_answers() -> list[TypedAnswer]:
     """The answers that somebody wrote to the questions."""
-    return answers(TEXTS / "answers.v1.jsonl", questions(TEXTS / "questions.v1.jsonl"))
+    return answers(TEXTS / "answers.v1.jsonl", questions(TEXTS / "questions.v1.jsonl.gz"))
 
 
 def examples(rows: Sequence[TypedAnswer] | None = None, seeds: int = 1) -> list[Example]:
@@ -134,7 +134,7 @@ def _from_phrasings(seed: int) -> tuple[Example, ...]:
 def _filled(seed: int) -> Iterator[Example]:
     carriers = _carriers()
     pool = [v for asked in carriers.values() for q, _ in asked for v in _values(q.instance.gold)]
-    table = tomllib.loads((TEXTS / _FILES[0]).read_text(encoding="utf-8"))
+    table = tomllib.loads(text_of(TEXTS / _FILES[0]))
     for phrasing in phrasings():
         rng = random.Random(f"{seed}/{phrasing.template}/{phrasing.shape}/{phrasing.version}")  # noqa: S311 (no secret)
         for _ in range(4):
@@ -153,7 +153,7 @@ def _filled(seed: int) -> Iterator[Example]:
 
 def _carriers() -> Mapping[str, list[Asked]]:
     found: dict[str, list[Asked]] = {"plain": [], "counterfactual": [], "conflict": []}
-    for question, evidence in questions(TEXTS / "questions.v1.jsonl").values():
+    for question, evidence in questions(TEXTS / "questions.v1.jsonl.gz").values():
         gold = question.instance.gold
         typed = _values(gold) and all(v.type not in ("order", "set") for v in _values(gold))
         shape = gold.kind if gold.kind in found else "plain"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,12 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 REPOSITORY = Path(__file__).resolve().parents[4]
 MODELS = REPOSITORY / "harness" / "src" / "memarena" / "judging" / "models"
 """Where trained models go."""
+
+
+def text_of(path: Path) -> str:
+    """The text of a file; unpacked where its name ends in ``.gz`` (packed by ``gzip -9n``, which adds no time)."""
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
 
 
 @dataclass(frozen=True)

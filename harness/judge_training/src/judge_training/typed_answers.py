@@ -18,6 +18,7 @@ from memarena_dataset.model import Family, Instance
 from pydantic import TypeAdapter
 
 from judge_training.rates import Rate
+from judge_training.task import text_of
 
 _GOLD: TypeAdapter[Gold] = TypeAdapter(Gold)
 
@@ -46,7 +47,7 @@ class TypedAnswer:
 
 
 def question_of(row: Mapping[str, Any]) -> tuple[Question, tuple[EvidenceSession, ...]]:
-    """A row of ``questions.v1.jsonl`` as records. Raises KeyError for a row without a field."""
+    """A row of ``questions.v1.jsonl.gz`` as records. Raises KeyError for a row without a field."""
     sessions = tuple(
         EvidenceSession(
             session_id=f"s{n}",
@@ -83,7 +84,7 @@ def _turn(turn: Mapping[str, str]) -> dict[str, str]:
 @cache
 def questions(path: Path) -> Mapping[str, tuple[Question, tuple[EvidenceSession, ...]]]:
     """Every question of a file with its evidence, by id."""
-    rows = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+    rows = (json.loads(line) for line in text_of(path).splitlines())
     return {row["id"]: question_of(row) for row in rows}
 
 

@@ -47,7 +47,7 @@ def independent() -> Mapping[str, Sequence[TypedAnswer]]:
 
 def assistant_answers(version: str) -> list[TypedAnswer]:
     """A set in the manner of large and small assistants, by somebody who saw questions, gold and evidence alone."""
-    asked = questions(SETS / f"assistant_questions.{version}.jsonl")
+    asked = questions(SETS / f"assistant_questions.{version}.jsonl.gz")
     return [one for one in answers(SETS / f"assistant_answers.{version}.jsonl", asked) if is_covered(one.question)]
 
 
