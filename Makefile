@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make demo            compare four memories on a world made on the spot, in some four minutes"
 	@echo "make test            run the tests (ARGS='tests/proto -k digest' for some of them)"
-	@echo "make test-fast       run those that start no run, in a minute or two"
+	@echo "make test-fast       run the tests of parts that start no run, for the work in between"
 	@echo "make test-gate       run those that make test leaves out since they take long"
 	@echo "make lint            style, types, import rules, words that are out, the contract"
 	@echo "make bars            make worlds and measure every bar of the simulator (ARGS=--llm)"
@@ -50,7 +50,7 @@ readme-demo: setup
 # in one process, marked or not.
 TEST_PROCESSES ?= 3
 IN_PROCESSES := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
-FAST := answering configs dataset gateway harness judging log meters proto report scoring tables
+FAST := answering configs dataset gateway judging log meters proto report scoring tables
 test: setup
 	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),-m 'not gate' $(IN_PROCESSES))
 

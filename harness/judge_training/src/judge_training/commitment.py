@@ -1,8 +1,8 @@
 """The model that says whether a wording commits to its value: its texts, and the words that it knows.
 
 Texts are phrasings with placeholders (``development.v7.toml.gz`` and next to it) and whole answers
-(``answers.v1.jsonl``). A phrasing is filled with values of the questions in ``questions.v1.jsonl.gz`` and read by the judge's own reader; what
-that settles before the wording is weighed is no example.
+(``answers.v1.jsonl``). A phrasing is filled with values of the questions in ``questions.v1.jsonl.gz`` and read by the
+judge's own reader; what that settles before the wording is weighed is no example.
 """
 
 from __future__ import annotations
