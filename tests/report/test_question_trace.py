@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memarena.log.records import EvidenceSession, Question, QuestionAsked
+from memarena.log.records import EvidenceSession, HeldText, Question, QuestionAsked
 from memarena.report.question_trace.trace import SHOWN_CHARACTERS, question_trace
 from memarena_dataset.model import Family
 
@@ -58,6 +58,22 @@ def test_a_story_marks_the_evidence_among_what_was_retrieved() -> None:
     lines = trace(ANSWERED).splitlines()
     assert any(line.split() == ["→", "2", "7.250", "s1"] for line in lines)
     assert any(line.split() == ["1", "0.500", "s0"] for line in lines)
+
+
+def test_items_of_both_searches_say_which_turns_their_text_holds() -> None:
+    held = HeldText(session_ids=("s1",), turn_ids=tuple(f"s1_t{n}" for n in range(8)), verbatim_share=0.875)
+    found = ITEMS[1].model_copy(update={"held": held})
+    assert ANSWERED.search is not None
+    assert ANSWERED.answer is not None
+    nothing = make_item("A poem.", "s1").model_copy(update={"held": HeldText(verbatim_share=0.0)})
+    own = ANSWERED.answer.model_copy(update={"searched_items": False, "items": (nothing,)})
+    search = ANSWERED.search.model_copy(update={"items": (found,)})
+    text = trace(ANSWERED.model_copy(update={"search": search, "answer": own}))
+    named = ", ".join(held.turn_ids[:6])
+    assert f"[holds turns {named} and 2 more; 88% of its words are from the life]" in text
+    assert "read from 1 items of its own search, 1 with evidence" in text
+    assert "[holds no turn; 0% of its words are from the life]" in text.split("of its own search")[1]
+    assert "[holds" not in trace(ANSWERED), "in a log from before items were audited"
 
 
 def test_a_story_shows_prompt_answer_verdict_and_times() -> None:

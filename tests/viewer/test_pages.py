@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from memarena.cli.scores import report_run
 from memarena.evaluation import evaluate
-from memarena.log.records import AnyRecord
+from memarena.log.records import AnyRecord, HeldText
 from memarena.log.store import LogWriter, log_path
 from memarena.report.answer_list import Filter, values_of
 from memarena.report.render.html import to_html
@@ -347,7 +347,9 @@ def retried(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Si
     failed = make_asked(cell, question, status="infra_failed", cause="reader: connection refused")
     asked = make_asked(cell, question, "Oslo", attempt=1, items=[make_item("from Search", "s")], search_ms=10)
     assert asked.answer is not None
-    own = asked.answer.model_copy(update={"route": "backend", "items": (make_item("found by itself", "s"),)})
+    held = HeldText(session_ids=("s",), turn_ids=("s_t01",), verbatim_share=0.75)
+    item = make_item("found by itself", "s").model_copy(update={"held": held})
+    own = asked.answer.model_copy(update={"route": "backend", "items": (item,)})
     body: list[AnyRecord] = [failed, asked.model_copy(update={"answer": own})]
     folder = tmp_path_factory.mktemp("retried")
     run = write_log(folder / "run", make_run([cell], [question], [make_evidence("s", ("Maya", "A boat."))], body))
@@ -361,6 +363,7 @@ def test_a_question_tells_what_was_searched_each_step_and_earlier_attempts(retri
     assert re.search(r"Searched for the question as it was asked, on behalf of .*, for at most .*tokens\.", text)
     assert "Attempt 1 of 2: infra failed: reader: connection refused" in text
     assert text.index("from Search") < text.index("What its own search read") < text.index("found by itself")
+    assert text.count("holds turns s_t01; 75% of its words are from the life") == 1, "the other item was not audited"
     whole = retried.ask(retried.question("run", "q", "/text?cell=bm25%40small/s1&part=own-1"))
     assert whole.text == "found by itself"
     bars = re.findall(r'<rect class="bar (\w+)"[^>]* width="([\d.]+)"', page.text)

@@ -11,13 +11,11 @@ from memarena_dataset.gold import PermissionGold
 from memarena.evaluation import AnswerRecords, answer_records
 from memarena.judging import verdicts_to_add
 from memarena.log.records import (
-    AnswerSpan,
     Cell,
     EvidenceSession,
     GatewayCall,
     Question,
     QuestionAsked,
-    RetrievedItem,
     Verdict,
 )
 from memarena.log.store import LogReader
@@ -25,19 +23,23 @@ from memarena.report.charts.timing import timing_bar
 from memarena.report.layout import counted
 from memarena.report.question_trace.judging import JudgeRecord
 from memarena.report.question_trace.parts import (
+    Decided,
     ItemShown,
     JudgeSaid,
     StepShown,
     TurnShown,
     asker,
     call_words,
+    failure_words,
     items_shown,
     judges_said,
+    own_items,
     prompt_places,
     read_words,
     search_words,
     settled_words,
     steps_shown,
+    telling_calls,
     turns_shown,
 )
 from memarena.report.question_trace.trace import messages_of
@@ -106,8 +108,8 @@ class CellView:
 
     cell_id: str
     outcome: str
-    settled: tuple[str, ...]
-    """How the outcome came about, a line each."""
+    settled: tuple[Decided, ...]
+    """How the outcome came about."""
     why: str
     earlier: tuple[str, ...]
     """How earlier attempts ended."""
@@ -184,9 +186,9 @@ def whole_text(folder: Path, source: Source, cell_id: str, part: str) -> str | N
         texts |= {"answer": answer.answer, "reason": answer.reason, "raw": answer.raw}
     for rank, item in enumerate(attempt.search.items if attempt.search else (), 1):
         texts[f"item-{rank}"] = item.text
-    for rank, item in enumerate(_own_items(answer), 1):
+    for rank, item in enumerate(own_items(answer), 1):
         texts[f"own-{rank}"] = item.text
-    for place, call in enumerate(_telling(kept.calls, attempt), 1):
+    for place, call in enumerate(telling_calls(kept.calls, attempt), 1):
         texts[f"output-{place}"] = call.output
         for number, (_, text) in enumerate(messages_of(call.prompt), 1):
             texts[f"message-{place}-{number}"] = text
@@ -226,8 +228,8 @@ def _cell(
 ) -> CellView:
     attempt = kept.asked[-1]
     answer, search = attempt.answer, attempt.search
-    items, own_items = search.items if search is not None else (), _own_items(answer)
-    calls = _telling(kept.calls, attempt)
+    items, own = search.items if search is not None else (), own_items(answer)
+    calls = telling_calls(kept.calls, attempt)
     passages = _passages(source)
     steps = steps_shown(search, answer, calls)
     raw = answer.raw if answer is not None and answer.raw != answer.answer else None
@@ -237,10 +239,10 @@ def _cell(
         settled=settled_words(score),
         why=score.why,
         earlier=tuple(
-            f"Attempt {n} of {len(kept.asked)}: {_ended(each) or 'answered'}"
+            f"Attempt {n} of {len(kept.asked)}: {failure_words(each) or 'answered'}"
             for n, each in enumerate(kept.asked[:-1], 1)
         ),
-        failed=_ended(attempt),
+        failed=failure_words(attempt),
         answer=cut(answer.answer if answer else ""),
         reason=cut(answer.reason if answer else ""),
         raw=None if raw is None else cut(raw),
@@ -251,8 +253,8 @@ def _cell(
         search=search_words(search),
         items=tuple(items_shown(source.question, items[:MOST_ITEMS], prompt_places(answer), ITEM_CHARACTERS)),
         more_items=max(0, len(items) - MOST_ITEMS),
-        own_items=tuple(items_shown(source.question, own_items[:MOST_ITEMS], None, ITEM_CHARACTERS)),
-        more_own_items=max(0, len(own_items) - MOST_ITEMS),
+        own_items=tuple(items_shown(source.question, own[:MOST_ITEMS], None, ITEM_CHARACTERS)),
+        more_own_items=max(0, len(own) - MOST_ITEMS),
         calls=tuple(_call(call, place, passages) for place, call in enumerate(calls[:MOST_CALLS], 1)),
         more_calls=max(0, len(calls) - MOST_CALLS),
         timing=timing_bar(steps),
@@ -261,26 +263,11 @@ def _cell(
     )
 
 
-def _telling(calls: Sequence[GatewayCall], attempt: QuestionAsked) -> list[GatewayCall]:
-    """Calls of the latest attempt that have something to show."""
-    own = [call for call in calls if call.call_id in attempt.gateway_call_ids]
-    return [call for call in own if call.prompt or call.output or call.first_content_ns is not None]
-
-
 def _passages(source: Source) -> list[str]:
     marked = set(source.question.instance.evidence_turn_ids)
     turns = [turn for session in source.evidence.values() for turn in session.turns]
     chosen = [turn for turn in turns if turn.turn_id in marked] or turns
     return [turn.text for turn in chosen if len(turn.text.strip()) >= LEAST_MARKED]
-
-
-def _ended(attempt: QuestionAsked) -> str:
-    """What failed in an attempt; empty where it was answered."""
-    return "" if attempt.status == "answered" else f"{attempt.status.replace('_', ' ')}: {attempt.cause}"
-
-
-def _own_items(answer: AnswerSpan | None) -> tuple[RetrievedItem, ...]:
-    return answer.items if answer is not None and not answer.searched_items else ()
 
 
 def _voices(source: Source, attempt: QuestionAsked, judged: Sequence[JudgeRecord], judge: str) -> list[JudgeRecord]:

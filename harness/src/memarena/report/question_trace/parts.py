@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memarena.log.records import AnswerSpan, EvidenceTurn, GatewayCall, Question, RetrievedItem, SearchSpan
+from memarena.log.records import (
+    AnswerSpan,
+    EvidenceTurn,
+    GatewayCall,
+    Question,
+    QuestionAsked,
+    RetrievedItem,
+    SearchSpan,
+)
 from memarena.report.layout import counted
 from memarena.report.question_trace.judging import JudgeRecord
 from memarena.scoring.results import QuestionScore
@@ -19,6 +27,8 @@ OUTCOMES = {
     "reader_not_applicable": ("?", "reader could not read it"),
 }
 """Sign and word of every outcome."""
+TURNS_NAMED = 6
+"""Turns of an item that are named, at most."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,16 @@ class ItemShown:
     """Whether it fitted into the prompt; None where that is not known."""
     text: str
     left_out: int
+    held: str
+    """What the harness measured its text to hold; empty where it was not audited."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """One thing about how an outcome came about; ``stage``: it says where the answer went wrong."""
+
+    text: str
+    stage: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,7 +150,35 @@ def items_shown(
             in_prompt=None if in_prompt is None else rank - 1 in in_prompt,
             text=text[:characters],
             left_out=max(0, len(text) - characters),
+            held=held_words(item),
         )
+
+
+def held_words(item: RetrievedItem) -> str:
+    """Which turns an item's text holds, as the harness audited it; empty where it did not."""
+    held = item.held
+    if held is None:
+        return ""
+    turns, left = held.turn_ids[:TURNS_NAMED], len(held.turn_ids) - TURNS_NAMED
+    named = ", ".join(turns) + (f" and {left} more" if left > 0 else "")
+    what = f"turns {named}" if turns else f"words of {', '.join(held.session_ids)}" if held.session_ids else "no turn"
+    return f"holds {what}; {100 * held.verbatim_share:.0f}% of its words are from the life"
+
+
+def own_items(answer: AnswerSpan | None) -> tuple[RetrievedItem, ...]:
+    """Items of the search that a memory made itself for its Answer; none where it read those of Search."""
+    return answer.items if answer is not None and not answer.searched_items else ()
+
+
+def telling_calls(calls: Iterable[GatewayCall], attempt: QuestionAsked) -> list[GatewayCall]:
+    """Model calls of an attempt that have something to show."""
+    own = [call for call in calls if call.call_id in attempt.gateway_call_ids]
+    return [call for call in own if call.prompt or call.output or call.first_content_ns is not None]
+
+
+def failure_words(attempt: QuestionAsked) -> str:
+    """What failed in an attempt; empty where it was answered."""
+    return "" if attempt.status == "answered" else f"{attempt.status.replace('_', ' ')}: {attempt.cause}"
 
 
 def prompt_places(answer: AnswerSpan | None) -> tuple[int, ...] | None:
@@ -200,15 +248,15 @@ def _ms(nanoseconds: int | None) -> float | None:
 # ------------------------------------------------------------------ judging
 
 
-def settled_words(score: QuestionScore) -> tuple[str, ...]:
+def settled_words(score: QuestionScore) -> tuple[Decided, ...]:
     """How the outcome came about, without anything that tells the right answer."""
     found = []
     if score.route:
-        found.append(f"decided by {score.route.replace('_', ' ')}")
+        found.append(Decided(f"decided by {score.route.replace('_', ' ')}"))
     if score.stage:
-        found.append(f"went wrong: {score.stage.replace('_', ' ')}")
+        found.append(Decided(f"went wrong: {score.stage.replace('_', ' ')}", stage=True))
     if score.token_f1 is not None:
-        found.append(f"token-F1 {score.token_f1:.2f}")
+        found.append(Decided(f"token-F1 {score.token_f1:.2f}"))
     return tuple(found)
 
 

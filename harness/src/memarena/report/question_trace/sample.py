@@ -17,12 +17,14 @@ from memarena.log.records import (
     Verdict,
 )
 from memarena.report.question_trace.parts import (
+    Decided,
     ItemShown,
     JudgeSaid,
     StepShown,
     TurnShown,
     asked_facts,
     call_words,
+    failure_words,
     items_shown,
     judges_said,
     prompt_places,
@@ -30,6 +32,7 @@ from memarena.report.question_trace.parts import (
     search_words,
     settled_words,
     steps_shown,
+    telling_calls,
     turns_shown,
 )
 from memarena.report.question_trace.trace import messages_of
@@ -109,8 +112,8 @@ class QuestionTrace:
     dimension: str
     outcome: Literal["correct", "wrong", "backend_failed", "infra_failed", "reader_not_applicable"]
     why: str
-    settled: tuple[str, ...]
-    """How it was decided, one line each."""
+    settled: tuple[Decided, ...]
+    """How it was decided."""
     question: str
     asked: tuple[tuple[str, str], ...]
     """Names and values."""
@@ -230,11 +233,11 @@ def _attempt(
     attempt = attempts[place]
     later = "" if place == len(attempts) - 1 else " (a later one counts)"
     own = [c for c in calls if c.call_id in attempt.gateway_call_ids]
-    telling = [c for c in own if c.prompt or c.output or c.first_content_ns is not None]
+    telling = telling_calls(own, attempt)
     items = attempt.search.items if attempt.search else ()
     return AttemptShown(
         title=f"Attempt {place + 1} of {len(attempts)}{later}" if len(attempts) > 1 else "",
-        settled="" if attempt.status == "answered" else f"{attempt.status.replace('_', ' ')}: {attempt.cause}",
+        settled=failure_words(attempt),
         search=search_words(attempt.search),
         items=tuple(
             items_shown(question, items[:ITEMS], prompt_places(attempt.answer), ITEM_CHARACTERS, one_line=True)

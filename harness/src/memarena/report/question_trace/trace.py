@@ -20,9 +20,12 @@ from memarena.report.question_trace.judging import JudgeRecord, judge_sections
 from memarena.report.question_trace.parts import (
     asked_facts,
     call_words,
+    held_words,
+    own_items,
     read_words,
     rest_of_answer_ns,
     search_words,
+    telling_calls,
 )
 from memarena.scoring.results import QuestionScore
 
@@ -89,7 +92,7 @@ def _attempt(
     yield Section(title, (f"{settled}; namespace {attempt.namespace}",))
     if attempt.search is not None:
         yield _search(question, attempt.search, full)
-    generating = [call for call in calls if call.prompt or call.output or call.first_content_ns is not None]
+    generating = telling_calls(calls, attempt)
     yield from (_call(call, full) for call in generating)
     if others := [call for call in calls if call not in generating]:
         yield Section("Other model calls", tuple(_counted(call.route for call in others)))
@@ -114,7 +117,8 @@ def _item(rank: int, item: RetrievedItem, evidence: set[str], full: bool) -> lis
     mark = "→" if evidence & set(item.session_ids) else " "
     source = ", ".join(item.session_ids) or "source not given"
     text = item.text if full else _one_line(item.text)[:160] + ("…" if len(_one_line(item.text)) > 160 else "")
-    return [f"{mark} {rank:>2}  {item.score:8.3f}  {source}", *(f"      {line}" for line in text.splitlines())]
+    held = [f"      [{words}]"] if (words := held_words(item)) else []
+    return [f"{mark} {rank:>2}  {item.score:8.3f}  {source}", *held, *(f"      {line}" for line in text.splitlines())]
 
 
 def _call(call: GatewayCall, full: bool) -> Section:
@@ -134,10 +138,11 @@ def _answer(question: Question, answer: AnswerSpan, full: bool) -> Section:
     lines += _text("answer", answer.answer or "(empty)", full=True)
     if answer.reason:
         lines += _text("reason", answer.reason, full=full)
-    if answer.items and not answer.searched_items:
+    if items := own_items(answer):
         evidence = set(question.instance.evidence_session_ids)
-        held = sum(bool(evidence & set(item.session_ids)) for item in answer.items)
-        lines.append(f"read from {len(answer.items)} items of its own search, {held} with evidence")
+        held = sum(bool(evidence & set(item.session_ids)) for item in items)
+        lines.append(f"read from {len(items)} items of its own search, {held} with evidence")
+        lines += [line for rank, item in enumerate(items, 1) for line in _item(rank, item, evidence, full)]
     return Section("Answer", tuple(lines))
 
 
