@@ -106,7 +106,7 @@ CASES: dict[str, Case] = {
     "finish reason abort": Case(Habit(later(says(chunk({"content": "Tu"}), chunk({}, "abort"), DONE))), 3, "finish_reason abort"),
     # ---- another form
     "content as parts": Case(
-        Habit(says(chunk({"content": [{"type": "thinking", "thinking": [{"text": "hm"}]}]}), chunk({"content": [{"type": "text", "text": ANSWER}]}, "stop"), DONE)),
+        Habit(says(chunk({"content": [{"type": "thinking", "thinking": [{"text": "hm"}]}]}), chunk({"content": [None, {"type": "text", "text": ANSWER}]}, "stop"), DONE)),
         0, "", ANSWERED,
     ),
     # ---- no answers

@@ -17,9 +17,12 @@ import pytest
 from aiohttp import web
 from memarena.execution.cells.context import hung
 from memarena.gateway import MAX_BODY_BYTES, CallContext, Gateway, GatewayError, Upstream
+from memarena.gateway.refusals import read_refusal
+from memarena.gateway.types import Role
 from memarena.log.records import GatewayCall
 from memarena.readers.scripted import Fault, NullReader, Script
 from memarena.readers.serving import ThreadedServer
+from pydantic import JsonValue
 
 if TYPE_CHECKING:
     from tests.gateway.conftest import Harness
@@ -76,6 +79,7 @@ def test_errors_that_no_caller_can_cause_are_ours(harness: Harness, status: int,
         ("the temperature is too high", 16_384, {"temperature": 50}, False),
         ("content must be a string", 0, {"messages": [{"role": "user", "content": 5}]}, False),
         ("bad text", 0, {"messages": [{"role": "user", "content": "\ud800"}]}, False),
+        ("max_tokens must be at least 1", 16_384, {"max_tokens": 0}, False),
     ],
 )
 def test_a_request_that_is_refused_is_the_servers_fault_where_every_reader_has_to_take_it(
@@ -86,6 +90,39 @@ def test_a_request_that_is_refused_is_the_servers_fault_where_every_reader_has_t
     assert reply.status == record.status == 400
     assert reply.json()["error"]["message"] == message
     assert (record.upstream_failed, message in record.error) == (ours, True)
+
+
+@pytest.mark.parametrize("status", [400, 404, 413, 422, 429, 500, 503])
+@pytest.mark.parametrize(
+    ("role", "body"), [("embedder", {"input": ["a", "b"]}), ("reranker", {"query": "a", "documents": ["b"]})]
+)
+def test_an_embedder_or_reranker_that_refuses_plain_texts_is_no_fault_of_the_memory(
+    make_harness: Make, role: Role, body: dict[str, object], status: int
+) -> None:
+    reader = NullReader(Script(fault="status", status=status))
+    reader.start()
+    harness = make_harness(reader, upstreams=[reader.upstream(role=role)])
+    route = "/v1/embeddings" if role == "embedder" else "/v1/rerank"
+    for more, ours in (({}, True), ({"dimensions": 5}, status not in {400, 422})):
+        token = harness.gateway.grant(CallContext("search", "cell", "instance", "ego", 3))
+        harness.call(route, {"model": reader.model, **body, **more}, token)
+        (record,) = harness.gateway.revoke(token)
+        assert (record.upstream_failed, "scripted failure" in record.error) == (ours, True), record
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("max_tokens must be at least 1", "other"),
+        ("temperature must be a number", "other"),
+        ("Unsupported parameter: temperature", "parameter"),
+        ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.", "parameter"),
+        ("the maximum for this model is 4096 tokens", "context"),
+    ],
+)
+def test_a_refusal_is_read_by_its_words_and_not_by_its_type(words: str, kind: str) -> None:
+    body: JsonValue = {"error": {"message": words, "type": "invalid_request_error"}}
+    assert read_refusal(400, body, words).kind == kind
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -78,7 +78,7 @@ class Habit:
     chat: Chat = good
     models: tuple[int, object] = (200, {"data": [{"id": MODEL}]})
     side: Mapping[str, object] = field(default_factory=dict)
-    """Replies by path."""
+    """Replies by path, with status 200 or as a status and a body."""
     redirect: str = ""
     """Where GET of anything leads."""
 
@@ -118,7 +118,9 @@ class HabitServer:
                 status, models = models(self)
             return web.json_response(models, status=status)
         if request.path in self.habit.side:
-            return web.json_response(self.habit.side[request.path])
+            reply = self.habit.side[request.path]
+            status, reply = reply if isinstance(reply, tuple) else (200, reply)
+            return web.json_response(reply, status=status)
         if not request.path.endswith("/chat/completions"):
             return web.json_response({"error": {"message": "no such route"}}, status=404)
         reply = self.habit.chat(self, body, request)

@@ -21,7 +21,7 @@ import pytest
 from memarena.gateway import CallContext, Gateway
 from memarena.log.records import GatewayCall
 from memarena.processes import GuardedProcess
-from memarena.readers import embedded
+from memarena.readers import embedded, remote
 from memarena.readers.errors import ReaderError
 from memarena.readers.probing import probe
 from memarena.readers.scripted import Fault, NullReader, Script
@@ -40,6 +40,8 @@ from memarena_answering import (
     count_by_bytes,
     parse_answer,
 )
+
+from tests.readers.habits import Habit, HabitServer
 
 
 def listens(base_url: str) -> bool:
@@ -417,3 +419,19 @@ def test_a_child_that_is_killed_while_it_starts_is_started_again(
         with pytest.raises(ReaderError, match=r"it ended while starting \(exit code 137\)"):
             start_child("struck", "struck_server", tmp_path, [])
     assert (tmp_path / "struck").read_text() == "xxx"
+
+
+@pytest.mark.parametrize("words", ["Service Unavailable", "Loading model"])
+def test_a_health_check_that_never_gets_well_is_waited_for_with_an_end(
+    words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for bound in ("LOADING_TIMEOUT_S", "UNSTATED_TIMEOUT_S", "_POLL_S"):
+        monkeypatch.setattr(remote, bound, 0.0)
+    notes: list[str] = []
+    with HabitServer(Habit(side={"/health": (503, {"error": {"message": words}})})) as server:
+        if words == "Loading model":
+            with pytest.raises(ReaderError, match="still answers 503 after 0 s: Loading model"):
+                remote.wait_until_loaded(server.url, None, notes.append)
+        else:
+            remote.wait_until_loaded(server.url, None, notes.append)
+            assert "the reader is asked all the same" in notes[-1]

@@ -182,8 +182,7 @@ class Forwarder:
             raise UpstreamError(message, status=504 if reply.status == 504 else 502)
         call.error = f"the server answered {reply.status}: {words}"
         call.upstream_code = _error_code(body)
-        ours = request.path not in _REPLY_KEYS and call.upstream_code != PROMPT_NOT_UNDERSTOOD
-        if ours and is_readers(refusal, sent, upstream):
+        if call.upstream_code != PROMPT_NOT_UNDERSTOOD and is_readers(refusal, sent, upstream):
             call.server_refused(message)
         if not (isinstance(body, dict) and isinstance(body.get("error"), dict)):
             body = error_body(error_message(body), "upstream_refused")

@@ -17,12 +17,17 @@ Kind = Literal["context", "system_role", "parameter", "model", "key", "load", "r
 _PLAIN_KEYS = frozenset({"model", "messages", "max_tokens", "temperature", "seed", "stream", "stream_options"})
 """What the answering engine sends with every question, and the probe before the first: any reader has to take it."""
 _PLAIN_TEMPLATE_KEYS = frozenset({"enable_thinking"})
+_PLAIN_LISTS: Mapping[str, frozenset[str]] = {
+    "input": frozenset({"model", "input", "encoding_format"}),
+    "documents": frozenset({"model", "query", "documents", "top_n"}),
+}
+"""What any embedder and any reranker has to take, by the field that holds the texts."""
 _HOTTEST = 2.0
 _PARAMETERS = ("max_tokens", "temperature", "seed", "stream_options", "chat_template_kwargs", "stream", "cache_prompt")
 _CONTEXT = re.compile(
     r"context[ _-]?(?:length|size|window)|n_ctx|exceed_context"
     r"|(?:prompt|input|request|messages?) (?:is|are) too (?:long|large)"
-    r"|too many (?:input |prompt )?tokens|(?:maximum|max)[^.]{0,40}tokens|longer than[^.]{0,40}(?:context|tokens)"
+    r"|too many (?:input |prompt )?tokens|\b(?:maximum|max)\b[^.]{0,40}tokens|longer than[^.]{0,40}(?:context|tokens)"
     r"|entity too large|payload too large",
     re.IGNORECASE,
 )
@@ -37,12 +42,6 @@ _WINDOW = re.compile(
 _UNSUPPORTED = re.compile(
     r"unsupported|not support|unknown|unrecognized|unexpected|extra|invalid|not permitted|deprecat", re.I
 )
-_REPLY_LIMIT = re.compile(
-    r"(?:unsupported|unrecognized|unknown)[^.]{0,40}\bmax_(?:completion_)?tokens\b"
-    r"|\bmax_(?:completion_)?tokens\b[^.]{0,20}(?:not supported|not permitted)",
-    re.IGNORECASE,
-)
-"""A server that knows the limit of a reply by another name, whose message is not about the length of a prompt."""
 _LONG = 413
 _BY_STATUS: Mapping[int, Kind] = {401: "key", 403: "key", 404: "model", 429: "load"}
 
@@ -77,24 +76,25 @@ def read_refusal(status: int, body: JsonValue, words: str) -> Refusal:
     """What an error reply means. ``words`` is its message on one line."""
     error = body.get("error") if isinstance(body, dict) else None
     fields: Mapping[str, JsonValue] = error if isinstance(error, dict) else body if isinstance(body, dict) else {}
-    text = " ".join([words, *(str(fields.get(key) or "") for key in ("code", "type"))])
+    coded = f"{words} {fields.get('code') or ''}"
+    text = f"{coded} {fields.get('type') or ''}"
     if (kind := _BY_STATUS.get(status)) is not None:
         return Refusal(kind)
     if status < 400:
         return Refusal("redirect")
     if "model_not_found" in text:
         return Refusal("model")
-    if status == _LONG or (_CONTEXT.search(text) and not _REPLY_LIMIT.search(words)):
+    if status == _LONG or _CONTEXT.search(text):
         return Refusal("context", _stated_window(fields, words))
     if _SYSTEM.search(text):
         return Refusal("system_role")
     named = fields.get("param")
-    known = [key for key in _PARAMETERS if key == named or (_UNSUPPORTED.search(text) and _names(key, text))]
+    known = [key for key in _PARAMETERS if key == named or (_UNSUPPORTED.search(coded) and _names(key, text))]
     return Refusal("parameter", parameter=known[0]) if known else Refusal("other")
 
 
 def is_readers(refusal: Refusal, body: Mapping[str, JsonValue], upstream: Upstream) -> bool:
-    """Whether a refused request for text is the server's failure, and not the fault of whoever wrote it.
+    """Whether a refused request is the server's failure, and not the fault of whoever wrote it.
 
     It is where the request has the plain form that every reader has to take, or where the prompt is too long for the
     server and yet within the window that was stated to the backend (SPEC.md MOD-10). ``body`` is the caller's.
@@ -110,7 +110,11 @@ def is_readers(refusal: Refusal, body: Mapping[str, JsonValue], upstream: Upstre
 
 
 def is_plain(body: Mapping[str, JsonValue]) -> bool:
-    """Whether a chat request keeps to what the answering engine itself sends."""
+    """Whether a request keeps to what every server of its kind has to take: a chat, texts to embed or to rank."""
+    for key, plain in _PLAIN_LISTS.items():
+        if (texts := body.get(key)) is not None:
+            listed = texts if isinstance(texts, list) else [texts]
+            return set(body) <= plain and bool(listed) and all(map(_plain_text, [*listed, body.get("query", "")]))
     template = body.get("chat_template_kwargs", {})
     messages = body.get("messages")
     if not isinstance(template, dict) or not set(template) <= _PLAIN_TEMPLATE_KEYS:
@@ -124,9 +128,11 @@ def _plain_message(message: JsonValue) -> bool:
     if not isinstance(message, dict) or set(message) != {"role", "content"}:
         return False
     content = message["content"]
-    if message["role"] not in {"system", "user", "assistant"} or not isinstance(content, str):
-        return False
-    return not any("\ud800" <= character <= "\udfff" for character in content)
+    return message["role"] in {"system", "user", "assistant"} and _plain_text(content)
+
+
+def _plain_text(text: JsonValue) -> bool:
+    return isinstance(text, str) and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _plain_sampling(body: Mapping[str, JsonValue]) -> bool:
@@ -139,7 +145,7 @@ def _plain_sampling(body: Mapping[str, JsonValue]) -> bool:
 
 def _estimated_tokens(body: Mapping[str, JsonValue]) -> int:
     """Tokens of prompt and reply, at UTF-8 bytes / 4."""
-    messages = body.get("messages", body.get("prompt"))
+    messages = next((body[key] for key in ("messages", "prompt", "input", "documents") if key in body), None)
     texts = [str(each.get("content")) if isinstance(each, dict) else str(each) for each in
              (messages if isinstance(messages, list) else [messages])]  # fmt: skip
     most = body.get("max_tokens")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,12 +21,15 @@ DEFAULT_WINDOW_TOKENS = 16_384
 """Used where the server does not say its own; the paper's readers run with it."""
 LOADING_TIMEOUT_S = 600.0
 """How long a server may take to load its model."""
+UNSTATED_TIMEOUT_S = 60.0
+"""How long a health check that answers 503 is waited for where it does not say that a model is loading."""
 
 Note = Callable[[str], None]
 """Takes a line for the user."""
 
 _TIMEOUT_S = 10.0
 _LOADING = 503
+_LOADS = re.compile(r"\bload|\bstarting|\bwarm", re.IGNORECASE)
 _POLL_S = 2.0
 _NOTE_EVERY_S = 10.0
 _WINDOW_KEYS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_context_window")
@@ -116,7 +120,7 @@ def _listed(body: JsonValue) -> dict[str, dict[str, JsonValue]]:
     return {name: each for each in entries if isinstance(name := each.get("id"), str)}
 
 
-def _once_loaded(url: str, api_key: str | None, note: Note) -> Reply:
+def _once_loaded(url: str, api_key: str | None, note: Note, bound_s: float = LOADING_TIMEOUT_S) -> Reply:
     """A reply that is not that the server still loads its model. Raises :class:`ReaderError` where none comes."""
     began = time.monotonic()
     noted = -_NOTE_EVERY_S
@@ -128,10 +132,10 @@ def _once_loaded(url: str, api_key: str | None, note: Note) -> Reply:
         waited_s = time.monotonic() - began
         if reply.status != _LOADING:
             return reply
-        if waited_s > LOADING_TIMEOUT_S:
-            raise ReaderError(f"reader {url}: still answers 503 after {LOADING_TIMEOUT_S:g} s: {_words(reply)}")
+        if waited_s > bound_s:
+            raise ReaderError(f"reader {url}: still answers 503 after {bound_s:g} s: {_words(reply)}")
         if waited_s - noted >= _NOTE_EVERY_S:
-            note(f"reader {url}: {_words(reply)}; waiting, {waited_s:.0f} of at most {LOADING_TIMEOUT_S:g} s")
+            note(f"reader {url}: {_words(reply)}; waiting, {waited_s:.0f} of at most {bound_s:g} s")
             noted = waited_s
         time.sleep(_POLL_S)
 
@@ -156,14 +160,23 @@ def ask(url: str, api_key: str | None, body: Mapping[str, JsonValue]) -> dict[st
 
 
 def wait_until_loaded(base_url: str, api_key: str | None, note: Note) -> None:
-    """Wait while a server's health check says that it loads its model: some list their models before."""
+    """Wait while a server's health check says that it loads its model: some list their models before.
+
+    A 503 that does not say so may be a proxy's: after :data:`UNSTATED_TIMEOUT_S` the reader is asked all the same.
+    """
     url = f"{base_url.removesuffix('/v1')}/health"
     try:
-        loading = ask_server(url, api_key, timeout_s=_TIMEOUT_S).status == _LOADING
+        reply = ask_server(url, api_key, timeout_s=_TIMEOUT_S)
     except UpstreamError:
         return
-    if loading:
-        _once_loaded(url, api_key, note)
+    stated = _LOADS.search(_words(reply)) is not None
+    if reply.status == _LOADING:
+        try:
+            _once_loaded(url, api_key, note, LOADING_TIMEOUT_S if stated else UNSTATED_TIMEOUT_S)
+        except ReaderError as error:
+            if stated:
+                raise
+            note(f"{error}; the reader is asked all the same")
 
 
 def identify(base_url: str, api_key: str | None, model: str = "") -> Server:

@@ -139,12 +139,12 @@ class Reading:
 
 def _text_of(part: Any) -> str:
     """The text of a part of a message, which may hold parts itself."""
-    if isinstance(part, str):
-        return part
+    if part is None or isinstance(part, str):
+        return part or ""
     if isinstance(part, list):
         return "".join(map(_text_of, part))
     if isinstance(part, dict):
         for key in ("text", "thinking", "reasoning", "content"):
-            if part.get(key) is not None:
+            if key in part:
                 return _text_of(part[key])
     raise UpstreamError(f"the server sent a part of a message that is no text: {str(part)[:80]!r}")
