@@ -140,6 +140,9 @@ WALKED_THROUGH = [
         "A) a grey parrot: that is Ruben's. B) the blind terrier: she took this home. C) two goldfish: no trace. So B.",
         "B",
     ),
+    ("A came up for Ruben, C came up in spring, and E lives next door. E it is.", "E"),
+    ("I wavered between B and E for a while, but the transcript names D.", "D"),
+    ("A: wrong. B: wrong, too. D is ruled out and E is not hers. One is left.", "C"),
     ("A: not in the chats\nB: not in the chats\nC: not in the chats\nD: confirmed on Sunday\nE: not in the chats", "D"),
     ("The parrot and the terrier were never yours; the tortoise is what you told me about.", "D"),
     ("Of A and E, only the second is backed by the messages, therefore E.", "E"),
@@ -148,6 +151,9 @@ WALKED_THROUGH = [
     ("C might look right, yet nobody says so. D is what she says.\n\nD", "D"),
 ]
 STILL_OPEN = [
+    "A: wrong. B: wrong. D is ruled out and E is not hers. None is left.",
+    "A: wrong. B: wrong. So C, D or E is left.",
+    "A came up for Ruben and E lives next door. Is it A or E?",
     "A: could be. D: could be. E: no trace. So A or D.",
     "A was mentioned, and D was mentioned.",
     "I went through A, B, C, D and E and none is backed by the messages.",

@@ -18,7 +18,7 @@ from memarena_dataset.values.terms import Span, is_everyday, merged, term_spans
 from memarena_dataset.values.words import stem, tidy, words
 
 from memarena.judging.judgment import Code, Judgment, right, wrong
-from memarena.judging.kinds.cloze_conclusion import Mention, concluded
+from memarena.judging.kinds.cloze_conclusion import Mention, concluded, remaining
 from memarena.judging.kinds.kind import Kind
 from memarena.judging.too_much import beginning_and_end
 from memarena.judging.typed_value.segments import phrases
@@ -117,6 +117,8 @@ def chosen_option(answer: str, options: Sequence[str], values: Sequence[Value] =
     texts = texts if texts or letters else _by_own_words(text, options, question)
     texts = _unexplained(text, texts, question)
     letters = _unexplained(text, letters, question)
+    if (left := remaining(text, (*letters, *texts), len(options))) is not None:
+        return Choice(left, "all others ruled out")
     chosen = {m.letter for m in letters if not m.denied}
     given = {m.letter for m in texts if not m.denied}
     if not chosen:

@@ -19,9 +19,21 @@ _CONCLUDES = re.compile(
     r"\b(?:so|therefore|thus|hence|consequently|accordingly|overall|answer|choices?|choose|chose|pick|select|settle|"
     r"conclude|conclusion|final(?:ly)?|go(?:ing)? with|opt|leav(?:es|ing)|left|remains?|remaining|only|must be|"
     r"has to be|best|match(?:es)?|correct|right|yes|it(?:'s| is| was| has to be)|that(?:'s| is| was| makes it)|"
-    r"makes|fits?)\b|→|=>|✓|✔|✅",
+    r"makes|fits?)\b|→|=>|✓|✔|✅"
+    r"|\b(?:records?|notes?|chats?|logs?|conversations?|memory|evidence|transcripts?) (?:\w+ )?"
+    r"(?:says?|shows?|has|have|gives?|names?|states?)\b",
     re.IGNORECASE,
 )
+_CONCLUDES_BEHIND = re.compile(
+    r"\W*(?:option |letter )?(?:it is|it was|it's|was it|is it|it must be|then|"
+    r"(?:is|was) (?:the one|the answer|my (?:answer|choice|pick)))\W*$",
+    re.IGNORECASE,
+)
+"""What follows the option that is the outcome, up to the end of its clause: ``C it is``."""
+_REMAINS = re.compile(
+    r"\b(?:remain(?:s|ing)?|leav(?:es|ing)|(?:is|are|be) left|left over|the other one|last one|only one)\b", re.I
+)
+_NONE_LEFT = re.compile(r"\b(?:none|nothing|no (?:option|one))\b", re.IGNORECASE)
 _LEAVES_OPEN = re.compile(
     r"\b(?:or|either|maybe|perhaps|possibly|might|may|could|also|as well|too|equally|both|not sure|unsure|unclear)\b",
     re.IGNORECASE,
@@ -61,6 +73,17 @@ def concluded(text: str, mentions: Sequence[Mention]) -> str | None:
     return _conclusion(text, ordered) or _weighed(text, ordered)
 
 
+def remaining(text: str, mentions: Sequence[Mention], options: int) -> str | None:
+    """The one option that a text does not name where it rules out all others and speaks of what remains."""
+    ordered = sorted(mentions, key=lambda m: m.span)
+    ruled_out = {m.letter for n, m in enumerate(ordered) if m.denied or _TURNED_DOWN.search(_remark(text, ordered, n))}
+    left = {chr(ord("A") + n) for n in range(options)} - {m.letter for m in ordered}
+    if len(left) != 1 or len(ruled_out) < options - 1:
+        return None
+    behind = text[ordered[-1].span.end :]
+    return left.pop() if _REMAINS.search(behind) and not _NONE_LEFT.search(behind) else None
+
+
 def _conclusion(text: str, mentions: Sequence[Mention]) -> str | None:
     """The option of the last clauses that name any, if they name it alone and one of them as the outcome."""
     letter = mentions[-1].letter
@@ -74,7 +97,9 @@ def _is_outcome(text: str, mentions: Sequence[Mention], mention: Mention) -> boo
         return False
     if _LEAVES_OPEN.search(text[start:end]) or _TURNED_DOWN.search(text[mention.span.end : end]):
         return False
-    return _CONCLUDES.search(text[start : mention.span.start]) is not None or _is_alone(text, start, end, mentions)
+    if _CONCLUDES.search(text[start : mention.span.start]) or _CONCLUDES_BEHIND.match(text[mention.span.end : end]):
+        return True
+    return _is_alone(text, start, end, mentions)
 
 
 def _clause_of(text: str, mention: Mention) -> tuple[int, int]:
