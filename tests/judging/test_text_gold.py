@@ -6,6 +6,7 @@ import pytest
 from memarena.judging import Judgment
 from memarena.judging import judge as judge_answer
 from memarena.judging.judgment import Code
+from memarena.judging.text_gold.judge import judge_text
 from memarena_dataset.gold import AnaphoraGold, ConflictGold, CounterfactualGold, Gold, TextGold
 from memarena_dataset.model import Family
 
@@ -131,3 +132,17 @@ def test_an_anaphora_takes_the_referent_or_what_was_reported_of_it() -> None:
     assert judge(gold, "The museum at the harbour.", family=Family.ANAPHORA).correct
     assert judge(gold, "She restored their old atlas", family=Family.ANAPHORA).correct
     assert not judge(gold, "Bob", family=Family.ANAPHORA).correct
+
+
+@pytest.mark.parametrize(
+    ("gold", "whole", "half"),
+    [
+        ("a lantern and two oars", "Two oars, and a lantern.", "It was a lantern."),
+        ("mending nets and salting herring", "salting herring and mending nets", "mending nets"),
+        ("plums, quinces and a sack of barley", "plums and a sack of barley", "They spoke of plums."),
+    ],
+)
+def test_half_of_a_gold_of_several_parts_is_not_the_gold(gold: str, whole: str, half: str) -> None:
+    question = "What did Torben do or bring at the harbour?"
+    assert judge_text(question, (gold,), whole).correct
+    assert not judge_text(question, (gold,), half).correct

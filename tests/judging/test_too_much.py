@@ -48,6 +48,45 @@ def test_a_list_with_short_lines_is_no_transcript() -> None:
     assert not is_too_much("\n".join(f"{day}: the baker's" for day in ("Monday", "Tuesday", "Wednesday", "Thursday")))
 
 
+PRICES = ("15 euros", "90 euros", "240 euros", "1,100 euros", "62 euros", "7 euros")
+LISTS = (
+    "{0}, {1}, {2}, {3} and {4}",
+    "1. {0}\n2. {1}\n3. {2}\n4. {3}\n5. {4}",
+    "Sums I know of: {1}; {0}; {5}; {3}; {2}.",
+)
+
+
+@pytest.mark.parametrize("form", LISTS)
+def test_a_list_of_all_values_of_the_golds_type_is_too_much(form: str) -> None:
+    assert judged(form.format(*PRICES)) == (False, Code.TOO_MUCH)
+
+
+def test_values_that_are_told_apart_are_no_list() -> None:
+    prices = (
+        "The cellar door was 90 euros; the gate was 15 euros, the fence 240 euros, the well 62 euros, the bell 7 euros."
+    )
+    assert judged(f"Ola Brandt paid 90 euros for the door. {prices}")[1] is not Code.TOO_MUCH
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "code"),
+    [
+        ("a harp", "a flute, a harp, a drum, a fiddle, an oboe and a lute", Code.TOO_MUCH),
+        ("a harp", "- flute\n- harp\n- drum\n- fiddle\n- oboe\n- lute", Code.TOO_MUCH),
+        ("a harp", "a harp, a flute and a drum", None),
+        ("a harp and a drum", "a flute, a harp, a drum, a fiddle, an oboe and a lute", None),
+        ("a harp", "He plays the harp, which he took up when he was ill, at home, alone, and late at night.", None),
+    ],
+)
+def test_a_list_of_many_things_is_too_much_where_a_gold_in_text_is_one(
+    gold: str, answer: str, code: Code | None
+) -> None:
+    asked = make_question("q1", Family.QA, TextGold(answers=(gold,)), "What does Ola Brandt play?")
+    judgment = judge(asked, [], answer, answer)
+    assert (judgment.code is Code.TOO_MUCH) == (code is Code.TOO_MUCH)
+    assert not (code and judgment.correct)
+
+
 HOSTILE = {
     "nested lists": "[" * 3000 + "1" + "]" * 3000,
     "nested objects": '{"answer":' * 3000 + "1" + "}" * 3000,

@@ -23,6 +23,8 @@ _SHORT, _LONG = 6, 25
 """Words up to which an answer is short, and from which on it is long."""
 _ITEM = 0.6
 """Share of an item's words from which on it is there."""
+_LEAST_PART = 0.25
+"""Share of a part's words below which it is missing."""
 
 
 def features_of(question: TextReading, gold: TextReading, answer: TextReading) -> frozenset[str]:
@@ -156,6 +158,33 @@ def _flags(question: TextReading, gold: TextReading, answer: TextReading, size: 
     yield f"gold length {min(len(gold.tokens), 8)}"
     if len(gold.items) > 1:
         yield f"gold items {min(len(gold.items), 5)}"
+    yield from _parts(question, gold, answer)
+
+
+_FRESH = 4
+"""Words that are in neither question nor gold, up to which they are counted: so many may paraphrase a part."""
+
+
+def _parts(question: TextReading, gold: TextReading, answer: TextReading) -> Iterator[str]:
+    """Of a gold of several parts: how many are missing as a whole, and how much else the answer says.
+
+    A part in other words leaves words that the gold has not; half an answer leaves none.
+    """
+    parts = [own for item in gold.items if (own := [t for t in item.tokens if t not in question.token_set])]
+    if len(parts) < 2:
+        return
+    shares = [recall(own, answer.tokens) for own in parts]
+    missing = [share < _LEAST_PART for share in shares]
+    if not any(missing) or all(missing):
+        yield "parts all" if not any(missing) else "parts none"
+        return
+    known = [*gold.tokens, *question.tokens]
+    fresh = min(_FRESH, sum(recall([t], known) < 1 for t in answer.token_set))
+    enough = "most" if 3 * sum(missing) <= len(parts) else "half"
+    yield f"parts {enough}"
+    yield f"parts {enough}&fresh {fresh}"
+    if max(shares) >= _ITEM:
+        yield f"parts {enough}, one whole&fresh {fresh}"
 
 
 def _typed(gold: TextReading, answer: TextReading, size: str) -> Iterator[str]:

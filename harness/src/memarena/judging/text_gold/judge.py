@@ -22,6 +22,10 @@ from memarena.judging.typed_value.plain_text import plain_text
 MODEL = "text_gold"
 _KNOWS = 0.5
 """Share of the gold's own words from which on an answer with a phrase of declining may still state it."""
+_SHORT_ITEM = 4
+"""Words that a thing in a list has at most."""
+_MOST_LISTED = 5
+"""So many other things in a list are all that there is, and no answer."""
 _SHOWN = 80
 """Characters of gold and answer that a reason carries."""
 
@@ -58,6 +62,8 @@ def decide_without_model(question: TextReading, gold: TextReading, answer: TextR
     typed = decide_typed(question, gold, answer)
     if typed is not None:
         return typed
+    if (others := _listed(question, gold, answer)) >= _MOST_LISTED:
+        return TypedOutcome(False, Code.TOO_MUCH, f"{others} other things in a list")
     if _is_verbatim(question, gold, answer):
         return TypedOutcome(True, Code.STATES_GOLD, gold.text)
     if answer.declines and not gold.declines and recall(own_tokens(question, gold), answer.tokens) < _KNOWS:
@@ -73,6 +79,16 @@ def _judge(question: TextReading, gold: TextReading, answer: TextReading, model:
     own = own_tokens(question, gold)
     nearest = max(answer.sentences, key=lambda sentence: recall(own, sentence.tokens))
     return TypedOutcome(correct, Code.STATES_GOLD if correct else Code.OTHER_CONTENT, nearest.text)
+
+
+def _listed(question: TextReading, gold: TextReading, answer: TextReading) -> int:
+    """Other things in a list, where the gold is one thing: of an answer that is mostly a list of short things."""
+    if len(gold.items) != 1 or len(gold.words) > _SHORT_ITEM:
+        return 0
+    own = own_tokens(question, gold)
+    short = [item for item in answer.items if len(item.words) <= _SHORT_ITEM]
+    others = sum(not recall(own, item.tokens) and not item.token_set <= question.token_set for item in short)
+    return others if 4 * others >= 3 * len(answer.items) - 3 else 0
 
 
 def _is_verbatim(question: TextReading, gold: TextReading, answer: TextReading) -> bool:

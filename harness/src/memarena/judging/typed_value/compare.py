@@ -16,7 +16,7 @@ from memarena.judging.typed_value.claims import Claim, Holder, Matter, Statement
 from memarena.judging.typed_value.commitment import Wording, commits
 from memarena.judging.typed_value.masking import Mask
 from memarena.judging.typed_value.question import Asked, Version, describe
-from memarena.judging.typed_value.segments import joined, phrases, segment_of
+from memarena.judging.typed_value.segments import VALUES, joined, phrases, segment_of
 
 _EDIT = re.compile(
     r"(?<!\S)(?:"
@@ -28,6 +28,10 @@ _EDIT = re.compile(
     r")(?!\S)"
 )
 """An instruction that puts one value in the place of another."""
+_IN_LISTS = frozenset((",", ";", ".", ")", "/", "\n", "-", "–", "*", "•", "&", "and", "or", "the", "a", "an"))
+"""What stands between the values of a list, numbers of lines among it."""
+_MOST_LISTED = 4
+"""So many other values in one list are all that there is, and no answer."""
 _NEGATED = re.compile(r"(?<!\S)(?:not|n't|never|isn't)(?!\S)|n't(?!\S)")
 
 
@@ -58,7 +62,21 @@ def fault_of(asked: Asked, statement: Statement) -> Judgment | None:
         faults = [_fault(asked, statement, claim) for claim in claims]
         if all(faults):
             return wrong("value", next(f for f in faults if f), value=describe(value))
+    if (others := _listed(statement)) >= _MOST_LISTED:
+        return wrong("value", Code.TOO_MUCH, said=f"{others} other values in a list")
     return None
+
+
+def _listed(statement: Statement) -> int:
+    """Most other values of the gold's type in one list, with nothing between them that says which is meant."""
+    most = here = 0
+    for token in statement.tokens:
+        if token.mask is Mask.RIVAL:
+            here += 1
+            most = max(most, here)
+        elif token.mask not in VALUES and token.word.lower() not in _IN_LISTS and not token.word.isdigit():
+            here = 0
+    return most
 
 
 def wording_of(asked: Asked, statement: Statement) -> Wording:
