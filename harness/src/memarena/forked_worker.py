@@ -1,4 +1,8 @@
-"""A part of a long computation in a second process, which sees all that this one has read without being sent it."""
+"""A part of a long computation in a second process, which sees all that this one has read without being sent it.
+
+A process pool of the standard library does not do: leaving its block waits until the work is done (an interrupt after
+1 s of 8 ended after 8 s), and its worker outlives a parent that is killed, as it holds the reading end of its own pipe.
+"""
 
 from __future__ import annotations
 
